@@ -1,0 +1,22 @@
+"""certus finds the best structure for a sentence, and proves it."""
+
+from certus.errors import CertusError, FormatError, Infeasible, InvalidInput, NotSupported
+from certus.problem import DynamicProgram, Forest, Problem
+from certus.result import Certificate, Result, Solution, Trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Certificate",
+    "CertusError",
+    "DynamicProgram",
+    "Forest",
+    "FormatError",
+    "Infeasible",
+    "InvalidInput",
+    "NotSupported",
+    "Problem",
+    "Result",
+    "Solution",
+    "Trace",
+]

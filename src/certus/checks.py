@@ -1,0 +1,50 @@
+"""Checks of arrays at the public boundary, made once, before any kernel sees them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from certus.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None = None) -> Floats:
+    """Return values as a C-contiguous float64 array of scores: finite, or -inf to forbid a part.
+
+    ``shape`` may hold None where any size will do. The caller's array is never written to; it is only copied
+    when its type or layout asks for it.
+    """
+    try:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
+    if shape is not None:
+        expected = tuple(shape)
+        fits = array.ndim == len(expected) and all(e is None or e == a for e, a in zip(expected, array.shape, strict=True))
+        if not fits:
+            wanted = ", ".join("any" if e is None else str(e) for e in expected)
+            raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")
+    # max() is nan if any cell is nan: one pass and no temporary for an array that is fine.
+    if array.size and not array.max() < np.inf:
+        bad = np.argwhere(~(array < np.inf))[0]
+        cell = ", ".join(str(int(i)) for i in bad)
+        value = array[tuple(bad)]
+        raise InvalidInput(f"{name}[{cell}] is {value}; scores are finite, or -inf to forbid a part.")
+    return array
+
+
+def as_positive_int(name: str, value: object) -> int:
+    """Return value as an int of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInput(f"{name} is {value!r}; expected a whole number of at least 1.")
+    return int(value)
+
+
+def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
+    """Return value if it is one of the allowed words."""
+    if value not in allowed:
+        raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(repr(a) for a in allowed)}.")
+    return str(value)

@@ -1,0 +1,66 @@
+"""JSON that round-trips scores exactly, and files that are never half written."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.errors import FormatError, InvalidInput
+
+
+def floats_to_json(values: NDArray[np.float64]) -> Any:
+    """Nested lists of floats; -inf, which JSON lacks, is written as the string "-inf"."""
+    if values.ndim == 0:
+        value = float(values)
+        return value if np.isfinite(value) else str(value)
+    if values.ndim == 1:
+        return [v if np.isfinite(v) else str(v) for v in values.tolist()]
+    return [floats_to_json(row) for row in values]
+
+
+def floats_from_json(data: Any, name: str = "array") -> NDArray[np.float64]:
+    """Read what floats_to_json wrote."""
+    try:
+        return np.array(data, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} is not a rectangular array of numbers.") from None
+
+
+def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
+    """Write a whole file or nothing: to a temporary file beside it, then rename."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write_json(path: str | os.PathLike[str], data: Any) -> None:
+    """Write strict JSON atomically."""
+    write_text_atomically(path, json.dumps(data, allow_nan=False, indent=None, separators=(",", ":")) + "\n")
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Read a JSON file; a truncated or malformed one is a FormatError that names the line."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(path, None, f"not UTF-8 text (byte {error.start}).") from None
+    except OSError as error:
+        raise FormatError(path, None, f"cannot be read: {error.strerror}.") from None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FormatError(path, error.lineno, f"not valid JSON, or cut short: {error.msg} at column {error.colno}.") from None
+    except RecursionError:
+        raise FormatError(path, None, "JSON nested too deeply.") from None
