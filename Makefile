@@ -1,0 +1,56 @@
+# make demo: parse and tag a few sentences jointly. make test: everything the project checks.
+# Both need Python 3.11 or newer and make, nothing else; they work inside .venv and .cache of this folder.
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+.PHONY: demo test lint types docs tests tests-bounds tests-interpreted format clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/python examples/joint_parsing.py
+
+test: lint types docs tests tests-bounds tests-interpreted
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/test.stamp
+	$(BIN)/mypy
+
+docs: $(VENV)/test.stamp
+	$(BIN)/mkdocs build --strict --quiet
+
+tests: $(VENV)/test.stamp
+	$(PYTEST) tests src/certus
+
+# Every kernel again, with array bounds checked. The compiled code differs, so it has a cache of its own (tests/conftest.py).
+tests-bounds: $(VENV)/test.stamp
+	NUMBA_BOUNDSCHECK=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel
+
+# A part of the kernels again, as plain Python.
+tests-interpreted: $(VENV)/test.stamp
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests
+
+format: $(VENV)/test.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "certus needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/test.stamp: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/demo.stamp

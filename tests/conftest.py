@@ -1,0 +1,91 @@
+"""How the tests run: kernel caches, hypothesis profiles, and the quick pass over the kernels.
+
+CERTUS_TESTS=quick keeps one pass over the kernels short: few examples, no slow tests, nothing that only checks Python
+or starts processes. NUMBA_BOUNDSCHECK=1 and NUMBA_DISABLE_JIT=1 run that pass with bounds checked, or interpreted.
+"""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELS = ROOT / "src" / "certus" / "kernels"
+QUICK = os.environ.get("CERTUS_TESTS") == "quick"
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+BOUNDS_CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
+
+
+def kernel_cache() -> Path:
+    """A folder per state of the kernel sources: numba's cache does not see an edit in a file that a kernel calls into.
+
+    Bounds checks change the compiled code but not numba's cache key, hence a folder of their own.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(KERNELS.glob("**/*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return ROOT / ".cache" / f"kernels-{digest.hexdigest()[:12]}{'-bounds' if BOUNDS_CHECKED else ''}"
+
+
+# Before anything imports numba; the processes that tests start inherit it.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(kernel_cache()))
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None, print_blob=True)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=5)
+settings.load_profile("quick" if QUICK else "ci" if os.environ.get("CI") else "default")
+
+PYTHON_ONLY = ("cli", "docs")  # folders of tests that the quick pass leaves out
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-every-kernel", action="store_true", help="fail if a kernel was never compiled into the kernel cache"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not QUICK:
+        return
+    kept, left_out = [], []
+    for item in items:
+        folder = item.path.relative_to(ROOT / "tests").parts[0] if item.path.is_relative_to(ROOT / "tests") else ""
+        skip = folder in PYTHON_ONLY or item.get_closest_marker("slow") is not None
+        skip = skip or (INTERPRETED and item.get_closest_marker("compiled") is not None)
+        (left_out if skip else kept).append(item)
+        limit_examples(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
+def limit_examples(item: pytest.Item) -> None:
+    """Holds a test to the profile's number of examples, also where its own ``@settings`` asks for more."""
+    test = getattr(item, "obj", None)
+    test = getattr(test, "__func__", test)
+    own = getattr(test, "_hypothesis_internal_use_settings", None)
+    if own is not None:
+        most = settings.get_profile("quick").max_examples
+        test._hypothesis_internal_use_settings = settings(own, max_examples=min(own.max_examples, most))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if hasattr(session.config, "workerinput") or not session.config.getoption("--require-every-kernel") or exitstatus:
+        return
+    missing = kernels_in_source() - kernels_in_cache()
+    if missing:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print("\nkernels that no test reached:", ", ".join(sorted(missing)))
+
+
+def kernels_in_source() -> set[str]:
+    """module.function of every ``@njit`` function in the kernels folder."""
+    decorated = re.compile(r"^@njit\b.*\n(?:@.*\n)*def (\w+)", re.MULTILINE)
+    return {f"{path.stem}.{name}" for path in KERNELS.glob("**/*.py") for name in decorated.findall(path.read_text())}
+
+
+def kernels_in_cache() -> set[str]:
+    """module.function of every kernel in the cache: its index is named module.function-line.python.nbi."""
+    return {path.name.split("-")[0] for path in Path(os.environ["NUMBA_CACHE_DIR"]).glob("**/*.nbi")}
