@@ -1,6 +1,7 @@
 """certus finds the best structure for a sentence, and proves it."""
 
 from certus.errors import CertusError, FormatError, Infeasible, InvalidInput, NotSupported
+from certus.hypergraph import Hypergraph, HypergraphBuilder
 from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
 
@@ -12,6 +13,8 @@ __all__ = [
     "DynamicProgram",
     "Forest",
     "FormatError",
+    "Hypergraph",
+    "HypergraphBuilder",
     "Infeasible",
     "InvalidInput",
     "NotSupported",
