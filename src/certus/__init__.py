@@ -4,6 +4,7 @@ from certus.errors import CertusError, FormatError, Infeasible, InvalidInput, No
 from certus.hypergraph import Hypergraph, HypergraphBuilder
 from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
+from certus.tagging import Tagging
 
 __version__ = "0.1.0"
 
@@ -21,5 +22,6 @@ __all__ = [
     "Problem",
     "Result",
     "Solution",
+    "Tagging",
     "Trace",
 ]

@@ -1,0 +1,5 @@
+"""Tagging: sequences scored by single tags, pairs and triples, and the hidden Markov model that scores them."""
+
+from certus.tagging.problem import Tagging
+
+__all__ = ["Tagging"]

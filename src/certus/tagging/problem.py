@@ -1,0 +1,311 @@
+"""Sequence tagging with unary, bigram and trigram scores (LR 2.1.1, 2.2.1)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, Ints, as_scores
+from certus.errors import Infeasible, InvalidInput
+from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.result import Solution
+from certus.serialize import floats_from_json, floats_to_json
+from certus.tagging.tables import Table, as_names, as_table, flat, layout
+
+
+class Tagging(DynamicProgram[Ints]):
+    r"""The best sequence of n tags out of T, scored by single tags, pairs and triples.
+
+    A sequence t_0 .. t_{n-1} scores
+
+        sum_i unary[i, t_i]  +  sum_i bigram[t_{i-1}, t_i]  +  sum_i trigram[t_{i-2}, t_{i-1}, t_i].
+
+    Without a boundary tag the sums run over the pairs and triples inside the sequence. A table whose sides are T + 1
+    instead of T has a boundary tag, number T: two before the first tag and one after the last, t_{-2} = t_{-1} =
+    t_n = T. The sums then run over i = 0 .. n, so that ``bigram[T, t]`` scores a start with t and ``bigram[t, T]`` an
+    end with t. The two tables need not be alike in this.
+
+    Exact. Decoding takes O(n T^2) with bigrams and O(n T^3) with trigrams; only tags whose unary score is not -inf
+    count towards T, so a tag dictionary makes it fast. Certificate kind: "dynamic program".
+
+    Parameters
+    ----------
+    unary : array_like of shape (n, T)
+        ``-inf`` forbids a tag at a position. n may be 0.
+    bigram : array_like of shape (T, T) or (T + 1, T + 1), optional
+        ``bigram[a, b]`` for a followed by b. With a leading axis, scores per position: ``bigram[i, a, b]`` for b at
+        position i, in shape (n, T, T), row 0 not read, or (n + 1, T + 1, T + 1), row n for the end.
+    trigram : array_like of shape (T, T, T) or (T + 1, T + 1, T + 1), optional
+        ``trigram[a, b, c]`` for a, b and c in a row. With a leading axis as above: ``trigram[i, a, b, c]`` for c at
+        position i, in shape (n, T, T, T), rows 0 and 1 not read, or (n + 1, T + 1, T + 1, T + 1).
+    tags : sequence of str, optional
+        Names of the tags, for reading results; ``names`` turns a structure into them.
+
+    Structures are int64 arrays of shape (n,). The one view is "tags", of shape (n, T).
+
+    Examples
+    --------
+    >>> Tagging([[0, 1], [0, 0], [1, 0]], bigram=[[2, 0], [0, 0]]).decode().structure.tolist()
+    [0, 0, 0]
+    """
+
+    name = "tagging"
+
+    def __init__(
+        self,
+        unary: ArrayLike,
+        bigram: ArrayLike | Table | None = None,
+        trigram: ArrayLike | Table | None = None,
+        *,
+        tags: Sequence[str] | None = None,
+    ) -> None:
+        self.unary = as_scores("unary", unary, (None, None))
+        self.n, self.size = self.unary.shape
+        if self.size < 1:
+            raise InvalidInput(f"unary has shape {self.unary.shape}; expected at least one tag.")
+        self._bigram = self._table("bigram", 2, bigram)
+        self._trigram = self._table("trigram", 3, trigram)
+        self.tags = as_names(tags, self.size)
+
+    def _table(self, name: str, order: int, values: ArrayLike | Table | None) -> Table | None:
+        """A table that was checked before is shared as it is."""
+        if values is None or isinstance(values, Table):
+            return values
+        return as_table(name, order, values, self.n, self.size)
+
+    @property
+    def bigram(self) -> Floats | None:
+        """The bigram scores as given, or None."""
+        return None if self._bigram is None else self._bigram.scores
+
+    @property
+    def trigram(self) -> Floats | None:
+        """The trigram scores as given, or None."""
+        return None if self._trigram is None else self._trigram.scores
+
+    def names(self, structure: ArrayLike) -> list[str]:
+        """Names of the tags of a structure."""
+        if self.tags is None:
+            raise InvalidInput("this tagging problem has no names of tags; give it tags=(...).")
+        return [self.tags[t] for t in self._checked(structure)]
+
+    def __repr__(self) -> str:
+        tables = [f", {n}" for n, table in (("bigram", self._bigram), ("trigram", self._trigram)) if table is not None]
+        return f"Tagging({self.n} positions, {self.size} tags{''.join(tables)})"
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def _checked(self, structure: ArrayLike) -> list[int]:
+        array = np.asarray(structure)
+        if array.shape != (self.n,) or (array.size and not np.issubdtype(array.dtype, np.integer)):
+            raise InvalidInput(
+                f"structure has shape {array.shape} and type {array.dtype}; expected {self.n} whole numbers."
+            )
+        sequence: list[int] = array.tolist()
+        for i, t in enumerate(sequence):
+            if not 0 <= t < self.size:
+                raise InvalidInput(f"structure[{i}] is {t}; expected a tag from 0 to {self.size - 1}.")
+        return sequence
+
+    def score(self, structure: ArrayLike) -> float:
+        sequence = self._checked(structure)
+        total = 0.0
+        for i, t in enumerate(sequence):
+            total += float(self.unary[i, t])
+        padded = [self.size, self.size, *sequence, self.size]
+        for table in (self._bigram, self._trigram):
+            if table is not None:
+                for i in range(self.n + 1):
+                    if table.scored(i, self.n):
+                        total += float(table.at(i)[tuple(padded[i + 3 - table.order : i + 3])])
+        return total
+
+    def all_structures(self) -> Iterator[Ints]:
+        for sequence in product(range(self.size), repeat=self.n):
+            yield np.array(sequence, dtype=np.int64)
+
+    def magnitude(self) -> tuple[int, float]:
+        finite = np.abs(self.unary[self.unary > -np.inf])
+        tables = [table for table in (self._bigram, self._trigram) if table is not None]
+        largest = max([float(finite.max(initial=0.0)), *(table.largest for table in tables)])
+        return self.n + (self.n + 1) * len(tables), largest
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def _run(self, kernel: Callable[..., None], penalties: Penalties | None, *outputs: Any) -> None:
+        """Call a kernel on a batch of one."""
+        lengths = np.array([self.n], dtype=np.int64)
+        unary = self._penalised(penalties)[None]
+        kernel(self._layout, lengths, 0, 1, unary, flat(self._bigram), flat(self._trigram), *outputs)
+
+    @cached_property
+    def _layout(self) -> Ints:
+        return layout(self._bigram, self._trigram)
+
+    def _penalised(self, penalties: Penalties | None) -> Floats:
+        unary = self.unary
+        for view, penalty in (penalties or {}).items():
+            shape = self.checked_view(view)
+            if np.shape(penalty) != shape:
+                raise InvalidInput(f'penalty for view "{view}" has shape {np.shape(penalty)}; expected {shape}.')
+            unary = unary + penalty
+        return np.ascontiguousarray(unary)
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
+        from certus.kernels.tagging import viterbi
+
+        structure = np.full((1, self.n), -1, dtype=np.int64)
+        value = np.empty(1)
+        self._run(viterbi, penalties, value, structure)
+        self._must_be_feasible(value, penalties)
+        return Solution(structure[0], float(value[0]))
+
+    def log_partition(self) -> float:
+        return self._total()[0]
+
+    def entropy(self) -> float:
+        return self._total()[1]
+
+    def _total(self) -> tuple[float, float]:
+        from certus.kernels.tagging import total
+
+        value, entropy = np.empty(1), np.empty(1)
+        self._run(total, None, value, entropy)
+        self._must_be_feasible(value, None)
+        return float(value[0]), float(entropy[0])
+
+    def marginals(self) -> dict[str, Floats]:
+        return {"tags": self._marginals(None, log=True)}
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        return {"tags": self._marginals(penalties, log=False)}
+
+    def _marginals(self, penalties: Penalties | None, *, log: bool) -> Floats:
+        from certus.kernels.tagging import marginals
+
+        out = np.full((1, *self.unary.shape), 0.0 if log else -np.inf)
+        value = np.empty(1)
+        self._run(marginals, penalties, log, value, out)
+        self._must_be_feasible(value, penalties)
+        found: Floats = out[0]
+        return found
+
+    # -- what the relaxation engine needs --------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"tags": (self.n, self.size)}
+
+    def indicator(self, structure: Ints, view: str) -> Floats:
+        used = np.zeros(self.checked_view(view))
+        used[np.arange(self.n), self._checked(structure)] = 1.0
+        return used
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        shape = self.checked_view(view)
+        if len(index) != 2 or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
+            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
+        if value not in (0, 1):
+            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        i, t = index
+        unary = self.unary.copy()
+        if value:
+            unary[i] = -np.inf
+            unary[i, t] = self.unary[i, t]
+        else:
+            unary[i, t] = -np.inf
+        return type(self)(unary, self._bigram, self._trigram, tags=self.tags)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        *_, last = self._reference_sweep(penalties)
+        return float(last.max())
+
+    def _reference_sweep(self, penalties: Penalties | None) -> Iterator[Floats]:
+        """Viterbi in numpy over all pairs of tags: best[b, c] of the sequences that end in b, c at 0 .. n."""
+        unary = self._penalised(penalties)
+        T = self.size
+        best = np.full((T + 1, T + 1), -np.inf)
+        best[T, T] = 0.0
+        for i in range(self.n + 1):
+            step = np.full(T + 1, -np.inf)
+            if i < self.n:
+                step[:T] = unary[i]
+            else:
+                step[T] = 0.0
+            scores = np.zeros((T + 1, T + 1, T + 1))
+            for table in (self._bigram, self._trigram):
+                if table is not None and table.scored(i, self.n):
+                    side = slice(table.side)
+                    first = slice(None) if table.order == 2 else side  # pairs are scored whatever came before them
+                    scores[first, side, side] += table.at(i)
+            best = (best[:, :, None] + scores).max(axis=0) + step
+            yield best
+
+    def _must_be_feasible(self, value: Floats, penalties: Penalties | None) -> None:
+        if value[0] > -np.inf:
+            return
+        unary = self._penalised(penalties)
+        for i in range(self.n):
+            if not (unary[i] > -np.inf).any():
+                raise Infeasible(f"position {i} has no tag: all {self.size} unary scores there are -inf. Allow one.")
+        stuck = next(i for i, best in enumerate(self._reference_sweep(penalties)) if not (best > -np.inf).any())
+        where = f"position {stuck} has no tag" if stuck < self.n else f"no sequence of {self.n} tags may end"
+        raise Infeasible(f"{where}: every bigram or trigram that leads there is -inf. Allow one.")
+
+    # -- the lattice, spelt out ------------------------------------------------------------------------------------
+
+    def forest(self) -> Forest:
+        return self._forest
+
+    @cached_property
+    def _forest(self) -> Forest:
+        from certus.tagging.lattice import spell_out
+
+        return spell_out(self.unary, self._bigram, self._trigram)
+
+    def from_edges(self, edges: Sequence[int]) -> Ints:
+        cells = self.forest().parts["tags"][np.asarray(edges, dtype=np.int64)]
+        structure: Ints = cells[cells >= 0][::-1] % self.size
+        return structure
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"positions": self.n, "size": self.size, "unary": floats_to_json(self.unary)}
+        for name, scores in (("bigram", self.bigram), ("trigram", self.trigram)):
+            if scores is not None and scores.size:
+                data[name] = floats_to_json(scores)
+        if self.tags is not None:
+            data["tags"] = list(self.tags)
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        missing = [key for key in ("positions", "size", "unary") if key not in data]
+        if missing:
+            raise InvalidInput(f"a tagging problem in JSON lacks {', '.join(map(repr, missing))}.")
+        n, size = data["positions"], data["size"]
+        if not all(isinstance(k, int) and not isinstance(k, bool) and k >= 0 for k in (n, size)):
+            raise InvalidInput(f"positions and size are {n!r} and {size!r}; expected whole numbers.")
+        unary = floats_from_json(data["unary"], "unary")
+        if n == 0 and unary.size == 0:
+            unary = unary.reshape(0, size)
+        if unary.shape != (n, size):
+            raise InvalidInput(f"unary has shape {unary.shape}; expected ({n}, {size}).")
+        tables = [floats_from_json(data[name], name) if name in data else None for name in ("bigram", "trigram")]
+        return cls(unary, *tables, tags=data.get("tags"))
+
+    def structure_to_json(self, structure: Ints) -> Any:
+        return self._checked(structure)
+
+    def structure_from_json(self, data: Any) -> Ints:
+        if not isinstance(data, list):
+            raise InvalidInput(f"structure is {type(data).__name__}; expected a list of {self.n} tags.")
+        try:
+            structure = np.array(data) if data else np.empty(0, dtype=np.int64)
+        except ValueError:
+            raise InvalidInput(f"structure is nested unevenly; expected a list of {self.n} tags.") from None
+        return np.array(self._checked(structure), dtype=np.int64)

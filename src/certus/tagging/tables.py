@@ -1,0 +1,97 @@
+"""Tables of bigram and trigram scores: their shapes, their checks, and how a kernel reads them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, Ints, as_scores
+from certus.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Scores of pairs (order 2) or triples (order 3) of tags, checked.
+
+    ``scores`` has ``order`` axes of length ``side`` after a leading axis for positions if there is one, and before
+    that one for the items of a batch. ``side`` is T, or T + 1 when the boundary tag T is scored too.
+    """
+
+    order: int
+    scores: Floats
+    side: int
+    boundary: bool
+    step: int  # cells from one position to the next, 0 when all positions share the scores
+    item: int  # cells from one item of a batch to the next, 0 when all items share the scores
+    largest: float  # absolute value, over the finite cells that are read
+
+    def scored(self, i: int, n: int) -> bool:
+        """Whether the tags that end at position i of a sequence of n tags are scored."""
+        return self.boundary or self.order - 1 <= i < n
+
+    def at(self, i: int) -> Floats:
+        """Scores of the tags that end at position i."""
+        scores: Floats = self.scores[i] if self.step else self.scores
+        return scores
+
+
+def as_table(name: str, order: int, values: ArrayLike, n: int, size: int, batch: int | None = None) -> Table:
+    """Check a table for sequences of n tags out of ``size``; with ``batch``, per-position tables have one per item."""
+    array = np.asarray(values)
+    side = array.shape[-1] if array.ndim else 0
+    boundary = side == size + 1
+    shared = (side,) * order
+    rows = n + boundary
+    positions = (rows, *shared) if batch is None else (batch, rows, *shared)
+    if side not in (size, size + 1) or array.shape not in (shared, positions):
+        item = "" if batch is None else f"{batch}, "
+        plain, bounded = ", ".join([str(size)] * order), ", ".join([str(size + 1)] * order)
+        raise InvalidInput(
+            f"{name} has shape {array.shape}; for {n} positions and {size} tags expected ({plain}) or "
+            f"({item}{n}, {plain}), or with a boundary tag ({bounded}) or ({item}{n + 1}, {bounded})."
+        )
+    per_position = array.shape != shared
+    if per_position and not boundary and np.issubdtype(array.dtype, np.floating):
+        # Rows no pair or triple ends at are not read, whatever they hold.
+        array = array.copy()
+        np.moveaxis(array, -order - 1, 0)[: order - 1] = 0.0
+    scores = as_scores(name, array)
+    finite = np.abs(scores[scores > -np.inf])
+    cells = side**order
+    return Table(
+        order=order,
+        scores=scores,
+        side=side,
+        boundary=boundary,
+        step=cells if per_position else 0,
+        item=cells * rows if per_position and batch is not None else 0,
+        largest=float(finite.max(initial=0.0)),
+    )
+
+
+def layout(bigram: Table | None, trigram: Table | None) -> Ints:
+    """How the kernels of certus.kernels.tagging read the tables."""
+    cells = [2 if trigram is None else 3]
+    for table in (bigram, trigram):
+        cells += [0, 0, 0] if table is None else [table.item, table.step, table.side]
+    return np.array(cells, dtype=np.int64)
+
+
+def flat(table: Table | None) -> Floats:
+    """The scores in one row; empty without a table."""
+    return np.empty(0) if table is None else table.scores.reshape(-1)
+
+
+def as_names(tags: object, size: int) -> tuple[str, ...] | None:
+    """Check names of tags: distinct strings, as many as there are tags."""
+    if tags is None:
+        return None
+    if isinstance(tags, str) or not hasattr(tags, "__iter__"):
+        raise InvalidInput(f"tags is {tags!r}; expected a sequence of {size} names.")
+    names = tuple(tags)
+    if len(names) != size or not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"tags has {len(names)} names; expected {size} strings, one for each column of unary.")
+    if len(set(names)) < size:
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInput(f"tags names {twice!r} twice; each tag needs a name of its own.")
+    return names
