@@ -23,3 +23,11 @@ class Infeasible(CertusError):
 
 class NotSupported(CertusError):
     """The question has no tractable answer for this problem; the message says what to ask instead."""
+
+
+class VerificationError(CertusError):
+    """A result does not hold what its certificate claims."""
+
+
+class LimitReached(CertusError):
+    """The limits of a search ended it before any structure was found, and before it was proved that there is none."""

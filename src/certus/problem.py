@@ -34,6 +34,9 @@ class Problem(ABC, Generic[Y]):
     """
 
     name: ClassVar[str]  # the word for this kind of problem in a saved result
+    # View -> axis along which no structure uses two cells ({"tags": 1}: one tag per position), so that a part is
+    # required by forbidding its rivals along the axis. Views that are not so are left out.
+    exclusive: ClassVar[Mapping[str, int]] = {}
 
     # -- structures ------------------------------------------------------------------------------------------------
 
