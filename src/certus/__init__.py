@@ -4,7 +4,7 @@ from certus.errors import CertusError, FormatError, Infeasible, InvalidInput, No
 from certus.hypergraph import Hypergraph, HypergraphBuilder
 from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
-from certus.tagging import Tagging
+from certus.tagging import Tagging, TaggingBatch
 
 __version__ = "0.1.0"
 
@@ -23,5 +23,6 @@ __all__ = [
     "Result",
     "Solution",
     "Tagging",
+    "TaggingBatch",
     "Trace",
 ]

@@ -95,3 +95,35 @@ def exact_result(structure: Y, score: float, value: float, tolerance: float, *, 
     """
     bound = max(score, value)
     return Result(structure, score, Certificate(kind, score, bound, tolerance, rank=rank))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCertificate:
+    """Certificates of a batch, one entry per item; see Certificate."""
+
+    kind: str
+    score: NDArray[np.float64]
+    bound: NDArray[np.float64]
+    tolerance: NDArray[np.float64]
+
+    @property
+    def gap(self) -> NDArray[np.float64]:
+        """How much better an unseen structure could be, at most."""
+        return self.bound - self.score
+
+    @property
+    def exact(self) -> NDArray[np.bool_]:
+        """True where the structure is proved optimal."""
+        return self.gap <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BatchResult:
+    """Structures of a batch as one padded array, with their scores, recomputed from the input, and certificates."""
+
+    structure: NDArray[np.int64]
+    score: NDArray[np.float64]
+    certificate: BatchCertificate
+
+    def __repr__(self) -> str:
+        return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"

@@ -125,13 +125,15 @@ def _forward(log, layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, ch
 def _backward(log, layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, chart, entropy):
     """chart[s] <- sum (log) or maximum over the paths from state s to the end, s excluded.
 
-    With log, entropy[s] <- the entropy of those paths, by the chain rule, which subtracts no large numbers.
+    With log, and unless it comes empty, entropy[s] <- the entropy of those paths. It is summed by the chain rule, step
+    by step, which subtracts no large numbers.
     """
     T = unary.shape[1]
     order = layout[ORDER]
     table = trigram if order == 3 else bigram
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
-    if log:
+    spreads = log and len(entropy) > 0
+    if spreads:
         entropy[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
     rest = np.empty(T + 1)
     for i in range(n, -1, -1):
@@ -155,24 +157,25 @@ def _backward(log, layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, c
                 best = -np.inf
                 for c in range(kc):
                     best = max(best, rest[c] + table[start + tags_c[c]] if scored else rest[c])
-                total = best
-                if log:
+                chart[old + a * kb + b] = best
+                if not log:
+                    continue
+                if best == -np.inf:
+                    if spreads:
+                        entropy[old + a * kb + b] = 0.0
+                    continue
+                mass = 0.0
+                for c in range(kc):
+                    mass += np.exp((rest[c] + table[start + tags_c[c]] if scored else rest[c]) - best)
+                log_mass = np.log(mass)
+                chart[old + a * kb + b] = best + log_mass
+                if spreads:
                     spread = 0.0
-                    if best > -np.inf:
-                        mass = 0.0
-                        for c in range(kc):
-                            score = rest[c] + table[start + tags_c[c]] if scored else rest[c]
-                            if score > -np.inf:
-                                mass += np.exp(score - best)
-                        log_mass = np.log(mass)
-                        total = best + log_mass
-                        for c in range(kc):
-                            score = rest[c] + table[start + tags_c[c]] if scored else rest[c]
-                            if score > -np.inf:
-                                log_p = score - best - log_mass
-                                spread += np.exp(log_p) * (entropy[new + b * kc + c] - log_p)
+                    for c in range(kc):
+                        log_p = (rest[c] + table[start + tags_c[c]] if scored else rest[c]) - best - log_mass
+                        if log_p > -np.inf:
+                            spread += np.exp(log_p) * (entropy[new + b * kc + c] - log_p)
                     entropy[old + a * kb + b] = spread
-                chart[old + a * kb + b] = total
 
 
 @njit(cache=True, nogil=True)
@@ -225,7 +228,10 @@ def viterbi(layout, lengths, lo, hi, unary, bigram, trigram, value, structure):
 
 @njit(cache=True, nogil=True)
 def total(layout, lengths, lo, hi, unary, bigram, trigram, value, entropy):
-    """value[j] <- log of the sum of exp(score) over all sequences, entropy[j] <- the entropy of that distribution."""
+    """value[j] <- log of the sum of exp(score) over all sequences.
+
+    Unless it comes empty, entropy[j] <- the entropy of the distribution proportional to exp(score).
+    """
     T = unary.shape[2]
     for j in range(lo, hi):
         n = lengths[j]
@@ -234,10 +240,11 @@ def total(layout, lengths, lo, hi, unary, bigram, trigram, value, entropy):
         chart_ptr = np.empty(n + 3, np.int64)
         states = _lattice(layout[ORDER], n, unary[j], ptr, tags, chart_ptr)
         chart = np.empty(states)
-        spread = np.empty(states)
+        spread = np.empty(states if len(entropy) else 0)
         _backward(True, layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, chart, spread)
         value[j] = chart[0]
-        entropy[j] = spread[0]
+        if len(entropy):
+            entropy[j] = spread[0]
 
 
 @njit(cache=True, nogil=True)
@@ -255,7 +262,7 @@ def marginals(layout, lengths, lo, hi, unary, bigram, trigram, log, value, out):
         states = _lattice(layout[ORDER], n, unary[j], ptr, tags, chart_ptr)
         before = np.empty(states)
         after = np.empty(states)
-        spread = np.empty(states if log else 0)
+        spread = np.empty(0)
         _forward(log, layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, before)
         _backward(log, layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, after, spread)
         value[j] = after[0]

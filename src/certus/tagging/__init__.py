@@ -1,5 +1,6 @@
 """Tagging: sequences scored by single tags, pairs and triples, and the hidden Markov model that scores them."""
 
+from certus.tagging.batch import TaggingBatch
 from certus.tagging.problem import Tagging
 
-__all__ = ["Tagging"]
+__all__ = ["Tagging", "TaggingBatch"]

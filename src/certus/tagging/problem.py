@@ -74,7 +74,7 @@ class Tagging(DynamicProgram[Ints]):
         """A table that was checked before is shared as it is."""
         if values is None or isinstance(values, Table):
             return values
-        return as_table(name, order, values, self.n, self.size)
+        return as_table(name, order, values, self.n, self.size, np.array([self.n]), batch=False)
 
     @property
     def bigram(self) -> Floats | None:
@@ -164,18 +164,20 @@ class Tagging(DynamicProgram[Ints]):
         return Solution(structure[0], float(value[0]))
 
     def log_partition(self) -> float:
-        return self._total()[0]
+        from certus.kernels.tagging import total
+
+        value = np.empty(1)
+        self._run(total, None, value, np.empty(0))
+        self._must_be_feasible(value, None)
+        return float(value[0])
 
     def entropy(self) -> float:
-        return self._total()[1]
-
-    def _total(self) -> tuple[float, float]:
         from certus.kernels.tagging import total
 
         value, entropy = np.empty(1), np.empty(1)
         self._run(total, None, value, entropy)
         self._must_be_feasible(value, None)
-        return float(value[0]), float(entropy[0])
+        return float(entropy[0])
 
     def marginals(self) -> dict[str, Floats]:
         return {"tags": self._marginals(None, log=True)}

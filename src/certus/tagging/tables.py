@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput
@@ -35,26 +35,34 @@ class Table:
         return scores
 
 
-def as_table(name: str, order: int, values: ArrayLike, n: int, size: int, batch: int | None = None) -> Table:
-    """Check a table for sequences of n tags out of ``size``; with ``batch``, per-position tables have one per item."""
+def as_table(
+    name: str, order: int, values: ArrayLike, n: int, size: int, lengths: NDArray[np.int64], *, batch: bool
+) -> Table:
+    """Check a table for sequences of up to n tags out of ``size``; of a batch, or of one sequence.
+
+    ``lengths`` has the length of each sequence: rows of per-position scores that no pair or triple of tags ends at are
+    not read, whatever they hold.
+    """
     array = np.asarray(values)
     side = array.shape[-1] if array.ndim else 0
     boundary = side == size + 1
     shared = (side,) * order
     rows = n + boundary
-    positions = (rows, *shared) if batch is None else (batch, rows, *shared)
+    positions = (len(lengths), rows, *shared) if batch else (rows, *shared)
     if side not in (size, size + 1) or array.shape not in (shared, positions):
-        item = "" if batch is None else f"{batch}, "
+        item = f"{len(lengths)}, " if batch else ""
         plain, bounded = ", ".join([str(size)] * order), ", ".join([str(size + 1)] * order)
         raise InvalidInput(
             f"{name} has shape {array.shape}; for {n} positions and {size} tags expected ({plain}) or "
             f"({item}{n}, {plain}), or with a boundary tag ({bounded}) or ({item}{n + 1}, {bounded})."
         )
     per_position = array.shape != shared
-    if per_position and not boundary and np.issubdtype(array.dtype, np.floating):
-        # Rows no pair or triple ends at are not read, whatever they hold.
-        array = array.copy()
-        np.moveaxis(array, -order - 1, 0)[: order - 1] = 0.0
+    if per_position and np.issubdtype(array.dtype, np.floating):
+        row, length = np.arange(rows), lengths[:, None]
+        unread = row > length if boundary else (row < order - 1) | (row >= length)
+        if unread.any():
+            array = array.copy()
+            array[unread if batch else unread[0]] = 0.0
     scores = as_scores(name, array)
     finite = np.abs(scores[scores > -np.inf])
     cells = side**order
@@ -64,7 +72,7 @@ def as_table(name: str, order: int, values: ArrayLike, n: int, size: int, batch:
         side=side,
         boundary=boundary,
         step=cells if per_position else 0,
-        item=cells * rows if per_position and batch is not None else 0,
+        item=cells * rows if per_position and batch else 0,
         largest=float(finite.max(initial=0.0)),
     )
 

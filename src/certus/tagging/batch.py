@@ -1,0 +1,187 @@
+"""Many tagging problems in padded arrays, as neural models give them: arrays in, arrays out."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, Ints, as_positive_int, as_scores
+from certus.errors import Infeasible, InvalidInput
+from certus.result import BatchCertificate, BatchResult, rounding
+from certus.tagging.problem import Tagging
+from certus.tagging.tables import Table, as_table, flat, layout
+
+
+class TaggingBatch:
+    """B tagging problems over the same T tags, of up to N positions, answered together.
+
+    Each item is a ``certus.Tagging`` of its first ``lengths[j]`` positions; padding is not read. The kernels run
+    without the GIL on threads. Every answer has a leading axis of B. Certificate kind: "dynamic program".
+
+    Parameters
+    ----------
+    unary : array_like of shape (B, N, T)
+    bigram : array_like of shape (T, T) or (T + 1, T + 1), or per position (B, N, T, T) or (B, N + 1, T + 1, T + 1)
+    trigram : likewise
+        As in ``certus.Tagging``. Item j of a per-position table with boundary tags ends in row ``lengths[j]``.
+    lengths : array_like of shape (B,), optional
+        Positions of each item, 0..N; all N by default.
+    workers : int, optional
+        Threads; by default as many as there are processors.
+
+    Examples
+    --------
+    >>> TaggingBatch([[[0, 1], [2, 0]], [[3, 0], [0, 0]]], lengths=[2, 1]).decode().structure.tolist()
+    [[1, 0], [0, -1]]
+    """
+
+    def __init__(
+        self,
+        unary: ArrayLike,
+        bigram: ArrayLike | None = None,
+        trigram: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        workers: int | None = None,
+    ) -> None:
+        array = np.asarray(unary)
+        if array.ndim != 3 or array.shape[2] < 1:
+            raise InvalidInput(f"unary has shape {array.shape}; expected (items, positions, tags).")
+        items, n, self.size = array.shape
+        self.lengths = _as_lengths(lengths, items, n)
+        padding = np.arange(n) >= self.lengths[:, None]
+        if padding.any() and np.issubdtype(array.dtype, np.floating):
+            array = array.copy()
+            array[padding] = 0.0
+        self.unary = as_scores("unary", array)
+        self._tables = [
+            None if values is None else as_table(name, order, values, n, self.size, self.lengths, batch=True)
+            for name, order, values in (("bigram", 2, bigram), ("trigram", 3, trigram))
+        ]
+        self._padding = padding
+        self.workers = (os.cpu_count() or 1) if workers is None else as_positive_int("workers", workers)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, j: int) -> Tagging:
+        """Item j as a problem of its own."""
+        n = int(self.lengths[j])
+        tables = []
+        for table in self._tables:
+            if table is None or not table.step:
+                tables.append(None if table is None else table.scores)
+            else:
+                tables.append(table.scores[j, : n + table.boundary])
+        return Tagging(self.unary[j, :n], *tables)
+
+    def decode(self) -> BatchResult:
+        """The best sequences: ``structure`` (B, N) padded with -1, ``score`` (B,), ``certificate.exact`` (B,)."""
+        from certus.kernels.tagging import viterbi
+
+        structure = np.full(self.unary.shape[:2], -1, dtype=np.int64)
+        value = self._run(viterbi, structure)
+        score = self._scores(structure)
+        tables = [table for table in self._tables if table is not None]
+        finite = np.abs(self.unary[self.unary > -np.inf])
+        largest = max([float(finite.max(initial=0.0)), *(table.largest for table in tables)])
+        terms = self.lengths + (self.lengths + 1) * len(tables)
+        tolerance = np.array([rounding(int(count), largest) for count in terms])
+        return BatchResult(
+            structure, score, BatchCertificate("dynamic program", score, np.maximum(score, value), tolerance)
+        )
+
+    def log_partition(self) -> Floats:
+        """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""
+        from certus.kernels.tagging import total
+
+        return self._run(total, np.empty(0))
+
+    def entropy(self) -> Floats:
+        """Entropy, in nats, of the distribution proportional to exp(score) of each item, shape (B,)."""
+        from certus.kernels.tagging import total
+
+        entropy = np.empty(len(self))
+        self._run(total, entropy)
+        return entropy
+
+    def marginals(self) -> dict[str, Floats]:
+        """Under "tags", the probability of each tag at each position, (B, N, T); 0 in the padding."""
+        from certus.kernels.tagging import marginals
+
+        out = np.zeros(self.unary.shape)
+        self._run(marginals, out, flag=(True,))
+        return {"tags": out}
+
+    def max_marginals(self) -> dict[str, Floats]:
+        """Under "tags", the best score of a sequence with each tag, (B, N, T); -inf where there is none."""
+        from certus.kernels.tagging import marginals
+
+        out = np.full(self.unary.shape, -np.inf)
+        self._run(marginals, out, flag=(False,))
+        return {"tags": out}
+
+    def _run(self, kernel: Callable[..., None], out: Any, flag: tuple[bool, ...] = ()) -> Floats:
+        """Run a kernel over all items on threads; returns the value of each item."""
+        items = len(self)
+        value = np.empty(items)
+        reading, bigram, trigram = layout(*self._tables), *map(flat, self._tables)
+
+        def serve(chunk: tuple[int, int]) -> None:
+            kernel(reading, self.lengths, *chunk, self.unary, bigram, trigram, *flag, value, out)
+
+        chunks = min(items, 1 if self.workers == 1 else 8 * self.workers)
+        cuts = [items * k // max(chunks, 1) for k in range(chunks + 1)]
+        spans = list(pairwise(cuts))
+        if len(spans) <= 1:
+            for span in spans:
+                serve(span)
+        else:
+            with ThreadPoolExecutor(self.workers) as pool:
+                list(pool.map(serve, spans))
+        for j in np.flatnonzero(value == -np.inf)[:1]:
+            try:
+                self[int(j)].decode()
+            except Infeasible as error:
+                raise Infeasible(f"item {j} of the batch: {error}") from None
+        return value
+
+    def _scores(self, structure: Ints) -> Floats:
+        """Scores of the sequences, from the input, with numpy alone."""
+        items, n, size = self.unary.shape
+        item, row, length = np.arange(items)[:, None], np.arange(n + 1), self.lengths[:, None]
+        inside = np.where(self._padding, size, structure)
+        score = np.take_along_axis(self.unary, np.minimum(inside, size - 1)[:, :, None], axis=2)[:, :, 0]
+        total: Floats = np.where(self._padding, 0.0, score).sum(axis=1)
+        padded = np.pad(inside, ((0, 0), (2, 1)), constant_values=size)
+        for table in self._tables:
+            if table is not None:
+                total += _table_scores(table, padded, item, row, length)
+        return total
+
+
+def _table_scores(table: Table, padded: Ints, item: Ints, row: Ints, length: Ints) -> Floats:
+    """Sum over positions of what one table gives each item; ``padded`` has two tags before the first position."""
+    read = (row <= length) if table.boundary else (row >= table.order - 1) & (row < length)
+    used_item, used_row = np.nonzero(read)
+    ending = tuple(padded[used_item, used_row + 3 - table.order + k] for k in range(table.order))
+    cells = table.scores[(used_item, used_row, *ending)] if table.step else table.scores[ending]
+    total = np.zeros(len(item))
+    np.add.at(total, used_item, cells)
+    return total
+
+
+def _as_lengths(lengths: ArrayLike | None, items: int, n: int) -> Ints:
+    if lengths is None:
+        return np.full(items, n, dtype=np.int64)
+    array = np.asarray(lengths)
+    if array.shape != (items,) or (items and array.dtype.kind not in "iu"):
+        raise InvalidInput(f"lengths has shape {array.shape} and type {array.dtype}; expected {items} whole numbers.")
+    wrong = np.flatnonzero((array < 0) | (array > n))
+    if len(wrong):
+        raise InvalidInput(f"lengths[{wrong[0]}] is {array[wrong[0]]}; expected 0..{n}.")
+    return array.astype(np.int64)

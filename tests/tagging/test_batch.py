@@ -1,0 +1,81 @@
+"""A batch gives what its items give one by one."""
+
+import numpy as np
+import pytest
+
+from certus import Infeasible, InvalidInput, TaggingBatch
+
+
+def random_batch(seed, *, items=7, n=5, size=3, order=3, boundary=True, per_position=False, forbid=0.0, **options):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, n + 1, items)
+    lengths[0] = n
+    side = size + boundary
+
+    def draw(*shape):
+        return np.where(rng.random(shape) < forbid, -np.inf, rng.integers(-8, 9, shape).astype(float))
+
+    unary = draw(items, n, size)
+    tables = [draw(*[side] * k) if order >= k else None for k in (2, 3)]
+    if per_position:
+        tables = [table if table is None else draw(items, n + boundary, *table.shape) for table in tables]
+    for j, length in enumerate(lengths):  # what is not read may hold anything
+        unary[j, length:] = np.nan
+        if per_position:
+            for k, table in enumerate(tables, 2):
+                if table is not None:
+                    table[j, length + boundary :] = np.nan
+                    table[j, : 0 if boundary else k - 1] = np.nan
+    return TaggingBatch(unary, *tables, lengths=lengths, **options)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("boundary", [False, True])
+@pytest.mark.parametrize("per_position", [False, True])
+def test_batch_equals_its_items(order, boundary, per_position, workers):
+    for seed in range(4):
+        batch = random_batch(seed, order=order, boundary=boundary, per_position=per_position, workers=workers)
+        items = [batch[j] for j in range(len(batch))]
+        result = batch.decode()
+        assert result.score.tolist() == [item.decode().score for item in items]
+        assert result.certificate.exact.all()
+        for j, item in enumerate(items):
+            np.testing.assert_array_equal(result.structure[j, : item.n], item.decode().structure)
+            assert (result.structure[j, item.n :] == -1).all()
+            np.testing.assert_array_equal(batch.marginals()["tags"][j, : item.n], item.marginals()["tags"])
+            np.testing.assert_array_equal(batch.max_marginals()["tags"][j, : item.n], item.max_marginals()["tags"])
+        assert batch.log_partition().tolist() == [item.log_partition() for item in items]
+        assert batch.entropy().tolist() == [item.entropy() for item in items]
+
+
+def test_infeasible_item_is_named():
+    unary = np.zeros((3, 4, 2))
+    unary[1, 2] = -np.inf
+    with pytest.raises(Infeasible, match="item 1 of the batch: position 2 has no tag"):
+        TaggingBatch(unary).decode()
+    assert TaggingBatch(unary, lengths=[4, 2, 4]).decode().score.tolist() == [0, 0, 0]
+
+
+def test_no_items_and_no_positions():
+    assert TaggingBatch(np.zeros((0, 4, 2))).decode().structure.shape == (0, 4)
+    assert TaggingBatch(np.zeros((2, 0, 2)), bigram=np.ones((3, 3))).decode().score.tolist() == [1, 1]
+
+
+def test_wrong_input_is_named():
+    with pytest.raises(InvalidInput, match="expected"):
+        TaggingBatch(np.zeros((3, 2)))
+    with pytest.raises(InvalidInput, match=r"lengths\[1\] is 5; expected 0..4"):
+        TaggingBatch(np.zeros((2, 4, 2)), lengths=[4, 5])
+    with pytest.raises(InvalidInput, match="whole numbers"):
+        TaggingBatch(np.zeros((2, 4, 2)), lengths=[4.0, 3.0])
+    with pytest.raises(InvalidInput, match=r"unary\[1, 3, 0\] is nan"):
+        TaggingBatch(np.where(np.arange(16).reshape(2, 4, 2) == 14, np.nan, 0.0))
+    with pytest.raises(InvalidInput, match=r"bigram has shape \(2, 5, 2, 2\).*\(2, 4, 2, 2\)"):
+        TaggingBatch(np.zeros((2, 4, 2)), bigram=np.zeros((2, 5, 2, 2)))
+    with pytest.raises(InvalidInput, match="workers"):
+        TaggingBatch(np.zeros((2, 4, 2)), workers=0)
+
+
+def test_repr_counts_the_exact_ones():
+    assert repr(random_batch(0).decode()) == "BatchResult(7 items, 7 exact)"
