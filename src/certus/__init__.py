@@ -1,5 +1,7 @@
 """certus finds the best structure for a sentence, and proves it."""
 
+from certus.constituency import Constituency, Grammar, Tree
+from certus.dependency.problem import Dependency
 from certus.errors import CertusError, FormatError, Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Hypergraph, HypergraphBuilder
 from certus.problem import DynamicProgram, Forest, Problem
@@ -11,9 +13,12 @@ __version__ = "0.1.0"
 __all__ = [
     "Certificate",
     "CertusError",
+    "Constituency",
+    "Dependency",
     "DynamicProgram",
     "Forest",
     "FormatError",
+    "Grammar",
     "Hypergraph",
     "HypergraphBuilder",
     "Infeasible",
@@ -25,4 +30,5 @@ __all__ = [
     "Tagging",
     "TaggingBatch",
     "Trace",
+    "Tree",
 ]

@@ -1,0 +1,100 @@
+"""Projective trees as hyperpaths: the hypergraph of a problem, the weights of its edges, and trees read off edges."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.checks import Floats, Ints
+from certus.dependency.parts import LEFT, RIGHT, check_memory
+from certus.hypergraph import Hypergraph
+from certus.problem import Forest
+
+if TYPE_CHECKING:
+    from certus.dependency.problem import Dependency
+
+BYTES_PER_EDGE = 64  # graph, coordinates, weights, cells and one array of a sweep
+
+
+class DependencyForest:
+    """The forest of a projective problem, with the coordinates (flags, g, h, t, s, m) of each edge.
+
+    Memory and time grow with the number of edges: about 0.8 n^3 for arcs and siblings over all n^2 arcs, n^4 with
+    grandparents or trisiblings, and with the surviving parts once arcs are pruned (-inf).
+    """
+
+    def __init__(self, problem: "Dependency") -> None:
+        from certus.kernels import projective_forest as kernel
+
+        given = problem.scores
+        higher = "grandparent" in given or "grandsibling" in given
+        outermost = higher and problem.grandparents == "outermost"
+        track_g = higher or "null" in given
+        track_s = "trisibling" in given or (outermost and "grandsibling" in given)
+        self.problem = problem
+        arcs = kernel.index_arcs(problem.arc > -np.inf)
+        self._check_size(len(arcs[2]), track_g, track_s)
+        flags = (problem.single, track_g, outermost, track_s)
+        empty = np.zeros(1, dtype=np.int32)
+        nothing = np.zeros((0, 6), dtype=np.int16)
+        limit = np.iinfo(np.int32).max
+        n_vertices, n_edges = kernel.build(*arcs, *flags, limit, empty, empty, empty[:0], nothing)
+        in_ptr, tail_ptr = np.zeros(n_vertices + 1, dtype=np.int32), np.zeros(n_edges + 1, dtype=np.int32)
+        tail, coord = np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 6), dtype=np.int16)
+        kernel.build(*arcs, *flags, limit, in_ptr, tail_ptr, tail, coord)
+        self.coord: NDArray[np.int16] = coord
+        graph = Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]])
+        size = problem.n + 1
+        cell = np.full(n_edges, -1, dtype=np.int64)
+        attach = (coord[:, 0] & kernel.ATTACH) > 0
+        cell[attach] = coord[attach, 2].astype(np.int64) * size + coord[attach, 5]
+        self.forest = Forest(graph, self._weights(cell), {"arcs": cell})
+
+    def _check_size(self, arcs: int, track_g: bool, track_s: bool) -> None:
+        n = self.problem.n
+        if arcs < n * n / 2 or not (track_g or track_s):
+            return
+        power = 5 if track_g and track_s and self.problem.grandparents == "all" else 4
+        check_memory(f"the forest of this model for {n} words", (n + 1,) * power, copies=BYTES_PER_EDGE // 16)
+
+    def _weights(self, cell: Ints) -> Floats:
+        """Sum of the scores of each edge's parts."""
+        from certus.kernels.projective_forest import FINISH, STOP
+
+        problem, coord = self.problem, self.coord
+        weights = np.zeros(len(coord))
+        attach = np.flatnonzero(cell >= 0)
+        weights[attach] = problem.arc.reshape(-1)[cell[attach]]
+        for kind, letters in (
+            ("sibling", "hsm"),
+            ("trisibling", "htsm"),
+            ("grandparent", "ghm"),
+            ("grandsibling", "ghsm"),
+        ):
+            if kind not in problem.scores:
+                continue
+            grand = "g" in letters
+            edges = attach
+            if grand and problem.grandparents == "outermost":
+                edges = np.flatnonzero(coord[:, 0] & FINISH)
+            edges = edges[coord[edges, 1 if grand else 3] >= 0] if kind != "sibling" else edges
+            index = [coord[edges, "?ghtsm".index(letter)] for letter in letters]
+            weights[edges] += problem.scores[kind].gather(*index)
+        stop = np.flatnonzero(coord[:, 0] & STOP)
+        g, h, t, m = (coord[stop, c] for c in (1, 2, 3, 5))
+        side = np.where(m == h, t, np.where(m > h, RIGHT, LEFT))
+        if "stop" in problem.scores:
+            weights[stop] += problem.scores["stop"].gather(h, side, m)
+        if "null" in problem.scores:
+            bare = (m == h) & (h > 0)
+            weights[stop[bare]] += problem.scores["null"].gather(g[bare], h[bare], side[bare])
+        return weights
+
+    def heads(self, edges: Sequence[int]) -> Ints:
+        """The tree of a hyperpath."""
+        heads = np.full(self.problem.n + 1, -1, dtype=np.int64)
+        cell = self.forest.parts["arcs"][np.asarray(edges, dtype=np.int64)]
+        used = cell[cell >= 0]
+        heads[used % (self.problem.n + 1)] = used // (self.problem.n + 1)
+        return heads

@@ -1,0 +1,486 @@
+"""certus.Dependency: dependency trees scored by arcs and by higher-order parts, projective or not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.dependency import parts as P
+from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.result import Result, Solution, exact_result
+from certus.serialize import floats_from_json, floats_to_json
+
+Heads = Ints
+
+
+class Dependency(DynamicProgram[Heads]):
+    r"""The best dependency tree over n words, for scores of arcs and of higher-order parts.
+
+    A structure is an int64 array ``heads`` of size n + 1: ``heads[m]`` is the head of word m, node 0 is the root and
+    ``heads[0]`` is -1. Its score is the sum, over all its parts, of the arrays given. ``-inf`` forbids a part; cells
+    that are no part (the diagonal and column 0 of ``arc``, say) are not read. No words: the tree without arcs.
+
+    Parameters
+    ----------
+    arc : array_like of shape (n + 1, n + 1)
+        ``arc[h, m]`` for the arc h -> m.
+    sibling : array_like of shape (n + 1,) * 3, optional
+        ``sibling[h, s, m]``: s is the modifier of h next inside m on the same side; ``s == h`` when m is innermost.
+    grandparent : array_like of shape (n + 1,) * 3, optional
+        ``grandparent[g, h, m]`` for arcs g -> h -> m.
+    grandsibling : array_like of shape (n + 1,) * 4, optional
+        ``grandsibling[g, h, s, m]``: as sibling, with the head g of h.
+    trisibling : array_like of shape (n + 1,) * 4, optional
+        ``trisibling[h, t, s, m]``: three successive modifiers of h on one side; ``t == h`` when s is innermost. The
+        innermost modifier of a side has no such part.
+    projective : bool
+        Allow only trees without crossing arcs. By default all trees are allowed.
+    root : "single" or "multi"
+        Exactly one modifier of node 0, or any number.
+    grandparents : "all" or "outermost"
+        With "outermost", grandparent and grandsibling parts count only where m is the outermost modifier of h on its
+        side (Carreras; Model 2).
+    stop : array_like of shape (n + 1, 2, n + 1), optional
+        End-of-side parts: ``stop[h, d, s]`` where s is the outermost modifier of h on its left (d = 0) or right
+        (d = 1); ``s == h`` when there is none. Node 0 has only a right side.
+    null : array_like of shape (n + 1, n + 1, 2), optional
+        Null grandchild parts: ``null[g, h, d]`` for an arc g -> h where h has no modifier on side d.
+
+    Notes
+    -----
+    Parts that only the innermost modifier has are the cells with ``s == h``; those of the second one are the cells of
+    ``trisibling`` with ``t == h``; inner and outer grandchildren are told apart by the order of g, h and m. So
+    positional and inner/outer scores need no arrays of their own (``certus.dependency.positional`` fills them in).
+
+    What decoding costs, for n words:
+
+    ====================================  =========================  ==============================================
+    projective                            time, memory               certificate
+    ====================================  =========================  ==============================================
+    arc                                   n^3, n^2                   "dynamic program" (Eisner)
+    + sibling                             n^3, n^2                   "dynamic program" (second order)
+    + grandparent (all)                   n^4, n^3                   "dynamic program" (Model 0)
+    + grandsibling                        n^4, n^3                   "dynamic program" (Model 1)
+    + grandparent (outermost)             n^4, n^3                   "dynamic program" (Carreras)
+    + trisibling (and outermost)          n^4, n^3                   "dynamic program" (Model 2)
+    ====================================  =========================  ==============================================
+
+    Trees with crossing arcs: n^2 for arcs alone ("combinatorial"); with anything above arcs the problem is NP-hard
+    and is decoded by relaxation, to a certificate of kind "dual" or "branch and bound". k-best, marginals, sampling
+    and the rest are answered through ``forest()`` for every projective model, and for arcs alone otherwise.
+
+    Examples
+    --------
+    >>> import certus
+    >>> certus.Dependency([[0, 5, 1], [0, 0, 4], [0, 3, 0]], projective=True).decode().structure.tolist()
+    [-1, 0, 1]
+
+    References
+    ----------
+    DEP 5.3, 5.4 and appendix B for the projective models; LR 2.2.4 and 6 for the hypergraph and the relaxations.
+    """
+
+    name: ClassVar[str] = "dependency"
+
+    def __init__(
+        self,
+        arc: ArrayLike,
+        sibling: ArrayLike | None = None,
+        grandparent: ArrayLike | None = None,
+        grandsibling: ArrayLike | None = None,
+        trisibling: ArrayLike | None = None,
+        *,
+        projective: bool = False,
+        root: str = "single",
+        grandparents: str = "all",
+        stop: ArrayLike | None = None,
+        null: ArrayLike | None = None,
+    ) -> None:
+        arcs = checked_arcs(arc)
+        given = {
+            "sibling": sibling,
+            "grandparent": grandparent,
+            "grandsibling": grandsibling,
+            "trisibling": trisibling,
+            "stop": stop,
+            "null": null,
+        }
+        n = len(arcs) - 1
+        scores = {kind: P.dense_scores(kind, a, n) for kind, a in given.items() if a is not None}
+        self._set(arcs, scores, bool(projective), root, grandparents)
+
+    @classmethod
+    def from_parts(
+        cls,
+        n: int,
+        arc: Sequence[ArrayLike],
+        sibling: Sequence[ArrayLike] | None = None,
+        grandparent: Sequence[ArrayLike] | None = None,
+        grandsibling: Sequence[ArrayLike] | None = None,
+        trisibling: Sequence[ArrayLike] | None = None,
+        *,
+        unlisted: float = -np.inf,
+        projective: bool = False,
+        root: str = "single",
+        grandparents: str = "all",
+    ) -> Self:
+        """The problem of pruned parts, given by lists: its cost grows with the parts that survive, not with n^4.
+
+        Parameters
+        ----------
+        n : int
+            Number of words.
+        arc : (h, m, scores)
+            Three arrays of one size. Arcs that are not listed are forbidden.
+        sibling, grandparent, grandsibling, trisibling : (h, s, m, scores), (g, h, m, scores), and so on, optional
+            One array per index, in the order of the dense arrays, then the scores.
+        unlisted : float
+            Score of a higher-order part that is not listed: -inf, or 0.0 where lists hold only what is worth a score.
+        projective, root, grandparents
+            As for the constructor.
+
+        Examples
+        --------
+        >>> p = Dependency.from_parts(2, arc=([0, 1, 0], [1, 2, 2], [5.0, 4.0, 1.0]), projective=True)
+        >>> p.decode().structure.tolist()
+        [-1, 0, 1]
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise InvalidInput(f"n is {n!r}; expected the number of words, 0 or more.")
+        if np.isnan(unlisted) or unlisted == np.inf:
+            raise InvalidInput(f"unlisted is {unlisted}; scores are finite, or -inf to forbid a part.")
+        (heads, mods), scores = P.checked_list("arc", "hm", arc, (n + 1, n + 1))
+        arcs = np.full((n + 1, n + 1), -np.inf)
+        arcs[heads, mods] = scores
+        given = {
+            "sibling": sibling,
+            "grandparent": grandparent,
+            "grandsibling": grandsibling,
+            "trisibling": trisibling,
+        }
+        listed = {k: P.listed_scores(k, v, int(n), float(unlisted)) for k, v in given.items() if v is not None}
+        self = cls.__new__(cls)
+        self._set(checked_arcs(arcs), listed, bool(projective), root, grandparents)
+        return self
+
+    def _set(self, arc: Floats, scores: Mapping[str, P.Scores], projective: bool, root: str, grandparents: str) -> None:
+        self.arc = arc
+        self.scores = scores
+        self.projective = projective
+        self.root = one_of("root", root, ("single", "multi"))
+        self.grandparents = one_of("grandparents", grandparents, ("all", "outermost"))
+        self.n = len(arc) - 1
+
+    def _with_arcs(self, arc: Floats) -> Self:
+        """The same problem with other arc scores, already checked."""
+        other = type(self).__new__(type(self))
+        other._set(arc, self.scores, self.projective, self.root, self.grandparents)
+        return other
+
+    # -- what was given --------------------------------------------------------------------------------------------
+
+    def _dense(self, kind: str) -> Floats | None:
+        return self.scores[kind].dense() if kind in self.scores else None
+
+    @property
+    def sibling(self) -> Floats | None:
+        """The sibling scores as a dense array."""
+        return self._dense("sibling")
+
+    @property
+    def grandparent(self) -> Floats | None:
+        """The grandparent scores as a dense array."""
+        return self._dense("grandparent")
+
+    @property
+    def grandsibling(self) -> Floats | None:
+        """The grandsibling scores as a dense array."""
+        return self._dense("grandsibling")
+
+    @property
+    def trisibling(self) -> Floats | None:
+        """The trisibling scores as a dense array."""
+        return self._dense("trisibling")
+
+    @property
+    def single(self) -> bool:
+        """True if node 0 has exactly one modifier."""
+        return self.root == "single"
+
+    @property
+    def listed(self) -> bool:
+        """True if higher-order scores come as lists of parts."""
+        return any(isinstance(scores, P.ListedScores) for scores in self.scores.values())
+
+    def __repr__(self) -> str:
+        given = ", ".join(["arc", *self.scores])
+        return f"Dependency(n={self.n}, {given}, projective={self.projective}, root={self.root!r})"
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def score(self, structure: ArrayLike) -> float:
+        return self._score(P.checked_heads(structure, self.n, projective=self.projective, single=self.single))
+
+    def _score(self, heads: Heads) -> float:
+        """Score of a tree, in plain Python."""
+        total = float(self.arc[heads[1:], np.arange(1, self.n + 1)].sum())
+        if not self.scores:
+            return total
+        get = self.scores
+        head = heads.tolist()
+        for g, h, t, s, m, outermost in P.attachments(head):
+            if "sibling" in get:
+                total += get["sibling"].at(h, s, m)
+            if g >= 0 and (outermost or self.grandparents == "all"):
+                if "grandparent" in get:
+                    total += get["grandparent"].at(g, h, m)
+                if "grandsibling" in get:
+                    total += get["grandsibling"].at(g, h, s, m)
+            if t >= 0 and "trisibling" in get:
+                total += get["trisibling"].at(h, t, s, m)
+        for h, sides in enumerate(P.modifiers(head)):
+            for d, side in enumerate(sides):
+                if "stop" in get and (h > 0 or d == P.RIGHT):
+                    total += get["stop"].at(h, d, side[-1] if side else h)
+                if "null" in get and h > 0 and not side:
+                    total += get["null"].at(head[h], h, d)
+        return total
+
+    def all_structures(self) -> Iterator[Heads]:
+        return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
+
+    @cached_property
+    def _magnitude(self) -> tuple[int, float]:
+        largest = max([P.largest_finite(self.arc), *(s.largest() for s in self.scores.values())])
+        return (self.n + 1) * (1 + len(self.scores)), largest
+
+    def magnitude(self) -> tuple[int, float]:
+        return self._magnitude
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def decode(
+        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
+    ) -> Result[Heads]:
+        if self.projective or not self.scores:
+            solution = self.solve()
+            kind = "dynamic program" if self.projective else "combinatorial"
+            heads = solution.structure
+            return exact_result(heads, self._score(heads), solution.value, self.tolerance(), kind=kind)
+        from certus.dependency import nonprojective
+
+        return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Heads]:
+        arc = self._penalised(penalties)
+        if self.projective:
+            from certus.dependency import projective
+
+            found = projective.best(self, arc)
+            return super().solve(penalties) if found is None else found
+        self._only_arcs("solve", "decode()")
+        from certus.dependency import arborescence
+
+        result = arborescence.best_arborescence(arc, root=self.root)
+        return Solution(result.structure, result.certificate.bound)
+
+    def kbest(self, k: int) -> list[Result[Heads]]:
+        if self.projective:
+            return super().kbest(k)
+        self._only_arcs("kbest", "decode(), or projective=True")
+        from certus.dependency import kbest_trees
+
+        return kbest_trees.kbest(self.arc, as_positive_int("k", k), root=self.root)
+
+    def sample(self, k: int, *, seed: int | None = None) -> list[Heads]:
+        if self.projective:
+            return super().sample(k, seed=seed)
+        self._only_arcs("sample", "arc-factored scores, or projective=True")
+        from certus.dependency import matrix_tree
+
+        return list(matrix_tree.sample(self.arc, as_positive_int("k", k), root=self.root, seed=seed))
+
+    def log_partition(self) -> float:
+        if self.projective:
+            from certus.dependency import projective
+
+            found = projective.log_partition(self)
+            return super().log_partition() if found is None else found
+        self._only_arcs("log_partition", "arc-factored scores, or projective=True")
+        from certus.dependency import matrix_tree
+
+        return float(matrix_tree.log_partition(self.arc, root=self.root))
+
+    def marginals(self) -> dict[str, Floats]:
+        if self.projective:
+            from certus.dependency import projective
+
+            found = projective.marginals(self)
+            return super().marginals() if found is None else {"arcs": found}
+        self._only_arcs("marginals", "arc-factored scores, projective=True, or max_marginals() of the arcs alone")
+        from certus.dependency import matrix_tree
+
+        return {"arcs": matrix_tree.marginals(self.arc, root=self.root)}
+
+    def entropy(self) -> float:
+        if self.projective:
+            return super().entropy()
+        self._only_arcs("entropy", "arc-factored scores, or projective=True")
+        from certus.dependency import matrix_tree
+
+        return float(matrix_tree.entropy(self.arc, root=self.root))
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        arc = self._penalised(penalties)
+        if self.projective:
+            from certus.dependency import projective
+
+            found = projective.max_marginals(self, arc)
+            return super().max_marginals(penalties) if found is None else {"arcs": found}
+        self._only_arcs("max_marginals", "decode(), or the max-marginals of the arcs alone")
+        from certus.dependency import arborescence
+
+        return {"arcs": arborescence.max_marginals(arc, root=self.root)}
+
+    def _only_arcs(self, question: str, instead: str) -> None:
+        if self.scores:
+            raise NotSupported(
+                f"{question}() of trees with crossing arcs and scores above arcs ({', '.join(self.scores)}) has no "
+                f"tractable answer: even the best tree is NP-hard. Ask for {instead}."
+            )
+
+    # -- the hypergraph --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _forest(self) -> Any:
+        from certus.dependency.forest import DependencyForest
+
+        return DependencyForest(self)
+
+    def forest(self) -> Forest:
+        """The hypergraph whose hyperpaths are the projective trees, one to one (LR 2.2.4, DEP 5 and B)."""
+        if not self.projective:
+            raise NotSupported("trees with crossing arcs are no dynamic program; forest() needs projective=True.")
+        forest: Forest = self._forest.forest
+        return forest
+
+    def from_edges(self, edges: Sequence[int]) -> Heads:
+        heads: Heads = self._forest.heads(edges)
+        return heads
+
+    # -- what the relaxation engine needs --------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": self.arc.shape}
+
+    def _penalised(self, penalties: Penalties | None) -> Floats:
+        if not penalties:
+            return self.arc
+        for view in penalties:
+            self.checked_view(view)
+        return self.arc + as_scores("penalty of arcs", penalties["arcs"], self.arc.shape)
+
+    def indicator(self, structure: ArrayLike, view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
+        out[heads[1:], np.arange(1, self.n + 1)] = 1.0
+        return out
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        shape = self.checked_view(view)
+        h, m = index
+        if not (0 <= h < shape[0] and 0 < m < shape[1] and h != m):
+            raise InvalidInput(f"{index} is no arc; expected (h, m) with h in 0..{self.n}, m in 1..{self.n}, h != m.")
+        arc = self.arc.copy()
+        if value == 0:
+            arc[h, m] = -np.inf
+        elif value == 1:
+            keep = arc[h, m]
+            arc[:, m] = -np.inf
+            arc[h, m] = keep
+        else:
+            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        return self._with_arcs(arc)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        arc = self._penalised(penalties)
+        if self.projective:
+            from certus.dependency.reference import best_projective
+
+            return best_projective(self, arc)
+        self._only_arcs("reference_maximum", "certus.verify, which rechecks the dual certificate of decode()")
+        from certus.dependency.arborescence import reference_best
+
+        try:
+            return reference_best(arc, root=self.root)
+        except Infeasible:
+            return -np.inf
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {
+            "arc": floats_to_json(self.arc),
+            "projective": self.projective,
+            "root": self.root,
+            "grandparents": self.grandparents,
+        }
+        for kind, scores in self.scores.items():
+            if isinstance(scores, P.ListedScores):
+                data[kind] = {
+                    "keys": scores.keys.tolist(),
+                    "scores": floats_to_json(scores.values),
+                    "unlisted": floats_to_json(np.array(scores.unlisted)),
+                }
+            else:
+                data[kind] = floats_to_json(scores.dense())
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        try:
+            arcs = checked_arcs(floats_from_json(data["arc"], "arc"))
+            n = len(arcs) - 1
+            scores: dict[str, P.Scores] = {}
+            for kind in (k for k in P.LAYOUT if k in data):
+                given = data[kind]
+                if isinstance(given, dict):
+                    index = np.unravel_index(np.array(given["keys"], dtype=np.int64), P.shape_of(kind, n))
+                    listed = (*index, floats_from_json(given["scores"], kind))
+                    scores[kind] = P.listed_scores(kind, listed, n, float(given["unlisted"]))
+                else:
+                    scores[kind] = P.dense_scores(kind, floats_from_json(given, kind), n)
+            settings = (bool(data["projective"]), data["root"], data["grandparents"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"not a dependency problem: {error!r}.") from None
+        self = cls.__new__(cls)
+        self._set(arcs, scores, *settings)
+        return self
+
+    def structure_to_json(self, structure: ArrayLike) -> list[int]:
+        return [int(h) for h in np.asarray(structure)]
+
+    def structure_from_json(self, data: Any) -> Heads:
+        try:
+            heads = np.array(data, dtype=np.int64)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidInput(f"a tree is a list of whole numbers; found {data!r}.") from None
+        return P.checked_heads(heads, self.n, projective=self.projective, single=self.single)
+
+
+def checked_arcs(arc: ArrayLike) -> Floats:
+    """A private copy of the arc scores, with -inf where there is no arc."""
+    try:
+        arcs = np.array(arc, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"arc is not an array of numbers: {error}") from None
+    if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
+        raise InvalidInput(f"arc has shape {arcs.shape}; expected (n + 1, n + 1) for n words and the root.")
+    arcs[:, 0] = -np.inf
+    np.fill_diagonal(arcs, -np.inf)
+    return as_scores("arc", arcs)
