@@ -1,0 +1,260 @@
+"""Weighted context-free grammars, binarised inside, plain outside."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from certus.checks import Floats, as_scores
+from certus.constituency.binarise import Binary, Chain, Memory, Symbol, Word
+from certus.constituency.signatures import classes
+from certus.constituency.tree import Tree
+from certus.errors import FormatError, InvalidInput
+from certus.serialize import floats_to_json, read_json, write_json
+
+if TYPE_CHECKING:
+    from certus.constituency.indexed import GrammarIndex
+
+FORMAT = "certus grammar"
+VERSION = 1
+
+Entry = tuple[tuple[Symbol, float], ...]  # the preterminals of a word, with their weights
+
+
+class Grammar:
+    """A weighted context-free grammar: rules with any number of children, unary rules, and words.
+
+    Build one with :meth:`from_text`, :meth:`from_treebank` or :meth:`load`. The score of a tree is the sum of the
+    weights of its rules. Inside, rules are binary, and a run of unary rules is one *chain*: from text, every path
+    through the unary rules, which must not have a cycle; from a treebank, the runs that were observed. Derivations
+    and trees correspond one to one, so counts, k-best lists and samples are over different trees.
+
+    Attributes
+    ----------
+    root : str
+        Label of the root of every tree.
+    tags : tuple of str
+        Labels that stand over words, sorted: the second index of the view "tags".
+    memory : Memory
+        Horizontal and vertical Markovisation.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        binary: Mapping[Binary, float],
+        chains: Mapping[Chain, float],
+        lexicon: Mapping[str, Entry],
+        unknown: Mapping[str, Entry] | None = None,
+        *,
+        memory: Memory | None = None,
+        tags: Iterable[str] = (),
+    ) -> None:
+        self.root = root
+        self.memory = memory or Memory()
+        self.binary = dict(binary)
+        self.chains = dict(chains)
+        self.lexicon = dict(lexicon)
+        self.unknown = dict(unknown or {})
+        entries = (*self.lexicon.values(), *self.unknown.values())
+        self.preterminals: frozenset[Symbol] = frozenset(symbol for entry in entries for symbol, _ in entry)
+        self.tags: tuple[str, ...] = tuple(sorted({s.label for s in self.preterminals} | set(tags)))
+
+    # -- building --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_text(cls, text: str, *, root: str | None = None, path: object = "<text>") -> Self:
+        r"""Read a grammar written as one rule a line: ``weight  X -> Y Z``.
+
+        The weight, a finite number, may be left out: it is then 0. A right-hand side is one word in double quotes
+        (with ``\"`` and ``\\`` for those characters), the word ``<unknown>`` for every word that no other rule
+        names, or one or more symbols. Lines that start with ``#`` are comments.
+
+        Parameters
+        ----------
+        text : str
+            The rules.
+        root : str, optional
+            Root symbol; the left-hand side of the first rule when left out.
+        path : optional
+            What errors call the text.
+
+        Raises
+        ------
+        FormatError : names the line of a malformed or repeated rule, and the symbols of a unary cycle.
+
+        Examples
+        --------
+        >>> g = Grammar.from_text('''
+        ...     1    S -> N V
+        ...     0.5  N -> "dogs"
+        ...     2    V -> "bark"
+        ... ''')
+        >>> g.root, g.tags
+        ('S', ('N', 'V'))
+        """
+        from certus.constituency.rule_text import read_rules
+
+        return cls(*read_rules(text, root, path))
+
+    @classmethod
+    def from_treebank(
+        cls,
+        trees: Iterable[Tree],
+        *,
+        horizontal: int | None = 1,
+        vertical: int = 2,
+        tag_vertical: int = 2,
+        root: str = "TOP",
+    ) -> Self:
+        """Estimate a probabilistic grammar: weights are log-probabilities.
+
+        Parameters
+        ----------
+        trees : iterable of Tree
+            Cleaned trees (see :func:`certus.io.brackets.clean_tree`). Trees with another root label get ``root`` on top.
+        horizontal : int or None
+            How many of the children before it a child depends on; None for all of them.
+        vertical : int
+            1: rules depend on their own label; 2: also on that of the parent; 3: of the grandparent too.
+        tag_vertical : int
+            The same for part-of-speech tags: 2 lets words depend on the phrase their tag is in.
+        root : str
+            Root label.
+
+        Notes
+        -----
+        Words seen rarely, or never, are smoothed through their signatures: capitals, digits, hyphens and suffixes.
+        """
+        from certus.constituency.treebank import estimate
+
+        return cls(**estimate(trees, Memory(horizontal, vertical, tag_vertical), root))
+
+    # -- scores ----------------------------------------------------------------------------------------------------
+
+    def entry(self, word: str, *, first: bool = False) -> Entry:
+        """The preterminals of a word with their weights; empty if it has none.
+
+        A word that is not in the lexicon is looked up by its class; at the start of a sentence (``first``) it is
+        first tried in lower case.
+        """
+        found = self.lexicon.get(word)
+        if found is None and first and self.unknown:
+            found = self.lexicon.get(word.lower())
+        if found is not None:
+            return found
+        for name in classes(word):
+            if name in self.unknown:
+                return self.unknown[name]
+        return ()
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """Every symbol of the binarised grammar, sorted."""
+        found = {Symbol(self.root), *self.preterminals}
+        for rule in self.binary:
+            found.update(rule)
+        for chain in self.chains:
+            found.update((chain.path[0], chain.path[-1]))
+        return tuple(sorted(found, key=_order))
+
+    @cached_property
+    def index(self) -> "GrammarIndex":
+        """The grammar as flat arrays, made when first asked for."""
+        from certus.constituency.indexed import GrammarIndex
+
+        return GrammarIndex(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Grammar(root={self.root!r}, {len(self.binary)} binary rules, {len(self.chains)} chains, "
+            f"{len(self.lexicon)} words, {len(self.tags)} tags)"
+        )
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """The grammar as JSON data."""
+        used = {*self.symbols, *(symbol for chain in self.chains for symbol in chain.path)}
+        order = sorted(used, key=_order)
+        number = {symbol: k for k, symbol in enumerate(order)}
+
+        def entries(lexicon: Mapping[str, Entry]) -> dict[str, Any]:
+            return {word: [[number[s], w] for s, w in entry] for word, entry in lexicon.items()}
+
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "root": self.root,
+            "tags": list(self.tags),
+            "memory": [self.memory.horizontal, self.memory.vertical, self.memory.tag_vertical],
+            "symbols": [[s.label, list(s.ancestors), None if s.seen is None else list(s.seen)] for s in order],
+            "binary": [[number[symbol] for symbol in rule] for rule in self.binary],
+            "binary_weights": floats_to_json(np.array(list(self.binary.values()), dtype=np.float64)),
+            "chains": [[number[symbol] for symbol in chain.path] for chain in self.chains],
+            "chain_weights": floats_to_json(np.array(list(self.chains.values()), dtype=np.float64)),
+            "lexicon": entries(self.lexicon),
+            "unknown": entries(self.unknown),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """The grammar that :meth:`to_json` described; InvalidInput if the data is something else."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise InvalidInput(f'not a grammar: "format" is not "{FORMAT}".')
+        if data.get("version") != VERSION:
+            raise InvalidInput(f"grammar version {data.get('version')!r}; this release reads version {VERSION}.")
+        try:
+            horizontal, vertical, tag_vertical = data["memory"]
+            symbols = [
+                Symbol(str(label), tuple(map(str, above)), None if seen is None else tuple(map(str, seen)))
+                for label, above, seen in data["symbols"]
+            ]
+            binary_weights = _weights("binary_weights", data["binary_weights"], len(data["binary"]))
+            chain_weights = _weights("chain_weights", data["chain_weights"], len(data["chains"]))
+            rules = [Binary(symbols[x], symbols[y], symbols[z]) for x, y, z in data["binary"]]
+            chains = [Chain(tuple(symbols[k] for k in path)) for path in data["chains"]]
+            lexicon = {w: tuple((symbols[k], float(s)) for k, s in entry) for w, entry in data["lexicon"].items()}
+            unknown = {w: tuple((symbols[k], float(s)) for k, s in entry) for w, entry in data["unknown"].items()}
+            return cls(
+                str(data["root"]),
+                dict(zip(rules, binary_weights.tolist(), strict=True)),
+                dict(zip(chains, chain_weights.tolist(), strict=True)),
+                lexicon,
+                unknown,
+                memory=Memory(horizontal, int(vertical), int(tag_vertical)),
+                tags=map(str, data["tags"]),
+            )
+        except InvalidInput:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInput(f"damaged grammar data: {type(error).__name__} at {error}.") from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the grammar to a JSON file, whole or not at all."""
+        write_json(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a grammar that :meth:`save` wrote. Raises FormatError for a damaged or foreign file."""
+        data = read_json(path)
+        try:
+            return cls.from_json(data)
+        except InvalidInput as error:
+            raise FormatError(path, None, str(error)) from None
+
+
+def _weights(name: str, values: Sequence[Any], count: int) -> Floats:
+    weights = as_scores(name, values, (count,)) if count else np.empty(0)
+    if not np.isfinite(weights).all():
+        raise InvalidInput(f"{name} holds -inf; leave such rules out.")
+    return weights
+
+
+def _order(symbol: Symbol) -> tuple[str, tuple[str, ...], bool, tuple[str, ...]]:
+    return symbol.label, symbol.ancestors, symbol.seen is not None, symbol.seen or ()
+
+
+__all__ = ["Chain", "Entry", "Grammar", "Memory", "Symbol", "Word"]

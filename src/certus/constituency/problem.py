@@ -1,0 +1,433 @@
+"""Parsing with a weighted context-free grammar (LR 2.2.3, 4.1)."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from certus.checks import Floats, as_scores
+from certus.constituency.binarise import Binary, Chain, Symbol
+from certus.constituency.grammar import Entry, Grammar
+from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
+from certus.constituency.tree import Tree
+from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.result import Solution
+
+
+class Constituency(DynamicProgram[Tree]):
+    r"""The best phrase-structure tree of a sentence under a weighted context-free grammar.
+
+    Solves  max over trees y of the grammar with the given words  of  sum_{rules r in y} weight(r).  Exact, by CKY
+    over the binarised grammar: O(G n^3) time for G rules, 8 bytes a symbol and span of memory. Trees go in and come out
+    plain: no binarisation, unary rules in place. Certificate kind: "dynamic program".
+
+    Parameters
+    ----------
+    grammar : Grammar
+    words : sequence of str
+        The sentence, one string a word; at least one to have a tree.
+    lexical : array_like of shape (n, T), optional
+        ``lexical[i, t]`` is the score of word i under tag ``grammar.tags[t]``, in place of the grammar's own lexical
+        weights; ``-inf`` forbids the tag.
+
+    Structures are :class:`certus.Tree`. The one view is "tags", of shape (n, T).
+
+    Notes
+    -----
+    ``decode``, ``solve``, ``log_partition``, ``marginals`` and ``max_marginals`` work on the chart. The other
+    questions spell out the hypergraph of the sentence, whose edges may number tens of millions beyond 20 words with
+    a treebank grammar. Both refuse to start beyond ``memory_limit`` bytes, an attribute that may be set.
+
+    Examples
+    --------
+    >>> g = Grammar.from_text('1 S -> N V\n 0.5 N -> "dogs"\n 2 V -> "bark"')
+    >>> result = Constituency(g, ["dogs", "bark"]).decode()
+    >>> str(result.structure), result.score
+    ('(S (N dogs) (V bark))', 3.5)
+    """
+
+    name = "constituency"
+    memory_limit: ClassVar[int] = 6 << 30
+
+    def __init__(self, grammar: Grammar, words: Sequence[str], *, lexical: ArrayLike | None = None) -> None:
+        if isinstance(words, str):
+            raise InvalidInput(f"words is the string {words!r}; expected a sequence of words, such as words.split().")
+        self.words: tuple[str, ...] = tuple(words)
+        for i, word in enumerate(self.words):
+            if not isinstance(word, str):
+                raise InvalidInput(f"words[{i}] is {word!r}; expected a string.")
+        self.grammar = grammar
+        self.tags = grammar.tags
+        self.n = len(self.words)
+        if lexical is None:
+            self._entries = tuple(grammar.entry(word, first=i == 0) for i, word in enumerate(self.words))
+        else:
+            self._entries = self._given(as_scores("lexical", lexical, (self.n, len(self.tags))))
+
+    def _given(self, lexical: Floats) -> tuple[Entry, ...]:
+        by_label = self._index.by_label
+        return tuple(
+            tuple((s, float(row[t])) for t, tag in enumerate(self.tags) if row[t] > -np.inf for s in by_label.get(tag, ()))
+            for row in lexical
+        )
+
+    def _with_entries(self, entries: tuple[Entry, ...]) -> Self:
+        new = type(self)(self.grammar, ())
+        new.words, new.n, new._entries = self.words, self.n, entries
+        return new
+
+    def __repr__(self) -> str:
+        return f"Constituency({self.n} words, {len(self.tags)} tags, {len(self._rules.parent)} binary rules in use)"
+
+    # -- the grammar, restricted to the sentence ----------------------------------------------------------------------
+
+    @property
+    def _index(self) -> GrammarIndex:
+        return self.grammar.index
+
+    @cached_property
+    def _lexical(self) -> list[tuple[int, Symbol, float]]:
+        """Word items (position, preterminal, weight); preterminals that no rule uses are left out."""
+        known = self._index.number
+        return [(i, s, w) for i, entry in enumerate(self._entries) for s, w in entry if s in known and w > -np.inf]
+
+    @cached_property
+    def _bases(self) -> Int32:
+        symbols = np.array([self._index.number[s] for _, s, _ in self._lexical], dtype=np.int64)
+        return self._index.indexed.base[symbols]
+
+    @cached_property
+    def _rules(self) -> Indexed:
+        return self._index.indexed.restricted(self._bases)
+
+    def _word_items(self, rules: Indexed) -> tuple[list[int], Int64, Int32]:
+        """Which word items the rules can use, their offsets by position, and their bases."""
+        bases = rules.base[[self._index.number[s] for _, s, _ in self._lexical]] if self._lexical else np.empty(0, int)
+        used = np.flatnonzero(bases >= 0)
+        positions = np.array([i for i, _, _ in self._lexical], dtype=np.int64)[used]
+        ptr = np.concatenate(([0], np.cumsum(np.bincount(positions, minlength=self.n)))).astype(np.int64)
+        return used.tolist(), ptr, bases[used].astype(np.int32)
+
+    @cached_property
+    def _items(self) -> tuple[list[tuple[int, Symbol, float]], Int64, Int32]:
+        used, ptr, bases = self._word_items(self._rules)
+        return [self._lexical[k] for k in used], ptr, bases
+
+    @cached_property
+    def _item_cells(self) -> Int64:
+        """Flat cell of the view "tags" of each word item."""
+        tag = {label: t for t, label in enumerate(self.tags)}
+        return np.array([i * len(self.tags) + tag[s.label] for i, s, _ in self._items[0]], dtype=np.int64)
+
+    def _weights(self, penalties: Penalties | None) -> Floats:
+        """Weights of the word items with the penalties added."""
+        weights = np.array([w for _, _, w in self._items[0]], dtype=np.float64)
+        for view, penalty in (penalties or {}).items():
+            checked = as_scores(f"penalty {view!r}", penalty, self.checked_view(view))
+            weights = weights + checked.reshape(-1)[self._item_cells]
+        return weights
+
+    # -- charts ----------------------------------------------------------------------------------------------------
+
+    def _chart(self, rules: Indexed, charts: int) -> Floats:
+        size = rules.size * self.n * (self.n + 1) // 2
+        self._check_memory(8 * size * charts, f"{self.n} words and {rules.size} symbols")
+        return np.empty(size)
+
+    def _check_memory(self, needed: int, what: str) -> None:
+        if needed > self.memory_limit:
+            raise NotSupported(
+                f"parsing {what} takes {needed / 2**30:.1f} GiB; the limit is {self.memory_limit / 2**30:.1f} GiB. "
+                "Split the sentence, use a grammar with less memory (horizontal, vertical), or raise "
+                "Constituency.memory_limit."
+            )
+
+    def _viterbi(self, penalties: Penalties | None, *, charts: int = 1) -> tuple[Floats, Floats, float]:
+        """Weights of word items, Viterbi chart and best score. Raises Infeasible."""
+        from certus.kernels import cky
+
+        self._check_words()
+        rules, (_, lex_ptr, lex_id), weights = self._rules, self._items, self._weights(penalties)
+        chart = self._chart(rules, charts)
+        cky.viterbi(self.n, rules.size, *_by_right(rules), *_chains(rules), lex_ptr, lex_id, weights, chart)
+        best = float(chart[self._root_cell])
+        if best == -np.inf:
+            raise self._no_tree(penalties)
+        return weights, chart, best
+
+    @property
+    def _root_cell(self) -> int:
+        return self._rules.size * (self.n * (self.n - 1) // 2) + self._rules.root * self.n
+
+    def _check_words(self) -> None:
+        if self.n == 0:
+            raise Infeasible("the sentence has no words; every tree has at least one.")
+        for i, entry in enumerate(self._entries):
+            if not any(w > -np.inf for _, w in entry):
+                why = "every tag is forbidden" if entry or self.words[i] in self.grammar.lexicon else "not in the lexicon"
+                raise Infeasible(
+                    f'word {i + 1} ("{self.words[i]}") has no tag: {why}. Add a rule for it, or one for <unknown> words.'
+                )
+
+    def _no_tree(self, penalties: Penalties | None) -> Infeasible:
+        """What stands in the way of a tree: how far the words from the first one combine."""
+        from certus.kernels import cky
+
+        note = " under the given penalties" if penalties else ""
+        rules = self._index.indexed.restricted(self._bases, needed=False)
+        used, lex_ptr, lex_id = self._word_items(rules)
+        weights = np.array([self._lexical[k][2] for k in used], dtype=np.float64)
+        for view, penalty in (penalties or {}).items():
+            tag = {label: t for t, label in enumerate(self.tags)}
+            cells = [(self._lexical[k][0], tag[self._lexical[k][1].label]) for k in used]
+            weights += np.array([np.asarray(penalty)[cell] for cell in cells])
+            self.checked_view(view)
+        for i in range(self.n):
+            if not (weights[lex_ptr[i] : lex_ptr[i + 1]] > -np.inf).any():
+                return Infeasible(f'word {i + 1} ("{self.words[i]}") has no tag that any rule uses{note}.')
+        chart = self._chart(rules, 1)
+        cky.viterbi(self.n, rules.size, *_by_right(rules), *_chains(rules), lex_ptr, lex_id, weights, chart)
+        for end in range(self.n, 0, -1):
+            cells = rules.size * (end * (end - 1) // 2) + np.arange(rules.size) * end
+            symbols = [self._index.symbols[k] for k in rules.symbol[chart[cells] > -np.inf].tolist()]
+            labels = sorted({symbol.label for symbol in symbols if symbol.is_node})
+            if labels:
+                break
+        shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
+        start = f"no tree: the grammar derives no {self.grammar.root} over the {self.n} words{note}"
+        if end == self.n:
+            return Infeasible(f"{start}; they can be {shown}, none of which leads up to {self.grammar.root}.")
+        said = " ".join(self.words[:end]) if end <= 8 else f"{' '.join(self.words[:4])} ... {self.words[end - 1]}"
+        return Infeasible(
+            f'{start}. Words 1-{end} ("{said}") can be {shown}; no longer span from the first word is a phrase: '
+            f'nothing joins it to word {end + 1} ("{self.words[end]}").'
+        )
+
+    # -- questions on the chart ------------------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"tags": (self.n, len(self.tags))}
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Tree]:
+        from certus.kernels import cky
+
+        weights, chart, best = self._viterbi(penalties)
+        rules, (_, lex_ptr, lex_id) = self._rules, self._items
+        steps = np.empty(4 * self.n, dtype=np.int64)
+        count = cky.derivation(
+            self.n, rules.size, rules.root, rules.parent_ptr, rules.by_parent, rules.left, rules.right, rules.weight,
+            rules.chain_ptr, rules.chain_base, rules.chain_weight, lex_ptr, lex_id, weights, chart, steps,
+        )  # fmt: skip
+        return Solution(self._tree(steps[:count].tolist()), best)
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        from certus.kernels import cky
+
+        weights, chart, _ = self._viterbi(penalties, charts=2)
+        rules = self._rules
+        outside = np.empty_like(chart)
+        cky.best_outside(self.n, rules.size, rules.root, *_by_right(rules), *_chains(rules), chart, outside)
+        found = np.full(self.n * len(self.tags), -np.inf)
+        np.maximum.at(found, self._item_cells, weights + outside[self._word_cells])
+        return {"tags": found.reshape(self.views["tags"])}
+
+    @property
+    def _word_cells(self) -> Int64:
+        """Chart cell of each word item."""
+        items, _, lex_id = self._items
+        end = np.array([i + 1 for i, _, _ in items], dtype=np.int64)
+        cells: Int64 = self._rules.size * (end * (end - 1) // 2) + lex_id * end + end - 1
+        return cells
+
+    def _inside(self, charts: int) -> tuple[Floats, float]:
+        from certus.kernels import cky
+
+        self._check_words()
+        rules, (_, lex_ptr, lex_id) = self._rules, self._items
+        chart = self._chart(rules, charts)
+        cky.inside(self.n, rules.size, *_by_right(rules), *_chains(rules), lex_ptr, lex_id, self._weights(None), chart)
+        total = float(chart[self._root_cell])
+        if total == -np.inf:
+            raise self._no_tree(None)
+        return chart, total
+
+    def log_partition(self) -> float:
+        return self._inside(1)[1]
+
+    def marginals(self) -> dict[str, Floats]:
+        from certus.kernels import cky
+
+        chart, _ = self._inside(2)
+        rules = self._rules
+        posterior = np.empty_like(chart)
+        cky.posteriors(self.n, rules.size, rules.root, *_by_right(rules), *_chains(rules), chart, posterior)
+        found = np.zeros(self.n * len(self.tags))
+        np.add.at(found, self._item_cells, posterior[self._word_cells])
+        return {"tags": found.reshape(self.views["tags"])}
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        from certus.constituency.reference import best_value
+
+        items, _, lex_id = self._items
+        cells = zip((i for i, _, _ in items), lex_id.tolist(), self._weights(penalties).tolist(), strict=True)
+        return best_value(self._rules, list(cells), self.n)
+
+    # -- the hypergraph --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _forest(self) -> tuple[Forest, NDArray[np.int64]]:
+        from certus.hypergraph import Hypergraph
+        from certus.kernels import cky
+
+        weights, chart, _ = self._viterbi(None, charts=2)
+        rules, (_, lex_ptr, lex_id) = self._rules, self._items
+        outside = np.empty_like(chart)
+        cky.best_outside(self.n, rules.size, rules.root, *_by_right(rules), *_chains(rules), chart, outside)
+        alive = chart + outside > -np.inf
+        del chart, outside
+        shape = (rules.parent_ptr, rules.by_parent, rules.left, rules.right)
+        n_vertices, n_edges = cky.forest_size(
+            self.n, rules.size, *shape, rules.chain_ptr, rules.chain_base, lex_ptr, lex_id, weights, alive
+        )
+        self._check_memory(48 * n_edges + 4 * alive.size, f"{self.n} words into a hypergraph of {n_edges} edges")
+        in_ptr = np.empty(n_vertices + 1, dtype=np.int32)
+        tail_ptr = np.empty(n_edges + 1, dtype=np.int32)
+        tail = np.empty(2 * n_edges, dtype=np.int32)
+        edge_weight = np.empty(n_edges)
+        edge_step = np.empty(n_edges, dtype=np.int64)
+        number = np.empty(alive.size, dtype=np.int32)
+        count = cky.forest(
+            self.n, rules.size, *shape, rules.weight, rules.is_top, rules.chain_ptr, rules.chain_base,
+            rules.chain_weight, lex_ptr, lex_id, weights, alive, number, in_ptr, tail_ptr, tail, edge_weight, edge_step,
+        )  # fmt: skip
+        graph = Hypergraph(in_ptr, tail_ptr, tail[:count], int(number[self._root_cell]))
+        first_word = len(rules.parent) + len(rules.chain_top)
+        cells = np.full(n_edges, -1, dtype=np.int64)
+        is_word = edge_step >= first_word
+        cells[is_word] = self._item_cells[edge_step[is_word] - first_word]
+        return Forest(graph, edge_weight, {"tags": cells}), edge_step
+
+    def forest(self) -> Forest:
+        return self._forest[0]
+
+    def from_edges(self, edges: Sequence[int]) -> Tree:
+        forest, step_of = self._forest
+        graph = forest.graph
+        edge_into = {int(graph.heads[e]): e for e in edges}  # no derivation uses a vertex twice
+        steps = []
+        stack = [graph.root]
+        while stack:
+            e = edge_into[stack.pop()]
+            steps.append(int(step_of[e]))
+            stack.extend(reversed(graph.tail_of(e).tolist()))
+        return self._tree(steps)
+
+    def _tree(self, steps: list[int]) -> Tree:
+        words = [(symbol.label, self.words[i]) for i, symbol, _ in self._items[0]]
+        return self._index.tree(self._rules, steps, words)
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def _checked(self, structure: Tree) -> Tree:
+        if not isinstance(structure, Tree):
+            raise InvalidInput(f"the structure is {type(structure).__name__}; expected a certus.Tree.")
+        if tuple(structure.leaves()) != self.words:
+            raise InvalidInput(f"the tree's words are {structure.leaves()}; expected {list(self.words)}.")
+        if structure.label != self.grammar.root:
+            raise InvalidInput(f'the tree\'s root is "{structure.label}"; expected "{self.grammar.root}".')
+        return structure
+
+    def score(self, structure: Tree) -> float:
+        entries = [dict(entry) for entry in self._entries]
+        total = 0.0
+        for step in self.grammar.memory.derivation(self._checked(structure)):
+            if isinstance(step, Chain):
+                total += self.grammar.chains.get(step, -np.inf)
+            elif isinstance(step, Binary):
+                total += self.grammar.binary.get(step, -np.inf)
+            else:
+                total += entries[step.position].get(step.symbol, -np.inf)
+        return total
+
+    def indicator(self, structure: Tree, view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        for i, label in enumerate(self._checked(structure).tags()):
+            if label not in self.tags:
+                raise InvalidInput(f'word {i + 1} of the tree has the tag "{label}", which the grammar does not have.')
+            out[i, self.tags.index(label)] = 1.0
+        return out
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        n, size = self.checked_view(view)
+        i, t = index
+        if not (0 <= i < n and 0 <= t < size) or value not in (0, 1):
+            raise InvalidInput(f"cannot fix {view}[{i}, {t}] to {value!r}; the view has shape {(n, size)}, values are 0 or 1.")
+        kept = tuple((s, w) for s, w in self._entries[i] if (s.label == self.tags[t]) == bool(value))
+        return self._with_entries((*self._entries[:i], kept, *self._entries[i + 1 :]))
+
+    def magnitude(self) -> tuple[int, float]:
+        rules = self._rules
+        weights = np.concatenate((rules.weight, rules.chain_weight, self._weights(None)))
+        return 4 * max(self.n, 1), float(np.abs(weights).max(initial=0.0))
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        rules = self._rules
+        binary = [self._index.rules[r] for r in rules.source_rule.tolist()]
+        chains = [self._index.chains[c] for c in rules.source_chain.tolist() if c >= 0]
+        grammar = Grammar(
+            self.grammar.root,
+            {rule: self.grammar.binary[rule] for rule in binary},
+            {chain: self.grammar.chains[chain] for chain in chains},
+            {},
+            memory=self.grammar.memory,
+            tags=self.tags,
+        )
+        entries: list[list[list[Any]]] = [[] for _ in self.words]
+        for i, symbol, weight in self._items[0]:
+            entries[i].append([symbol.label, list(symbol.ancestors), weight])
+        return {"words": list(self.words), "grammar": grammar.to_json(), "entries": entries}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        try:
+            grammar = Grammar.from_json(data["grammar"])
+            words = [str(word) for word in data["words"]]
+            entries = tuple(
+                tuple((Symbol(str(label), tuple(map(str, above))), float(weight)) for label, above, weight in entry)
+                for entry in data["entries"]
+            )
+        except InvalidInput:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"damaged constituency problem: {type(error).__name__} at {error}.") from None
+        if len(entries) != len(words):
+            raise InvalidInput(f"damaged constituency problem: {len(words)} words but {len(entries)} entries.")
+        unknown = {symbol.label for entry in entries for symbol, _ in entry} - set(grammar.tags)
+        weights = np.array([weight for entry in entries for _, weight in entry])
+        if unknown or not np.isfinite(weights).all():
+            raise InvalidInput(f"damaged constituency problem: tags {sorted(unknown)} unknown, or a weight not finite.")
+        return cls(grammar, words)._with_entries(entries)
+
+    def structure_to_json(self, structure: Tree) -> Any:
+        return str(self._checked(structure))
+
+    def structure_from_json(self, data: Any) -> Tree:
+        from certus.io.brackets import parse_tree
+
+        if not isinstance(data, str):
+            raise InvalidInput(f"a tree is saved as a string of brackets; found {type(data).__name__}.")
+        return self._checked(parse_tree(data))
+
+
+def _by_right(rules: Indexed) -> tuple[Int64, Int32, Int32, Floats]:
+    return rules.right_ptr, rules.left, rules.parent, rules.weight
+
+
+def _chains(rules: Indexed) -> tuple[Int32, Int32, Floats]:
+    return rules.chain_top, rules.chain_base, rules.chain_weight
