@@ -274,3 +274,122 @@ def best_heads_batch(score, stride, lengths, single, heads, values):
         n = lengths[b]
         heads[b, n + 1 :] = -1
         values[b] = best_heads(score[b * area : (b + 1) * area], stride, n, single, heads[b], floats, ints)
+
+
+@njit(cache=True, nogil=True)
+def max_marginals(score, stride, n, single, out):
+    """out[h, m] <- score of the best tree that contains the arc h -> m; -inf where there is none. O(n^3) time.
+
+    For one word m, contract with 0 and m as roots: this gives the best pair of trees rooted there, of value V, and an
+    optimal dual, hence a loss >= 0 for every arc into an outermost component. A tree with the arc h -> m is such a pair
+    with h on the side of 0. It holds a path of components from 0 to h, and every path can be had by changing the heads
+    along it only; so the best one scores score[h, m] + V - (shortest distance from 0 to h), for all h by one run of
+    Dijkstra. With a single root the first step of the path is the one root arc: it is the one the contraction chose,
+    if it chose any, and free to choose otherwise.
+
+    Shapes: score flat with ``stride``, out (n + 1, n + 1).
+    """
+    n_floats, n_ints = work_sizes(n)
+    floats = np.empty(n_floats)
+    ints = np.empty(n_ints, np.int64)
+    size = 2 * n + 2
+    best = floats[:size]
+    rows = floats[size:]
+    head = ints[:size]
+    top = ints[3 * size : 4 * size]
+    after = ints[4 * size : 5 * size]
+    entry = ints[6 * size : 7 * size]
+    distance = np.empty(size)
+    settled = np.empty(size, np.bool_)
+    outermost = np.empty(n + 1, np.int64)
+    width = n + 1
+    first = 1 if single else 0
+    out[:, :] = -np.inf
+    for m in range(1, n + 1):
+        count = _contract(score, stride, n, first, m, floats, ints)
+        if count < 0:
+            continue
+        value = 0.0
+        for c in range(1, count):
+            if c != m:
+                value += best[c]
+        components = 0
+        roots = 0
+        for v in range(1, n + 1):
+            c = top[v]
+            if v != m and entry[c] == v:
+                outermost[components] = c
+                components += 1
+                roots += head[c] == 0
+        if single and roots > 1:
+            continue
+        if score[m] > -np.inf and not (single and roots > 0):
+            out[0, m] = score[m] + value
+        for k in range(components):
+            c = outermost[k]
+            x = score[c] if c < width else rows[(c - width) * width]
+            settled[c] = False
+            distance[c] = best[c] - x
+            if single and roots == 1 and head[c] != 0:
+                distance[c] = np.inf
+        while True:
+            near = -1
+            for k in range(components):
+                c = outermost[k]
+                if not settled[c] and distance[c] < np.inf and (near < 0 or distance[c] < distance[near]):
+                    near = c
+            if near < 0:
+                break
+            settled[near] = True
+            base = distance[near]
+            h = entry[near]
+            while h != -1:
+                x = score[h * stride + m]
+                if x > -np.inf:
+                    out[h, m] = x + (value - base)
+                for k in range(components):
+                    c = outermost[k]
+                    if not settled[c]:
+                        y = score[h * stride + c] if c < width else rows[(c - width) * width + h]
+                        y = base + (best[c] - y)
+                        if y < distance[c]:
+                            distance[c] = y
+                h = after[h]
+
+
+@njit(cache=True, nogil=True)
+def max_marginals_batch(score, stride, lengths, single, out):
+    """max_marginals for each sentence of a padded batch; out (B, stride, stride) is -inf beyond a sentence's length."""
+    area = stride * stride
+    out[:, :, :] = -np.inf
+    for b in range(lengths.shape[0]):
+        width = lengths[b] + 1
+        max_marginals(score[b * area : (b + 1) * area], stride, lengths[b], single, out[b, :width, :width])
+
+
+@njit(cache=True, nogil=True)
+def next_trees(score, n, single, heads, fixed, forbidden, values, found, columns, floats, ints):
+    """Best trees of the parts into which a space of trees falls once its best tree ``heads`` is taken out of it.
+
+    The space: words 1..fixed-1 have the heads of ``heads``, and word ``fixed`` has none of the heads with
+    ``forbidden[h]``. Part j >= fixed: words before j keep their heads, word j has another one (and none forbidden, if
+    j is ``fixed``). values[j] and found[j] receive the best tree of part j; -inf if it is empty.
+
+    Shapes: score (n + 1)^2 flat, heads and forbidden (n + 1,), values (n + 1,), found (n + 1, n + 1); columns is
+    work of the size of score, floats and ints those of best_heads.
+    """
+    width = n + 1
+    columns[:] = score
+    for m in range(1, fixed):
+        for h in range(width):
+            if h != heads[m]:
+                columns[h * width + m] = -np.inf
+    for h in range(width):
+        if forbidden[h]:
+            columns[h * width + fixed] = -np.inf
+    for j in range(fixed, width):
+        columns[heads[j] * width + j] = -np.inf
+        values[j] = best_heads(columns, width, n, single, found[j], floats, ints)
+        for h in range(width):
+            columns[h * width + j] = -np.inf
+        columns[heads[j] * width + j] = score[heads[j] * width + j]

@@ -1,0 +1,221 @@
+"""Best non-projective dependency trees with arc scores: decode, max-marginals, and why there may be no tree.
+
+LR 2.1.2 states the problem. The contraction of cycles is [Edmonds67]_, in the dense O(n^2) form of [Tarjan77]_; the
+treatment of the single root and the max-marginals are described in ``certus.kernels.arborescence``.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from certus.checks import Floats, Ints, as_scores, one_of
+from certus.errors import Infeasible, InvalidInput
+from certus.result import Result, exact_result, rounding
+
+ROOTS = ("single", "multi")
+
+
+def best_arborescence(arc: ArrayLike, *, root: str = "single") -> Result[Ints]:
+    r"""Highest-scoring dependency tree, crossing arcs allowed.
+
+    Solves  max over trees y of  sum_{(h, m) in y} arc[h, m],  where node 0 is the root, every other node has one
+    head, and no cycle exists. Exact; O(n^2) time and memory for n tokens, for either kind of root.
+
+    Parameters
+    ----------
+    arc : array_like of shape (n + 1, n + 1)
+        ``arc[h, m]`` for the arc h -> m; ``-inf`` forbids it. Column 0 and the diagonal are not used.
+    root : "single" or "multi"
+        Exactly one child of node 0, or any number.
+
+    Returns
+    -------
+    Result[Heads]
+        ``structure[m]`` is the head of m and ``structure[0]`` is -1. Certificate kind: "combinatorial". Ties are
+        broken the same way on every machine.
+
+    Raises
+    ------
+    Infeasible : the arcs that are not ``-inf`` contain no tree.
+
+    Examples
+    --------
+    >>> best_arborescence([[0, 5, 1], [0, 0, 4], [0, 3, 0]]).structure.tolist()
+    [-1, 0, 1]
+
+    References
+    ----------
+    [Edmonds67]_, [Tarjan77]_ for the contractions; the expansion and the root constraint are ours.
+    """
+    scores = checked_arcs(arc)
+    heads, value = best_heads(scores, one_of("root", root, ROOTS))
+    return exact_result(heads, value, value, arc_tolerance(scores), kind="combinatorial")
+
+
+def best_heads(arc: Floats, root: str) -> tuple[Ints, float]:
+    """Heads and score of the best tree for checked scores (n + 1, n + 1). Raises Infeasible when there is none."""
+    from certus.kernels import arborescence as kernel
+
+    n = len(arc) - 1
+    n_floats, n_ints = 2 * n + 2 + n * (n + 1), 9 * (2 * n + 2)  # kernel.work_sizes, without the call
+    heads = np.empty(n + 1, dtype=np.int64)
+    work = np.empty(n_floats), np.empty(n_ints, dtype=np.int64)
+    value = kernel.best_heads(arc.reshape(-1), n + 1, n, root == "single", heads, *work)
+    if value == -np.inf:
+        raise no_tree(arc, root)
+    return heads, value
+
+
+def best_heads_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Ints, Floats]:
+    """Heads (B, N) and scores (B,) of the best trees of a padded batch (B, N, N), in one kernel call.
+
+    Sentence b has ``lengths[b]`` words; its heads beyond them are -1. A sentence without a tree scores -inf and its
+    heads are all -1.
+    """
+    from certus.kernels import arborescence as kernel
+
+    heads = np.empty(arc.shape[:2], dtype=np.int64)
+    values = np.empty(len(arc))
+    kernel.best_heads_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", heads, values)
+    heads[values == -np.inf] = -1
+    return heads, values
+
+
+def max_marginals(arc: Floats, root: str) -> Floats:
+    """Score of the best tree that contains each arc, (n + 1, n + 1); -inf for arcs in no tree. O(n^3) time.
+
+    The maximum over the heads of any one word is the best tree's score. Raises Infeasible when there is no tree.
+    """
+    from certus.kernels import arborescence as kernel
+
+    n = len(arc) - 1
+    out = np.empty((n + 1, n + 1))
+    kernel.max_marginals(arc.reshape(-1), n + 1, n, root == "single", out)
+    if n > 0 and not (out > -np.inf).any():
+        raise no_tree(arc, root)
+    return out
+
+
+def max_marginals_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
+    """Max-marginals (B, N, N) of a padded batch, in one kernel call; all -inf for a sentence without a tree."""
+    from certus.kernels import arborescence as kernel
+
+    out = np.empty(arc.shape)
+    kernel.max_marginals_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", out)
+    return out
+
+
+def checked_arcs(arc: ArrayLike) -> Floats:
+    """Arc scores as a square float64 array of at least one row."""
+    scores = as_scores("arc", arc, (None, None))
+    if scores.shape[0] != scores.shape[1] or not scores.size:
+        raise InvalidInput(f"arc has shape {scores.shape}; expected (n + 1, n + 1) for n tokens, node 0 being the root.")
+    return scores
+
+
+def arc_tolerance(arc: Floats) -> float:
+    """Rounding that the score of one tree may carry, and the differences that the contraction forms."""
+    finite = arc[arc > -np.inf]
+    return rounding(2 * len(arc), float(np.abs(finite).max())) if finite.size else 0.0
+
+
+def no_tree(arc: Floats, root: str, words: Sequence[str] | None = None) -> Infeasible:
+    """Infeasible error for scores without a tree: names a token without a head, or the tokens out of reach."""
+    n = len(arc) - 1
+    allowed = arc > -np.inf
+    np.fill_diagonal(allowed, False)
+
+    def token(m: int) -> str:
+        return f"token {m}" if words is None else f'token {m} ("{words[m - 1]}")'
+
+    for m in range(1, n + 1):
+        if not allowed[:, m].any():
+            return Infeasible(f"{token(m)} has no head: all {n} arcs into it are -inf. Allow one.")
+    lost = _listed(~_reachable(allowed, 0))
+    if lost:
+        return Infeasible(f"no path of allowed arcs leads from the root to {lost}. Allow an arc into that set.")
+    candidates = [int(m) for m in np.flatnonzero(allowed[0])]
+    allowed[0] = False
+    least = min((_reachable(allowed, m) for m in candidates), key=lambda seen: int((~seen[1:]).sum()))
+    least[0] = True
+    return Infeasible(
+        f'root="single" leaves no tree: none of the {len(candidates)} tokens that the root may govern leads to all others; '
+        f'the best of them misses {_listed(~least)}. Allow an arc into that set, or use root="multi".'
+    )
+
+
+def _reachable(allowed: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
+    """Nodes that paths of allowed arcs lead to from ``start``, itself included."""
+    seen = np.zeros(len(allowed), dtype=np.bool_)
+    seen[start] = True
+    todo = [start]
+    while todo:
+        new = allowed[todo.pop()] & ~seen
+        seen |= new
+        todo.extend(np.flatnonzero(new).tolist())
+    return seen
+
+
+def _listed(nodes: NDArray[np.bool_]) -> str:
+    """Nodes as text: "tokens 2, 3, 7"; empty if there are none."""
+    indices = np.flatnonzero(nodes).tolist()
+    if not indices:
+        return ""
+    more = f" and {len(indices) - 20} more" if len(indices) > 20 else ""
+    return f"token{'s' if len(indices) > 1 else ''} {', '.join(map(str, indices[:20]))}{more}"
+
+
+def reference_best(arc: Floats, root: str) -> float:
+    """Score of the best tree by a plain recursion in Python, sharing nothing with the kernels; -inf if there is none.
+
+    Chu-Liu-Edmonds one cycle at a time, on pairs (minus the number of root arcs, score) compared in order; O(n^3).
+    """
+    arcs: dict[int, dict[int, tuple[int, float]]] = {}
+    for m in range(1, len(arc)):
+        column = arc[:, m].tolist()
+        arcs[m] = {
+            h: (-1 if h == 0 and root == "single" else 0, s)
+            for h, s in enumerate(column)
+            if h != m and s > -np.inf
+        }
+    total = (0, 0.0)
+    while True:
+        best = {}
+        for m, incoming in arcs.items():
+            if not incoming:
+                return -np.inf
+            best[m] = max(incoming, key=lambda h: incoming[h])  # noqa: B023
+        cycle = _cycle(best)
+        if not cycle:
+            count = sum(arcs[m][h][0] for m, h in best.items()) + total[0]
+            score = sum(arcs[m][h][1] for m, h in best.items()) + total[1]
+            return score if root == "multi" or len(arc) == 1 or count == -1 else -np.inf
+        merged: dict[int, tuple[int, float]] = {}
+        for m in cycle:
+            roots, score = arcs[m][best[m]]
+            total = (total[0] + roots, total[1] + score)
+            for h, (r, s) in arcs.pop(m).items():
+                if h not in cycle:
+                    merged[h] = max(merged.get(h, (-len(arc), -np.inf)), (r - roots, s - score))
+        name = min(cycle)
+        for incoming in arcs.values():
+            outgoing = [incoming.pop(h) for h in cycle if h in incoming]
+            if outgoing:
+                incoming[name] = max(outgoing)
+        arcs[name] = merged
+
+
+def _cycle(head: dict[int, int]) -> set[int]:
+    """The nodes of one cycle of a map from nodes to heads; empty if every node leads to 0."""
+    done = {0}
+    for start in head:
+        path: list[int] = []
+        v = start
+        while v not in done and v not in path:
+            path.append(v)
+            v = head[v]
+        if v not in done:
+            return set(path[path.index(v) :])
+        done.update(path)
+    return set()

@@ -1,0 +1,58 @@
+"""The k best non-projective trees, one after the other, each proved to be the next.
+
+The space of trees is split as its best trees are found ([Lawler72]_): once the best tree of a part is taken, the rest
+of the part falls into at most n smaller ones, in each of which the words before some word j keep their heads and j
+takes another. The best tree of every part waits in a heap. No tree appears twice, since the parts are disjoint.
+"""
+
+import heapq
+from collections.abc import Iterator
+from itertools import count, islice
+
+import numpy as np
+
+from certus.checks import Floats, Ints
+from certus.result import Result, exact_result
+
+
+def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
+    """All trees in order of falling score, as (heads, score); each next tree costs O(n^3). Checked scores only.
+
+    Work is done only for the trees that are asked for. Raises Infeasible when there is no tree at all.
+    """
+    from certus.dependency.arborescence import best_heads
+    from certus.kernels import arborescence as kernel
+
+    n = len(arc) - 1
+    heads, value = best_heads(arc, root)
+    flat = arc.reshape(-1)
+    n_floats, n_ints = kernel.work_sizes(n)
+    work = np.empty(flat.size), np.empty(n_floats), np.empty(n_ints, dtype=np.int64)
+    order = count()  # ties leave the heap in the order in which they were found
+    heap = [(-value, next(order), heads, 1, np.zeros(n + 1, dtype=np.bool_))]
+    while heap:
+        negated, _, heads, fixed, forbidden = heapq.heappop(heap)
+        yield heads, -negated
+        values = np.empty(n + 1)
+        found = np.empty((n + 1, n + 1), dtype=np.int64)
+        kernel.next_trees(flat, n, root == "single", heads, fixed, forbidden, values, found, *work)
+        for j in range(fixed, n + 1):
+            if values[j] > -np.inf:
+                others = forbidden.copy() if j == fixed else np.zeros(n + 1, dtype=np.bool_)
+                others[heads[j]] = True
+                heapq.heappush(heap, (-float(values[j]), next(order), found[j].copy(), j, others))
+
+
+def kbest_arborescences(arc: Floats, k: int, root: str) -> list[Result[Ints]]:
+    """The k best trees, best first, all different; fewer when there are fewer. Certificate kind: "combinatorial".
+
+    The bound of the r-th holds for all trees but the r - 1 before it. O(k n^3).
+    """
+    from certus.dependency.arborescence import arc_tolerance
+
+    tolerance = arc_tolerance(arc)
+    trees = islice(iterate_trees(arc, root), k)
+    return [
+        exact_result(heads, value, value, tolerance, kind="combinatorial", rank=rank)
+        for rank, (heads, value) in enumerate(trees, start=1)
+    ]
