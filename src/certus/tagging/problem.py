@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,6 +53,7 @@ class Tagging(DynamicProgram[Ints]):
     """
 
     name = "tagging"
+    exclusive: ClassVar[Mapping[str, int]] = {"tags": 1}
 
     def __init__(
         self,

@@ -1,0 +1,284 @@
+"""CoNLL-U: a streaming reader and a writer for treebanks of Universal Dependencies and tagged text.
+
+Ten tab-separated columns a word, a blank line after each sentence, comments before its first word. What is read is
+written again as it was (line ends become "\\n"): comments, multiword tokens (ID 3-4) and empty nodes (ID 8.1) are kept.
+Files whose name ends in ``.gz`` are decompressed on the way.
+"""
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from certus.checks import Ints, one_of
+from certus.errors import FormatError, InvalidInput
+from certus.serialize import write_text_atomically
+
+COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+_OTHER_ID = re.compile(r"([0-9]+)([-.])([0-9]+)")
+
+
+@dataclass(slots=True)
+class Token:
+    """One word of a sentence: its columns as they stand in the file; ``head`` is None where the file has "_"."""
+
+    id: int
+    form: str
+    lemma: str = "_"
+    upos: str = "_"
+    xpos: str = "_"
+    feats: str = "_"
+    head: int | None = None
+    deprel: str = "_"
+    deps: str = "_"
+    misc: str = "_"
+
+    def __str__(self) -> str:
+        head = "_" if self.head is None else str(self.head)
+        return "\t".join(
+            (
+                str(self.id),
+                self.form,
+                self.lemma,
+                self.upos,
+                self.xpos,
+                self.feats,
+                head,
+                self.deprel,
+                self.deps,
+                self.misc,
+            )
+        )
+
+
+@dataclass(slots=True)
+class Sentence:
+    """The words of a sentence, 1..n in order, with the comment lines before it.
+
+    ``others`` are the lines of multiword tokens and empty nodes as they stand in the file, each with the number of
+    words before it.
+    """
+
+    tokens: list[Token]
+    comments: list[str] = field(default_factory=list)
+    others: list[tuple[int, str]] = field(default_factory=list)
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> "Sentence":
+        """A sentence of bare words."""
+        return cls([Token(i, word) for i, word in enumerate(words, start=1)])
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __iter__(self) -> Iterator[Token]:
+        return iter(self.tokens)
+
+    @property
+    def words(self) -> list[str]:
+        """The forms of the words."""
+        return [token.form for token in self.tokens]
+
+    def tagged(self, column: str = "upos") -> list[tuple[str, str]]:
+        """Pairs (form, tag), with tags from column "upos" or "xpos"."""
+        one_of("column", column, ("upos", "xpos"))
+        return [(token.form, token.upos if column == "upos" else token.xpos) for token in self.tokens]
+
+    @property
+    def heads(self) -> Ints:
+        """Heads in shape (n + 1,): entry m is the head of word m, 0 for the root, and entry 0 is -1."""
+        heads = [-1]
+        for token in self.tokens:
+            if token.head is None:
+                raise InvalidInput(f'word {token.id} ("{token.form}") has no head; its column 7 (HEAD) is "_".')
+            heads.append(token.head)
+        return np.array(heads, dtype=np.int64)
+
+    def comment(self, key: str) -> str | None:
+        """The value of a comment ``# key = value``, or None."""
+        for line in self.comments:
+            name, equals, value = line[1:].partition("=")
+            if equals and name.strip() == key:
+                return value.strip()
+        return None
+
+    def __str__(self) -> str:
+        """The sentence in CoNLL-U, with the blank line that ends it."""
+        lines = list(self.comments)
+        others = iter([*self.others, (-1, "")])
+        before, other = next(others)
+        for position, token in enumerate(self.tokens):
+            while before == position:
+                lines.append(other)
+                before, other = next(others)
+            lines.append(str(token))
+        while before == len(self.tokens):
+            lines.append(other)
+            before, other = next(others)
+        return "\n".join(lines) + "\n\n"
+
+
+def read_conllu(path: str | os.PathLike[str], *, require_heads: bool = False) -> Iterator[Sentence]:
+    """Sentences of a CoNLL-U file as they come; with ``require_heads`` every word must have a head.
+
+    Raises
+    ------
+    FormatError : with file and line, for a line that is not CoNLL-U, a head out of range or a cycle.
+    """
+    try:
+        with cast(BinaryIO, gzip.open(path, "rb") if os.fspath(path).endswith(".gz") else open(path, "rb")) as stream:
+            yield from parse_conllu(stream, path=path, require_heads=require_heads)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FormatError(path, None, f"not a gzip file, or cut short: {error}.") from None
+    except OSError as error:
+        raise FormatError(path, None, f"cannot be read: {error.strerror or error}.") from None
+
+
+def parse_conllu(
+    lines: Iterable[str] | Iterable[bytes], *, path: object = "<text>", require_heads: bool = False
+) -> Iterator[Sentence]:
+    """Sentences of an iterable of lines; ``path`` is only named in errors."""
+    reader = _Reader(path, require_heads)
+    number = 0
+    for number, raw in enumerate(lines, start=1):
+        try:
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8") if isinstance(raw, bytes) else str(raw)
+        except UnicodeDecodeError as error:
+            raise FormatError(path, number, f"not UTF-8 text: {error.reason} at byte {error.start}.") from None
+        line = line.rstrip("\r\n")
+        if line and not line.isspace():
+            reader.add(number, line)
+        elif (sentence := reader.finished(number)) is not None:
+            yield sentence
+    if (sentence := reader.finished(number)) is not None:
+        yield sentence
+
+
+def write_conllu(path: str | os.PathLike[str], sentences: Iterable[Sentence]) -> None:
+    """Write sentences as plain text, the whole file or nothing."""
+    if os.fspath(path).endswith(".gz"):
+        raise InvalidInput(f"{path}: CoNLL-U is written as plain text; give a name that does not end in .gz.")
+    write_text_atomically(path, "".join(map(str, sentences)))
+
+
+class _Reader:
+    """Collects the lines of one sentence after another."""
+
+    def __init__(self, path: object, require_heads: bool) -> None:
+        self.path = path
+        self.require_heads = require_heads
+        self.start()
+
+    def start(self) -> None:
+        self.sentence = Sentence([])
+        self.lines: list[int] = []  # line of each word
+        self.spans: list[tuple[int, int]] = []  # line and last word of each multiword token
+
+    def add(self, number: int, line: str) -> None:
+        """Take a line that is not blank."""
+        tokens = self.sentence.tokens
+        if line[0] == "#":
+            if self.lines or self.sentence.others:
+                raise FormatError(
+                    self.path, number, "a comment inside a sentence; comments stand before its first word."
+                )
+            self.sentence.comments.append(line)
+            return
+        columns = line.split("\t")
+        if len(columns) != 10:
+            hint = " Columns are separated by tabs, not blanks." if len(columns) == 1 and len(line.split()) > 1 else ""
+            raise FormatError(self.path, number, f"{_count(len(columns), 'column')}; expected 10.{hint}")
+        if "" in columns:
+            k = columns.index("")
+            raise FormatError(self.path, number, f'column {k + 1} ({COLUMNS[k]}) is empty; write "_" for no value.')
+        if columns[0] != str(len(tokens) + 1):
+            self.add_other(number, line, columns[0])
+            return
+        _, form, lemma, upos, xpos, feats, text, deprel, deps, misc = columns
+        if text == "_" and not self.require_heads:
+            head = None
+        elif text.isdecimal() and text.isascii():
+            head = int(text)
+        else:
+            raise FormatError(self.path, number, f'column 7 (HEAD) is "{text}"; expected the number of a word, or 0.')
+        tokens.append(Token(len(tokens) + 1, form, lemma, upos, xpos, feats, head, deprel, deps, misc))
+        self.lines.append(number)
+
+    def add_other(self, number: int, line: str, identifier: str) -> None:
+        """Take a multiword token, which stands before its first word, or an empty node, which stands after a word."""
+        words = len(self.sentence.tokens)
+        match = _OTHER_ID.fullmatch(identifier)
+        if match is not None:
+            first, last = int(match[1]), int(match[3])
+            if match[2] == "-" and first == words + 1 and last >= first:
+                self.spans.append((number, last))
+                self.sentence.others.append((words, line))
+                return
+            if match[2] == "." and first == words and last >= 1:
+                self.sentence.others.append((words, line))
+                return
+        raise FormatError(
+            self.path,
+            number,
+            f'column 1 (ID) is "{identifier}"; expected {words + 1}, a range {words + 1}-k or an empty node {words}.k.',
+        )
+
+    def finished(self, number: int) -> Sentence | None:
+        """The sentence collected so far, checked; None if nothing was."""
+        sentence = self.sentence
+        n = len(sentence.tokens)
+        if not n:
+            if sentence.comments or sentence.others:
+                raise FormatError(self.path, number, "a sentence without words.")
+            return None
+        for line, last in self.spans:
+            if last > n:
+                raise FormatError(
+                    self.path, line, f"a multiword token ends at word {last}; the sentence has {_count(n, 'word')}."
+                )
+        heads: list[int | None] = [None, *(token.head for token in sentence.tokens)]
+        for m in range(1, n + 1):
+            head = heads[m]
+            if head is not None and head > n:
+                raise FormatError(self.path, self.lines[m - 1], f"column 7 (HEAD) is {head}; expected 0..{n}.")
+        cycle = find_cycle(heads)
+        if cycle:
+            way = " -> ".join(map(str, [*cycle, cycle[0]]))
+            raise FormatError(self.path, self.lines[cycle[0] - 1], f"heads form a cycle: {way}.")
+        self.start()
+        return sentence
+
+
+def find_cycle(heads: Sequence[int | None]) -> list[int]:
+    """Words on a cycle, from the smallest on, each followed by its head; empty if there is none.
+
+    ``heads[m]`` is the head of word m, or None; entry 0 is not read.
+
+    >>> find_cycle([None, 0, 3, 2])
+    [2, 3]
+    """
+    reached = [0] * len(heads)  # the word whose walk upwards came by first, 0 for none
+    for start in range(1, len(heads)):
+        m: int | None = start
+        while m and not reached[m]:
+            reached[m] = start
+            m = heads[m]
+        if m and reached[m] == start:
+            cycle = [m]
+            up = heads[m]
+            while up != m:
+                assert up is not None
+                cycle.append(up)
+                up = heads[up]
+            smallest = cycle.index(min(cycle))
+            return cycle[smallest:] + cycle[:smallest]
+    return []
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
