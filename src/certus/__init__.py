@@ -3,7 +3,7 @@
 from certus.constituency import Constituency, Grammar, Tree
 from certus.dependency.problem import Dependency
 from certus.errors import CertusError, FormatError, Infeasible, InvalidInput, NotSupported
-from certus.hypergraph import Hypergraph, HypergraphBuilder
+from certus.hypergraph import Hypergraph, HypergraphBuilder, Hyperpath
 from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
 from certus.tagging import Tagging, TaggingBatch
@@ -21,6 +21,7 @@ __all__ = [
     "Grammar",
     "Hypergraph",
     "HypergraphBuilder",
+    "Hyperpath",
     "Infeasible",
     "InvalidInput",
     "NotSupported",

@@ -1,5 +1,7 @@
 """Hypergraphs: any dynamic program as flat arrays, and the sweeps over them."""
 
-from certus.hypergraph.graph import Hypergraph, HypergraphBuilder
+from certus.hypergraph.builder import HypergraphBuilder
+from certus.hypergraph.graph import Hypergraph
+from certus.hypergraph.hyperpath import Hyperpath
 
-__all__ = ["Hypergraph", "HypergraphBuilder"]
+__all__ = ["Hypergraph", "HypergraphBuilder", "Hyperpath"]

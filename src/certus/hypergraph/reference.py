@@ -38,6 +38,20 @@ def kbest_values(graph: Hypergraph, weights: Floats, k: int) -> list[float]:
     return list(chart[graph.root])
 
 
+def longest(graph: Hypergraph) -> int:
+    """Number of edges in the largest derivation, repeated ones counted; 0 if there is none."""
+    tail_ptr, tail = graph.tail_ptr.tolist(), graph.tail.tolist()
+    size: list[int] = []
+    for v in range(graph.root + 1):
+        most = 0
+        for e in graph.edges_into(v):
+            below = [size[u] for u in tail[tail_ptr[e] : tail_ptr[e + 1]]]
+            if 0 not in below:
+                most = max(most, 1 + sum(below))
+        size.append(most)
+    return size[graph.root]
+
+
 def _largest_sums(a: Sequence[float], b: Sequence[float], k: int) -> list[float]:
     """The k largest of all x + y; a and b fall."""
     if not a or not b:

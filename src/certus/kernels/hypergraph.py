@@ -5,8 +5,260 @@ tail[tail_ptr[e] : tail_ptr[e + 1]], and every tail vertex is numbered below its
 bottom-up. Ties go to the smallest edge.
 """
 
+from math import exp, log1p
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit, uint64
+from numba.extending import overload
+
+# -- semirings: a named tuple whose class the compiler specialises on ------------------------------------------------
+
+
+class MaxPlus(NamedTuple):
+    """Best score."""
+
+    zero: float = -np.inf
+    one: float = 0.0
+
+
+class LogPlus(NamedTuple):
+    """Log of a sum of exponentials."""
+
+    zero: float = -np.inf
+    one: float = 0.0
+
+
+class Counting(NamedTuple):
+    """Number of derivations, in float64: exact up to 2^53."""
+
+    zero: float = 0.0
+    one: float = 1.0
+
+
+class Boolean(NamedTuple):
+    """Whether there is a derivation."""
+
+    zero: bool = False
+    one: bool = True
+
+
+def _max(sr, a, b):
+    return b if b > a else a
+
+
+def _log_add(sr, a, b):
+    high = max(a, b)
+    low = min(a, b)
+    return high if low == -np.inf else high + log1p(exp(low - high))
+
+
+def _add(sr, a, b):
+    return a + b
+
+
+def _multiply(sr, a, b):
+    return a * b
+
+
+def _or(sr, a, b):
+    return a or b
+
+
+def _and(sr, a, b):
+    return a and b
+
+
+_PLUS = {MaxPlus: _max, LogPlus: _log_add, Counting: _add, Boolean: _or}
+_TIMES = {MaxPlus: _add, LogPlus: _add, Counting: _multiply, Boolean: _and}
+
+
+def plus(sr, a, b):
+    """a (+) b"""
+    return _PLUS[type(sr)](sr, a, b)
+
+
+def times(sr, a, b):
+    """a (x) b"""
+    return _TIMES[type(sr)](sr, a, b)
+
+
+@overload(plus)
+def _overload_plus(sr, a, b):
+    return _PLUS[sr.instance_class]
+
+
+@overload(times)
+def _overload_times(sr, a, b):
+    return _TIMES[sr.instance_class]
+
+
+# -- sweeps ----------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def inside(sr, in_ptr, tail_ptr, tail, weight, chart):
+    """chart[v] <- (+)_{e in IN(v)}  w[e] (x) (x)_{u in tail(e)} chart[u];  zero where no edge enters.
+
+    Shapes: in_ptr (V+1,), tail_ptr (E+1,), tail (sum |tail|,), weight (E,), chart (V,). Overwrites chart.
+    """
+    k = uint64(0)
+    begin = uint64(0)
+    for v in range(uint64(chart.shape[0])):
+        end = uint64(in_ptr[v + uint64(1)])
+        total = sr.zero
+        for e in range(begin, end):
+            score = weight[e]
+            stop = uint64(tail_ptr[e + uint64(1)])
+            while k < stop:
+                score = times(sr, score, chart[uint64(tail[k])])
+                k += uint64(1)
+            total = plus(sr, total, score)
+        chart[v] = total
+        begin = end
+
+
+@njit(cache=True, nogil=True)
+def outside(sr, in_ptr, tail_ptr, tail, weight, root, chart, out):
+    """out[u] <- (+) over edges e with u in tail(e) of  out[head(e)] (x) w[e] (x) the charts of the others.
+
+    chart is what inside left. The product of the others is built from both ends, never by dividing: chart may be zero.
+    out (V,) is overwritten; out[root] is one, and zero for vertices that the root does not reach.
+    """
+    longest = 0
+    for e in range(tail_ptr.shape[0] - 1):
+        longest = max(longest, tail_ptr[e + 1] - tail_ptr[e])
+    right = np.empty(longest + 1, dtype=chart.dtype)  # right[i]: product of the tail after place i
+    out[:] = sr.zero
+    out[root] = sr.one
+    for v in range(root, -1, -1):
+        if out[v] == sr.zero:
+            continue
+        for e in range(uint64(in_ptr[v]), uint64(in_ptr[v + 1])):
+            first = uint64(tail_ptr[e])
+            size = uint64(tail_ptr[e + uint64(1)]) - first
+            if size == uint64(0):
+                continue
+            product = sr.one
+            for i in range(size):
+                place = size - uint64(1) - i
+                right[place] = product
+                product = times(sr, product, chart[uint64(tail[first + place])])
+            left = times(sr, out[v], weight[e])
+            for i in range(size):
+                u = uint64(tail[first + i])
+                out[u] = plus(sr, out[u], times(sr, left, right[i]))
+                left = times(sr, left, chart[u])
+
+
+@njit(cache=True, nogil=True)
+def edge_totals(sr, in_ptr, tail_ptr, tail, weight, chart, out, total):
+    """total[e] <- out[head(e)] (x) w[e] (x) (x)_{u in tail(e)} chart[u]: the derivations with e, once per use of it."""
+    k = uint64(0)
+    for v in range(uint64(chart.shape[0])):
+        for e in range(uint64(in_ptr[v]), uint64(in_ptr[v + uint64(1)])):
+            score = weight[e]
+            stop = uint64(tail_ptr[e + uint64(1)])
+            while k < stop:
+                score = times(sr, score, chart[uint64(tail[k])])
+                k += uint64(1)
+            total[e] = times(sr, out[v], score)
+
+
+@njit(cache=True, nogil=True)
+def log_conditionals(in_ptr, tail_ptr, tail, weight, chart, out):
+    """out[e] <- log probability that a derivation of head(e) drawn in proportion to exp(score) starts with e.
+
+    chart is the log-semiring inside; out[e] is -inf for an edge that no derivation of finite score uses.
+    """
+    k = 0
+    for v in range(chart.shape[0]):
+        for e in range(in_ptr[v], in_ptr[v + 1]):
+            score = weight[e]
+            while k < tail_ptr[e + 1]:
+                score += chart[tail[k]]
+                k += 1
+            out[e] = -np.inf if score == -np.inf else score - chart[v]
+
+
+@njit(cache=True, nogil=True)
+def expected(in_ptr, tail_ptr, tail, log_conditional, feature, mean):
+    """mean[v] <- sum_{e in IN(v)} q[e] (feature[e] + sum_{u in tail(e)} mean[u]),  q = exp(log_conditional).
+
+    The first-order expectation semiring with values kept as conditional means, so that nothing over- or underflows.
+    Shapes: feature (E, F), mean (V, F).
+    """
+    mean[:] = 0.0
+    for v in range(mean.shape[0]):
+        for e in range(in_ptr[v], in_ptr[v + 1]):
+            q = exp(log_conditional[e])
+            if q == 0.0:
+                continue
+            for f in range(mean.shape[1]):
+                value = feature[e, f]
+                for k in range(tail_ptr[e], tail_ptr[e + 1]):
+                    value += mean[tail[k], f]
+                mean[v, f] += q * value
+
+
+@njit(cache=True, nogil=True)
+def draw(in_ptr, tail_ptr, tail, log_conditional, root, rng):
+    """Edges, head before tails, of one derivation of root; each vertex draws its edge by log_conditional."""
+    edges = np.empty(64, dtype=np.int32)
+    stack = np.empty(64, dtype=np.int32)
+    stack[0] = root
+    depth = 1
+    n = 0
+    while depth > 0:
+        depth -= 1
+        v = stack[depth]
+        left = rng.random()
+        chosen = -1
+        for e in range(in_ptr[v], in_ptr[v + 1]):
+            q = exp(log_conditional[e])
+            if q > 0.0:
+                chosen = e  # the last possible edge stands in when rounding leaves the sum below 1
+                left -= q
+                if left < 0.0:
+                    break
+        if n == edges.shape[0]:
+            grown = np.empty(2 * n, dtype=np.int32)
+            grown[:n] = edges
+            edges = grown
+        edges[n] = chosen
+        n += 1
+        size = tail_ptr[chosen + 1] - tail_ptr[chosen]
+        while depth + size > stack.shape[0]:
+            grown = np.empty(2 * stack.shape[0], dtype=np.int32)
+            grown[:depth] = stack[:depth]
+            stack = grown
+        for k in range(size):
+            stack[depth + k] = tail[tail_ptr[chosen + 1] - 1 - k]
+        depth += size
+    return edges[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def keep_useful(in_ptr, tail_ptr, tail, root, keep):
+    """keep (E,) loses the edges that are in no derivation of root made of kept edges."""
+    n_vertices = in_ptr.shape[0] - 1
+    alive = np.zeros(n_vertices, dtype=np.bool_)
+    for v in range(n_vertices):
+        for e in range(in_ptr[v], in_ptr[v + 1]):
+            for k in range(tail_ptr[e], tail_ptr[e + 1]):
+                keep[e] &= alive[tail[k]]
+            alive[v] |= keep[e]
+    reached = np.zeros(n_vertices, dtype=np.bool_)
+    reached[root] = True
+    for v in range(n_vertices - 1, -1, -1):
+        for e in range(in_ptr[v], in_ptr[v + 1]):
+            keep[e] &= reached[v]
+            if keep[e]:
+                for k in range(tail_ptr[e], tail_ptr[e + 1]):
+                    reached[tail[k]] = True
+
+
+# -- order and best derivation ---------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,150 @@
+"""Any dynamic program as a problem: find the best derivation of a weighted hypergraph."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, as_scores
+from certus.errors import InvalidInput
+from certus.hypergraph import formats
+from certus.hypergraph.graph import Hypergraph, Int32
+from certus.hypergraph.reference import longest
+from certus.hypergraph.require import requiring
+from certus.problem import DynamicProgram, Forest, Index
+
+
+class Hyperpath(DynamicProgram[Int32]):
+    """The best derivation of a hypergraph's root (LR 2.2.2).
+
+    Solves  max over derivations y of  sum of weights[e] over the edges of y.  Every question takes time linear in the
+    graph (k-best: see ``sweeps.kbest``). Certificate kind: "dynamic program". The one view is "edges" (E,): how often a
+    derivation uses each edge. A structure is an array of edges, head before tails; an edge used twice is listed twice.
+
+    Parameters
+    ----------
+    graph : Hypergraph
+    weights : array_like of shape (E,)
+        Finite, or -inf to forbid an edge.
+    vertex_weights : array_like of shape (V,), optional
+        Added for each use of a vertex: folded into the weights of the edges that enter it.
+
+    Examples
+    --------
+    >>> graph = Hypergraph(in_ptr=[0, 1, 2, 4], tail_ptr=[0, 0, 0, 2, 4], tail=[0, 1, 1, 0])
+    >>> Hyperpath(graph, [1, 2, 3, 4]).decode().structure.tolist()
+    [3, 1, 0]
+    """
+
+    name: ClassVar[str] = "hyperpath"
+
+    def __init__(self, graph: Hypergraph, weights: ArrayLike, *, vertex_weights: ArrayLike | None = None) -> None:
+        self.graph = graph
+        self.weights = as_scores("weights", weights, (graph.n_edges,))
+        if vertex_weights is not None:
+            self.weights = self.weights + as_scores("vertex_weights", vertex_weights, (graph.n_vertices,))[graph.heads]
+        self._required: tuple[int, ...] = ()
+        self._forest = Forest(graph, self.weights, {"edges": np.arange(graph.n_edges)})
+        self._longest: int | None = None
+
+    def forest(self) -> Forest:
+        return self._forest
+
+    def from_edges(self, edges: Sequence[int]) -> Int32:
+        original: Int32 = self._forest.parts["edges"][np.asarray(edges)].astype(np.int32)
+        return original
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"edges": (self.graph.n_edges,)}
+
+    def score(self, structure: Int32) -> float:
+        edges = self._checked(structure)
+        if not set(self._required) <= set(edges):
+            return -np.inf
+        return float(sum(self.weights[edges].tolist()))
+
+    def indicator(self, structure: Int32, view: str) -> Floats:
+        self.checked_view(view)
+        return np.bincount(self._checked(structure), minlength=self.graph.n_edges).astype(np.float64)
+
+    def magnitude(self) -> tuple[int, float]:
+        if self._longest is None:
+            self._longest = longest(self.graph)
+        finite = self.weights[self.weights > -np.inf]
+        return self._longest, float(np.abs(finite).max(initial=0.0))
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        """The problem without an edge (value 0), or with only the derivations that use it at least once (value 1).
+
+        The second makes a graph of at most 2 + (longest tail) times the edges, in plain Python.
+        """
+        shape = self.checked_view(view)
+        if len(index) != 1 or not 0 <= index[0] < shape[0]:
+            raise InvalidInput(f"index {index!r} is not one of the edges 0..{shape[0] - 1}.")
+        if value not in (0, 1):
+            raise InvalidInput(f"value is {value!r}; an edge is fixed to 0 or 1.")
+        edge = int(index[0])
+        if value:
+            return self._restricted(self.weights, (*self._required, edge))
+        weights = self.weights.copy()
+        weights[edge] = -np.inf
+        return self._restricted(weights, self._required)
+
+    def _restricted(self, weights: Floats, required: Sequence[int]) -> Self:
+        """The same graph with other weights, and only the derivations that use all required edges."""
+        new = type(self)(self.graph, weights)
+        graph, original = self.graph, np.arange(self.graph.n_edges)
+        for edge in dict.fromkeys(required):
+            graph, edge_map = requiring(graph, original == edge)
+            original = original[edge_map]
+        new._required = tuple(dict.fromkeys(required))
+        new._forest = Forest(graph, new.weights[original], {"edges": original})
+        return new
+
+    def to_json(self) -> dict[str, Any]:
+        return {"graph": formats.to_json(self.graph, self.weights), "required": list(self._required)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        if not isinstance(data, dict) or "graph" not in data:
+            raise InvalidInput('a hyperpath problem is an object with a "graph".')
+        graph, weights = formats.from_json(data["graph"])
+        if weights is None:
+            raise InvalidInput("the graph of a hyperpath problem has no weights.")
+        required = data.get("required", [])
+        if not isinstance(required, list) or not all(type(e) is int and 0 <= e < graph.n_edges for e in required):
+            raise InvalidInput(f"required is {required!r}; expected a list of edges 0..{graph.n_edges - 1}.")
+        problem = cls(graph, weights)
+        return problem._restricted(problem.weights, required) if required else problem
+
+    def structure_to_json(self, structure: Int32) -> list[int]:
+        return self._checked(structure)
+
+    def structure_from_json(self, data: Any) -> Int32:
+        return np.array(self._checked(data), dtype=np.int32)
+
+    def _checked(self, structure: Any) -> list[int]:
+        """The edges of a derivation of the root, head before tails; InvalidInput if they are none."""
+        array = np.asarray(structure)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise InvalidInput("a derivation is a list of edges, head before tails.")
+        edges: list[int] = array.tolist()
+        heads = self.graph.heads
+        pending = [self.graph.root]
+        for place, e in enumerate(edges):
+            if not 0 <= e < self.graph.n_edges:
+                raise InvalidInput(f"structure[{place}] is {e}; edges are 0..{self.graph.n_edges - 1}.")
+            if not pending:
+                raise InvalidInput(f"structure[{place}] is edge {e}, but the derivation is complete before it.")
+            v = pending.pop()
+            if heads[e] != v:
+                raise InvalidInput(
+                    f"structure[{place}] is {self.graph.edge_name(e)}; "
+                    f"expected an edge into {self.graph.vertex_name(v)}."
+                )
+            pending.extend(reversed(self.graph.tail_of(e).tolist()))
+        if pending:
+            raise InvalidInput(f"the derivation stops before vertex {self.graph.vertex_name(pending[-1])} is derived.")
+        return edges
