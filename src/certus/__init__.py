@@ -1,12 +1,24 @@
 """certus finds the best structure for a sentence, and proves it."""
 
+from certus import constraints
 from certus.constituency import Constituency, Grammar, Tree
 from certus.dependency.problem import Dependency
-from certus.errors import CertusError, FormatError, Infeasible, InvalidInput, NotSupported
+from certus.errors import (
+    CertusError,
+    FormatError,
+    Infeasible,
+    InvalidInput,
+    LimitReached,
+    NotSupported,
+    VerificationError,
+)
 from certus.hypergraph import Hypergraph, HypergraphBuilder, Hyperpath
+from certus.joint import Joint
 from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
+from certus.saved import load_result, save_result
 from certus.tagging import Tagging, TaggingBatch
+from certus.verify import verify
 
 __version__ = "0.1.0"
 
@@ -24,6 +36,8 @@ __all__ = [
     "Hyperpath",
     "Infeasible",
     "InvalidInput",
+    "Joint",
+    "LimitReached",
     "NotSupported",
     "Problem",
     "Result",
@@ -32,4 +46,9 @@ __all__ = [
     "TaggingBatch",
     "Trace",
     "Tree",
+    "VerificationError",
+    "constraints",
+    "load_result",
+    "save_result",
+    "verify",
 ]

@@ -1,0 +1,1 @@
+"""Lagrangian relaxation: multipliers, step rules, fixing, branching, linear programs and constraints."""

@@ -1,0 +1,237 @@
+"""Two problems that must agree: joint decoding by dual decomposition (LR 4.2)."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from math import isfinite
+from typing import Any, Self
+
+import numpy as np
+
+from certus.checks import Floats, as_positive_int
+from certus.errors import InvalidInput, NotSupported
+from certus.problem import DynamicProgram, Index, Penalties, Problem
+from certus.relax.steps import StepRule
+from certus.relax.system import Relaxation
+from certus.result import Result, Solution, exact_result
+
+Pair = tuple[Any, Any]
+
+
+class Joint(Problem[Pair]):
+    r"""The best pair of structures, one of each problem, that agree on a view.
+
+    Solves  max over (y, z) of  a.score(y) + weight * b.score(z)  such that y and z use the same parts of the view
+    ``on``: the same tag for every word, the same head for every word. Each problem keeps its own fast algorithm; Lagrange
+    multipliers bring the two to agree. When they do not, parts are removed and branched on until the optimum is
+    proved. Certificate kind: "dual" or "branch and bound".
+
+    Parameters
+    ----------
+    a, b : Problem
+        Both have the view ``on``, in one shape. If both have names of ``tags``, these are equal. Either may be a Joint
+        itself: ``Joint(Joint(a, b, on="tags"), c, on="tags")`` ties three, and the three are relaxed together. The first
+        problem leads when candidates are made, so it is best the one with the harder structures.
+    on : str
+        Name of the view, such as "tags" or "arcs".
+    weight : float
+        What a score of b is worth (LR eq. 4.11); positive.
+
+    Structures are tuples (y, z). The view ``on`` is shared; the others are called "0.name" and "1.name".
+
+    Examples
+    --------
+    >>> from certus import Joint, Tagging
+    >>> a = Tagging([[0, 1], [0, 0]], bigram=[[2, 0], [0, 0]])
+    >>> b = Tagging([[0, 0], [0, 3]])
+    >>> Joint(a, b, on="tags").decode().score
+    4.0
+    """
+
+    name = "joint"
+
+    def __init__(self, a: Problem[Any], b: Problem[Any], *, on: str, weight: float = 1.0) -> None:
+        for side, problem in (("a", a), ("b", b)):
+            if not isinstance(problem, Problem):
+                raise InvalidInput(f"{side} is {type(problem).__name__}; expected a problem.")
+            problem.checked_view(on)
+        if a.views[on] != b.views[on]:
+            raise InvalidInput(f"view {on!r} has shape {a.views[on]} in a and {b.views[on]} in b; they must be equal.")
+        self.tags = _common_tags(getattr(a, "tags", None), getattr(b, "tags", None)) if on == "tags" else None
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not (isfinite(weight) and weight > 0):
+            raise InvalidInput(f"weight is {weight!r}; expected a positive number.")
+        self.a, self.b, self.on, self.weight = a, b, on, float(weight)
+
+    def __repr__(self) -> str:
+        return f"Joint({self.a!r}, {self.b!r}, on={self.on!r}, weight={self.weight:g})"
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def views(self) -> Mapping[str, Index]:  # type: ignore[override]
+        others = [(0, self.a.views), (1, self.b.views)]
+        out = {self.on: self.a.views[self.on]}
+        return out | {f"{k}.{v}": s for k, views in others for v, s in views.items() if v != self.on}
+
+    def _checked(self, structure: Pair) -> Pair:
+        if not isinstance(structure, tuple) or len(structure) != 2:
+            raise InvalidInput(f"structure is {type(structure).__name__}; expected a pair (y, z).")
+        return structure
+
+    def indicator(self, structure: Pair, view: str) -> Floats:
+        self.checked_view(view)
+        y, z = self._checked(structure)
+        if view == self.on:
+            return self.a.indicator(y, view)
+        side, _, inner = view.partition(".")
+        return self.a.indicator(y, inner) if side == "0" else self.b.indicator(z, inner)
+
+    def score(self, structure: Pair) -> float:
+        y, z = self._checked(structure)
+        score = self.a.score(y) + self.weight * self.b.score(z)
+        apart = np.argwhere(self.a.indicator(y, self.on) != self.b.indicator(z, self.on))
+        if len(apart):
+            raise InvalidInput(f"the two structures do not agree on {self.on}{apart[0].tolist()}.")
+        return score
+
+    def all_structures(self) -> Iterator[Pair]:
+        by_parts: dict[bytes, list[Any]] = {}
+        for z in self.b.all_structures():
+            by_parts.setdefault(self.b.indicator(z, self.on).tobytes(), []).append(z)
+        for y in self.a.all_structures():
+            for z in by_parts.get(self.a.indicator(y, self.on).tobytes(), []):
+                yield y, z
+
+    def magnitude(self) -> tuple[int, float]:
+        (terms_a, largest_a), (terms_b, largest_b) = self.a.magnitude(), self.b.magnitude()
+        return terms_a + terms_b, max(largest_a, self.weight * largest_b)
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def relaxation(self) -> Relaxation:
+        """Both problems side by side, with a row for every part of the shared view."""
+        return Relaxation.of(self.a).joined(Relaxation.of(self.b), self.on, self.weight)
+
+    def decode(
+        self,
+        *,
+        max_iterations: int = 500,
+        time_limit: float | None = None,
+        exact: bool = True,
+        step: StepRule[Any] | None = None,
+    ) -> Result[Pair]:
+        """The best pair. ``step`` is a rule of certus.relax.steps; see certus.relax.branch.climb for the limits.
+
+        Raises Infeasible when no pair agrees, and LimitReached when the time ran out before a pair was found.
+        """
+        from certus.relax import branch
+
+        return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+
+    def kbest(self, k: int) -> list[Result[Pair]]:
+        """The k best pairs, for two dynamic programs.
+
+        Exact: goes through the k-best structures of a under the multipliers, completes each by its k-best partners, and
+        ends when the multipliers show that no later structure of a can take part. Slow when the relaxation is loose.
+        """
+        as_positive_int("k", k)
+        if not isinstance(self.a, DynamicProgram) or not isinstance(self.b, DynamicProgram):
+            raise NotSupported("kbest() of a joint problem needs two dynamic programs; ask decode().")
+        first = self.decode()
+        return [first, *self._ranked(self.a, self.b, k)[1:]] if k > 1 else [first]
+
+    def _ranked(self, a: DynamicProgram[Any], b: DynamicProgram[Any], k: int) -> list[Result[Pair]]:
+        from certus.hypergraph import sweeps
+        from certus.relax.engine import Engine
+
+        relaxation = self.relaxation()
+        engine = Engine(relaxation)
+        descent = engine.descend(np.zeros(relaxation.n_rows), engine.initial, max_iterations=200, window=25)
+        penalty = relaxation.penalties(descent.multipliers, engine.initial)
+        rest = engine.solve(1, penalty, ()).value
+        forest_a, forest_b = a.forest(), b.forest()
+        weights_a = forest_a.penalised(relaxation.question(0, penalty, ())[0])
+        partners: dict[bytes, list[Any]] = {}
+        asked, pairs, done = 2 * k, {}, 0
+        while True:
+            found = sweeps.kbest(forest_a.graph, weights_a, asked)
+            for at in range(done, len(found)):
+                y = a.from_edges(found[at][1])
+                used = a.indicator(y, self.on)
+                key = used.tobytes()
+                if key not in partners:
+                    mask = {self.on: np.where(used > 0, 0.0, -np.inf)}
+                    listed = sweeps.kbest(forest_b.graph, forest_b.penalised(mask), k)
+                    partners[key] = [z for z in (b.from_edges(edges) for _, edges in listed) if self._agree(used, z)]
+                for j, z in enumerate(partners[key]):
+                    pairs[at, j] = (self.score((y, z)), (y, z))
+            done = len(found)
+            best = sorted(pairs.items(), key=lambda item: (-item[1][0], item[0]))[:k]
+            if len(found) < asked or (len(best) == k and best[-1][1][0] >= found[-1][0] + rest):
+                kind, tolerance = "combinatorial", self.tolerance()
+                return [exact_result(y, s, s, tolerance, kind=kind, rank=r) for r, (_, (s, y)) in enumerate(best, 1)]
+            asked *= 2
+
+    def _agree(self, used: Floats, z: Any) -> bool:
+        return bool(np.array_equal(used, self.b.indicator(z, self.on)))
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        raise NotSupported("max_marginals() of a joint problem takes one decoding per part; ask decode() with require().")
+
+    # -- for the engine, when a joint problem is part of another ---------------------------------------------------
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Pair]:
+        """Climbs the whole ladder: exact, and as costly as decode()."""
+        from certus.relax import branch
+
+        result = branch.climb(self, self.relaxation().penalised(penalties))
+        return Solution(result.structure, result.score)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        """By enumeration: for small problems only. Certificates of joint problems are checked by their multipliers."""
+        from certus.relax.constraints import best_by_enumeration
+
+        return best_by_enumeration(self, penalties)
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        from certus.saved import problem_to_json
+
+        return {
+            "a": problem_to_json(self.a),
+            "b": problem_to_json(self.b),
+            "on": self.on,
+            "weight": self.weight,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        from certus.saved import field, problem_from_json
+
+        a, b = (problem_from_json(field(data, side, dict)) for side in ("a", "b"))
+        return cls(a, b, on=field(data, "on", str), weight=field(data, "weight", (int, float)))
+
+    def structure_to_json(self, structure: Pair) -> Any:
+        y, z = self._checked(structure)
+        return [self.a.structure_to_json(y), self.b.structure_to_json(z)]
+
+    def structure_from_json(self, data: Any) -> Pair:
+        if not isinstance(data, list) or len(data) != 2:
+            raise InvalidInput("the structure of a joint problem is a list of two; found something else.")
+        return self.a.structure_from_json(data[0]), self.b.structure_from_json(data[1])
+
+
+def _common_tags(a: Any, b: Any) -> Any:
+    """The names both sides use for their tags; InvalidInput that says where they differ."""
+    if a is None or b is None:
+        return a if b is None else b
+    a, b = tuple(a), tuple(b)
+    if a != b:
+        only_a, only_b = sorted(set(a) - set(b)), sorted(set(b) - set(a))
+        if only_a or only_b:
+            found = f"only a has {', '.join(map(repr, only_a)) or 'none'}, only b has {', '.join(map(repr, only_b)) or 'none'}"
+        else:
+            k = next(k for k, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
+            found = f"tag {k} is {a[k]!r} in a and {b[k]!r} in b"
+        raise InvalidInput(f"the problems have different tags: {found}. Give both the same tags in the same order.")
+    return a

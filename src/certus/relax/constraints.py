@@ -1,0 +1,425 @@
+"""Linear constraints on the parts of a structure, written as one would say them, and problems subject to them.
+
+    tagging.subject_to(at_most(2, "tags", noun_cells), implies(("tags", (0, 3)), ("tags", (4, 1))))
+
+A part is one cell of a view: ("tags", (4, 1)) is tag 1 at position 4. Constraints speak of parts that are used once
+or not at all.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, as_positive_int, as_scores, one_of
+from certus.errors import InvalidInput, NotSupported
+from certus.problem import DynamicProgram, Forest, Index, Penalties, Problem
+from certus.relax.steps import StepRule
+from certus.relax.system import Entries, Relaxation, Rows
+from certus.result import Certificate, Result, Solution, exact_result
+
+Y = TypeVar("Y")
+Part = tuple[str, Index]
+Term = tuple[float, str, Index]  # coefficient, view, index
+Sense = Literal["<=", "==", ">="]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Constraint:
+    """sum of coefficient * part (<=, ==, >=) bound, with a name to call it by."""
+
+    terms: tuple[Term, ...]
+    sense: Sense
+    bound: float
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def named(self, name: str) -> "Constraint":
+        """The same under another name, as errors and multipliers will show it."""
+        return replace(self, name=name)
+
+    def holds(self, indicators: Mapping[str, Floats]) -> bool:
+        """True if the parts used satisfy the constraint, but for rounding in the coefficients."""
+        value = sum(c * float(indicators[view][index]) for c, view, index in self.terms)
+        slack = 1e-9 * max([abs(self.bound), *(abs(c) for c, _, _ in self.terms)])
+        excess = {"<=": value - self.bound, ">=": self.bound - value, "==": abs(value - self.bound)}[self.sense]
+        return excess <= slack
+
+    @property
+    def decides(self) -> int | None:
+        """0 or 1 if the constraint does no more than forbid or require one part, else None."""
+        if len(self.terms) == 1 and self.terms[0][0] == 1.0:
+            if self.sense != ">=" and self.bound == 0:
+                return 0
+            if self.sense == ">=" and self.bound == 1:
+                return 1
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON data."""
+        terms = [[c, view, list(index)] for c, view, index in self.terms]
+        return {"name": self.name, "sense": self.sense, "bound": self.bound, "terms": terms}
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Constraint":
+        """Read what ``to_json`` wrote; InvalidInput for anything else."""
+        try:
+            terms = [(c, view, tuple(index)) for c, view, index in data["terms"]]
+            return replace(linear(terms, data["sense"], data["bound"]), name=str(data["name"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"not a constraint: {error!r}.") from None
+
+
+def linear(terms: Iterable[Term], sense: Sense, bound: float) -> Constraint:
+    """Any linear row: terms are (coefficient, view, index)."""
+    one_of("sense", sense, ("<=", "==", ">="))
+    checked = tuple((_number("coefficient", c), _word(view), _index(index)) for c, view, index in terms)
+    shown = " + ".join(f"{c:g} {view}{list(index)}" for c, view, index in checked[:4])
+    more = " + ..." if len(checked) > 4 else ""
+    bound = _number("bound", bound)
+    return Constraint(checked, sense, bound, f"{shown or '0'}{more} {sense} {bound:g}")
+
+
+def at_most(k: int, view: str, parts: Iterable[Sequence[int]]) -> Constraint:
+    """At most k of the parts."""
+    return _counted("at_most", "<=", k, view, parts)
+
+
+def at_least(k: int, view: str, parts: Iterable[Sequence[int]]) -> Constraint:
+    """At least k of the parts."""
+    return _counted("at_least", ">=", k, view, parts)
+
+
+def exactly(k: int, view: str, parts: Iterable[Sequence[int]]) -> Constraint:
+    """Exactly k of the parts."""
+    return _counted("exactly", "==", k, view, parts)
+
+
+def at_most_one(view: str, parts: Iterable[Sequence[int]]) -> Constraint:
+    """At most one of the parts."""
+    made = at_most(1, view, parts)
+    return made.named(made.name.replace("at_most(1, ", "at_most_one("))
+
+
+def implies(a: Part, b: Part) -> Constraint:
+    """If part a is used, so is part b; parts are (view, index)."""
+    made = linear([(1.0, *a), (-1.0, *b)], "<=", 0.0)
+    (_, view_a, index_a), (_, view_b, index_b) = made.terms
+    return made.named(f"implies({view_a}{list(index_a)}, {view_b}{list(index_b)})")
+
+
+def forbid(view: str, part: Sequence[int]) -> Constraint:
+    """The part is not used."""
+    made = linear([(1.0, view, tuple(part))], "<=", 0.0)
+    return made.named(f"forbid({view}{list(made.terms[0][2])})")
+
+
+def require(view: str, part: Sequence[int]) -> Constraint:
+    """The part is used."""
+    made = linear([(1.0, view, tuple(part))], ">=", 1.0)
+    return made.named(f"require({view}{list(made.terms[0][2])})")
+
+
+def budget(view: str, costs: ArrayLike, limit: float) -> Constraint:
+    """The costs of the parts used, given as an array in the shape of the view, add up to at most the limit."""
+    array = as_scores("costs", costs)
+    if not np.isfinite(array).all():
+        raise InvalidInput("costs are finite numbers; use forbid(view, part) for a part that must not be used.")
+    cells = [tuple(int(k) for k in index) for index in np.argwhere(array)]
+    made = linear([(float(array[index]), view, index) for index in cells], "<=", limit)
+    return made.named(f"budget({view}, {len(cells)} costs, {made.bound:g})")
+
+
+def _counted(word: str, sense: Sense, k: int, view: str, parts: Iterable[Sequence[int]]) -> Constraint:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
+        raise InvalidInput(f"k is {k!r}; expected a whole number of at least 0.")
+    made = linear([(1.0, view, tuple(part)) for part in parts], sense, float(k))
+    if len(set(made.terms)) != len(made.terms):
+        raise InvalidInput(f"{word}: a part is listed twice.")
+    listed = ", ".join(str(list(index)) for _, _, index in made.terms[:4]) + (", ..." if len(made.terms) > 4 else "")
+    return made.named(f"{word}({k}, {view}: {listed})")
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not isfinite(value):
+        raise InvalidInput(f"{name} is {value!r}; expected a finite number.")
+    return float(value)
+
+
+def _word(view: Any) -> str:
+    if not isinstance(view, str):
+        raise InvalidInput(f"view is {view!r}; expected the name of a view.")
+    return view
+
+
+def _index(index: Any) -> Index:
+    try:
+        cell = tuple(index)
+    except TypeError:
+        raise InvalidInput(f"part is {index!r}; expected the index of a cell, such as (4, 1).") from None
+    if not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in cell):
+        raise InvalidInput(f"part is {index!r}; expected whole numbers.")
+    return tuple(int(k) for k in cell)
+
+
+class Constrained(Problem[Y]):
+    """A problem restricted to the structures that satisfy linear constraints on its parts.
+
+    Constraints that only forbid parts, or require parts of exclusive views, are decided by masking scores: every
+    question of the problem keeps its answer. Others are relaxed by Lagrange multipliers and the ladder climbed; then
+    only ``decode`` and ``kbest`` are answered. Certificate kind: that of the problem when masking does, else "dual" or
+    "branch and bound". Constraints that no structure satisfies raise Infeasible, which branch and bound proves.
+    """
+
+    name = "constrained"
+
+    def __init__(self, problem: Problem[Y], constraints: Iterable[Constraint]) -> None:
+        self.problem = problem
+        self.constraints = tuple(constraints)
+        for constraint in self.constraints:
+            if not isinstance(constraint, Constraint):
+                raise InvalidInput(f"{constraint!r} is not a constraint; make one with certus.constraints.")
+            for _, view, index in constraint.terms:
+                shape = problem.checked_view(view)
+                if len(index) != len(shape) or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
+                    raise InvalidInput(f"{constraint}: {view}{list(index)} is outside the view, of shape {shape}.")
+
+    def __repr__(self) -> str:
+        return f"Constrained({self.problem!r}, {len(self.constraints)} constraints)"
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return self.problem.views
+
+    def indicator(self, structure: Y, view: str) -> Floats:
+        return self.problem.indicator(structure, view)
+
+    def violated(self, structure: Y) -> list[Constraint]:
+        """The constraints a structure breaks."""
+        views = {view for c in self.constraints for _, view, _ in c.terms}
+        indicators = {view: self.problem.indicator(structure, view) for view in views}
+        return [c for c in self.constraints if not c.holds(indicators)]
+
+    def score(self, structure: Y) -> float:
+        score = self.problem.score(structure)
+        return -np.inf if self.violated(structure) else score
+
+    def all_structures(self) -> Iterator[Y]:
+        return (y for y in self.problem.all_structures() if not self.violated(y))
+
+    def magnitude(self) -> tuple[int, float]:
+        return self.problem.magnitude()
+
+    # -- masking ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _mask(self) -> dict[str, Floats] | None:
+        """-inf where a part is forbidden, when that is all the constraints say; None when they say more."""
+        if hasattr(self.problem, "relaxation"):
+            return None
+        mask = {view: np.zeros(self.views[view]) for c in self.constraints for _, view, _ in c.terms}
+        for c in self.constraints:
+            value = c.decides
+            if value is None or (value == 1 and c.terms[0][1] not in self.problem.exclusive):
+                return None
+            _, view, index = c.terms[0]
+            if value == 0:
+                mask[view][index] = -np.inf
+            else:
+                axis = self.problem.exclusive[view]
+                line = (*index[:axis], slice(None), *index[axis + 1 :])
+                rivals = np.full(self.views[view], 0.0)
+                rivals[line] = -np.inf
+                rivals[index] = 0.0
+                mask[view] += rivals
+        return mask
+
+    def _masked(self, penalties: Penalties | None) -> dict[str, Floats]:
+        mask = self._mask or {}
+        given = dict(penalties or {})
+        return {v: mask.get(v, 0.0) + given.get(v, 0.0) for v in {**mask, **given}}  # type: ignore[misc]
+
+    def _program(self, question: str) -> DynamicProgram[Y]:
+        """The masked dynamic program, which answers every question; NotSupported when masking does not suffice."""
+        if self._mask is None:
+            raise NotSupported(
+                f"{question}() under constraints that tie several parts has no tractable answer; ask decode() or kbest(k)."
+            )
+        if not isinstance(self.problem, DynamicProgram):
+            raise NotSupported(f"{question}() under constraints needs a dynamic program; ask decode() or kbest(k).")
+        return Masked(self.problem, self._mask)
+
+    def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
+        return self._program("sample").sample(k, seed=seed)
+
+    def log_partition(self) -> float:
+        return self._program("log_partition").log_partition()
+
+    def marginals(self) -> dict[str, Floats]:
+        return self._program("marginals").marginals()
+
+    def entropy(self) -> float:
+        return self._program("entropy").entropy()
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        return self._program("max_marginals").max_marginals(penalties)
+
+    # -- decoding --------------------------------------------------------------------------------------------------
+
+    def relaxation(self) -> Relaxation:
+        """The problem's own relaxation with the constraints as rows, and what they decide as fixings."""
+        inner = Relaxation.of(self.problem)
+        rows, fixed = [], []
+        for c in self.constraints:
+            if c.decides is not None:
+                _, view, index = c.terms[0]
+                fixed.append((view, int(np.ravel_multi_index(index, self.views[view])), c.decides))
+            else:
+                rows.append(self._rows(inner, c))
+        return inner.with_rows(rows, fixed)
+
+    def _rows(self, inner: Relaxation, constraint: Constraint) -> Rows:
+        sign = -1.0 if constraint.sense == ">=" else 1.0
+        by_view: dict[str, list[tuple[int, float]]] = {}
+        for c, view, index in constraint.terms:
+            cell = int(np.ravel_multi_index(index, self.views[view]))
+            by_view.setdefault(view, []).append((cell, sign * c))
+        entries = []
+        for view, pairs in by_view.items():
+            cells, coefficients = zip(*pairs, strict=True)
+            row = np.zeros(len(cells), dtype=np.int64)
+            entries.append(Entries(inner.views[view][0], row, np.array(cells, dtype=np.int64), np.array(coefficients)))
+        rhs = np.array([sign * constraint.bound])
+        return Rows(constraint.name, tuple(entries), rhs, constraint.sense == "==", (1,))
+
+    def decode(
+        self,
+        *,
+        max_iterations: int = 500,
+        time_limit: float | None = None,
+        exact: bool = True,
+        step: StepRule[Any] | None = None,
+    ) -> Result[Y]:
+        from certus.relax import branch
+
+        if self._mask is not None:
+            solution = self.problem.solve(self._mask)
+            kind = getattr(self.problem, "kind", "combinatorial")
+            score = self.problem.score(solution.structure)
+            return exact_result(solution.structure, score, solution.value, self.tolerance(), kind=kind)
+        return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Y]:
+        from certus.relax import branch
+
+        if self._mask is not None:
+            return self.problem.solve(self._masked(penalties))
+        result = branch.climb(self, self.relaxation().penalised(penalties))
+        return Solution(result.structure, result.score)
+
+    def kbest(self, k: int) -> list[Result[Y]]:
+        """The k best structures, found by asking the problem for more and more of its own and leaving out the others.
+
+        Exact. Fast when constraints are mild; asks for every structure when fewer than k satisfy the constraints.
+        """
+        as_positive_int("k", k)
+        if self._mask is not None and isinstance(self.problem, DynamicProgram):
+            return self._program("kbest").kbest(k)
+        first = self.decode()  # raises Infeasible when there is nothing to look for
+        if k == 1:
+            return [first]
+        asked = 2 * k
+        while True:
+            found = self.problem.kbest(asked)
+            kept = [r for r in found if not self.violated(r.structure)][:k]
+            if len(kept) == k or len(found) < asked:
+                return [self._ranked(r, rank) for rank, r in enumerate(kept, 1)]
+            asked *= 4
+
+    def _ranked(self, result: Result[Y], rank: int) -> Result[Y]:
+        c = result.certificate
+        return Result(result.structure, result.score, Certificate(c.kind, c.score, c.bound, c.tolerance, rank=rank))
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        fixed = require(view, index) if value else forbid(view, index)
+        return type(self)(self.problem, (*self.constraints, fixed))
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        """By the problem's own when masking suffices, else by enumeration: for small problems only."""
+        if self._mask is not None:
+            return self.problem.reference_maximum(self._masked(penalties))
+        return best_by_enumeration(self, penalties)
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        from certus.saved import problem_to_json
+
+        return {"problem": problem_to_json(self.problem), "constraints": [c.to_json() for c in self.constraints]}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        from certus.saved import field, problem_from_json
+
+        constraints = [Constraint.from_json(c) for c in field(data, "constraints", list)]
+        return cls(problem_from_json(field(data, "problem", dict)), constraints)
+
+    def structure_to_json(self, structure: Y) -> Any:
+        return self.problem.structure_to_json(structure)
+
+    def structure_from_json(self, data: Any) -> Y:
+        return self.problem.structure_from_json(data)
+
+
+class Masked(DynamicProgram[Y]):
+    """A dynamic program with penalties added for good."""
+
+    name = "masked"
+
+    def __init__(self, problem: DynamicProgram[Y], penalties: Penalties) -> None:
+        self.problem, self.penalties = problem, penalties
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return self.problem.views
+
+    def indicator(self, structure: Y, view: str) -> Floats:
+        return self.problem.indicator(structure, view)
+
+    def score(self, structure: Y) -> float:
+        total = self.problem.score(structure)
+        for view, penalty in self.penalties.items():
+            used = self.problem.indicator(structure, view)
+            total += float((penalty[used > 0] * used[used > 0]).sum())
+        return total
+
+    def magnitude(self) -> tuple[int, float]:
+        return self.problem.magnitude()
+
+    def forest(self) -> Forest:
+        forest = self.problem.forest()
+        return replace(forest, weights=forest.penalised(self.penalties))
+
+    def from_edges(self, edges: Sequence[int]) -> Y:
+        return self.problem.from_edges(edges)
+
+
+def best_by_enumeration(problem: Problem[Y], penalties: Penalties | None) -> float:
+    """The best penalised score over all structures, one by one; -inf when there is none."""
+    best = -np.inf
+    for y in problem.all_structures():
+        value = problem.score(y)
+        for view, penalty in (penalties or {}).items():
+            used = problem.indicator(y, view)
+            on = used > 0
+            value += float((penalty[on] * used[on]).sum())
+        best = max(best, value)
+    return float(best)

@@ -1,0 +1,57 @@
+"""Reduced-cost fixing: parts that no structure better than the incumbent can use are removed for good.
+
+At multipliers u the best penalised value of any structure of subproblem i that uses a part is its max-marginal; with
+the values of the other subproblems it bounds every structure of the whole that uses the part. Where that bound is not
+above the incumbent's score, the part is forbidden in every copy.
+"""
+
+import numpy as np
+
+from certus.checks import Floats
+from certus.errors import Infeasible, NotSupported
+from certus.relax.engine import Engine
+from certus.relax.proof import Removed
+from certus.relax.system import Fixings
+
+
+def removable(engine: Engine, multipliers: Floats, fixings: Fixings) -> tuple[Removed, ...]:
+    """The parts that may go, by view and by the copy whose max-marginals prove it. Empty before the first incumbent."""
+    r = engine.relaxation
+    if engine.leaves is None:
+        return ()
+    penalty = r.penalties(multipliers, fixings)
+    gone = fixings.zeros.copy()
+    view_of = {block: (view, copy) for view, blocks in r.views.items() for copy, block in enumerate(blocks)}
+    try:
+        values = [engine.solve(i, penalty, fixings.ones).value for i in range(len(r.subproblems))]
+    except Infeasible:
+        return ()
+    total = sum(values) - float(multipliers @ r.rhs)
+    removed = []
+    for i, problem in enumerate(r.subproblems):
+        asked, offset = r.question(i, penalty, fixings.ones)
+        try:
+            best = problem.max_marginals(asked)
+        except NotSupported:
+            continue
+        for view, cells, _ in r.slices[i]:
+            bound = r.weights[i] * best[view].ravel() + offset + (total - values[i])
+            indices = np.flatnonzero((bound <= engine.score) & ~gone[cells])
+            if len(indices) and (i, view) in view_of:
+                name, copy = view_of[i, view]
+                removed.append(Removed(name, copy, tuple(indices.tolist())))
+                for block in r.views[name]:
+                    if block in r.offsets:
+                        gone[r.offsets[block] + indices] = True
+    return tuple(removed)
+
+
+def remove(engine: Engine, fixings: Fixings, removed: tuple[Removed, ...]) -> Fixings:
+    """The fixings with these parts forbidden in every copy."""
+    r = engine.relaxation
+    zeros = fixings.zeros.copy()
+    for part in removed:
+        for block in r.views[part.view]:
+            if block in r.offsets:
+                zeros[r.offsets[block] + np.array(part.indices, dtype=np.int64)] = True
+    return Fixings(zeros, fixings.ones)

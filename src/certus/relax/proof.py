@@ -1,0 +1,166 @@
+"""Proof trees of branch and bound: what to check so that no structure can beat a bound.
+
+A Leaf bounds all structures left at its place by the dual value at its multipliers. A Fix shows by multipliers that
+structures which use certain parts cannot beat the bound, and goes on without those parts. A Split goes on twice:
+without a part, and with it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certus.checks import Floats
+from certus.errors import InvalidInput
+from certus.serialize import floats_from_json, floats_to_json
+
+Multipliers = Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Bounded by the dual value at these multipliers."""
+
+    multipliers: Multipliers
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Flat indices of a view whose parts are removed, on the word of the view's copy number ``copy``."""
+
+    view: str
+    copy: int
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """At these multipliers no structure that uses a removed part beats the bound; ``rest`` is without them."""
+
+    multipliers: Multipliers
+    removed: tuple[Removed, ...]
+    rest: "Proof"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """``zero``: structures that do not use the part, given by its flat index; ``one``: structures that do."""
+
+    view: str
+    index: int
+    zero: "Proof"
+    one: "Proof"
+
+
+Proof = Leaf | Fix | Split
+
+
+def count_leaves(proof: Proof) -> int:
+    """Number of leaves."""
+    leaves, stack = 0, [proof]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Leaf):
+            leaves += 1
+        elif isinstance(node, Fix):
+            stack.append(node.rest)
+        else:
+            stack += [node.zero, node.one]
+    return leaves
+
+
+def multipliers_to_json(multipliers: Multipliers) -> dict[str, Any]:
+    """Multipliers as JSON data, with their shapes: an empty array would lose its own."""
+    return {n: {"shape": list(a.shape), "values": floats_to_json(a.ravel())} for n, a in multipliers.items()}
+
+
+def multipliers_from_json(data: Any) -> dict[str, Floats]:
+    """Read what multipliers_to_json wrote."""
+    if not isinstance(data, dict):
+        raise InvalidInput(f"multipliers are {type(data).__name__}; expected an object of arrays by constraint.")
+    out = {}
+    for name, entry in data.items():
+        shape = entry.get("shape") if isinstance(entry, dict) else None
+        if not isinstance(shape, list) or not all(isinstance(k, int) and k >= 0 for k in shape):
+            raise InvalidInput(f'multipliers of {name!r} have no "shape" of whole numbers.')
+        values = floats_from_json(entry.get("values"), f"multipliers of {name!r}")
+        if values.ndim != 1 or values.size != int(np.prod(shape, dtype=object)):
+            raise InvalidInput(f"multipliers of {name!r} are {values.size} numbers; expected shape {tuple(shape)}.")
+        out[name] = values.reshape(shape)
+    return out
+
+
+def to_json(proof: Proof) -> list[dict[str, Any]]:
+    """The tree as a flat list of nodes that refer to one another by position; the root is first.
+
+    A list rather than nested objects, so that a deep tree does not exhaust the reader's stack.
+    """
+    nodes: list[dict[str, Any]] = []
+    stack: list[tuple[Proof, dict[str, Any] | None, str]] = [(proof, None, "")]
+    while stack:
+        node, parent, slot = stack.pop()
+        if parent is not None:
+            parent[slot] = len(nodes)
+        if isinstance(node, Leaf):
+            nodes.append({"node": "leaf", "multipliers": multipliers_to_json(node.multipliers)})
+        elif isinstance(node, Fix):
+            removed = [{"view": r.view, "copy": r.copy, "indices": list(r.indices)} for r in node.removed]
+            nodes.append({"node": "fix", "multipliers": multipliers_to_json(node.multipliers), "removed": removed})
+            stack.append((node.rest, nodes[-1], "rest"))
+        else:
+            nodes.append({"node": "split", "view": node.view, "index": node.index})
+            stack += [(node.zero, nodes[-1], "zero"), (node.one, nodes[-1], "one")]
+    return nodes
+
+
+def from_json(data: Any) -> Proof:
+    """Read what to_json wrote; InvalidInput for anything else."""
+    if not isinstance(data, list) or not data or not all(isinstance(n, dict) for n in data):
+        raise InvalidInput("a proof tree is a list of nodes; found something else.")
+    built: dict[int, Proof] = {}
+
+    def child(at: int, slot: str) -> Proof:
+        position = data[at].get(slot)
+        if isinstance(position, bool) or not isinstance(position, int) or position not in built:
+            raise InvalidInput(f"node {at} of the proof tree has no {slot!r} after it; found {position!r}.")
+        return built.pop(position)
+
+    # Children come after their parents, so that reading backwards finds them built; each is used once.
+    for at in range(len(data) - 1, -1, -1):
+        node = data[at]
+        kind = node.get("node")
+        if kind == "leaf":
+            built[at] = Leaf(multipliers_from_json(node.get("multipliers")))
+        elif kind == "fix":
+            removed = tuple(_removed_from_json(r) for r in _listed(node.get("removed"), "removed"))
+            built[at] = Fix(multipliers_from_json(node.get("multipliers")), removed, child(at, "rest"))
+        elif kind == "split":
+            view, index = node.get("view"), node.get("index")
+            if not isinstance(view, str):
+                raise InvalidInput(f"node {at} of the proof tree splits on {view!r}; expected the name of a view.")
+            built[at] = Split(view, _whole(index, "index"), child(at, "zero"), child(at, "one"))
+        else:
+            raise InvalidInput(f"node {at} of the proof tree is {kind!r}; expected leaf, fix or split.")
+    if len(built) != 1:
+        raise InvalidInput("the proof tree has nodes that hang nowhere.")
+    return built[0]
+
+
+def _removed_from_json(data: Any) -> Removed:
+    if not isinstance(data, dict) or not isinstance(data.get("view"), str):
+        raise InvalidInput("removed parts do not name their view.")
+    indices = tuple(_whole(k, "index") for k in _listed(data.get("indices"), "indices"))
+    return Removed(data["view"], _whole(data.get("copy"), "copy"), indices)
+
+
+def _listed(data: Any, name: str) -> list[Any]:
+    if not isinstance(data, list):
+        raise InvalidInput(f"{name} is {type(data).__name__}; expected a list.")
+    return data
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidInput(f"{name} is {value!r}; expected a whole number of at least 0.")
+    return value

@@ -1,0 +1,386 @@
+r"""What is relaxed: subproblems, the linear rows that tie their parts, and the bound that any multipliers give.
+
+A relaxation holds subproblems i with weights w_i > 0 and rows A y = b or A y <= b over the cells y of their views.
+For any multipliers u, with u <= 0 on the <= rows,
+
+    L(u)  =  sum_i max_{y_i} ( w_i score_i(y_i) + (A' u)_i . y_i )  -  u . b
+
+is at least the score of every structure that satisfies the rows (weak duality, LR 3.1). Dual decomposition is the
+case of rows y_1 - y_2 = 0. Signs are those of LR 3: the penalty on a cell is (A' u) and the update u -= step (A y - b).
+
+This module solves nothing and imports no kernel: the engine and certus.verify both stand on it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.checks import Floats, Ints, as_scores
+from certus.errors import InvalidInput
+from certus.problem import Index, Penalties, Problem
+from certus.result import rounding
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+Block = tuple[int, str]  # subproblem and one of its views
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Coefficients of rows over the flat cells of one block."""
+
+    block: Block
+    row: Ints
+    cell: Ints
+    coefficient: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A named group of rows. ``shape`` is the shape its multipliers are shown in."""
+
+    name: str
+    entries: tuple[Entries, ...]
+    rhs: Floats
+    equality: bool
+    shape: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Fixings:
+    """Parts decided: ``zeros`` marks cells that are forbidden, ``ones`` lists cells that must be used.
+
+    A part whose view is exclusive is required by forbidding its rivals, so ``ones`` holds the others only.
+    """
+
+    zeros: NDArray[np.bool_]
+    ones: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Subproblems, weights, rows and the views under which users know the cells.
+
+    ``views[name]`` lists the blocks that hold copies of a view; the rows keep the copies equal. ``assemble`` turns
+    one structure per subproblem into a structure of the whole. ``base`` are penalties that belong to the scores.
+    """
+
+    subproblems: tuple[Problem[Any], ...]
+    weights: tuple[float, ...]
+    views: Mapping[str, tuple[Block, ...]]
+    rows: tuple[Rows, ...]
+    assemble: Callable[[Sequence[Any]], Any]
+    base: Mapping[Block, Floats] = field(default_factory=dict)
+    fixed: tuple[tuple[str, int, int], ...] = ()  # (view, flat index, 0 or 1), decided from the start
+
+    # -- building --------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def of(problem: Problem[Any]) -> "Relaxation":
+        """The relaxation a problem describes itself, or the problem as its own only subproblem."""
+        described = getattr(problem, "relaxation", None)
+        if described is not None:
+            relaxation: Relaxation = described()
+            return relaxation
+        return Relaxation((problem,), (1.0,), {v: ((0, v),) for v in problem.views}, (), lambda leaves: leaves[0])
+
+    def with_rows(self, rows: Iterable[Rows], fixed: Iterable[tuple[str, int, int]] = ()) -> "Relaxation":
+        """The same with more rows and fixings; names of rows are made unique."""
+        named = list(self.rows)
+        for group in rows:
+            taken = {r.name for r in named}
+            name, k = group.name, 2
+            while name in taken:
+                name, k = f"{group.name} #{k}", k + 1
+            named.append(replace(group, name=name))
+        return replace(self, rows=tuple(named), fixed=(*self.fixed, *fixed))
+
+    def penalised(self, penalties: Penalties | None) -> "Relaxation":
+        """The same with penalties added to the scores; -inf forbids a part in every copy."""
+        if not penalties:
+            return self
+        base = dict(self.base)
+        for view, penalty in penalties.items():
+            if view not in self.views:
+                raise InvalidInput(f"no view {view!r} to penalise; there is {', '.join(map(repr, self.views))}.")
+            for position, block in enumerate(self.views[view]):
+                shape = self.shape_of(block)
+                values = as_scores(f"penalty of {view!r}", penalty, shape)
+                if position:
+                    values = np.where(values == -np.inf, -np.inf, 0.0)
+                base[block] = base[block] + values if block in base else values
+        return replace(self, base=base)
+
+    def joined(self, other: "Relaxation", on: str, weight: float) -> "Relaxation":
+        """Both side by side, the other weighted, tied by rows that keep their copies of a view equal.
+
+        The shared view keeps its name; every other view becomes "0.name" or "1.name", after the side it is on.
+        """
+        shift = len(self.subproblems)
+
+        def moved(block: Block) -> Block:
+            return (block[0] + shift, block[1])
+
+        def renamed(view: str, side: int) -> str:
+            return view if view == on else f"{side}.{view}"
+
+        left, right = self.views[on], tuple(moved(b) for b in other.views[on])
+        views: dict[str, tuple[Block, ...]] = {on: left + right}
+        views |= {renamed(v, 0): blocks for v, blocks in self.views.items() if v != on}
+        views |= {renamed(v, 1): tuple(moved(b) for b in blocks) for v, blocks in other.views.items() if v != on}
+        shape = self.shape_of(left[0])
+        cells = np.arange(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
+        ones = np.ones(len(cells))
+        tie = (Entries(left[0], cells, cells, ones), Entries(right[0], cells, cells, -ones))
+        theirs = [replace(r, entries=tuple(replace(e, block=moved(e.block)) for e in r.entries)) for r in other.rows]
+        both = Relaxation(
+            self.subproblems + other.subproblems,
+            self.weights + tuple(weight * w for w in other.weights),
+            views,
+            self.rows,
+            lambda leaves: (self.assemble(leaves[:shift]), other.assemble(leaves[shift:])),
+            dict(self.base) | {moved(b): weight * p for b, p in other.base.items()},
+        )
+        fixed = [(renamed(v, side), k, x) for side, r in enumerate((self, other)) for v, k, x in r.fixed]
+        return both.with_rows([*theirs, Rows(on, tie, np.zeros(len(cells)), True, shape)], fixed)
+
+    def shape_of(self, block: Block) -> Index:
+        """Shape of a block."""
+        return self.subproblems[block[0]].views[block[1]]
+
+    # -- cells -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def offsets(self) -> dict[Block, int]:
+        """Where each block that matters starts among the flat cells: those of rows, base penalties and fixings."""
+        used = {e.block for r in self.rows for e in r.entries} | set(self.base)
+        used |= {block for view, _, _ in self.fixed for block in self.views[view]}
+        start, out = 0, {}
+        for block in sorted(used):
+            out[block] = start
+            start += int(np.prod(self.shape_of(block), dtype=np.int64))
+        return out
+
+    @cached_property
+    def slices(self) -> tuple[tuple[tuple[str, slice, Index], ...], ...]:
+        """Per subproblem: name, cells and shape of each block that matters."""
+        out: list[list[tuple[str, slice, Index]]] = [[] for _ in self.subproblems]
+        for (i, view), start in self.offsets.items():
+            shape = self.shape_of((i, view))
+            out[i].append((view, slice(start, start + int(np.prod(shape, dtype=np.int64))), shape))
+        return tuple(tuple(blocks) for blocks in out)
+
+    @cached_property
+    def n_cells(self) -> int:
+        """Number of flat cells."""
+        return sum(s.stop - s.start for blocks in self.slices for _, s, _ in blocks)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(len(r.rhs) for r in self.rows)
+
+    @cached_property
+    def matrix(self) -> "sparse.csr_array":
+        """A, rows by cells."""
+        from scipy import sparse
+
+        row, cell, coefficient, start = [], [], [], 0
+        for group in self.rows:
+            for e in group.entries:
+                row.append(e.row + start)
+                cell.append(e.cell + self.offsets[e.block])
+                coefficient.append(e.coefficient)
+            start += len(group.rhs)
+        shape = (self.n_rows, self.n_cells)
+        if not row:
+            return sparse.csr_array(shape, dtype=np.float64)
+        data = (np.concatenate(coefficient), (np.concatenate(row), np.concatenate(cell)))
+        return sparse.csr_array(data, shape=shape)
+
+    @cached_property
+    def transposed(self) -> "sparse.csr_array":
+        """A', cells by rows."""
+        return self.matrix.T.tocsr()
+
+    @cached_property
+    def rhs(self) -> Floats:
+        """b."""
+        return np.concatenate([r.rhs for r in self.rows]) if self.rows else np.empty(0)
+
+    @cached_property
+    def inequality(self) -> NDArray[np.bool_]:
+        """Which rows are <= rows."""
+        return np.concatenate([np.full(len(r.rhs), not r.equality) for r in self.rows] or [np.empty(0, dtype=bool)])
+
+    @cached_property
+    def slack(self) -> Floats:
+        """How far rounding alone may take each row from its right-hand side."""
+        largest = abs(self.matrix).max(axis=1).toarray() if self.matrix.nnz else np.zeros(self.n_rows)
+        return 1e-9 * np.maximum(largest, np.abs(self.rhs))
+
+    def satisfied(self, residual: Floats) -> bool:
+        """True if A y - b satisfies the rows, but for rounding."""
+        return bool(np.all(np.where(self.inequality, residual, np.abs(residual)) <= self.slack))
+
+    @cached_property
+    def _base_vector(self) -> Floats:
+        vector = np.zeros(self.n_cells)
+        for block, values in self.base.items():
+            start = self.offsets[block]
+            vector[start : start + values.size] = values.ravel()
+        return vector
+
+    # -- fixings ---------------------------------------------------------------------------------------------------
+
+    def cells_of(self, view: str, index: int) -> list[int]:
+        """The flat cells of all copies of a part that matter here."""
+        return [self.offsets[block] + index for block in self.views[view] if block in self.offsets]
+
+    def initial_fixings(self) -> Fixings:
+        """The fixings every structure must respect."""
+        fixings = Fixings(np.zeros(self.n_cells, dtype=bool))
+        for view, index, value in self.fixed:
+            fixings = self.fix(fixings, view, index, value)
+        return fixings
+
+    def fix(self, fixings: Fixings, view: str, index: int, value: int) -> Fixings:
+        """One more part decided, in every copy."""
+        zeros, ones = fixings.zeros.copy(), list(fixings.ones)
+        for block in self.views[view]:
+            if block not in self.offsets:
+                continue
+            start, shape = self.offsets[block], self.shape_of(block)
+            axis = self.subproblems[block[0]].exclusive.get(block[1])
+            if value == 0:
+                zeros[start + index] = True
+            elif axis is not None:
+                line: list[Any] = list(np.unravel_index(index, shape))
+                line[axis] = slice(None)
+                rivals = np.zeros(shape, dtype=bool)
+                rivals[tuple(line)] = True
+                rivals.reshape(-1)[index] = False
+                zeros[start : start + rivals.size] |= rivals.ravel()
+            elif start + index not in ones:
+                ones.append(start + index)
+        return Fixings(zeros, tuple(ones))
+
+    def decided(self, fixings: Fixings) -> NDArray[np.bool_]:
+        """Cells that are fixed, or whose rivals along an exclusive axis all are."""
+        out = fixings.zeros.copy()
+        out[list(fixings.ones)] = True
+        for i, blocks in enumerate(self.slices):
+            for view, cells, shape in blocks:
+                axis = self.subproblems[i].exclusive.get(view)
+                if axis is not None:
+                    zeros = fixings.zeros[cells].reshape(shape)
+                    alone = (~zeros).sum(axis=axis, keepdims=True) <= 1
+                    out[cells] |= np.broadcast_to(alone, shape).ravel()
+        return out
+
+    # -- the Lagrangian --------------------------------------------------------------------------------------------
+
+    def penalties(self, multipliers: Floats, fixings: Fixings) -> Floats:
+        """The penalty on every cell: base, A' u, and -inf where forbidden."""
+        penalty: Floats = self._base_vector + self.transposed @ multipliers
+        penalty[fixings.zeros] = -np.inf
+        return penalty
+
+    def question(self, i: int, penalty: Floats, ones: Sequence[int]) -> tuple[dict[str, Floats], float]:
+        """What to ask subproblem i, and what to add to its weighted answer.
+
+        A cell that must be used is rewarded by more than any two penalised scores can differ, and the reward is taken
+        off again: the answer bounds every structure that uses the cell, and is exact when there is one.
+        """
+        mine = [c for _, cells, _ in self.slices[i] for c in ones if cells.start <= c < cells.stop]
+        offset = 0.0
+        if mine:
+            reward = self._reward(i, penalty)
+            penalty = penalty.copy()
+            penalty[mine] += reward
+            offset = -reward * len(mine)
+        w = self.weights[i]
+        asked = {view: penalty[cells].reshape(shape) for view, cells, shape in self.slices[i]}
+        return (asked if w == 1.0 else {view: p / w for view, p in asked.items()}), offset
+
+    def _reward(self, i: int, penalty: Floats) -> float:
+        terms, largest = self.subproblems[i].magnitude()
+        return 2.0 * max(terms, 1) * (len(self.slices[i]) + 1) * (self.weights[i] * largest + self._largest(i, penalty)) + 1.0
+
+    def _largest(self, i: int, penalty: Floats) -> float:
+        largest = 0.0
+        for _, cells, _ in self.slices[i]:
+            finite = penalty[cells]
+            largest = max(largest, float(np.abs(finite[finite > -np.inf]).max(initial=0.0)))
+        return largest
+
+    def tolerance(self, multipliers: Floats, fixings: Fixings) -> float:
+        """Rounding error that the dual value at these multipliers may carry."""
+        penalty = self.penalties(multipliers, fixings)
+        total = rounding(self.n_rows, float(np.abs(multipliers * self.rhs).max(initial=0.0)))
+        for i, problem in enumerate(self.subproblems):
+            terms, largest = problem.magnitude()
+            magnitude = self.weights[i] * largest + self._largest(i, penalty)
+            if any(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones):
+                magnitude += self._reward(i, penalty)
+            total += rounding(terms * (1 + len(self.slices[i])), magnitude)
+        return total
+
+    @cached_property
+    def lowest(self) -> float:
+        """No structure with a finite score scores less than this."""
+        total = 0.0
+        for i, problem in enumerate(self.subproblems):
+            terms, largest = problem.magnitude()
+            total += max(terms, 1) * (self.weights[i] * largest + len(self.slices[i]) * self._largest(i, self._base_vector))
+        return -total - 1e-9 * (1.0 + total)
+
+    @cached_property
+    def scale(self) -> float:
+        """Largest absolute score, for step rules; 1 when there is none."""
+        return max((w * p.magnitude()[1] for w, p in zip(self.weights, self.subproblems, strict=True)), default=0.0) or 1.0
+
+    def score(self, leaves: Sequence[Any], used: Floats) -> float:
+        """Score of one structure per subproblem, from the input scores and the base penalties."""
+        total = 0.0
+        for w, problem, y in zip(self.weights, self.subproblems, leaves, strict=True):
+            total += w * problem.score(y)
+        on = used > 0
+        return total + float((self._base_vector[on] * used[on]).sum()) if self.base else total
+
+    def cells_used(self, i: int, structure: Any, out: Floats) -> None:
+        """Write the indicators of subproblem i's structure into the flat cells."""
+        for view, cells, _ in self.slices[i]:
+            out[cells] = self.subproblems[i].indicator(structure, view).ravel()
+
+    # -- multipliers by name ---------------------------------------------------------------------------------------
+
+    def named(self, multipliers: Floats) -> dict[str, Floats]:
+        """Multipliers by group of rows."""
+        out, start = {}, 0
+        for group in self.rows:
+            out[group.name] = multipliers[start : start + len(group.rhs)].reshape(group.shape).copy()
+            start += len(group.rhs)
+        return out
+
+    def unnamed(self, named: Any) -> Floats:
+        """The vector that ``named`` was made from; InvalidInput if it does not fit the rows or has a wrong sign."""
+        if not isinstance(named, Mapping) or set(named) != {r.name for r in self.rows}:
+            wanted = ", ".join(repr(r.name) for r in self.rows)
+            raise InvalidInput(f"multipliers are not given by constraint; expected arrays for {wanted}.")
+        vector = np.empty(self.n_rows)
+        start = 0
+        for group in self.rows:
+            values = as_scores(f"multipliers of {group.name!r}", named[group.name], group.shape)
+            vector[start : start + values.size] = values.ravel()
+            start += values.size
+        if not np.isfinite(vector).all():
+            raise InvalidInput("a multiplier is not finite.")
+        if (vector[self.inequality] > 0).any():
+            raise InvalidInput("a multiplier of a <= row is positive; it must be zero or less to bound anything.")
+        return vector

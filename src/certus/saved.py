@@ -1,0 +1,157 @@
+"""Results on disk: a problem, a structure and its certificate as JSON, to be verified elsewhere."""
+
+import os
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from certus.checks import as_scores
+from certus.errors import CertusError, FormatError, InvalidInput
+from certus.problem import Problem
+from certus.relax import proof
+from certus.result import KINDS, Certificate, Result, Trace
+from certus.serialize import floats_from_json, floats_to_json, read_json, write_json
+
+FORMAT, VERSION = "certus result", 1
+
+# Where each kind of problem lives; imported only when a file asks for it.
+PROBLEMS = {
+    "hyperpath": ("certus.hypergraph", "Hyperpath"),
+    "tagging": ("certus.tagging", "Tagging"),
+    "constituency": ("certus.constituency", "Constituency"),
+    "dependency": ("certus.dependency", "Dependency"),
+    "joint": ("certus.joint", "Joint"),
+    "constrained": ("certus.relax.constraints", "Constrained"),
+}
+
+T = TypeVar("T")
+
+
+def field(data: dict[str, Any], name: str, kind: type[T] | tuple[type[T], ...]) -> Any:
+    """A field of a JSON object that has the type it should."""
+    value = data.get(name)
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        wanted = " or ".join(k.__name__ for k in kinds)
+        raise InvalidInput(f'"{name}" is {type(value).__name__ if name in data else "missing"}; expected {wanted}.')
+    return value
+
+
+def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
+    """A problem as JSON data that says its kind."""
+    name = getattr(problem, "name", None)
+    if name not in PROBLEMS:
+        known = ", ".join(PROBLEMS)
+        raise InvalidInput(f"{type(problem).__name__} is not a kind of problem that can be saved; those are {known}.")
+    return {"kind": name, "data": problem.to_json()}
+
+
+def problem_from_json(data: dict[str, Any]) -> Problem[Any]:
+    """The problem that problem_to_json described."""
+    kind = field(data, "kind", str)
+    if kind not in PROBLEMS:
+        raise InvalidInput(f"problem kind {kind!r} is unknown; expected one of {', '.join(PROBLEMS)}.")
+    module, name = PROBLEMS[kind]
+    made: Problem[Any] = getattr(import_module(module), name).from_json(field(data, "data", dict))
+    return made
+
+
+def save_result(path: str | os.PathLike[str], problem: Problem[Any], result: Result[Any]) -> None:
+    """Write a problem and a result of it as one JSON file, whole or not at all."""
+    c = result.certificate
+    duals: Any = None
+    if isinstance(c.duals, proof.Leaf | proof.Fix | proof.Split):
+        duals = {"proof": proof.to_json(c.duals)}
+    elif c.duals is not None:
+        duals = {"multipliers": proof.multipliers_to_json(c.duals)}
+    trace = result.trace
+    write_json(
+        path,
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "problem": problem_to_json(problem),
+            "structure": problem.structure_to_json(result.structure),
+            "score": _number_to_json(result.score),
+            "certificate": {
+                "kind": c.kind,
+                "score": _number_to_json(c.score),
+                "bound": _number_to_json(c.bound),
+                "tolerance": _number_to_json(c.tolerance),
+                "rank": c.rank,
+                "duals": duals,
+            },
+            "trace": {
+                "dual": floats_to_json(trace.dual),
+                "primal": floats_to_json(trace.primal),
+                "step": floats_to_json(trace.step),
+                "active": trace.active.tolist(),
+            },
+        },
+    )
+
+
+def load_result(path: str | os.PathLike[str]) -> tuple[Problem[Any], Result[Any]]:
+    """Read a problem and its result; FormatError for a file that is cut short or is not what it should be.
+
+    Reading does not check the claims: certus.verify(problem, result) does.
+    """
+    data = read_json(path)
+    try:
+        return _loaded(data)
+    except FormatError:
+        raise
+    except RecursionError:
+        raise FormatError(path, None, "problems nested too deeply.") from None
+    except CertusError as error:
+        raise FormatError(path, None, str(error)) from None
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        raise FormatError(path, None, f"not a saved result: {type(error).__name__}: {error}") from None
+
+
+def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InvalidInput(f'not a saved result: "format" is not "{FORMAT}".')
+    if data.get("version") != VERSION:
+        raise InvalidInput(f"version {data.get('version')!r} of the format is unknown; this certus reads version {VERSION}.")
+    problem = problem_from_json(field(data, "problem", dict))
+    structure = problem.structure_from_json(data.get("structure"))
+    given = field(data, "certificate", dict)
+    kind = field(given, "kind", str)
+    if kind not in KINDS:
+        raise InvalidInput(f"certificate kind {kind!r} is unknown; expected one of {', '.join(KINDS)}.")
+    rank = field(given, "rank", int)
+    duals: Any = None
+    if given.get("duals") is not None:
+        witness = field(given, "duals", dict)
+        duals = (
+            proof.from_json(witness["proof"])
+            if "proof" in witness
+            else proof.multipliers_from_json(field(witness, "multipliers", dict))
+        )
+    numbers = [_number_from_json(given, name) for name in ("score", "bound", "tolerance")]
+    certificate = Certificate(kind, *numbers, duals, rank)
+    trace = field(data, "trace", dict) if "trace" in data else None
+    return problem, Result(structure, _number_from_json(data, "score"), certificate, _trace(trace))
+
+
+def _trace(data: dict[str, Any] | None) -> Trace:
+    if data is None:
+        return Trace()
+    dual, primal, step = (as_scores(n, floats_from_json(data.get(n), n), (None,)) for n in ("dual", "primal", "step"))
+    active = np.array(field(data, "active", list), dtype=np.int64)
+    if not len(dual) == len(primal) == len(step) == active.size or active.ndim != 1:
+        raise InvalidInput("the columns of the trace have different lengths.")
+    return Trace(dual, primal, step, active)
+
+
+def _number_to_json(value: float) -> float | str:
+    return float(value) if np.isfinite(value) else str(float(value))
+
+
+def _number_from_json(data: dict[str, Any], name: str) -> float:
+    value = data.get(name)
+    if value in ("inf", "-inf"):
+        return float(value)
+    return float(field(data, name, (int, float)))

@@ -1,0 +1,66 @@
+"""A problem given by the list of all its structures: the universal oracle, and the plainest subclass of Problem."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from certus import Infeasible, Problem, Solution
+
+
+class Enumerated(Problem[int]):
+    """Structures are the rows of ``parts`` (counts over one view), with a score each; structure k is the number k."""
+
+    name = "enumerated"
+
+    def __init__(self, parts, scores, shape=None, view="parts", exclusive=None):
+        self.parts = np.asarray(parts, dtype=np.float64)
+        self.scores = np.asarray(scores, dtype=np.float64)
+        self.shape = (self.parts.shape[1],) if shape is None else tuple(shape)
+        self.view = view
+        if exclusive is not None:
+            self.exclusive = {view: exclusive}
+
+    @property
+    def views(self) -> Mapping[str, tuple[int, ...]]:
+        return {self.view: self.shape}
+
+    def score(self, structure: int) -> float:
+        return float(self.scores[structure])
+
+    def all_structures(self) -> Iterator[int]:
+        return iter(range(len(self.scores)))
+
+    def magnitude(self) -> tuple[int, float]:
+        finite = np.abs(self.scores[self.scores > -np.inf])
+        return max(1, int(self.parts.sum(axis=1).max(initial=0))), float(finite.max(initial=0.0))
+
+    def _values(self, penalties: Any) -> np.ndarray:
+        values = self.scores.copy()
+        for penalty in (penalties or {}).values():
+            flat = np.asarray(penalty).ravel()
+            for k, row in enumerate(self.parts):
+                values[k] += sum(count * flat[c] for c, count in enumerate(row) if count)
+        return values
+
+    def solve(self, penalties=None) -> Solution[int]:
+        values = self._values(penalties)
+        if not len(values) or values.max() == -np.inf:
+            raise Infeasible("no structure is left.")
+        return Solution(int(values.argmax()), float(values.max()))
+
+    def decode(self, **limits: Any) -> Any:
+        raise NotImplementedError
+
+    def indicator(self, structure: int, view: str) -> np.ndarray:
+        return self.parts[structure].reshape(self.shape).copy()
+
+    def max_marginals(self, penalties=None) -> dict[str, np.ndarray]:
+        values = self._values(penalties)
+        out = np.full(self.parts.shape[1], -np.inf)
+        for value, row in zip(values, self.parts, strict=True):
+            out = np.where(row > 0, np.maximum(out, value), out)
+        return {self.view: out.reshape(self.shape)}
+
+    def reference_maximum(self, penalties=None) -> float:
+        return float(self._values(penalties).max(initial=-np.inf))
