@@ -1,8 +1,8 @@
 """certus.Dependency: dependency trees scored by arcs and by higher-order parts, projective or not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,9 @@ from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Result, Solution, exact_result
 from certus.serialize import floats_from_json, floats_to_json
+
+if TYPE_CHECKING:
+    from certus.relax.system import Relaxation
 
 Heads = Ints
 
@@ -85,6 +88,7 @@ class Dependency(DynamicProgram[Heads]):
     """
 
     name: ClassVar[str] = "dependency"
+    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}
 
     def __init__(
         self,
@@ -282,7 +286,9 @@ class Dependency(DynamicProgram[Heads]):
 
             found = projective.best(self, arc)
             return super().solve(penalties) if found is None else found
-        self._only_arcs("solve", "decode()")
+        if self.scores:
+            result = self._with_arcs(arc).decode()
+            return Solution(result.structure, result.certificate.bound)
         from certus.dependency import arborescence
 
         result = arborescence.best_arborescence(arc, root=self.root)
@@ -373,6 +379,15 @@ class Dependency(DynamicProgram[Heads]):
         return heads
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
+
+    @property
+    def relaxation(self) -> "Callable[[], Relaxation]":
+        """For trees with crossing arcs and scores above arcs: the relaxation they are decoded by. Absent otherwise."""
+        if self.projective or not self.scores:
+            raise AttributeError("relaxation: this problem has an exact algorithm and is not relaxed.")
+        from certus.dependency import nonprojective
+
+        return lambda: nonprojective.relaxation(self)
 
     @property
     def views(self) -> Mapping[str, Index]:

@@ -1,0 +1,452 @@
+r"""Head automata: every head chooses its modifiers on its own, and is scored for the sequence (LR 6.2 to 6.5).
+
+The modifiers of head h on one side, from the nearest outwards, are read by a weighted automaton. Nothing makes the
+choices of different heads agree, so the best choice of all heads is found head by head: O(k^2) for k possible modifiers
+when siblings are scored, k^3 for three successive ones, times the number of possible heads of h when modifiers are
+scored together with the head of h. Tied to a spanning tree by multipliers (``certus.dependency.nonprojective``), this
+decodes the models for which trees with crossing arcs are NP-hard.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations, product
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from certus.checks import Floats, Ints, as_scores
+from certus.dependency import parts as P
+from certus.errors import Infeasible, InvalidInput
+from certus.problem import Index, Penalties, Problem
+from certus.result import Result, Solution, exact_result
+
+if TYPE_CHECKING:
+    from certus.dependency.problem import Dependency
+    from certus.kernels.head_automata import Lattices
+
+NO_HEAD = -1
+
+
+class Automaton(Protocol):
+    """A deterministic weighted automaton over the modifiers of one head on one side, from the nearest outwards.
+
+    States are any hashable values. Weights are finite, or -inf to forbid.
+    """
+
+    @property
+    def start(self) -> Hashable:
+        """The state before the first modifier."""
+
+    def step(self, state: Any, m: int) -> tuple[Hashable, float]:
+        """The state after taking modifier m, and the weight of taking it."""
+
+    def stop(self, state: Any) -> float:
+        """The weight of taking no further modifier."""
+
+
+AutomatonOf = Callable[[int, int, int], Automaton]  # (g, h, side): side 0 is left, 1 right; g is -1 unless it is scored
+
+
+@dataclass(frozen=True, slots=True)
+class OneModifier:
+    """An automaton restricted to exactly one modifier: what node 0 has with root="single"."""
+
+    inner: Automaton
+
+    @property
+    def start(self) -> Hashable:
+        return (self.inner.start, 0)
+
+    def step(self, state: Any, m: int) -> tuple[Hashable, float]:
+        inner, taken = state
+        after, weight = self.inner.step(inner, m)
+        return (after, taken + 1), weight if taken == 0 else -np.inf
+
+    def stop(self, state: Any) -> float:
+        inner, taken = state
+        return self.inner.stop(inner) if taken == 1 else -np.inf
+
+
+class PartAutomaton:
+    """The automaton of the part scores of a ``Dependency``: its state is the last two modifiers, in plain Python."""
+
+    def __init__(self, problem: "Dependency", g: int, h: int, side: int) -> None:
+        self.g, self.h, self.side = g, h, side
+        self.scores = problem.scores
+        self.everywhere = problem.grandparents == "all"
+
+    @property
+    def start(self) -> tuple[int, int]:
+        return (-1, self.h)
+
+    def _with_head(self, s: int, m: int) -> float:
+        total = 0.0
+        if self.g >= 0 and "grandparent" in self.scores:
+            total += self.scores["grandparent"].at(self.g, self.h, m)
+        if self.g >= 0 and "grandsibling" in self.scores:
+            total += self.scores["grandsibling"].at(self.g, self.h, s, m)
+        return total
+
+    def step(self, state: tuple[int, int], m: int) -> tuple[tuple[int, int], float]:
+        t, s = state
+        weight = self.scores["sibling"].at(self.h, s, m) if "sibling" in self.scores else 0.0
+        if self.everywhere:
+            weight += self._with_head(s, m)
+        if t >= 0 and "trisibling" in self.scores:
+            weight += self.scores["trisibling"].at(self.h, t, s, m)
+        return (s, m), weight
+
+    def stop(self, state: tuple[int, int]) -> float:
+        t, s = state
+        total = 0.0
+        if not self.everywhere and s != self.h:
+            total += self._with_head(t, s)
+        if "stop" in self.scores and (self.h > 0 or self.side == P.RIGHT):
+            total += self.scores["stop"].at(self.h, self.side, s)
+        if "null" in self.scores and self.g >= 0 and s == self.h:
+            total += self.scores["null"].at(self.g, self.h, self.side)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choices:
+    """What the heads chose: ``arcs[h, m]`` is True if h takes m, ``above[h]`` is the head that h supposes it has.
+
+    Where the head of a head is not scored, ``above`` is -1 throughout.
+    """
+
+    arcs: np.ndarray[Any, np.dtype[np.bool_]]
+    above: Ints
+
+
+class HeadAutomata(Problem[Choices]):
+    """The best modifiers for every head, each head on its own.
+
+    Solves  max over z of  sum_h automaton_h(modifiers of h under z) + sum over arcs of z of arc[h, m],  where z is any
+    set of allowed arcs, together with a supposed head for every word when ``by_head``. Certificate kind: "dynamic
+    program".
+
+    Parameters
+    ----------
+    arc : array_like of shape (n + 1, n + 1)
+        ``arc[h, m]``, added when h takes m; ``-inf`` forbids the arc.
+    automaton : callable (g, h, side) -> Automaton
+        The automaton of head h on its left (side 0) or right (side 1), where g is the head of h; g is -1 for node 0
+        and throughout unless ``by_head``. Called once for each (g, h, side); results are kept.
+    by_head : bool
+        Modifiers are scored together with the head of their head.
+    root : "single" or "multi"
+        Node 0 takes exactly one modifier, or any number.
+    largest : float
+        Largest absolute finite weight of the automata, for the tolerance of certificates.
+
+    Views: "arcs" (n + 1, n + 1) and, with ``by_head``, "above" of the same shape: ``above[g, h]`` is 1 where h supposes
+    that g is its head.
+    """
+
+    name: ClassVar[str] = "head automata"
+    exclusive: ClassVar[Mapping[str, int]] = {"above": 0}
+
+    def __init__(
+        self, arc: Any, automaton: AutomatonOf, *, by_head: bool = False, root: str = "single", largest: float = 1.0
+    ) -> None:
+        from certus.dependency.problem import checked_arcs
+
+        self.arc = checked_arcs(arc)
+        self.n = len(self.arc) - 1
+        self.by_head = by_head
+        self.single = root == "single"
+        self.largest = largest
+        self._automaton = automaton
+        self._automata: dict[tuple[int, int, int], Automaton] = {}
+        self._steps: dict[tuple[int, int, int, Hashable, int], tuple[Hashable, float]] = {}
+        self._problem: Dependency | None = None
+
+    @classmethod
+    def of(cls, problem: "Dependency", share: float = 0.0) -> "HeadAutomata":
+        """The automata of a ``Dependency``, which score all of it but ``share`` of the arc scores."""
+        arc = np.where(problem.arc > -np.inf, (1.0 - share) * problem.arc, -np.inf)
+        by_head = any(kind in problem.scores for kind in ("grandparent", "grandsibling", "null"))
+        self = cls(
+            arc,
+            lambda g, h, side: PartAutomaton(problem, g, h, side),
+            by_head=by_head,
+            root=problem.root,
+            largest=problem.magnitude()[1],
+        )
+        self._problem = problem
+        return self
+
+    def automaton(self, g: int, h: int, side: int) -> Automaton:
+        """The automaton of h on one side, below g; with a single root node 0 takes one modifier, on its right."""
+        key = (g if self.by_head and h > 0 else NO_HEAD, h, side)
+        if key not in self._automata:
+            automaton = self._automaton(*key)
+            self._automata[key] = OneModifier(automaton) if h == 0 and side and self.single and self.n else automaton
+        return self._automata[key]
+
+    def _step(self, g: int, h: int, side: int, state: Hashable, m: int) -> tuple[Hashable, float]:
+        """A step of an automaton, remembered."""
+        key = (g, h, side, state, m)
+        if key not in self._steps:
+            self._steps[key] = self.automaton(g, h, side).step(state, m)
+        return self._steps[key]
+
+    def heads_of(self, h: int) -> list[int]:
+        """The heads that h may suppose; [-1] where they are not scored."""
+        if not self.by_head or h == 0:
+            return [NO_HEAD]
+        return [g for g in range(self.n + 1) if self.arc[g, h] > -np.inf]
+
+    def outwards(self, h: int, side: int) -> list[int]:
+        """The modifiers that h may take on one side, nearest first."""
+        words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
+        return [m for m in words if self.arc[h, m] > -np.inf]
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def score(self, structure: Choices) -> float:
+        total = 0.0
+        for h in range(self.n + 1):
+            g = int(structure.above[h])
+            if g not in self.heads_of(h):
+                return -np.inf
+            for side in (P.LEFT, P.RIGHT):
+                state = self.automaton(g, h, side).start
+                words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
+                for m in (m for m in words if structure.arcs[h, m]):
+                    state, weight = self._step(g, h, side, state, m)
+                    total += weight + float(self.arc[h, m])
+                total += self.automaton(g, h, side).stop(state)
+        return total
+
+    def all_structures(self) -> Iterator[Choices]:
+        allowed = [tuple(map(int, cell)) for cell in np.argwhere(self.arc > -np.inf)]
+        subsets = chain.from_iterable(combinations(allowed, k) for k in range(len(allowed) + 1))
+        above = list(product(*(self.heads_of(h) for h in range(self.n + 1))))
+        for taken in subsets:
+            arcs = np.zeros(self.arc.shape, dtype=bool)
+            for cell in taken:
+                arcs[cell] = True
+            for heads in above:
+                yield Choices(arcs, np.array(heads, dtype=np.int64))
+
+    def magnitude(self) -> tuple[int, float]:
+        return 4 * (self.n + 1), max(self.largest, P.largest_finite(self.arc))
+
+    # -- lattices --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def lattices(self) -> "Lattices":
+        """The automata as flat arrays for the kernels."""
+        if self._problem is not None:
+            return part_lattices(self._problem, self.arc > -np.inf, self.by_head)
+        return automaton_lattices(self)
+
+    def _values(self, penalties: Penalties | None) -> tuple[Floats, Floats]:
+        """What taking each arc, and supposing it as the arc from above, adds: two arrays over the arcs."""
+        lattices = self.lattices
+        cells = (lattices.arc_head, lattices.arc_mod)
+        value, above = self.arc[cells], np.zeros(len(cells[0]))
+        for view, penalty in (penalties or {}).items():
+            shape = self.checked_view(view)
+            added = as_scores(f"penalty of {view}", penalty, shape)[cells]
+            if view == "arcs":
+                value = value + added
+            else:
+                above = above + added
+        return value, above
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Choices]:
+        from certus.kernels import head_automata as kernels
+
+        lattices = self.lattices
+        value, above = self._values(penalties)
+        used = np.zeros(len(value), dtype=np.int64)
+        column = np.zeros(self.n + 1, dtype=np.int64)
+        total = kernels.best_choices(lattices, value, above, used, column)
+        if total == -np.inf:
+            raise Infeasible("some head has no sequence of modifiers that is not forbidden.")
+        arcs = np.zeros(self.arc.shape, dtype=bool)
+        taken = used == 1
+        arcs[lattices.arc_head[taken], lattices.arc_mod[taken]] = True
+        supposed = np.full(self.n + 1, NO_HEAD, dtype=np.int64)
+        if self.by_head:
+            supposed[1:] = lattices.arc_head[lattices.up[lattices.up_ptr[1:-1] + column[1:]]]
+        return Solution(Choices(arcs, supposed), total)
+
+    def decode(
+        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
+    ) -> Result[Choices]:
+        solution = self.solve()
+        score = self.score(solution.structure)
+        return exact_result(solution.structure, score, solution.value, self.tolerance(), kind="dynamic program")
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        from certus.kernels import head_automata as kernels
+
+        lattices = self.lattices
+        value, above = self._values(penalties)
+        through, through_up = np.full(len(value), -np.inf), np.full(len(value), -np.inf)
+        total = kernels.head_max_marginals(lattices, value, above, through, through_up)
+        if total == -np.inf:
+            raise Infeasible("some head has no sequence of modifiers that is not forbidden.")
+        out = {view: np.full(self.arc.shape, -np.inf) for view in self.views}
+        cells = (lattices.arc_head, lattices.arc_mod)
+        out["arcs"][cells] = total + through
+        if self.by_head:
+            out["above"][cells] = total + through_up
+        return out
+
+    # -- what the relaxation engine needs --------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        shape = self.arc.shape
+        return {"arcs": shape, "above": shape} if self.by_head else {"arcs": shape}
+
+    def indicator(self, structure: Choices, view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        if view == "arcs":
+            out[structure.arcs] = 1.0
+        else:
+            out[structure.above[1:], np.arange(1, self.n + 1)] = 1.0
+        return out
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        arc, above = self.arc, np.zeros(self.arc.shape)
+        for view, penalty in (penalties or {}).items():
+            shape = self.checked_view(view)
+            added = as_scores(f"penalty of {view}", penalty, shape)
+            if view == "arcs":
+                arc = arc + added
+            else:
+                above = above + added
+        total = 0.0
+        for h in range(self.n + 1):
+            best = -np.inf
+            for g in self.heads_of(h):
+                value = float(above[g, h]) if g >= 0 else 0.0
+                for side in (P.LEFT, P.RIGHT):
+                    value += self._best_side(arc[h].tolist(), g, h, side)
+                best = max(best, value)
+            total += best
+        return float(total)
+
+    def _best_side(self, arc: list[float], g: int, h: int, side: int) -> float:
+        """Best sequence of modifiers of h on one side: Viterbi over the states reached, in plain Python."""
+        automaton = self.automaton(g, h, side)
+        value: dict[Hashable, float] = {automaton.start: 0.0}
+        for m in self.outwards(h, side):
+            if arc[m] == -np.inf:
+                continue
+            for state, before in list(value.items()):
+                after, weight = self._step(g, h, side, state, m)
+                total = before + weight + arc[m]
+                if total > value.get(after, -np.inf):
+                    value[after] = total
+        return max(before + automaton.stop(state) for state, before in value.items())
+
+
+def part_lattices(problem: "Dependency", allowed: np.ndarray[Any, np.dtype[np.bool_]], by_head: bool) -> "Lattices":
+    """The lattices of the part scores of a ``Dependency``, whether they are dense or listed."""
+    from certus.kernels import head_automata as kernels
+
+    outermost = problem.grandparents == "outermost"
+    pairs = "trisibling" in problem.scores or (outermost and "grandsibling" in problem.scores)
+    lattices, added = kernels.skeleton(allowed, by_head, pairs, problem.single)
+    for kind, scores in problem.scores.items():
+        letters = P.LAYOUT[kind]
+        with_head = kind in ("grandparent", "grandsibling")
+        if with_head and outermost:
+            # The part is complete at the end of the side, where its m is the last modifier and its s the one before.
+            when, letters = kernels.AT_OUTERMOST, letters.replace("s", "t").replace("m", "s")
+        else:
+            when = {
+                "trisibling": kernels.WITH_SIBLING,
+                "stop": kernels.AT_END,
+                "null": kernels.AT_EMPTY,
+            }.get(kind, kernels.AT_MODIFIER)
+        shape = P.shape_of(kind, problem.n)
+        strides = np.zeros(6, dtype=np.int64)
+        for axis, letter in enumerate(letters):
+            strides["ghdtsm".index(letter)] = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+        if isinstance(scores, P.ListedScores):
+            values, keys, unlisted = scores.values, scores.keys, scores.unlisted
+        else:
+            values, keys, unlisted = scores.dense().reshape(-1), np.empty(0, dtype=np.int64), 0.0
+        kernels.add_parts(lattices, added, when, strides, values, keys, unlisted)
+    return lattices
+
+
+def automaton_lattices(automata: HeadAutomata) -> "Lattices":
+    """The lattices of any automata: a state for each automaton state in which some modifier was the last one taken.
+
+    The automata of one head and side below different heads g are run side by side: a state of the lattice is the tuple
+    of their states.
+    """
+    from certus.kernels import head_automata as kernels
+
+    n = automata.n
+    skeleton, _ = kernels.skeleton(automata.arc > -np.inf, automata.by_head, False, False)
+    arc_id = np.full((n + 1, n + 1), -1, dtype=np.int64)
+    arc_id[skeleton.arc_head, skeleton.arc_mod] = np.arange(len(skeleton.arc_head))
+    state_ptr, weight_ptr, value_ptr = [0], [0], [0]
+    state_arc: list[int] = []
+    state_rank: list[int] = []
+    in_ptr, src = [0], list[int]()
+    weights: list[list[float]] = []
+    for h, side in product(range(n + 1), (P.LEFT, P.RIGHT)):
+        heads = automata.heads_of(h)
+        sides = [automata.automaton(g, h, side) for g in heads]
+        first = len(state_arc)
+        reached: list[tuple[Hashable, ...]] = [tuple(a.start for a in sides)]
+        ranks, arcs = [-1], [-1]
+        entering: list[list[tuple[int, list[float]]]] = [[]]
+        words = automata.outwards(h, side)
+        for rank, m in enumerate(words):
+            place: dict[tuple[Hashable, ...], int] = {}
+            for v in range(len(reached)):
+                if ranks[v] == rank:
+                    break
+                steps = [automata._step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
+                weight = [w for _, w in steps]
+                if max(weight, default=-np.inf) == -np.inf:
+                    continue
+                after = tuple(q for q, _ in steps)
+                if after not in place:
+                    place[after] = len(reached)
+                    reached.append(after)
+                    ranks.append(rank)
+                    arcs.append(int(arc_id[h, m]))
+                    entering.append([])
+                entering[place[after]].append((v, weight))
+        stops = [(v, [a.stop(q) for a, q in zip(sides, states, strict=True)]) for v, states in enumerate(reached)]
+        entering.append([(v, weight) for v, weight in stops if max(weight, default=-np.inf) > -np.inf])
+        ranks.append(len(words))
+        arcs.append(-1)
+        state_arc += arcs
+        state_rank += ranks
+        for transitions in entering:
+            src += [first + v for v, _ in transitions]
+            weights += [weight for _, weight in transitions]
+            in_ptr.append(len(src))
+        state_ptr.append(len(state_arc))
+        weight_ptr.append(weight_ptr[-1] + len(heads) * sum(map(len, entering)))
+        value_ptr.append(value_ptr[-1] + len(heads) * len(arcs))
+    flat = np.array(list(chain.from_iterable(weights)), dtype=np.float64)
+    if flat.size and not flat.max() < np.inf:
+        raise InvalidInput("an automaton gave a weight that is nan or inf; weights are finite, or -inf to forbid.")
+    return skeleton._replace(
+        state_ptr=np.array(state_ptr),
+        state_arc=np.array(state_arc),
+        state_rank=np.array(state_rank),
+        in_ptr=np.array(in_ptr),
+        src=np.array(src, dtype=np.int64),
+        weight_ptr=np.array(weight_ptr),
+        weight=flat,
+        value_ptr=np.array(value_ptr),
+    )
