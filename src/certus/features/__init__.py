@@ -1,0 +1,1 @@
+"""What models see of a sentence: templates, hashing, word clusters."""
