@@ -22,7 +22,7 @@ types: $(VENV)/test.stamp
 	$(BIN)/mypy
 
 docs: $(VENV)/test.stamp
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/test.stamp
 	$(PYTEST) tests src/certus

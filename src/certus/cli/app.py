@@ -1,0 +1,46 @@
+"""The command tree."""
+
+from typing import Annotated
+
+import typer
+
+from certus.cli.evaluate import evaluate
+from certus.cli.parse import parse
+from certus.cli.tag import tag
+from certus.cli.train import train
+from certus.cli.verify import verify
+
+app = typer.Typer(
+    name="certus",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from certus import __version__
+
+        print(f"certus {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def certus(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Find the best structure for a sentence, and prove it."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app.command()(parse)
+app.command()(tag)
+app.command()(verify)
+app.command()(evaluate)
+app.add_typer(train, name="train")

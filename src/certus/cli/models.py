@@ -1,0 +1,42 @@
+"""The grammar and the tagger a command works with: files that were given, or the small ones that are bundled."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from certus.errors import FormatError
+
+if TYPE_CHECKING:
+    from certus.constituency import Grammar
+    from certus.tagging import HMM
+
+
+def load_grammar(path: Path | None) -> "Grammar":
+    """A grammar saved by ``certus train grammar``, or rules written as text; the bundled one without a path."""
+    if path is None:
+        from certus.data import demo_grammar
+
+        return demo_grammar()
+    from certus.constituency import Grammar
+
+    text = _read(path)
+    if text.lstrip().startswith("{"):
+        return Grammar.load(path)
+    return Grammar.from_text(text, path=path)
+
+
+def load_tagger(path: Path | None) -> "HMM":
+    """A tagger saved by ``certus train tagger``; the bundled one without a path."""
+    if path is None:
+        from certus.data import demo_tagger
+
+        return demo_tagger()
+    from certus.tagging import HMM
+
+    return HMM.load(path)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(path, None, f"not UTF-8 text (byte {error.start}).") from None

@@ -1,0 +1,23 @@
+"""A count of sentences on stderr, while results go to a file or a pipe; nothing when nobody watches."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def watched(items: Iterable[Item], doing: str) -> Iterator[Item]:
+    """The items, with a running count if stderr is a terminal that stdout does not share."""
+    if not sys.stderr.isatty() or sys.stdout.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn(doing), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(doing, total=None)
+        for item in items:
+            yield item
+            progress.advance(task)

@@ -1,0 +1,68 @@
+"""The command line as a whole: help, version, usage errors, interrupts, broken pipes."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from certus import __version__
+
+
+def test_version(certus):
+    ran = certus("--version")
+    assert (ran.code, ran.out) == (0, f"certus {__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["train"]])
+def test_without_a_command_help_is_printed(certus, arguments):
+    ran = certus(*arguments)
+    assert ran.code == 0
+    assert "Usage: certus" in ran.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["parse", "--nonsense"],
+        ["parse", "--format", "picture"],
+        ["parse", "--max-iterations", "0"],
+        ["verify"],
+        ["train", "grammar"],
+        ["train", "nonsense"],
+        ["evaluate", "one-file"],
+    ],
+)
+def test_wrong_usage_is_one_line(certus, arguments):
+    assert certus(*arguments).complaint
+
+
+def start(*arguments: str, **options: object) -> subprocess.Popen[bytes]:
+    code = "import sys; from certus.cli import main; sys.exit(main())"
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], **options)
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path):
+    path = tmp_path / "many.txt"
+    path.write_text("the dog barks\n" * 20_000)
+    process = start("tag", str(path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline().startswith(b"the/DET")
+    process.stdout.close()
+    errors = process.stderr.read().decode()
+    assert process.wait(timeout=120) in (1, 141)
+    assert "Traceback" not in errors
+    assert "Error" not in errors
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
+def test_interrupt_ends_cleanly():
+    process = start("tag", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(b"the dog barks\n")
+    process.stdin.flush()
+    assert process.stdout.readline().startswith(b"the/DET")  # it streams: the answer comes before the input ends
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
