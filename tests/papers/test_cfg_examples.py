@@ -20,11 +20,12 @@ EXAMPLE_2_2_2 = """
 1 D -> "the"
 5 V -> "walks"
 """
+SENTENCE = ["the", "man", "walks", "the", "dog", "in", "the", "park"]
 
 
 def test_example_2_2_2_attachment_ambiguity() -> None:
     grammar = certus.Grammar.from_text(EXAMPLE_2_2_2)
-    problem = certus.Constituency(grammar, "the man walks the dog in the park".split())
+    problem = certus.Constituency(grammar, SENTENCE)
     noun = parse_tree(
         "(S (NP (D the) (N man)) (VP (V walks) (NP (NP (D the) (N dog)) (PP (P in) (NP (D the) (N park))))))"
     )
@@ -43,12 +44,10 @@ def test_example_2_2_2_attachment_ambiguity() -> None:
 
 
 def test_example_2_2_2_hypergraph_of_figure_2_5() -> None:
-    problem = certus.Constituency(
-        certus.Grammar.from_text(EXAMPLE_2_2_2), "the man walks the dog in the park".split()
-    )
+    problem = certus.Constituency(certus.Grammar.from_text(EXAMPLE_2_2_2), SENTENCE)
     graph = problem.forest().graph
     graph.check(disjoint_references=True)
-    # Every span of figure 2-5: 8 words, 3 NP -> D N, PP, NP(dog in the park), VP(walks the dog), VP and S; VP has two edges.
+    # Figure 2-5: 8 words, 3 NPs of two words, PP, NP and VP inside the ambiguity, the whole VP with two edges, S.
     assert graph.n_vertices == 8 + 3 + 1 + 1 + 1 + 1 + 1
     assert graph.n_edges == graph.n_vertices + 1
 
@@ -67,7 +66,7 @@ def test_figure_2_3_score_is_the_sum_of_its_rules() -> None:
         {weights["N2"]} N -> "jet"
     """)
     tree = parse_tree("(S (NP (N United)) (VP (V flies) (NP (D some) (A large) (N jet))))")
-    result = certus.Constituency(grammar, "United flies some large jet".split()).decode()
+    result = certus.Constituency(grammar, ["United", "flies", "some", "large", "jet"]).decode()
     assert result.structure == tree
     assert result.score == sum(weights.values())
 
@@ -75,4 +74,4 @@ def test_figure_2_3_score_is_the_sum_of_its_rules() -> None:
 def test_example_2_2_2_needs_the_rule_left_out_of_the_table() -> None:
     printed = certus.Grammar.from_text(EXAMPLE_2_2_2.replace("0 NP -> D N\n", ""))
     with pytest.raises(certus.Infeasible, match="no S over the 8 words"):
-        certus.Constituency(printed, "the man walks the dog in the park".split()).decode()
+        certus.Constituency(printed, SENTENCE).decode()

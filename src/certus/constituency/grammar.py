@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from certus.checks import Floats, as_scores
-from certus.constituency.binarise import Binary, Chain, Memory, Symbol, Word
-from certus.constituency.signatures import classes
+from certus.constituency.binarise import Binary, Chain, Memory, Symbol
+from certus.constituency.lexicon import Entry, Lexicon, lexicon_from_json
 from certus.constituency.tree import Tree
 from certus.errors import FormatError, InvalidInput
 from certus.serialize import floats_to_json, read_json, write_json
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 FORMAT = "certus grammar"
 VERSION = 1
-
-Entry = tuple[tuple[Symbol, float], ...]  # the preterminals of a word, with their weights
 
 
 class Grammar:
@@ -46,8 +44,7 @@ class Grammar:
         root: str,
         binary: Mapping[Binary, float],
         chains: Mapping[Chain, float],
-        lexicon: Mapping[str, Entry],
-        unknown: Mapping[str, Entry] | None = None,
+        lexicon: Lexicon,
         *,
         memory: Memory | None = None,
         tags: Iterable[str] = (),
@@ -56,11 +53,8 @@ class Grammar:
         self.memory = memory or Memory()
         self.binary = dict(binary)
         self.chains = dict(chains)
-        self.lexicon = dict(lexicon)
-        self.unknown = dict(unknown or {})
-        entries = (*self.lexicon.values(), *self.unknown.values())
-        self.preterminals: frozenset[Symbol] = frozenset(symbol for entry in entries for symbol, _ in entry)
-        self.tags: tuple[str, ...] = tuple(sorted({s.label for s in self.preterminals} | set(tags)))
+        self.lexicon = lexicon
+        self.tags: tuple[str, ...] = tuple(sorted({s.label for s in lexicon.preterminals} | set(tags)))
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -114,7 +108,7 @@ class Grammar:
         Parameters
         ----------
         trees : iterable of Tree
-            Cleaned trees (see :func:`certus.io.brackets.clean_tree`). Trees with another root label get ``root`` on top.
+            Cleaned trees (:func:`certus.io.brackets.clean_tree`). Trees with another root label get ``root`` on top.
         horizontal : int or None
             How many of the children before it a child depends on; None for all of them.
         vertical : int
@@ -137,23 +131,15 @@ class Grammar:
     def entry(self, word: str, *, first: bool = False) -> Entry:
         """The preterminals of a word with their weights; empty if it has none.
 
-        A word that is not in the lexicon is looked up by its class; at the start of a sentence (``first``) it is
-        first tried in lower case.
+        A word that a treebank grammar does not know is looked up by its class; at the start of a sentence (``first``)
+        it is first tried in lower case.
         """
-        found = self.lexicon.get(word)
-        if found is None and first and self.unknown:
-            found = self.lexicon.get(word.lower())
-        if found is not None:
-            return found
-        for name in classes(word):
-            if name in self.unknown:
-                return self.unknown[name]
-        return ()
+        return self.lexicon.entry(word, first=first)
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
         """Every symbol of the binarised grammar, sorted."""
-        found = {Symbol(self.root), *self.preterminals}
+        found = {Symbol(self.root), *self.lexicon.preterminals}
         for rule in self.binary:
             found.update(rule)
         for chain in self.chains:
@@ -181,9 +167,6 @@ class Grammar:
         order = sorted(used, key=_order)
         number = {symbol: k for k, symbol in enumerate(order)}
 
-        def entries(lexicon: Mapping[str, Entry]) -> dict[str, Any]:
-            return {word: [[number[s], w] for s, w in entry] for word, entry in lexicon.items()}
-
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -195,8 +178,7 @@ class Grammar:
             "binary_weights": floats_to_json(np.array(list(self.binary.values()), dtype=np.float64)),
             "chains": [[number[symbol] for symbol in chain.path] for chain in self.chains],
             "chain_weights": floats_to_json(np.array(list(self.chains.values()), dtype=np.float64)),
-            "lexicon": entries(self.lexicon),
-            "unknown": entries(self.unknown),
+            "lexicon": self.lexicon.to_json(number),
         }
 
     @classmethod
@@ -216,14 +198,11 @@ class Grammar:
             chain_weights = _weights("chain_weights", data["chain_weights"], len(data["chains"]))
             rules = [Binary(symbols[x], symbols[y], symbols[z]) for x, y, z in data["binary"]]
             chains = [Chain(tuple(symbols[k] for k in path)) for path in data["chains"]]
-            lexicon = {w: tuple((symbols[k], float(s)) for k, s in entry) for w, entry in data["lexicon"].items()}
-            unknown = {w: tuple((symbols[k], float(s)) for k, s in entry) for w, entry in data["unknown"].items()}
             return cls(
                 str(data["root"]),
                 dict(zip(rules, binary_weights.tolist(), strict=True)),
                 dict(zip(chains, chain_weights.tolist(), strict=True)),
-                lexicon,
-                unknown,
+                lexicon_from_json(data["lexicon"], symbols),
                 memory=Memory(horizontal, int(vertical), int(tag_vertical)),
                 tags=map(str, data["tags"]),
             )
@@ -257,4 +236,4 @@ def _order(symbol: Symbol) -> tuple[str, tuple[str, ...], bool, tuple[str, ...]]
     return symbol.label, symbol.ancestors, symbol.seen is not None, symbol.seen or ()
 
 
-__all__ = ["Chain", "Entry", "Grammar", "Memory", "Symbol", "Word"]
+__all__ = ["Grammar"]

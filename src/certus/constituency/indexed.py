@@ -22,8 +22,8 @@ class Indexed:
 
     A symbol that some chain leads to has two numbers: its base, built by words and binary rules, and its top, built
     by chains, one of which (weight 0, ``source_chain`` -1) lifts the base as it is. Other symbols have one number.
-    Rules are sorted by right child, then left child, then parent; chains by top. ``source_*`` are positions in the grammar's
-    lists of rules and chains.
+    Rules are sorted by right child, then left child, then parent; chains by top. ``source_*`` are positions in the
+    grammar's lists of rules and chains.
     """
 
     size: int
@@ -110,7 +110,7 @@ class GrammarIndex:
         self.rules: tuple[Binary, ...] = tuple(grammar.binary)
         self.chains: tuple[Chain, ...] = tuple(grammar.chains)
         self.by_label: dict[str, list[Symbol]] = {}
-        for symbol in sorted(grammar.preterminals):
+        for symbol in sorted(grammar.lexicon.preterminals):
             self.by_label.setdefault(symbol.label, []).append(symbol)
         self.indexed = self._index(grammar)
 

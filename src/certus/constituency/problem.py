@@ -1,16 +1,18 @@
 """Parsing with a weighted context-free grammar (LR 2.2.3, 4.1)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from certus.checks import Floats, as_scores
 from certus.constituency.binarise import Binary, Chain, Symbol
-from certus.constituency.grammar import Entry, Grammar
+from certus.constituency.grammar import Grammar
 from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
+from certus.constituency.lexicon import Entry, Listed
 from certus.constituency.tree import Tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
@@ -70,7 +72,9 @@ class Constituency(DynamicProgram[Tree]):
     def _given(self, lexical: Floats) -> tuple[Entry, ...]:
         by_label = self._index.by_label
         return tuple(
-            tuple((s, float(row[t])) for t, tag in enumerate(self.tags) if row[t] > -np.inf for s in by_label.get(tag, ()))
+            tuple(
+                (s, float(row[t])) for t, tag in enumerate(self.tags) if row[t] > -np.inf for s in by_label.get(tag, ())
+            )
             for row in lexical
         )
 
@@ -80,79 +84,84 @@ class Constituency(DynamicProgram[Tree]):
         return new
 
     def __repr__(self) -> str:
-        return f"Constituency({self.n} words, {len(self.tags)} tags, {len(self._rules.parent)} binary rules in use)"
+        return f"Constituency({self.n} words, {len(self.tags)} tags, {self.grammar!r})"
 
-    # -- the grammar, restricted to the sentence ----------------------------------------------------------------------
+    # -- the grammar, restricted to the sentence -------------------------------------------------------------------
 
     @property
     def _index(self) -> GrammarIndex:
         return self.grammar.index
 
-    @cached_property
-    def _lexical(self) -> list[tuple[int, Symbol, float]]:
-        """Word items (position, preterminal, weight); preterminals that no rule uses are left out."""
-        known = self._index.number
-        return [(i, s, w) for i, entry in enumerate(self._entries) for s, w in entry if s in known and w > -np.inf]
-
-    @cached_property
-    def _bases(self) -> Int32:
-        symbols = np.array([self._index.number[s] for _, s, _ in self._lexical], dtype=np.int64)
-        return self._index.indexed.base[symbols]
-
-    @cached_property
-    def _rules(self) -> Indexed:
-        return self._index.indexed.restricted(self._bases)
-
-    def _word_items(self, rules: Indexed) -> tuple[list[int], Int64, Int32]:
-        """Which word items the rules can use, their offsets by position, and their bases."""
-        bases = rules.base[[self._index.number[s] for _, s, _ in self._lexical]] if self._lexical else np.empty(0, int)
+    def _restricted(self, *, needed: bool) -> "_Sentence":
+        """Rules and word items that can be built and, if ``needed``, can be part of a tree."""
+        number = self._index.number
+        items = [(i, s, w) for i, entry in enumerate(self._entries) for s, w in entry if s in number and w > -np.inf]
+        symbols = np.array([number[s] for _, s, _ in items], dtype=np.int64)
+        rules = self._index.indexed.restricted(self._index.indexed.base[symbols], needed=needed)
+        bases = rules.base[symbols]
         used = np.flatnonzero(bases >= 0)
-        positions = np.array([i for i, _, _ in self._lexical], dtype=np.int64)[used]
-        ptr = np.concatenate(([0], np.cumsum(np.bincount(positions, minlength=self.n)))).astype(np.int64)
-        return used.tolist(), ptr, bases[used].astype(np.int32)
-
-    @cached_property
-    def _items(self) -> tuple[list[tuple[int, Symbol, float]], Int64, Int32]:
-        used, ptr, bases = self._word_items(self._rules)
-        return [self._lexical[k] for k in used], ptr, bases
-
-    @cached_property
-    def _item_cells(self) -> Int64:
-        """Flat cell of the view "tags" of each word item."""
+        kept = [items[k] for k in used.tolist()]
+        position = np.array([i for i, _, _ in kept], dtype=np.int64)
         tag = {label: t for t, label in enumerate(self.tags)}
-        return np.array([i * len(self.tags) + tag[s.label] for i, s, _ in self._items[0]], dtype=np.int64)
+        return _Sentence(
+            rules=rules,
+            items=kept,
+            lex_ptr=np.concatenate(([0], np.cumsum(np.bincount(position, minlength=self.n)))).astype(np.int64),
+            lex_id=bases[used],
+            lex_weight=np.array([w for _, _, w in kept], dtype=np.float64),
+            view_cell=position * len(self.tags) + np.array([tag[s.label] for _, s, _ in kept], dtype=np.int64),
+            chart_cell=rules.size * (position * (position + 1) // 2) + bases[used] * (position + 1) + position,
+        )
 
-    def _weights(self, penalties: Penalties | None) -> Floats:
+    @cached_property
+    def _sentence(self) -> "_Sentence":
+        return self._restricted(needed=True)
+
+    def _weights(self, sentence: "_Sentence", penalties: Penalties | None) -> Floats:
         """Weights of the word items with the penalties added."""
-        weights = np.array([w for _, _, w in self._items[0]], dtype=np.float64)
+        weights = sentence.lex_weight
         for view, penalty in (penalties or {}).items():
             checked = as_scores(f"penalty {view!r}", penalty, self.checked_view(view))
-            weights = weights + checked.reshape(-1)[self._item_cells]
+            weights = weights + checked.reshape(-1)[sentence.view_cell]
         return weights
 
     # -- charts ----------------------------------------------------------------------------------------------------
 
-    def _chart(self, rules: Indexed, charts: int) -> Floats:
-        size = rules.size * self.n * (self.n + 1) // 2
-        self._check_memory(8 * size * charts, f"{self.n} words and {rules.size} symbols")
-        return np.empty(size)
+    def _check_words(self) -> None:
+        if self.n == 0:
+            raise Infeasible("the sentence has no words; every tree has at least one.")
+        for i, entry in enumerate(self._entries):
+            if not any(w > -np.inf for _, w in entry):
+                known = self.words[i] in self.grammar.lexicon
+                why = (
+                    "all its tags are forbidden"
+                    if known
+                    else "it is not in the lexicon; add a rule for <unknown> words"
+                )
+                raise Infeasible(f'word {i + 1} ("{self.words[i]}") has no tag: {why}.')
 
     def _check_memory(self, needed: int, what: str) -> None:
         if needed > self.memory_limit:
             raise NotSupported(
                 f"parsing {what} takes {needed / 2**30:.1f} GiB; the limit is {self.memory_limit / 2**30:.1f} GiB. "
-                "Split the sentence, use a grammar with less memory (horizontal, vertical), or raise "
+                "Split the sentence, use a grammar with fewer symbols (smaller horizontal, vertical), or raise "
                 "Constituency.memory_limit."
             )
+
+    def _new_chart(self, rules: Indexed, charts: int) -> Floats:
+        size = rules.size * self.n * (self.n + 1) // 2
+        self._check_memory(8 * size * charts, f"{self.n} words with {rules.size} symbols")
+        return np.empty(size)
 
     def _viterbi(self, penalties: Penalties | None, *, charts: int = 1) -> tuple[Floats, Floats, float]:
         """Weights of word items, Viterbi chart and best score. Raises Infeasible."""
         from certus.kernels import cky
 
         self._check_words()
-        rules, (_, lex_ptr, lex_id), weights = self._rules, self._items, self._weights(penalties)
-        chart = self._chart(rules, charts)
-        cky.viterbi(self.n, rules.size, *_by_right(rules), *_chains(rules), lex_ptr, lex_id, weights, chart)
+        sentence = self._sentence
+        weights = self._weights(sentence, penalties)
+        chart = self._new_chart(sentence.rules, charts)
+        cky.viterbi(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, weights, chart)
         best = float(chart[self._root_cell])
         if best == -np.inf:
             raise self._no_tree(penalties)
@@ -160,46 +169,33 @@ class Constituency(DynamicProgram[Tree]):
 
     @property
     def _root_cell(self) -> int:
-        return self._rules.size * (self.n * (self.n - 1) // 2) + self._rules.root * self.n
-
-    def _check_words(self) -> None:
-        if self.n == 0:
-            raise Infeasible("the sentence has no words; every tree has at least one.")
-        for i, entry in enumerate(self._entries):
-            if not any(w > -np.inf for _, w in entry):
-                why = "every tag is forbidden" if entry or self.words[i] in self.grammar.lexicon else "not in the lexicon"
-                raise Infeasible(
-                    f'word {i + 1} ("{self.words[i]}") has no tag: {why}. Add a rule for it, or one for <unknown> words.'
-                )
+        rules = self._sentence.rules
+        return rules.size * (self.n * (self.n - 1) // 2) + rules.root * self.n
 
     def _no_tree(self, penalties: Penalties | None) -> Infeasible:
         """What stands in the way of a tree: how far the words from the first one combine."""
         from certus.kernels import cky
 
         note = " under the given penalties" if penalties else ""
-        rules = self._index.indexed.restricted(self._bases, needed=False)
-        used, lex_ptr, lex_id = self._word_items(rules)
-        weights = np.array([self._lexical[k][2] for k in used], dtype=np.float64)
-        for view, penalty in (penalties or {}).items():
-            tag = {label: t for t, label in enumerate(self.tags)}
-            cells = [(self._lexical[k][0], tag[self._lexical[k][1].label]) for k in used]
-            weights += np.array([np.asarray(penalty)[cell] for cell in cells])
-            self.checked_view(view)
+        sentence = self._restricted(needed=False)
+        weights = self._weights(sentence, penalties)
         for i in range(self.n):
-            if not (weights[lex_ptr[i] : lex_ptr[i + 1]] > -np.inf).any():
+            if not (weights[sentence.lex_ptr[i] : sentence.lex_ptr[i + 1]] > -np.inf).any():
                 return Infeasible(f'word {i + 1} ("{self.words[i]}") has no tag that any rule uses{note}.')
-        chart = self._chart(rules, 1)
-        cky.viterbi(self.n, rules.size, *_by_right(rules), *_chains(rules), lex_ptr, lex_id, weights, chart)
-        for end in range(self.n, 0, -1):
+        rules = sentence.rules
+        chart = self._new_chart(rules, 1)
+        cky.viterbi(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, weights, chart)
+        labels: list[str] = []
+        end = self.n + 1
+        while not labels:
+            end -= 1
             cells = rules.size * (end * (end - 1) // 2) + np.arange(rules.size) * end
             symbols = [self._index.symbols[k] for k in rules.symbol[chart[cells] > -np.inf].tolist()]
             labels = sorted({symbol.label for symbol in symbols if symbol.is_node})
-            if labels:
-                break
         shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
         start = f"no tree: the grammar derives no {self.grammar.root} over the {self.n} words{note}"
         if end == self.n:
-            return Infeasible(f"{start}; they can be {shown}, none of which leads up to {self.grammar.root}.")
+            return Infeasible(f"{start}; they can be {shown}, but that does not make a {self.grammar.root}.")
         said = " ".join(self.words[:end]) if end <= 8 else f"{' '.join(self.words[:4])} ... {self.words[end - 1]}"
         return Infeasible(
             f'{start}. Words 1-{end} ("{said}") can be {shown}; no longer span from the first word is a phrase: '
@@ -216,40 +212,37 @@ class Constituency(DynamicProgram[Tree]):
         from certus.kernels import cky
 
         weights, chart, best = self._viterbi(penalties)
-        rules, (_, lex_ptr, lex_id) = self._rules, self._items
+        sentence = self._sentence
         steps = np.empty(4 * self.n, dtype=np.int64)
         count = cky.derivation(
-            self.n, rules.size, rules.root, rules.parent_ptr, rules.by_parent, rules.left, rules.right, rules.weight,
-            rules.chain_ptr, rules.chain_base, rules.chain_weight, lex_ptr, lex_id, weights, chart, steps,
+            self.n, sentence.rules.root, *sentence.by_parent, sentence.rules.weight, *sentence.chains_by_top,
+            sentence.rules.chain_weight, *sentence.lexical, weights, chart, steps,
         )  # fmt: skip
         return Solution(self._tree(steps[:count].tolist()), best)
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        sentence = self._sentence
+        weights, _, outside = self._viterbi_outside(penalties)
+        found = np.full(self.n * len(self.tags), -np.inf)
+        np.maximum.at(found, sentence.view_cell, weights + outside[sentence.chart_cell])
+        return {"tags": found.reshape(self.views["tags"])}
+
+    def _viterbi_outside(self, penalties: Penalties | None) -> tuple[Floats, Floats, Floats]:
         from certus.kernels import cky
 
         weights, chart, _ = self._viterbi(penalties, charts=2)
-        rules = self._rules
+        sentence = self._sentence
         outside = np.empty_like(chart)
-        cky.best_outside(self.n, rules.size, rules.root, *_by_right(rules), *_chains(rules), chart, outside)
-        found = np.full(self.n * len(self.tags), -np.inf)
-        np.maximum.at(found, self._item_cells, weights + outside[self._word_cells])
-        return {"tags": found.reshape(self.views["tags"])}
-
-    @property
-    def _word_cells(self) -> Int64:
-        """Chart cell of each word item."""
-        items, _, lex_id = self._items
-        end = np.array([i + 1 for i, _, _ in items], dtype=np.int64)
-        cells: Int64 = self._rules.size * (end * (end - 1) // 2) + lex_id * end + end - 1
-        return cells
+        cky.best_outside(self.n, sentence.rules.root, *sentence.by_right, *sentence.chains, chart, outside)
+        return weights, chart, outside
 
     def _inside(self, charts: int) -> tuple[Floats, float]:
         from certus.kernels import cky
 
         self._check_words()
-        rules, (_, lex_ptr, lex_id) = self._rules, self._items
-        chart = self._chart(rules, charts)
-        cky.inside(self.n, rules.size, *_by_right(rules), *_chains(rules), lex_ptr, lex_id, self._weights(None), chart)
+        sentence = self._sentence
+        chart = self._new_chart(sentence.rules, charts)
+        cky.inside(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, sentence.lex_weight, chart)
         total = float(chart[self._root_cell])
         if total == -np.inf:
             raise self._no_tree(None)
@@ -262,36 +255,35 @@ class Constituency(DynamicProgram[Tree]):
         from certus.kernels import cky
 
         chart, _ = self._inside(2)
-        rules = self._rules
+        sentence = self._sentence
         posterior = np.empty_like(chart)
-        cky.posteriors(self.n, rules.size, rules.root, *_by_right(rules), *_chains(rules), chart, posterior)
+        cky.posteriors(self.n, sentence.rules.root, *sentence.by_right, *sentence.chains, chart, posterior)
         found = np.zeros(self.n * len(self.tags))
-        np.add.at(found, self._item_cells, posterior[self._word_cells])
+        np.add.at(found, sentence.view_cell, posterior[sentence.chart_cell])
         return {"tags": found.reshape(self.views["tags"])}
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         from certus.constituency.reference import best_value
 
-        items, _, lex_id = self._items
-        cells = zip((i for i, _, _ in items), lex_id.tolist(), self._weights(penalties).tolist(), strict=True)
-        return best_value(self._rules, list(cells), self.n)
+        sentence = self._sentence
+        weights = self._weights(sentence, penalties).tolist()
+        items = [(i, base, w) for (i, _, _), base, w in zip(sentence.items, sentence.lex_id, weights, strict=True)]
+        return best_value(sentence.rules, items, self.n)
 
     # -- the hypergraph --------------------------------------------------------------------------------------------
 
     @cached_property
-    def _forest(self) -> tuple[Forest, NDArray[np.int64]]:
+    def _forest(self) -> tuple[Forest, Int64]:
+        """The hypergraph of all trees, and for each edge its step as cky.derivation numbers them."""
         from certus.hypergraph import Hypergraph
         from certus.kernels import cky
 
-        weights, chart, _ = self._viterbi(None, charts=2)
-        rules, (_, lex_ptr, lex_id) = self._rules, self._items
-        outside = np.empty_like(chart)
-        cky.best_outside(self.n, rules.size, rules.root, *_by_right(rules), *_chains(rules), chart, outside)
+        weights, chart, outside = self._viterbi_outside(None)
+        sentence = self._sentence
         alive = chart + outside > -np.inf
         del chart, outside
-        shape = (rules.parent_ptr, rules.by_parent, rules.left, rules.right)
         n_vertices, n_edges = cky.forest_size(
-            self.n, rules.size, *shape, rules.chain_ptr, rules.chain_base, lex_ptr, lex_id, weights, alive
+            self.n, *sentence.by_parent, *sentence.chains_by_top, *sentence.lexical, weights, alive
         )
         self._check_memory(48 * n_edges + 4 * alive.size, f"{self.n} words into a hypergraph of {n_edges} edges")
         in_ptr = np.empty(n_vertices + 1, dtype=np.int32)
@@ -300,15 +292,16 @@ class Constituency(DynamicProgram[Tree]):
         edge_weight = np.empty(n_edges)
         edge_step = np.empty(n_edges, dtype=np.int64)
         number = np.empty(alive.size, dtype=np.int32)
+        rules = sentence.rules
         count = cky.forest(
-            self.n, rules.size, *shape, rules.weight, rules.is_top, rules.chain_ptr, rules.chain_base,
-            rules.chain_weight, lex_ptr, lex_id, weights, alive, number, in_ptr, tail_ptr, tail, edge_weight, edge_step,
+            self.n, *sentence.by_parent, rules.weight, rules.is_top, *sentence.chains_by_top, rules.chain_weight,
+            *sentence.lexical, weights, alive, number, in_ptr, tail_ptr, tail, edge_weight, edge_step,
         )  # fmt: skip
         graph = Hypergraph(in_ptr, tail_ptr, tail[:count], int(number[self._root_cell]))
         first_word = len(rules.parent) + len(rules.chain_top)
         cells = np.full(n_edges, -1, dtype=np.int64)
         is_word = edge_step >= first_word
-        cells[is_word] = self._item_cells[edge_step[is_word] - first_word]
+        cells[is_word] = sentence.view_cell[edge_step[is_word] - first_word]
         return Forest(graph, edge_weight, {"tags": cells}), edge_step
 
     def forest(self) -> Forest:
@@ -327,8 +320,8 @@ class Constituency(DynamicProgram[Tree]):
         return self._tree(steps)
 
     def _tree(self, steps: list[int]) -> Tree:
-        words = [(symbol.label, self.words[i]) for i, symbol, _ in self._items[0]]
-        return self._index.tree(self._rules, steps, words)
+        words = [(symbol.label, self.words[i]) for i, symbol, _ in self._sentence.items]
+        return self._index.tree(self._sentence.rules, steps, words)
 
     # -- structures ------------------------------------------------------------------------------------------------
 
@@ -365,31 +358,33 @@ class Constituency(DynamicProgram[Tree]):
         n, size = self.checked_view(view)
         i, t = index
         if not (0 <= i < n and 0 <= t < size) or value not in (0, 1):
-            raise InvalidInput(f"cannot fix {view}[{i}, {t}] to {value!r}; the view has shape {(n, size)}, values are 0 or 1.")
+            raise InvalidInput(
+                f"cannot fix {view}[{i}, {t}] to {value!r}; the view has shape {(n, size)}, values are 0 or 1."
+            )
         kept = tuple((s, w) for s, w in self._entries[i] if (s.label == self.tags[t]) == bool(value))
         return self._with_entries((*self._entries[:i], kept, *self._entries[i + 1 :]))
 
     def magnitude(self) -> tuple[int, float]:
-        rules = self._rules
-        weights = np.concatenate((rules.weight, rules.chain_weight, self._weights(None)))
+        rules = self._sentence.rules
+        weights = np.concatenate((rules.weight, rules.chain_weight, self._sentence.lex_weight))
         return 4 * max(self.n, 1), float(np.abs(weights).max(initial=0.0))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        rules = self._rules
+        rules = self._sentence.rules
         binary = [self._index.rules[r] for r in rules.source_rule.tolist()]
         chains = [self._index.chains[c] for c in rules.source_chain.tolist() if c >= 0]
         grammar = Grammar(
             self.grammar.root,
             {rule: self.grammar.binary[rule] for rule in binary},
             {chain: self.grammar.chains[chain] for chain in chains},
-            {},
+            Listed({}),
             memory=self.grammar.memory,
             tags=self.tags,
         )
         entries: list[list[list[Any]]] = [[] for _ in self.words]
-        for i, symbol, weight in self._items[0]:
+        for i, symbol, weight in self._sentence.items:
             entries[i].append([symbol.label, list(symbol.ancestors), weight])
         return {"words": list(self.words), "grammar": grammar.to_json(), "entries": entries}
 
@@ -425,9 +420,36 @@ class Constituency(DynamicProgram[Tree]):
         return self._checked(parse_tree(data))
 
 
-def _by_right(rules: Indexed) -> tuple[Int64, Int32, Int32, Floats]:
-    return rules.right_ptr, rules.left, rules.parent, rules.weight
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """The rules a sentence can use and its word items (position, preterminal, weight), as the kernels take them."""
 
+    rules: Indexed
+    items: list[tuple[int, Symbol, float]]
+    lex_ptr: Int64
+    lex_id: Int32
+    lex_weight: Floats
+    view_cell: Int64  # flat cell of the view "tags" of each word item
+    chart_cell: Int64  # cell of the chart of each word item
 
-def _chains(rules: Indexed) -> tuple[Int32, Int32, Floats]:
-    return rules.chain_top, rules.chain_base, rules.chain_weight
+    @property
+    def by_right(self) -> tuple[int, Int64, Int32, Int32, Floats]:
+        rules = self.rules
+        return rules.size, rules.right_ptr, rules.left, rules.parent, rules.weight
+
+    @property
+    def by_parent(self) -> tuple[int, Int64, Int32, Int32, Int32]:
+        rules = self.rules
+        return rules.size, rules.parent_ptr, rules.by_parent, rules.left, rules.right
+
+    @property
+    def chains(self) -> tuple[Int32, Int32, Floats]:
+        return self.rules.chain_top, self.rules.chain_base, self.rules.chain_weight
+
+    @property
+    def chains_by_top(self) -> tuple[Int64, Int32]:
+        return self.rules.chain_ptr, self.rules.chain_base
+
+    @property
+    def lexical(self) -> tuple[Int64, Int32]:
+        return self.lex_ptr, self.lex_id

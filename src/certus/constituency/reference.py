@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from certus.checks import Floats
 from certus.constituency.indexed import Indexed
 
 
@@ -33,5 +32,3 @@ def best_value(indexed: Indexed, cells: list[tuple[int, int, float]], n: int) ->
                 scores = cell[indexed.chain_base] + indexed.chain_weight
                 cell[tops] = np.maximum(cell[tops], np.maximum.reduceat(scores, chain_starts))
     return float(chart[0, n, indexed.root])
-
-

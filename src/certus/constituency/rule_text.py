@@ -4,18 +4,18 @@ import math
 import re
 
 from certus.constituency.binarise import Binary, Chain, Memory, Symbol
-from certus.constituency.grammar import Entry
+from certus.constituency.lexicon import Listed
 from certus.errors import FormatError
 
 ANY_WORD = "<unknown>"
 MAX_CHAINS = 100_000
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+|"')
-Rules = tuple[str, dict[Binary, float], dict[Chain, float], dict[str, Entry], dict[str, Entry]]
+Rules = tuple[str, dict[Binary, float], dict[Chain, float], Listed]
 
 
 def read_rules(text: str, root: str | None, path: object) -> Rules:
-    """Root, binary rules, chains, lexicon and classes of unknown words of a grammar written as text."""
+    """Root, binary rules, chains and lexicon of a grammar written as text."""
     memory = Memory()
     seen_on: dict[tuple[str, tuple[str, ...]], int] = {}
     binary: dict[Binary, float] = {}
@@ -29,7 +29,9 @@ def read_rules(text: str, root: str | None, path: object) -> Rules:
         root = parent if root is None else root
         if (parent, right) in seen_on:
             earlier = seen_on[parent, right]
-            raise FormatError(path, number, f"{parent} -> {' '.join(right)} stands on line {earlier} already; give it once.")
+            raise FormatError(
+                path, number, f"{parent} -> {' '.join(right)} stands on line {earlier} already; give it once."
+            )
         seen_on[parent, right] = number
         if right == (ANY_WORD,):
             unknown.append((Symbol(parent), weight))
@@ -50,8 +52,7 @@ def read_rules(text: str, root: str | None, path: object) -> Rules:
         raise FormatError(path, None, "holds no rules; a grammar needs at least one.")
     lines = {(parent, right[0]): number for (parent, right), number in seen_on.items() if len(right) == 1}
     chains = _chains(unary, lines, path)
-    lexicon = {word: tuple(entry) for word, entry in words.items()}
-    return root, binary, chains, lexicon, {ANY_WORD: tuple(unknown)} if unknown else {}
+    return root, binary, chains, Listed({word: tuple(entry) for word, entry in words.items()}, tuple(unknown))
 
 
 def _rule(line: str, path: object, number: int) -> tuple[float, str, tuple[str, ...]]:
@@ -59,7 +60,9 @@ def _rule(line: str, path: object, number: int) -> tuple[float, str, tuple[str, 
     if '"' in tokens:
         raise FormatError(path, number, 'a double quote is not closed; words are written as "word".')
     if "->" not in tokens[1:3]:
-        raise FormatError(path, number, f'"{line.strip()}" is not a rule; expected: weight X -> Y Z, or weight X -> "word".')
+        raise FormatError(
+            path, number, f'"{line.strip()}" is not a rule; expected: weight X -> Y Z, or weight X -> "word".'
+        )
     arrow = tokens.index("->", 1)
     weight = 0.0
     if arrow == 2:
@@ -68,7 +71,9 @@ def _rule(line: str, path: object, number: int) -> tuple[float, str, tuple[str, 
         except ValueError:
             raise FormatError(path, number, f'the weight is "{tokens[0]}"; expected a number.') from None
         if not math.isfinite(weight):
-            raise FormatError(path, number, f"the weight is {tokens[0]}; weights are finite (leave a forbidden rule out).")
+            raise FormatError(
+                path, number, f"the weight is {tokens[0]}; weights are finite (leave a forbidden rule out)."
+            )
     parent, right = tokens[arrow - 1], tuple(tokens[arrow + 1 :])
     if parent.startswith('"') or parent == ANY_WORD:
         raise FormatError(path, number, f"the left-hand side is {parent}; expected a symbol.")
@@ -92,10 +97,14 @@ def _chains(unary: dict[str, dict[str, float]], lines: dict[tuple[str, str], int
                 if child in labels:
                     cycle = (*labels[labels.index(child) :], child)
                     where = lines[labels[-1], child]
-                    raise FormatError(path, where, f"unary rules make a cycle: {' -> '.join(cycle)}. Leave one of them out.")
+                    raise FormatError(
+                        path, where, f"unary rules make a cycle: {' -> '.join(cycle)}. Leave one of them out."
+                    )
                 longer = (*labels, child)
                 chains[Chain(tuple(map(Symbol, longer)))] = total + weight
                 if len(chains) > MAX_CHAINS:
-                    raise FormatError(path, None, f"the unary rules make more than {MAX_CHAINS} chains; leave some out.")
+                    raise FormatError(
+                        path, None, f"the unary rules make more than {MAX_CHAINS} chains; leave some out."
+                    )
                 stack.append((longer, total + weight))
     return chains

@@ -44,7 +44,9 @@ class Tree:
         parts = (children,) if isinstance(children, str) else tuple(children)
         one_word = len(parts) == 1 and isinstance(parts[0], str)
         if not parts or not (one_word or all(isinstance(p, Tree) for p in parts)):
-            raise InvalidInput(f"the children of ({label} ...) are {_kinds(parts)}; expected one word, or one or more trees.")
+            raise InvalidInput(
+                f"the children of ({label} ...) are {_kinds(parts)}; expected one word, or one or more trees."
+            )
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "children", parts)
         object.__setattr__(self, "_hash", hash((label, parts)))

@@ -26,7 +26,9 @@ def parse_trees(lines: Iterable[str], *, path: object = "<text>", root: str = "T
         for token in _TOKEN.findall(line):
             if token == "(":
                 if stack and stack[-1][2] and isinstance(stack[-1][2][0], str):
-                    raise FormatError(path, number, f'"(" after the word "{stack[-1][2][0]}"; a tag is over one word only.')
+                    raise FormatError(
+                        path, number, f'"(" after the word "{stack[-1][2][0]}"; a tag is over one word only.'
+                    )
                 stack.append((number, [], []))
             elif token == ")":
                 if not stack:
@@ -43,7 +45,9 @@ def parse_trees(lines: Iterable[str], *, path: object = "<text>", root: str = "T
             else:
                 _add_word(stack[-1], token, path, number)
     if stack:
-        raise FormatError(path, number, f'the file ends inside a tree: the bracket opened on line {stack[-1][0]} is never closed.')
+        raise FormatError(
+            path, number, f"the file ends inside a tree: the bracket opened on line {stack[-1][0]} is never closed."
+        )
 
 
 def _add_word(frame: tuple[int, list[str], list[Tree | str]], word: str, path: object, number: int) -> None:
@@ -51,7 +55,9 @@ def _add_word(frame: tuple[int, list[str], list[Tree | str]], word: str, path: o
     if not label:
         raise FormatError(path, number, f'the word "{word}" follows a tree inside a bracket without a label.')
     if children:
-        raise FormatError(path, number, f'the word "{word}" is not the only child of ({label[0]} ...); tags are over one word.')
+        raise FormatError(
+            path, number, f'the word "{word}" is not the only child of ({label[0]} ...); tags are over one word.'
+        )
     children.append(word)
 
 
@@ -61,7 +67,9 @@ def _closed(stack: list[tuple[int, list[str], list[Tree | str]]], path: object, 
         what = f"({label[0]}) has no children" if label else "empty bracket ()"
         raise FormatError(path, number, f"{what}; expected a word or trees.")
     if not label and stack:
-        raise FormatError(path, opened, "a bracket inside a tree has no label; only the outermost bracket may do without.")
+        raise FormatError(
+            path, opened, "a bracket inside a tree has no label; only the outermost bracket may do without."
+        )
     return Tree(label[0] if label else root, children)
 
 

@@ -13,7 +13,7 @@ at once: the innermost loop runs along the rows of Y (block k) and X (block j).
 
 Rules are sorted by right child; those with right child Z are range(right_ptr[Z], right_ptr[Z + 1]). The rules of a
 parent are by_parent[parent_ptr[X] : parent_ptr[X + 1]]. Chains are sorted by top, chain_ptr likewise. Words:
-item l puts symbol lex_id[l] over word p for l in range(lex_ptr[p], lex_ptr[p + 1]).
+item q puts symbol lex_id[q] over word p for q in range(lex_ptr[p], lex_ptr[p + 1]).
 """
 
 import numpy as np
@@ -34,10 +34,10 @@ def viterbi(
     for j_ in range(1, n + 1):
         j = np.uint64(j_)
         block = np.uint64(size * (j_ * (j_ - 1) // 2))
-        for l in range(lex_ptr[j_ - 1], lex_ptr[j_]):
-            cell = block + np.uint64(lex_id[l]) * j + j - np.uint64(1)
-            if lex_weight[l] > chart[cell]:
-                chart[cell] = lex_weight[l]
+        for q in range(lex_ptr[j_ - 1], lex_ptr[j_]):
+            cell = block + np.uint64(lex_id[q]) * j + j - np.uint64(1)
+            if lex_weight[q] > chart[cell]:
+                chart[cell] = lex_weight[q]
         for k_ in range(j_ - 1, -1, -1):
             k = np.uint64(k_)
             for c in range(chain_top.shape[0]):
@@ -79,12 +79,12 @@ def viterbi(
 
 @njit(cache=True, nogil=True)
 def derivation(
-    n, size, root, parent_ptr, by_parent, left, right, weight, chain_ptr, chain_base, chain_weight,
+    n, root, size, parent_ptr, by_parent, left, right, weight, chain_ptr, chain_base, chain_weight,
     lex_ptr, lex_id, lex_weight, chart, steps,
 ):  # fmt: skip
     """The best derivation in a Viterbi chart, as steps in preorder; returns their number.
 
-    A step is r for rule r, R + c for chain c, R + C + l for word item l. Ties: words and chains before rules, then the
+    A step is r for rule r, R + c for chain c, R + C + q for word item q. Ties: words and chains before rules, then the
     rule that comes first for its parent, then the smallest split. Shape: steps (4 n,).
     """
     rules = left.shape[0]
@@ -111,9 +111,9 @@ def derivation(
                 best = chart[size * (j * (j - 1) // 2) + x * j + i]
                 break
         if j == i + 1:
-            for l in range(lex_ptr[i], lex_ptr[j]):
-                if lex_id[l] == x and lex_weight[l] == best:
-                    steps[count] = rules + chains + l
+            for q in range(lex_ptr[i], lex_ptr[j]):
+                if lex_id[q] == x and lex_weight[q] == best:
+                    steps[count] = rules + chains + q
                     count += 1
                     break
             continue
@@ -141,9 +141,7 @@ def derivation(
 
 
 @njit(cache=True, nogil=True)
-def best_outside(
-    n, size, root, right_ptr, left, parent, weight, chain_top, chain_base, chain_weight, chart, outside
-):
+def best_outside(n, root, size, right_ptr, left, parent, weight, chain_top, chain_base, chain_weight, chart, outside):
     """Best score of the rest of a derivation around every item of a Viterbi chart.
 
     outside[root, 0, n] = 0; -inf where no derivation uses the item, or the item itself is -inf. Overwrites outside.
@@ -197,10 +195,10 @@ def inside(
         j = np.uint64(j_)
         block = np.uint64(size * (j_ * (j_ - 1) // 2))
         total[:] = 0.0
-        for l in range(lex_ptr[j_ - 1], lex_ptr[j_]):
-            if lex_weight[l] > -np.inf:
-                at = np.uint64(lex_id[l]) * j + j - np.uint64(1)
-                chart[block + at] = lex_weight[l]
+        for q in range(lex_ptr[j_ - 1], lex_ptr[j_]):
+            if lex_weight[q] > -np.inf:
+                at = np.uint64(lex_id[q]) * j + j - np.uint64(1)
+                chart[block + at] = lex_weight[q]
                 total[at] = 1.0
         for k_ in range(j_ - 1, -1, -1):
             k = np.uint64(k_)
@@ -242,9 +240,7 @@ def inside(
 
 
 @njit(cache=True, nogil=True)
-def posteriors(
-    n, size, root, right_ptr, left, parent, weight, chain_top, chain_base, chain_weight, chart, posterior
-):
+def posteriors(n, root, size, right_ptr, left, parent, weight, chain_top, chain_base, chain_weight, chart, posterior):
     """Probability of every item of an inside chart; the root's is 1. Overwrites posterior.
 
     An edge's probability is that of its head times exp(weight + insides of the tails - inside of the head).
@@ -290,8 +286,8 @@ def forest_size(n, size, parent_ptr, by_parent, left, right, chain_ptr, chain_ba
     edges = 0
     for j in range(1, n + 1):
         block = size * (j * (j - 1) // 2)
-        for l in range(lex_ptr[j - 1], lex_ptr[j]):
-            if alive[block + lex_id[l] * j + j - 1] and lex_weight[l] > -np.inf:
+        for q in range(lex_ptr[j - 1], lex_ptr[j]):
+            if alive[block + lex_id[q] * j + j - 1] and lex_weight[q] > -np.inf:
                 edges += 1
         for i in range(j):
             for x in range(size):
@@ -344,10 +340,10 @@ def forest(
                             e += 1
                             tail_ptr[e] = t
                     if i == j - 1:
-                        for l in range(lex_ptr[i], lex_ptr[j]):
-                            if lex_id[l] == x and lex_weight[l] > -np.inf:
-                                edge_weight[e] = lex_weight[l]
-                                edge_step[e] = rules + chains + l
+                        for q in range(lex_ptr[i], lex_ptr[j]):
+                            if lex_id[q] == x and lex_weight[q] > -np.inf:
+                                edge_weight[e] = lex_weight[q]
+                                edge_step[e] = rules + chains + q
                                 e += 1
                                 tail_ptr[e] = t
                     for q in range(parent_ptr[x], parent_ptr[x + 1]):
