@@ -12,17 +12,19 @@ from certus.errors import (
     NotSupported,
     VerificationError,
 )
-from certus.hypergraph import Hypergraph, HypergraphBuilder, Hyperpath
+from certus.hypergraph import Automaton, Hypergraph, HypergraphBuilder, Hyperpath, intersect
 from certus.joint import Joint
 from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_result, save_result
-from certus.tagging import Tagging, TaggingBatch
+from certus.tagging import HMM, Tagging, TaggingBatch
 from certus.verify import verify
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "HMM",
+    "Automaton",
     "Certificate",
     "CertusError",
     "Constituency",
@@ -48,6 +50,7 @@ __all__ = [
     "Tree",
     "VerificationError",
     "constraints",
+    "intersect",
     "load_result",
     "save_result",
     "verify",

@@ -1,7 +1,8 @@
 """Hypergraphs: any dynamic program as flat arrays, and the sweeps over them."""
 
+from certus.hypergraph.automata import Automaton, intersect
 from certus.hypergraph.builder import HypergraphBuilder
 from certus.hypergraph.graph import Hypergraph
 from certus.hypergraph.hyperpath import Hyperpath
 
-__all__ = ["Hypergraph", "HypergraphBuilder", "Hyperpath"]
+__all__ = ["Automaton", "Hypergraph", "HypergraphBuilder", "Hyperpath", "intersect"]

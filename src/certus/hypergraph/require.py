@@ -13,8 +13,8 @@ def requiring(graph: Hypergraph, wanted: NDArray[np.bool_]) -> tuple[Hypergraph,
 
     A vertex has up to three copies: all its derivations (free), those without a wanted edge, and those with one. A
     derivation "with" starts with a wanted edge, or some tail vertex is the first "with", those before it are "without"
-    and those after it free; so none is made twice. Only copies that a derivation of the new root uses are made; there is
-    one vertex that no edge enters when none is left. Returns the graph and its edge map. Plain Python.
+    and those after it free; so none is made twice. Only copies that a derivation of the new root uses are made; there
+    is one vertex that no edge enters when none is left. Returns the graph and its edge map. Plain Python.
     """
     tails = [graph.tail_of(e).tolist() for e in range(graph.n_edges)]
     alive: list[tuple[bool, bool, bool]] = []
