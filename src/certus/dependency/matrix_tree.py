@@ -1,0 +1,159 @@
+"""Sums over all non-projective trees with arc scores: log-partition, marginals, entropy, and exact samples.
+
+DEP 4.3: the matrix-tree theorem for single-root, multi-root and labelled scores, O(n^3). The determinant and its
+derivatives are not taken from an LU factorization, which cancels when scores are far apart, but by an elimination that
+adds, multiplies and divides positive numbers only: see ``certus.kernels.matrix_tree``. No epsilon is added anywhere.
+Scores of +-1000 and ``-inf`` cells are fine.
+
+Functions here take checked arrays: ``arc[h, m]`` of shape (n + 1, n + 1), or (n + 1, n + 1, L) with labels.
+"""
+
+import numpy as np
+
+from certus.checks import Floats, Ints
+from certus.dependency.arborescence import no_tree
+
+
+def log_partition(arc: Floats, root: str) -> float:
+    """Log of the sum of exp(score) over all trees, and all labellings if there are labels. O(n^3).
+
+    Raises Infeasible when there is no tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(np.exp(log_partition(np.zeros((4, 4)), "multi")).round(9))  # the trees of three words
+    16.0
+    """
+    folded = fold_labels(arc)[0]
+    values, shifts = _log_partition_batch(folded[None], np.array([len(arc) - 1]), root)
+    if values[0] == -np.inf:
+        raise no_tree(folded, root)
+    return float(values[0] + shifts[0])
+
+
+def marginals(arc: Floats, root: str) -> Floats:
+    """Probability of each arc (and label), in the shape of ``arc``: over the heads of a word they sum to 1. O(n^3).
+
+    Raises Infeasible when there is no tree.
+    """
+    folded, given = fold_labels(arc)
+    probability = _checked_marginals(folded, root)[0]
+    return probability if given is None else probability[:, :, None] * given
+
+
+def entropy(arc: Floats, root: str) -> float:
+    """Entropy, in nats, of the distribution over trees (and labellings) proportional to exp(score). O(n^3).
+
+    Raises Infeasible when there is no tree.
+    """
+    folded, given = fold_labels(arc)
+    probability, value, _ = _checked_marginals(folded, root)
+    if len(arc) == 1:
+        return 0.0
+    # log Z - E[score], both less the largest score into each word
+    off_diagonal = folded.copy()
+    np.fill_diagonal(off_diagonal, -np.inf)
+    relative = off_diagonal - np.r_[0.0, off_diagonal[:, 1:].max(axis=0)]
+    used = probability > 0
+    total = value - float(np.sum(probability[used] * relative[used]))
+    if given is not None:
+        chosen = probability[:, :, None] * given
+        used = chosen > 0
+        total -= float(np.sum(chosen[used] * np.log(given[used])))
+    return max(total, 0.0)
+
+
+def log_partition_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
+    """Log-partition (B,) of a padded batch (B, N, N), in one kernel call; -inf for a sentence without a tree."""
+    values, shifts = _log_partition_batch(arc, lengths, root)
+    return np.where(values > -np.inf, values + shifts, -np.inf)
+
+
+def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floats]:
+    """Marginals (B, N, N) and log-partitions (B,) of a padded batch, in one kernel call.
+
+    Marginals are 0 beyond a sentence's length; a sentence without a tree has only zeros and a log-partition of -inf.
+    """
+    out, values, shifts, _ = _marginals_batch(arc, lengths, root)
+    return out, np.where(values > -np.inf, values + shifts, -np.inf)
+
+
+def sample_trees(arc: Floats, k: int, root: str, rng: np.random.Generator) -> Ints:
+    """k trees drawn independently, with probability proportional to exp(score): heads (k, n + 1). Exact.
+
+    With a single root, its word is drawn from its marginal and takes the place of node 0. Then a tree is drawn by
+    random walks, or, where their expected number of steps is too large, by one marginal after the other, O(n^4).
+    Raises Infeasible when there is no tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sample_trees(np.array([[0, 0, -np.inf], [0, 0, 0], [0, 0, 0]]), 2, "single", np.random.default_rng(1)).tolist()
+    [[-1, 0, 1], [-1, 0, 1]]
+    """
+    n = len(arc) - 1
+    probability, _, visits = _checked_marginals(arc, root)
+    if root == "multi" or n == 0:
+        return _sample_multi(arc, k, visits, rng)
+    heads = np.empty((k, n + 1), dtype=np.int64)
+    roots = 1 + rng.choice(n, size=k, p=probability[0, 1:] / probability[0, 1:].sum())
+    for r in np.unique(roots):
+        nodes = np.r_[r, np.delete(np.arange(1, n + 1), r - 1)]
+        below = np.ascontiguousarray(arc[np.ix_(nodes, nodes)])
+        chosen = np.flatnonzero(roots == r)
+        drawn = _sample_multi(below, len(chosen), _checked_marginals(below, "multi")[2], rng)
+        heads[np.ix_(chosen, nodes[1:])] = nodes[drawn[:, 1:]]
+        heads[chosen, r] = 0
+    heads[:, 0] = -1
+    return heads
+
+
+def fold_labels(scores: Floats) -> tuple[Floats, Floats | None]:
+    """Arc scores with the labels summed out, and the probability of each label given its arc.
+
+    Scores without labels, (n + 1, n + 1), come back as they are, with None. An arc with no label allowed is -inf.
+    """
+    if scores.ndim == 2:
+        return scores, None
+    most = scores.max(axis=2)
+    finite = np.where(most > -np.inf, most, 0.0)
+    weight = np.exp(scores - finite[:, :, None])
+    total = weight.sum(axis=2)
+    arc = np.where(most > -np.inf, finite + np.log(np.where(total > 0, total, 1.0)), -np.inf)
+    return arc, weight / np.where(total > 0, total, 1.0)[:, :, None]
+
+
+def _sample_multi(arc: Floats, k: int, visits: float, rng: np.random.Generator) -> Ints:
+    from certus.kernels import matrix_tree as kernel
+
+    n = len(arc) - 1
+    heads = np.empty((k, n + 1), dtype=np.int64)
+    draw = kernel.sample_by_walks if visits <= 100 + n**3 else kernel.sample_by_contraction
+    draw(arc.reshape(-1), n, rng, heads)
+    return heads
+
+
+def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float, float]:
+    """Marginals, log-partition less the largest score into each word, expected steps of sampling by walks."""
+    out, values, _, visits = _marginals_batch(arc[None], np.array([len(arc) - 1]), root)
+    if values[0] == -np.inf:
+        raise no_tree(arc, root)
+    return out[0], float(values[0]), float(visits[0])
+
+
+def _log_partition_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floats]:
+    from certus.kernels import matrix_tree as kernel
+
+    values, shifts = np.empty(len(arc)), np.empty(len(arc))
+    kernel.tree_log_partition(arc.reshape(-1), arc.shape[1], lengths, root == "single", values, shifts)
+    return values, shifts
+
+
+def _marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floats, Floats, Floats]:
+    from certus.kernels import matrix_tree as kernel
+
+    out = np.empty(arc.shape)
+    values, shifts, visits = np.empty(len(arc)), np.empty(len(arc)), np.empty(len(arc))
+    kernel.tree_marginals(arc.reshape(-1), arc.shape[1], lengths, root == "single", out, values, shifts, visits)
+    return out, values, shifts, visits

@@ -1,0 +1,536 @@
+"""Sums over all non-projective trees: log-partition and marginals without a single subtraction, and sampling.
+
+Layout as in ``kernels/arborescence.py``: ``score`` is flat with ``stride`` cells per row, node 0 is the root.
+
+The determinant of the matrix-tree theorem is found by eliminating one word k after the other: the arcs h -> k -> m
+become arcs h -> m of weight w[h, k] w[k, m] / D_k, where D_k is the sum of the arcs into k that are left, and the
+product of all D_k is the determinant. This is Gaussian elimination of the Laplacian with every pivot taken as a sum of
+off-diagonal entries ([Grassmann85]_, for Markov chains): nothing is subtracted, so every number has a small relative
+error however close to singular the Laplacian is.
+
+Marginals. If j is eliminated last, the arc h -> j has probability w[h, j] p_j(h) / sum_i w[i, j] p_j(i), where p_j(h)
+is the chance that a walk from h to its head, to its head's head and so on, drawn in proportion to w, meets 0 before j;
+the p_j of the words follow by substitution in reverse order, again from sums of products. To have each j last at
+O(n^3) in all, the words are halved recursively: eliminate one half, go on within the other, and the reverse.
+
+A single root is the leading term as the root arcs are scaled by e -> 0: D_k leaves them out, and a word with no other
+arc left must be the root; from then on it takes the place of node 0.
+
+Numbers. Weights are exp(score - largest score into m). They are plain numbers (REAL) while no product can leave the
+range of float64, else logarithms (LOG): one source serves both. With every arc allowed, no entry ever falls below
+the smallest weight, so a bound on the scores settles it. With forbidden arcs each new entry is looked at.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+U = np.uint64
+
+OK, OUT_OF_RANGE, NO_TREE = 0, 1, 2
+
+MULTI_RANGE = 640.0  # largest difference of scores into one word for REAL: e^-640 is a normal number
+SINGLE_RANGE = 200.0  # with a single root entries reach e^(3 * range)
+TINY, HUGE = 1e-100, 1e100  # bounds on every entry when some arcs are forbidden: x / y * z stays within float64
+
+
+class RealField(NamedTuple):
+    """Numbers as they are."""
+
+    zero: float
+    one: float
+
+
+class LogField(NamedTuple):
+    """Numbers by their logarithms."""
+
+    zero: float
+    one: float
+
+
+REAL = RealField(0.0, 1.0)
+LOG = LogField(-np.inf, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _log_add(a, b):
+    if a < b:
+        a, b = b, a
+    return a if b == -np.inf else a + np.log1p(np.exp(b - a))
+
+
+def plus(sr, a, b):
+    return a + b if isinstance(sr, RealField) else _log_add(a, b)
+
+
+def times(sr, a, b):
+    return a * b if isinstance(sr, RealField) else a + b
+
+
+def over(sr, a, b):
+    return a / b if isinstance(sr, RealField) else a - b
+
+
+def ratio(sr, a, b):
+    """a / b as a plain number."""
+    return a / b if isinstance(sr, RealField) else np.exp(a - b)
+
+
+def from_log(sr, a):
+    return np.exp(a) if isinstance(sr, RealField) else a
+
+
+def to_log(sr, a):
+    return np.log(a) if isinstance(sr, RealField) else a
+
+
+@overload(plus)
+def _plus(sr, a, b):
+    if sr.instance_class is RealField:
+        return lambda sr, a, b: a + b
+    return lambda sr, a, b: _log_add(a, b)
+
+
+@overload(times)
+def _times(sr, a, b):
+    if sr.instance_class is RealField:
+        return lambda sr, a, b: a * b
+    return lambda sr, a, b: a + b
+
+
+@overload(over)
+def _over(sr, a, b):
+    if sr.instance_class is RealField:
+        return lambda sr, a, b: a / b
+    return lambda sr, a, b: a - b
+
+
+@overload(ratio)
+def _ratio(sr, a, b):
+    if sr.instance_class is RealField:
+        return lambda sr, a, b: a / b
+    return lambda sr, a, b: np.exp(a - b)
+
+
+@overload(from_log)
+def _from_log(sr, a):
+    if sr.instance_class is RealField:
+        return lambda sr, a: np.exp(a)
+    return lambda sr, a: a
+
+
+@overload(to_log)
+def _to_log(sr, a):
+    if sr.instance_class is RealField:
+        return lambda sr, a: np.log(a)
+    return lambda sr, a: a
+
+
+@njit(cache=True, nogil=True)
+def _column_maxima(score, stride, n, most):
+    """most[m] <- largest score into word m. Returns (largest difference to a finite score, whether any is -inf)."""
+    spread = 0.0
+    forbidden = False
+    for m in range(1, n + 1):
+        most[m] = score[m]
+    for h in range(1, n + 1):
+        for m in range(1, n + 1):
+            if h != m:
+                most[m] = max(most[m], score[h * stride + m])
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if h != m:
+                x = score[h * stride + m]
+                if x == -np.inf:
+                    forbidden = True
+                else:
+                    spread = max(spread, most[m] - x)
+    return spread, forbidden
+
+
+@njit(cache=True, nogil=True)
+def _weights(sr, score, stride, n, most, w):
+    """w[h * n + m - 1] <- weight of the arc h -> m; rows 0..n, columns 1..n; the diagonal is zero."""
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            w[h * n + m - 1] = sr.zero if h == m else from_log(sr, score[h * stride + m] - most[m])
+
+
+@njit(cache=True, nogil=True)
+def _eliminate(sr, w, row0, base, stride, k, lo, hi, with_root):
+    """Eliminate word k; words lo..hi-1 remain. Returns D_k, or zero (and does nothing) if no arc into k is left.
+
+    The arc x -> j is w[base + x * stride + j], the arc from the root w[row0 + j]. Overwrites the column of k by the
+    share of each head in D_k; garbage gathers on the diagonal, which is never read.
+    """
+    k, lo, hi, row0, base, stride = U(k), U(lo), U(hi), U(row0), U(base), U(stride)
+    total = w[row0 + k] if with_root else sr.zero
+    for x in range(lo, hi):
+        total = plus(sr, total, w[base + x * stride + k])
+    if total == sr.zero:
+        return total
+    inverse = over(sr, sr.one, total)
+    pivot = base + k * stride
+    share = times(sr, w[row0 + k], inverse)
+    w[row0 + k] = share
+    if share != sr.zero:
+        for j in range(lo, hi):
+            w[row0 + j] = plus(sr, w[row0 + j], times(sr, share, w[pivot + j]))
+    for x in range(lo, hi):
+        row = base + x * stride
+        share = times(sr, w[row + k], inverse)
+        w[row + k] = share
+        if share != sr.zero:
+            for j in range(lo, hi):
+                w[row + j] = plus(sr, w[row + j], times(sr, share, w[pivot + j]))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _in_range(w, row0, base, stride, lo, hi):
+    """True if all entries among words lo..hi-1 and from the root are 0 or well inside the range of float64."""
+    for j in range(lo, hi):
+        x = w[row0 + j]
+        if x != 0.0 and not TINY < x < HUGE:
+            return False
+    for i in range(lo, hi):
+        for j in range(lo, hi):
+            x = w[base + i * stride + j]
+            if i != j and x != 0.0 and not TINY < x < HUGE:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _eliminate_run(sr, w, row0, base, stride, size, count, forward, single, rooted, checked, pivots):
+    """Eliminate the first (``forward``) or last ``count`` words of a block of ``size``. pivots[k] <- D_k.
+
+    Returns (status, elected): the word that had to be the root, or -1.
+    """
+    elected = -1
+    for t in range(count):
+        k = t if forward else size - 1 - t
+        lo = k + 1 if forward else 0
+        hi = size if forward else k
+        total = _eliminate(sr, w, row0, base, stride, k, lo, hi, not single or rooted)
+        if total == sr.zero:
+            total = w[row0 + k]
+            if not single or rooted or total == sr.zero:
+                return NO_TREE, elected
+            rooted = True
+            elected = k
+            for j in range(lo, hi):
+                w[row0 + j] = w[base + k * stride + j]
+        pivots[k] = total
+        if checked and not _in_range(w, row0, base, stride, lo, hi):
+            return OUT_OF_RANGE, elected
+    return OK, elected
+
+
+@njit(cache=True, nogil=True)
+def _log_sum(sr, n, pivots):
+    total = 0.0
+    for k in range(n):
+        total += to_log(sr, pivots[k])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _substitute(sr, w, row0, base, stride, start, size, count, forward, elected, rooted, n, chance):
+    """chance[k, j] of the words k that _eliminate_run took out of a block, last one first, for the words j it kept."""
+    first = U(start + count if forward else start)
+    end = U(start + size if forward else start + size - count)
+    after_root = rooted or elected >= 0
+    for t in range(count - 1, -1, -1):
+        k = t if forward else size - 1 - t
+        row = U((start + k + 1) * n)
+        if k == elected:
+            after_root = rooted
+            for j in range(first, end):
+                chance[row + j] = sr.one
+            continue
+        share = w[row0 + k]
+        for j in range(first, end):
+            chance[row + j] = share if after_root else times(sr, share, chance[j])
+        for x in range(k + 1 if forward else 0, size if forward else k):
+            share = w[base + x * stride + k]
+            if share != sr.zero:
+                other = U((start + x + 1) * n)
+                for j in range(first, end):
+                    chance[row + j] = plus(sr, chance[row + j], times(sr, share, chance[other + j]))
+
+
+ROW0, BASE, STRIDE, FREE, START, SIZE, ROOTED, STAGE, ELECTED, FIELDS = range(10)
+
+
+@njit(cache=True, nogil=True)
+def _each_last(sr, w, n, single, checked, chance, pivots):
+    """chance[h, j] <- p_j(h) for all h, j: rows 0..n of n cells. Returns a status; pivots[n] <- sum of log pivots.
+
+    w holds (n + 1) * n weights, then work. The recursion over halves is a stack of frames: words START..START+SIZE-1
+    (0-based), where their block of w lies, where work is FREE, whether the root is among the words eliminated before.
+    Stage 0 eliminates the first half in a copy of the block, stage 1 the second half in place.
+    """
+    frames = np.empty((64, FIELDS), np.int64)
+    frames[0, ROW0], frames[0, BASE], frames[0, STRIDE], frames[0, FREE] = 0, n, n, (n + 1) * n
+    frames[0, START], frames[0, SIZE], frames[0, ROOTED], frames[0, STAGE] = 0, n, 0, 0
+    depth = 0
+    while depth >= 0:
+        frame = frames[depth]
+        row0, base, stride = frame[ROW0], frame[BASE], frame[STRIDE]
+        free, start, size, stage = frame[FREE], frame[START], frame[SIZE], frame[STAGE]
+        rooted = frame[ROOTED] == 1
+        half = size // 2
+        if size == 1:
+            if w[row0] == sr.zero:
+                return NO_TREE
+            chance[start] = sr.zero if single and rooted else sr.one
+            chance[(start + 1) * n + start] = sr.zero
+            if start == n - 1:
+                pivots[start] = w[row0]
+                pivots[n] = _log_sum(sr, n, pivots)
+            depth -= 1
+            continue
+        copy, block = free, free + size
+        if stage == 1:
+            _substitute(sr, w, copy, block, size, start, size, half, True, frame[ELECTED], rooted, n, chance)
+        elif stage == 2:
+            _substitute(
+                sr, w, row0, base, stride, start, size, size - half, False, frame[ELECTED], rooted, n, chance
+            )
+            depth -= 1
+            continue
+        if stage == 0:
+            for j in range(size):
+                w[copy + j] = w[row0 + j]
+            for i in range(size):
+                for j in range(size):
+                    w[block + i * size + j] = w[base + i * stride + j]
+            row0, base, stride = copy, block, size
+            free += size * (size + 1)
+        count = half if stage == 0 else size - half
+        keep = half if stage == 0 else 0
+        status, elected = _eliminate_run(
+            sr, w, row0, base, stride, size, count, stage == 0, single, rooted, checked, pivots[start : start + size]
+        )
+        if status != OK:
+            return status
+        frame[STAGE] = stage + 1
+        frame[ELECTED] = elected
+        depth += 1
+        frame = frames[depth]
+        frame[ROW0], frame[BASE], frame[STRIDE] = row0 + keep, base + keep * (stride + 1), stride
+        frame[FREE], frame[START], frame[SIZE] = free, start + keep, size - count
+        frame[ROOTED], frame[STAGE] = rooted or elected >= 0, 0
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _log_partition(sr, score, stride, n, single, checked, most, w, pivots):
+    """(status, log-partition less the sum of ``most``) in one field."""
+    _weights(sr, score, stride, n, most, w)
+    status, _ = _eliminate_run(sr, w, 0, n, n, n, n, True, single, False, checked, pivots)
+    return status, _log_sum(sr, n, pivots) if status == OK else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def _marginals(sr, score, stride, n, single, checked, most, w, chance, pivots, out):
+    """(status, log-partition less the sum of ``most``, sum over words of all weight into it over what reaches 0)."""
+    _weights(sr, score, stride, n, most, w)
+    free = (n + 1) * n
+    status = _each_last(sr, w, n, single, checked, chance, pivots)
+    if status != OK:
+        return status, -np.inf, np.inf
+    value = pivots[n]
+    _weights(sr, score, stride, n, most, w)
+    total = pivots
+    weight = w[free : free + n]
+    for j in range(n):
+        total[j] = sr.zero
+        weight[j] = sr.zero
+    for h in range(n + 1):
+        for j in range(n):
+            x = w[h * n + j]
+            weight[j] = plus(sr, weight[j], x)
+            if h != j + 1:
+                x = times(sr, x, chance[h * n + j])
+                w[h * n + j] = x
+                total[j] = plus(sr, total[j], x)
+    visits = 0.0
+    for j in range(n):
+        if checked and not TINY**2 < total[j] < HUGE**2:
+            return OUT_OF_RANGE, -np.inf, np.inf
+        visits += ratio(sr, weight[j], total[j])
+    for h in range(n + 1):
+        for j in range(n):
+            out[h, j + 1] = 0.0 if h == j + 1 else ratio(sr, w[h * n + j], total[j])
+    return OK, value, visits
+
+
+@njit(cache=True, nogil=True)
+def _prepare(score, stride, n, single, most):
+    """Fill ``most``. Returns (some word has no head, REAL may be tried, its entries must be checked)."""
+    spread, forbidden = _column_maxima(score, stride, n, most)
+    headless = False
+    for m in range(1, n + 1):
+        headless = headless or most[m] == -np.inf
+    return headless, spread <= (SINGLE_RANGE if single or forbidden else MULTI_RANGE), forbidden
+
+
+@njit(cache=True, nogil=True)
+def tree_log_partition(score, stride, lengths, single, values, shifts):
+    """Log of the sum over trees of exp(score), for each sentence of a padded batch: values[b] + shifts[b].
+
+    shifts[b] is the sum of the largest scores into each word; values[b] is -inf if there is no tree.
+    Shapes: score (B * stride * stride,), lengths, values, shifts (B,). O(n^3) per sentence.
+    """
+    most = np.empty(stride)
+    work = np.empty(stride * (stride + 1))
+    pivots = work[:stride]
+    w = work[stride:]
+    area = stride * stride
+    for b in range(lengths.shape[0]):
+        n = lengths[b]
+        flat = score[b * area : (b + 1) * area]
+        headless, small, forbidden = _prepare(flat, stride, n, single, most)
+        status, value = NO_TREE if headless else OUT_OF_RANGE, -np.inf
+        if small and status == OUT_OF_RANGE:
+            status, value = _log_partition(REAL, flat, stride, n, single, forbidden, most, w, pivots)
+        if status == OUT_OF_RANGE:
+            status, value = _log_partition(LOG, flat, stride, n, single, False, most, w, pivots)
+        values[b] = value
+        shifts[b] = most[1 : n + 1].sum()
+
+
+@njit(cache=True, nogil=True)
+def tree_marginals(score, stride, lengths, single, out, values, shifts, visits):
+    """out[b, h, m] <- probability of the arc h -> m in sentence b of a padded batch; values and shifts as above.
+
+    out (B, stride, stride) is 0 beyond a sentence's length, and everywhere for a sentence without a tree.
+    visits[b] <- the expected number of steps by which sample_by_walks draws a tree (with ``single`` it means nothing).
+    """
+    most = np.empty(stride)
+    work = np.empty(5 * stride * (stride + 1))
+    area = stride * stride
+    out[:, :, :] = 0.0
+    for b in range(lengths.shape[0]):
+        n = lengths[b]
+        flat = score[b * area : (b + 1) * area]
+        pivots = work[: n + 1]
+        chance = work[n + 1 : (n + 1) * (n + 1)]
+        w = work[(n + 1) * (n + 1) :]
+        headless, small, forbidden = _prepare(flat, stride, n, single, most)
+        status, value, steps = NO_TREE if headless else OUT_OF_RANGE, -np.inf, np.inf
+        if n == 0:
+            status, value, steps = OK, 0.0, 0.0
+        if small and status == OUT_OF_RANGE:
+            status, value, steps = _marginals(
+                REAL, flat, stride, n, single, forbidden, most, w, chance, pivots, out[b]
+            )
+        if status == OUT_OF_RANGE:
+            status, value, steps = _marginals(LOG, flat, stride, n, single, False, most, w, chance, pivots, out[b])
+        values[b] = value
+        shifts[b] = most[1 : n + 1].sum()
+        visits[b] = steps
+
+
+@njit(cache=True, nogil=True)
+def sample_by_walks(score, n, rng, heads):
+    """Draw trees with any number of roots, one per row of heads (k, n + 1), in proportion to exp(score).
+
+    From each word in turn walk to a random head, to that head's head and so on until the tree so far is met, then
+    keep the last head drawn at each word passed ([Wilson96]_). ``score`` is flat with stride n + 1; ``rng`` a numpy
+    Generator. Takes as many steps as tree_marginals foretells, on average: it may be a great many.
+    """
+    width = n + 1
+    most = np.empty(width)
+    _column_maxima(score, width, n, most)
+    reach = np.empty((width, width))  # reach[m, h]: weight of the heads 0..h of m
+    for m in range(1, width):
+        total = 0.0
+        for h in range(width):
+            if h != m:
+                total += np.exp(score[h * width + m] - most[m])
+            reach[m, h] = total
+    done = np.empty(width, np.bool_)
+    for i in range(heads.shape[0]):
+        done[:] = False
+        done[0] = True
+        heads[i, 0] = -1
+        for start in range(1, width):
+            v = start
+            while not done[v]:
+                x = reach[v, n]
+                while x >= reach[v, n]:  # the product may round up to the total
+                    x = rng.random() * reach[v, n]
+                h = 0
+                while reach[v, h] <= x:
+                    h += 1
+                heads[i, v] = h
+                v = h
+            v = start
+            while not done[v]:
+                done[v] = True
+                v = heads[i, v]
+
+
+@njit(cache=True, nogil=True)
+def sample_by_contraction(score, n, rng, heads):
+    """As sample_by_walks, in a fixed number of steps, O(n^4) per tree, whatever the scores.
+
+    The head of the last word is drawn from its marginal, the word is merged into the part of the tree its head
+    belongs to, and so on with the words before it. Works on logarithms throughout.
+    """
+    width = n + 1
+    most = np.empty(width)
+    _column_maxima(score, width, n, most)
+    part = np.empty((width, n))  # weights of arcs from the part of the tree topped by word h (or by the root) to m
+    w = np.empty(n * width)
+    chance = np.empty(n * width)
+    pivots = np.empty(n)
+    weight = np.empty(width)
+    member = np.empty(width, np.int64)  # top of the part that a word belongs to
+    for i in range(heads.shape[0]):
+        heads[i, 0] = -1
+        _weights(LOG, score, width, n, most, part.reshape(-1))
+        for v in range(width):
+            member[v] = v
+        for j in range(n, 0, -1):
+            for h in range(j + 1):
+                for m in range(j):
+                    w[h * j + m] = part[h, m]
+            _eliminate_run(LOG, w, 0, j, j, j, j - 1, True, False, False, False, pivots)
+            chance[j - 1] = 0.0
+            chance[j * j + j - 1] = -np.inf
+            _substitute(LOG, w, 0, j, j, 0, j, j - 1, True, -1, False, j, chance)
+            for h in range(j):
+                weight[h] = part[h, j - 1] + chance[h * j + j - 1]
+            top = _draw(weight[:j], rng)
+            for v in range(width):
+                weight[v] = score[v * width + j] if v != j and member[v] == top else -np.inf
+            heads[i, j] = _draw(weight, rng)
+            for v in range(width):
+                if member[v] == j:
+                    member[v] = top
+            for m in range(j - 1):
+                part[top, m] = _log_add(part[top, m], part[j, m])
+
+
+@njit(cache=True, nogil=True)
+def _draw(weight, rng):
+    """Index drawn in proportion to exp(weight[i])."""
+    most = weight.max()
+    total = 0.0
+    for i in range(weight.shape[0]):
+        total += np.exp(weight[i] - most)
+    x = total
+    while x >= total:
+        x = rng.random() * total
+    total = 0.0
+    for i in range(weight.shape[0]):
+        total += np.exp(weight[i] - most)
+        if total > x:
+            return i
+    return weight.shape[0] - 1
