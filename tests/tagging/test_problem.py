@@ -278,3 +278,15 @@ def test_indicator_and_magnitude():
     assert problem.magnitude() == (5, 9.0)
     assert problem.score([0, 0]) == -np.inf
     assert repr(problem) == "Tagging(2 positions, 2 tags, bigram)"
+
+
+def test_read_only_arrays_compile_nothing_anew():
+    from certus.kernels.tagging import viterbi
+
+    unary, bigram = np.zeros((3, 2)), np.zeros((2, 2))
+    Tagging(unary, bigram).decode()
+    compiled = len(getattr(viterbi, "signatures", ()))
+    for array in (unary, bigram):
+        array.flags.writeable = False
+    Tagging(unary, bigram).decode()
+    assert len(getattr(viterbi, "signatures", ())) == compiled

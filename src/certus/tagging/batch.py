@@ -13,7 +13,7 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.result import BatchCertificate, BatchResult, rounding
 from certus.tagging.problem import Tagging
-from certus.tagging.tables import Table, as_table, flat, layout
+from certus.tagging.tables import Table, as_table, flat, layout, writeable
 
 
 class TaggingBatch:
@@ -57,7 +57,7 @@ class TaggingBatch:
         if padding.any() and np.issubdtype(array.dtype, np.floating):
             array = array.copy()
             array[padding] = 0.0
-        self.unary = as_scores("unary", array)
+        self.unary = writeable(as_scores("unary", array))
         self._tables = [
             None if values is None else as_table(name, order, values, n, self.size, self.lengths, batch=True)
             for name, order, values in (("bigram", 2, bigram), ("trigram", 3, trigram))

@@ -13,7 +13,7 @@ from certus.errors import Infeasible, InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
 from certus.serialize import floats_from_json, floats_to_json
-from certus.tagging.tables import Table, as_names, as_table, flat, layout
+from certus.tagging.tables import Table, as_names, as_table, flat, layout, writeable
 
 
 class Tagging(DynamicProgram[Ints]):
@@ -63,7 +63,7 @@ class Tagging(DynamicProgram[Ints]):
         *,
         tags: Sequence[str] | None = None,
     ) -> None:
-        self.unary = as_scores("unary", unary, (None, None))
+        self.unary = writeable(as_scores("unary", unary, (None, None)))
         self.n, self.size = self.unary.shape
         if self.size < 1:
             raise InvalidInput(f"unary has shape {self.unary.shape}; expected at least one tag.")

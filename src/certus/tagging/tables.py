@@ -63,7 +63,7 @@ def as_table(
         if unread.any():
             array = array.copy()
             array[unread if batch else unread[0]] = 0.0
-    scores = as_scores(name, array)
+    scores = writeable(as_scores(name, array))
     finite = np.abs(scores[scores > -np.inf])
     cells = side**order
     return Table(
@@ -75,6 +75,11 @@ def as_table(
         item=cells * rows if per_position and batch else 0,
         largest=float(finite.max(initial=0.0)),
     )
+
+
+def writeable(scores: Floats) -> Floats:
+    """The array, or a copy if it is read-only: to the compiler the two are different types, compiled twice."""
+    return scores if scores.flags.writeable else scores.copy()
 
 
 def layout(bigram: Table | None, trigram: Table | None) -> Ints:
