@@ -1,0 +1,226 @@
+"""First-order projective trees: Eisner's algorithm, inside and outside (LR 2.2.4; DEP 5.3.1).
+
+Spans [i, j] are held by their left end i, in flat (N, N) arrays, so that every inner loop runs along a row:
+
+    R[i, e]   i with all its right modifiers, reaching e          L[i, j]   j with all its left modifiers, reaching i
+    IR[i, j]  the arc i -> j and what lies between                IL[i, j]  the arc j -> i and what lies between
+
+    B[j]     = (+)_r  R[i, r] (x) L[r + 1, j]                 i <= r < j, shared by both arcs of a span
+    IR[i, j] = B[j] (x) arc[i, j],   IL[i, j] = B[j] (x) arc[j, i]
+    R[i, e]  = (+)_m  IR[i, m] (x) R[m, e],   L[i, j] = (+)_m  IL[m, j] (x) L[i, m]
+
+Rows go from the last word to the first. What is final is pushed to the rest of its row, and nothing is stored for the way
+back: the best split of an item is found again when a tree is read off. Semirings: MaxPlus, LogPlus, and Counting on
+exponentials of scores. Node 0 is row 0; with a single root it is not a row but the choice of one word.
+"""
+
+import numpy as np
+from numba import njit, uint64
+
+from certus.kernels.hypergraph import MaxPlus, plus, times
+
+
+@njit(cache=True, nogil=True)
+def inside(sr, arc, size, n, first, R, L, IR, IL, B):
+    """Fill rows n .. first of the charts from arc (N * N,), N = size."""
+    one = uint64(1)
+    for x in range(n + one - first):
+        i = n - x
+        row = i * size
+        for e in range(i, n + one):
+            R[row + e] = sr.zero
+            L[row + e] = sr.zero
+            B[e] = sr.zero
+        R[row + i] = sr.one
+        L[row + i] = sr.one
+        for r in range(i, n):
+            j = r + one
+            low = j * size
+            c = R[row + r]
+            b = plus(sr, B[j], c)
+            right = times(sr, b, arc[row + j])
+            left = times(sr, b, arc[low + i])
+            IR[row + j] = right
+            IL[row + j] = left
+            R[row + j] = plus(sr, R[row + j], right)
+            done = plus(sr, L[row + j], left)
+            L[row + j] = done
+            for e in range(j + one, n + one):
+                B[e] = plus(sr, B[e], times(sr, c, L[low + e]))
+                R[row + e] = plus(sr, R[row + e], times(sr, right, R[low + e]))
+                L[row + e] = plus(sr, L[row + e], times(sr, done, IL[low + e]))
+
+
+@njit(cache=True, nogil=True)
+def outside(sr, arc, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, dB):
+    """The reverse of inside: dR, dL hold what lies outside the goal's items and zero elsewhere; fills dIR, dIL."""
+    one = uint64(1)
+    for i in range(first, n + one):
+        row = i * size
+        for x in range(n - i):
+            r = n - one - x
+            j = r + one
+            low = j * size
+            c = R[row + r]
+            right = IR[row + j]
+            done = L[row + j]
+            for e in range(j + one, n + one):
+                dIL[low + e] = plus(sr, dIL[low + e], times(sr, dL[row + e], done))
+                dR[low + e] = plus(sr, dR[low + e], times(sr, dR[row + e], right))
+                dL[low + e] = plus(sr, dL[low + e], times(sr, dB[e], c))
+            ddone = dL[row + j]
+            dright = dR[row + j]
+            dc = sr.zero
+            for e in range(j + one, n + one):
+                ddone = plus(sr, ddone, times(sr, dL[row + e], IL[low + e]))
+                dright = plus(sr, dright, times(sr, dR[row + e], R[low + e]))
+                dc = plus(sr, dc, times(sr, dB[e], L[low + e]))
+            dL[row + j] = ddone
+            dleft = plus(sr, dIL[row + j], ddone)
+            dIL[row + j] = dleft
+            dIR[row + j] = dright
+            b = plus(sr, times(sr, dright, arc[row + j]), times(sr, dleft, arc[low + i]))
+            dB[j] = b
+            dR[row + r] = plus(sr, dR[row + r], plus(sr, dc, b))
+
+
+@njit(cache=True, nogil=True)
+def read_off(size, n, R, L, IR, IL, right, i, j, heads, stack):
+    """Set the heads below one complete item: node i reaching right to j, or node j reaching left to i. Ties: smallest."""
+    one = uint64(1)
+    top = uint64(1)
+    stack[0, 0] = uint64(right)
+    stack[0, 1] = i
+    stack[0, 2] = j
+    while top > uint64(0):
+        top -= one
+        kind = stack[top, 0]
+        i = stack[top, 1]
+        j = stack[top, 2]
+        if i == j:
+            continue
+        best = -np.inf
+        at = i
+        if kind == one:
+            for m in range(i + one, j + one):
+                score = IR[i * size + m] + R[m * size + j]
+                if score > best:
+                    best = score
+                    at = m
+            heads[at] = i
+            stack[top, 0] = one
+            stack[top, 1] = at
+            stack[top, 2] = j
+            j = at
+        else:
+            for m in range(i, j):
+                score = IL[m * size + j] + L[i * size + m]
+                if score > best:
+                    best = score
+                    at = m
+            heads[at] = j
+            stack[top, 0] = uint64(0)
+            stack[top, 1] = i
+            stack[top, 2] = at
+            i = at
+        top += one
+        best = -np.inf
+        at = i
+        for r in range(i, j):
+            score = R[i * size + r] + L[(r + one) * size + j]
+            if score > best:
+                best = score
+                at = r
+        stack[top, 0] = one
+        stack[top, 1] = i
+        stack[top, 2] = at
+        stack[top + one, 0] = uint64(0)
+        stack[top + one, 1] = at + one
+        stack[top + one, 2] = j
+        top += uint64(2)
+
+
+@njit(cache=True, nogil=True)
+def decode(arc, lengths, single, heads, value):
+    """Best tree of each item: arc (B, N, N), lengths (B,), heads (B, N) padded with -1, value (B,), -inf if none."""
+    size = uint64(arc.shape[1])
+    one = uint64(1)
+    first = one if single else uint64(0)
+    cells = arc.shape[1] * arc.shape[1]
+    R, L, IR, IL = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
+    B = np.empty(arc.shape[1])
+    stack = np.empty((2 * arc.shape[1] + 4, 3), dtype=np.uint64)
+    heads[:] = -1
+    for k in range(arc.shape[0]):
+        n = uint64(lengths[k])
+        value[k] = 0.0
+        if n == uint64(0):
+            continue
+        scores = arc[k].reshape(cells)
+        tree = heads[k]
+        inside(MaxPlus(-np.inf, 0.0), scores, size, n, first, R, L, IR, IL, B)
+        best = -np.inf
+        at = one
+        if single:
+            for m in range(one, n + one):
+                score = scores[m] + L[size + m] + R[m * size + n]
+                if score > best:
+                    best = score
+                    at = m
+        else:
+            best = R[n]
+        value[k] = best
+        if best == -np.inf:
+            continue
+        if single:
+            tree[at] = 0
+            read_off(size, n, R, L, IR, IL, False, one, at, tree, stack)
+            read_off(size, n, R, L, IR, IL, True, at, n, tree, stack)
+        else:
+            read_off(size, n, R, L, IR, IL, True, uint64(0), n, tree, stack)
+
+
+@njit(cache=True, nogil=True)
+def arc_totals(sr, arc, lengths, single, with_arcs, out, value):
+    """Semiring total over all trees, value (B,), and, if asked for, over those with each arc, out (B, N, N)."""
+    one = uint64(1)
+    size = uint64(arc.shape[1])
+    first = one if single else uint64(0)
+    cells = arc.shape[1] * arc.shape[1]
+    R, L, IR, IL = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
+    dR, dL, dIR, dIL = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
+    B, dB = np.empty(arc.shape[1]), np.empty(arc.shape[1])
+    out[:] = sr.zero
+    for k in range(arc.shape[0]):
+        n = uint64(lengths[k])
+        value[k] = sr.one
+        if n == uint64(0):
+            continue
+        scores = arc[k].reshape(cells)
+        inside(sr, scores, size, n, first, R, L, IR, IL, B)
+        dR[:] = sr.zero
+        dL[:] = sr.zero
+        dIL[:] = sr.zero
+        dB[:] = sr.zero
+        if single:
+            value[k] = sr.zero
+            for m in range(one, n + one):
+                dL[size + m] = times(sr, scores[m], R[m * size + n])
+                dR[m * size + n] = times(sr, scores[m], L[size + m])
+                value[k] = plus(sr, value[k], times(sr, dL[size + m], L[size + m]))
+                if with_arcs:
+                    out[k, 0, m] = times(sr, dL[size + m], L[size + m])
+        else:
+            dR[n] = sr.one
+            value[k] = R[n]
+        if not with_arcs:
+            continue
+        outside(sr, scores, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, dB)
+        for i in range(first, n + one):
+            for j in range(i + one, n + one):
+                out[k, i, j] = times(sr, IR[i * size + j], dIR[i * size + j])
+                if i > uint64(0):
+                    out[k, j, i] = times(sr, IL[i * size + j], dIL[i * size + j])
+
+
+__all__ = ["MaxPlus", "arc_totals", "decode", "plus", "times"]

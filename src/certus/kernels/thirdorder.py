@@ -1,0 +1,372 @@
+"""Projective trees with grandparents: Models 0 and 1 (DEP 5.4.1, 5.4.2) and Model 2 with Carreras' (5.3.3, 5.4.3); max only.
+
+Complete and sibling spans carry the head g of their head (of both modifiers, for S), in flat (N, N, N) arrays [g, i, j] by
+left end i, as in `sibling`:
+
+    R[g, i, e]   i with its right modifiers, reaching e         L[g, i, j]   j with its left modifiers, reaching i
+    S[h, i, j]  = max_r  R[h, i, r] + L[h, r + 1, j]
+
+Model 1 (grandparent and grandsibling parts for all modifiers; Model 0 is the case without siblings):
+
+    I[g, h, m]  = arc[h, m] + gp[g, h, m] + max_s  I[g, h, s] + S[h, s, m] + sib[h, s, m] + gs[g, h, s, m]
+    R[g, i, e]  = max_m  I[g, i, m] + R[i, m, e]
+
+Model 2 (trisiblings; grandparent and grandsibling parts for outermost modifiers):
+
+    I[h, s, m]  = arc[h, m] + sib[h, s, m] + S[h, s, m] + max_t  I[h, t, s] + tri[h, t, s, m]
+    J[g, h, m]  = gp[g, h, m] + max_s  I[h, s, m] + gs[g, h, s, m]
+    R[g, i, e]  = max_m  J[g, i, m] + R[i, m, e]
+
+s == h, with L[h, h + 1, m] or R[h, m, h - 1] in place of S and no I, when m is innermost. g lies outside the span. Node 0
+has no head: its items are at g = 0. An array that is not given has size 0. n^4 time, n^3 space besides the scores.
+"""
+
+import numpy as np
+from numba import njit, uint64
+
+
+@njit(cache=True, nogil=True)
+def _complete_row(size, n, g, i, far, inc, R, L, S):
+    """R[g, i, :] from inc[g, i, :], and S[g, i, :], up to far."""
+    one = uint64(1)
+    base = (g * size + i) * size
+    plane = g * size * size
+    for m in range(i + one, far + one):
+        v = inc[base + m]
+        if v == -np.inf:
+            continue
+        below = (i * size + m) * size
+        for e in range(m, far + one):
+            score = v + R[below + e]
+            R[base + e] = score if score > R[base + e] else R[base + e]
+    for r in range(i, far):
+        c = R[base + r]
+        low = plane + (r + one) * size
+        for j in range(r + one, far + one):
+            score = c + L[low + j]
+            S[base + j] = score if score > S[base + j] else S[base + j]
+
+
+@njit(cache=True, nogil=True)
+def inside_all(arc, sib, gp, gs, size, n, single, R, L, S, IR, IL):
+    """Model 1. R, L, S start at -inf. IR is [g, i, m] for i -> m; IL is [j, m, g] for j -> m, along g."""
+    zero, one = uint64(0), uint64(1)
+    square = size * size
+    has_sib, has_gp, has_gs = sib.size > 0, gp.size > 0, gs.size > 0
+    T = np.empty(square)
+    A = np.empty(size)
+    U = np.empty(size)
+    X = np.empty(size)
+    Y = np.empty(size)
+    for g in range(size):
+        for i in range(size):
+            R[(g * size + i) * size + i] = 0.0
+            L[(g * size + i) * size + i] = 0.0
+    for x in range(n if single else n + one):
+        i = n - x
+        # T[s, j] = S[i, s, j] + sib[i, s, j]; row i for the innermost modifier
+        for j in range(i + one, n + one):
+            T[i * size + j] = L[(i * size + i + one) * size + j] + (sib[(i * size + i) * size + j] if has_sib else 0.0)
+        for s in range(i + one, n):
+            at = (i * size + s) * size
+            for j in range(s + one, n + one):
+                T[s * size + j] = S[at + j] + (sib[at + j] if has_sib else 0.0)
+        for g in range(zero, n + one):
+            if i == zero:
+                if g > zero:
+                    break
+            elif g == i or arc[g * size + i] == -np.inf:
+                continue
+            far = n if g <= i else g - one
+            base = (g * size + i) * size
+            grand = has_gs and i > zero
+            for j in range(i + one, far + one):
+                A[j] = T[i * size + j]
+            if grand:
+                at = base * size + i * size
+                for j in range(i + one, far + one):
+                    A[j] += gs[at + j]
+            for s in range(i + one, far + one):
+                v = A[s] + arc[i * size + s]
+                if has_gp and i > zero:
+                    v += gp[base + s]
+                IR[base + s] = v
+                if v == -np.inf:
+                    continue
+                low = s * size
+                if grand:
+                    at = (base + s) * size
+                    for j in range(s + one, far + one):
+                        score = v + T[low + j] + gs[at + j]
+                        A[j] = score if score > A[j] else A[j]
+                else:
+                    for j in range(s + one, far + one):
+                        score = v + T[low + j]
+                        A[j] = score if score > A[j] else A[j]
+            _complete_row(size, n, g, i, far, IR, R, L, S)
+        if i == zero:
+            continue
+        for j in range(i + one, n + one):
+            at = (j * size + i) * size
+            inner = R[at + j - one] + (sib[(j * size + j) * size + i] if has_sib else 0.0)
+            for s in range(i + one, j):
+                U[s] = S[at + s] + (sib[(j * size + s) * size + i] if has_sib else 0.0)
+            for side in range(2):
+                low = zero if side == 0 else j + one
+                high = i if side == 0 else n + one
+                for g in range(low, high):
+                    X[g] = inner
+                    Y[g] = -np.inf
+                if has_gs:
+                    for g in range(low, high):
+                        X[g] += gs[((g * size + j) * size + j) * size + i]
+                    for s in range(i + one, j):
+                        u = U[s]
+                        row = (j * size + s) * size
+                        cell = row + i
+                        for g in range(low, high):
+                            score = IL[row + g] + u + gs[g * square * size + cell]
+                            X[g] = score if score > X[g] else X[g]
+                else:
+                    for s in range(i + one, j):
+                        u = U[s]
+                        row = (j * size + s) * size
+                        for g in range(low, high):
+                            score = IL[row + g] + u
+                            X[g] = score if score > X[g] else X[g]
+                row = at
+                for g in range(low, high):
+                    v = X[g] + arc[j * size + i]
+                    if has_gp:
+                        v += gp[g * square + j * size + i]
+                    IL[row + g] = v
+                for m in range(i, j):
+                    c = L[at + m]
+                    row = (j * size + m) * size
+                    for g in range(low, high):
+                        score = IL[row + g] + c
+                        Y[g] = score if score > Y[g] else Y[g]
+                for g in range(low, high):
+                    if arc[g * size + j] > -np.inf:
+                        L[(g * size + i) * size + j] = Y[g]
+
+
+@njit(cache=True, nogil=True)
+def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, I, J):
+    """Model 2. R, L, S, I start at -inf. I is [h, s, m], J [g, h, m]."""
+    zero, one = uint64(0), uint64(1)
+    has_sib, has_gp, has_gs, has_tri = sib.size > 0, gp.size > 0, gs.size > 0, tri.size > 0
+    W = np.empty(size)
+    best = np.empty(size)
+    for g in range(size):
+        for i in range(size):
+            R[(g * size + i) * size + i] = 0.0
+            L[(g * size + i) * size + i] = 0.0
+    for x in range(n if single else n + one):
+        i = n - x
+        base = (i * size + i) * size
+        for j in range(i + one, n + one):
+            I[base + j] = L[base + size + j] + arc[i * size + j] + (sib[base + j] if has_sib else 0.0)
+            best[j] = I[base + j]
+        for s in range(i + one, n + one):
+            row = (i * size + s) * size
+            if has_tri:
+                for j in range(s + one, n + one):
+                    W[j] = -np.inf
+                for t in range(i, s):
+                    v = I[(i * size + t) * size + s]
+                    at = ((i * size + t) * size + s) * size
+                    for j in range(s + one, n + one):
+                        score = v + tri[at + j]
+                        W[j] = score if score > W[j] else W[j]
+            else:
+                for j in range(s + one, n + one):
+                    W[j] = best[s]
+            for j in range(s + one, n + one):
+                score = W[j] + S[row + j] + arc[i * size + j] + (sib[row + j] if has_sib else 0.0)
+                I[row + j] = score
+                best[j] = score if score > best[j] else best[j]
+        for g in range(zero, n + one):
+            if i == zero:
+                if g > zero:
+                    break
+            elif g == i or arc[g * size + i] == -np.inf:
+                continue
+            far = n if g <= i else g - one
+            row = (g * size + i) * size
+            for m in range(i + one, far + one):
+                J[row + m] = best[m]
+            if i > zero:
+                if has_gs:
+                    for m in range(i + one, far + one):
+                        J[row + m] = -np.inf
+                    for s in range(i, far):
+                        at = (row + s) * size
+                        for m in range(s + one, far + one):
+                            score = I[(i * size + s) * size + m] + gs[at + m]
+                            J[row + m] = score if score > J[row + m] else J[row + m]
+                if has_gp:
+                    for m in range(i + one, far + one):
+                        J[row + m] += gp[row + m]
+            _complete_row(size, n, g, i, far, J, R, L, S)
+        if i == zero:
+            continue
+        for j in range(i + one, n + one):
+            at = (j * size + i) * size
+            top = R[at + j - one] + arc[j * size + i] + (sib[(j * size + j) * size + i] if has_sib else 0.0)
+            I[(j * size + j) * size + i] = top
+            for s in range(i + one, j):
+                v = -np.inf
+                for t in range(s + one, j + one):
+                    score = I[(j * size + t) * size + s]
+                    if has_tri:
+                        score += tri[((j * size + t) * size + s) * size + i]
+                    v = score if score > v else v
+                v += S[at + s] + arc[j * size + i] + (sib[(j * size + s) * size + i] if has_sib else 0.0)
+                I[(j * size + s) * size + i] = v
+                top = v if v > top else top
+            for g in range(zero, n + one):
+                if (i <= g and g <= j) or arc[g * size + j] == -np.inf:
+                    continue
+                v = top
+                if has_gs:
+                    v = -np.inf
+                    for s in range(i + one, j + one):
+                        score = I[(j * size + s) * size + i] + gs[((g * size + j) * size + s) * size + i]
+                        v = score if score > v else v
+                if has_gp:
+                    v += gp[(g * size + j) * size + i]
+                row = (g * size + j) * size
+                J[row + i] = v
+                v = -np.inf
+                for m in range(i, j):
+                    score = J[row + m] + L[at + m]
+                    v = score if score > v else v
+                L[(g * size + i) * size + j] = v
+
+
+@njit(cache=True, nogil=True)
+def _push(stack, top, right, g, i, j):
+    stack[top, 0] = right
+    stack[top, 1] = g
+    stack[top, 2] = i
+    stack[top, 3] = j
+    return top + 1
+
+
+@njit(cache=True, nogil=True)
+def _split(size, R, L, h, i, j, stack, top):
+    """Push the two halves of S[h, i, j]."""
+    best = -np.inf
+    at = i
+    for r in range(i, j):
+        score = R[(h * size + i) * size + r] + L[(h * size + r + 1) * size + j]
+        if score > best:
+            best = score
+            at = r
+    top = _push(stack, top, 1, h, i, at)
+    return _push(stack, top, 0, h, at + 1, j)
+
+
+@njit(cache=True, nogil=True)
+def read_off(outermost, sib, gp, gs, tri, size, R, L, S, IR, IL, stack, top, heads):
+    """Set the heads below the complete items on the stack, rows (right, g, i, j). Ties: smallest index.
+
+    IR, IL are those of inside_all, or J and I of inside_outermost.
+    """
+    has_sib, has_gs, has_tri = sib.size > 0, gs.size > 0, tri.size > 0
+    while top > 0:
+        top -= 1
+        right, g, i, j = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
+        if i == j:
+            continue
+        h = i if right else j
+        step = 1 if right else -1
+        best = -np.inf
+        m = -1
+        for x in range(j - i):  # the outermost modifier
+            k = i + 1 + x if right else i + x
+            if right:
+                score = IR[(g * size + i) * size + k] + R[(i * size + k) * size + j]
+            elif outermost:
+                score = IR[(g * size + j) * size + k] + L[(j * size + i) * size + k]
+            else:
+                score = IL[(j * size + k) * size + g] + L[(j * size + i) * size + k]
+            if score > best:
+                best = score
+                m = k
+        top = _push(stack, top, right, h, m, j) if right else _push(stack, top, right, h, i, m)
+        outer = -1  # the modifier outside m, whose trisibling part is still to be scored
+        while True:  # the modifiers from m inwards
+            heads[m] = h
+            best = -np.inf
+            s = h
+            for x in range(abs(m - h)):
+                k = h + step * x
+                if outermost:
+                    score = IL[(h * size + k) * size + m]
+                    if outer >= 0 and has_tri:
+                        score += tri[((h * size + k) * size + m) * size + outer]
+                    if outer < 0 and has_gs and h > 0:
+                        score += gs[((g * size + h) * size + k) * size + m]
+                else:
+                    if k == h:
+                        score = R[(h * size + m) * size + h - 1] if m < h else L[(h * size + h + 1) * size + m]
+                    else:
+                        score = S[(h * size + min(k, m)) * size + max(k, m)]
+                        score += IR[(g * size + h) * size + k] if right else IL[(h * size + k) * size + g]
+                    if has_sib:
+                        score += sib[(h * size + k) * size + m]
+                    if has_gs and h > 0:
+                        score += gs[((g * size + h) * size + k) * size + m]
+                if score > best:
+                    best = score
+                    s = k
+            if s == h:
+                if right:
+                    top = _push(stack, top, 0, h, h + 1, m)
+                else:
+                    top = _push(stack, top, 1, h, m, h - 1)
+                break
+            top = _split(size, R, L, h, min(s, m), max(s, m), stack, top)
+            outer = m
+            m = s
+
+
+@njit(cache=True, nogil=True)
+def decode(arc, sib, gp, gs, tri, n, single, outermost, heads):
+    """Best tree of one sentence from flat arrays; heads (N,) filled, value returned, -inf if there is none."""
+    nodes = heads.shape[0]
+    size = uint64(nodes)
+    cube = nodes * nodes * nodes
+    heads[:] = -1
+    if n == 0:
+        return 0.0
+    R, L, S = np.full(cube, -np.inf), np.full(cube, -np.inf), np.full(cube, -np.inf)
+    IR, IL = np.full(cube, -np.inf), np.full(cube, -np.inf)
+    if outermost:
+        inside_outermost(arc, sib, gp, gs, tri, size, uint64(n), single, R, L, S, IL, IR)
+    else:
+        inside_all(arc, sib, gp, gs, size, uint64(n), single, R, L, S, IR, IL)
+    stack = np.empty((4 * nodes + 4, 4), dtype=np.int64)
+    top = 0
+    best = -np.inf
+    if single:
+        at = 0
+        for m in range(1, n + 1):
+            score = arc[m] + L[nodes + m] + R[m * nodes + n]
+            if sib.size > 0:
+                score += sib[m]
+            if score > best:
+                best = score
+                at = m
+        if at > 0:
+            heads[at] = 0
+            top = _push(stack, top, 0, 0, 1, at)
+            top = _push(stack, top, 1, 0, at, n)
+    else:
+        best = R[n]
+        top = _push(stack, top, 1, 0, 0, n)
+    if best > -np.inf:
+        read_off(outermost, sib, gp, gs, tri, nodes, R, L, S, IR, IL, stack, top, heads)
+    return best
