@@ -148,7 +148,7 @@ def test_given_reference_sets():
         with pytest.raises(InvalidInput, match=message):
             graph.check(references=references)
     chain = Hypergraph([0, 1, 2, 3], [0, 0, 1, 2], [0, 1])
-    with pytest.raises(InvalidInput, match="edge 1: 1 <- 0: .* not inside that of the head"):
+    with pytest.raises(InvalidInput, match=r"edge 1: 1 <- 0: .* not inside that of the head"):
         chain.check(references=[{1}, {2}, {1, 2}])
 
 

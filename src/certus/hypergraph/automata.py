@@ -206,8 +206,8 @@ def intersect(
 
     The symbols of a derivation are those of its axiom edges, from left to right. Each derivation of ``graph`` that uses
     no -inf edge and is accepted by a path without -inf becomes exactly one of the result, whose score is the sum of
-    both weights. Items (v, q, q2) are made only if q is reached from the initial state by what may stand to the left, and
-    kept only if the new root uses them. At worst O(E Q^(m + 1)) for tails of m vertices.
+    both weights. Items (v, q, q2) are made only if q is reached from the initial state by what may stand to the left,
+    and kept only if the new root uses them. At worst O(E Q^(m + 1)) for tails of m vertices.
 
     Parameters
     ----------

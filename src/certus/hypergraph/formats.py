@@ -194,4 +194,4 @@ def _all_or_none(values: list[Any], what: str, found: Sequence[tuple[Any, ...]],
     missing = [f[0] for f, value in zip(found, values, strict=True) if value is None]
     if missing and len(missing) < len(values):
         raise FormatError(source, missing[0], f"this edge has no {what} but others do.")
-    return None if missing else values
+    return values if values and not missing else None

@@ -63,7 +63,8 @@ def marginals(graph: Hypergraph, weights: ArrayLike) -> Floats:
     totals, total = _edge_totals(graph, as_weights(graph, weights), "log")
     if total == -np.inf:
         raise infeasible(graph)
-    return np.exp(totals - total)
+    with np.errstate(over="ignore"):  # vertices shared over and over may be used more than 1e308 times
+        return np.exp(totals - total)
 
 
 def max_marginals(graph: Hypergraph, weights: ArrayLike) -> Floats:
