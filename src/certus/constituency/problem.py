@@ -52,6 +52,7 @@ class Constituency(DynamicProgram[Tree]):
     """
 
     name = "constituency"
+    exclusive: ClassVar[Mapping[str, int]] = {"tags": 1}
     memory_limit: ClassVar[int] = 6 << 30
 
     def __init__(self, grammar: Grammar, words: Sequence[str], *, lexical: ArrayLike | None = None) -> None:

@@ -8,7 +8,7 @@ from certus.constituency.lexicon import Listed
 from certus.errors import FormatError
 
 ANY_WORD = "<unknown>"
-MAX_CHAINS = 100_000
+MAX_CHAINS = 20_000
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+|"')
 Rules = tuple[str, dict[Binary, float], dict[Chain, float], Listed]

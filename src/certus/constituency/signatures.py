@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 _SUFFIXES = (
-    "able", "tion", "ment", "ness", "less", "ting", "ally", "ous", "ing", "ion", "est", "ity", "ive", "ful", "ist",
+    "able", "tion", "ment", "ness", "less", "ous", "ing", "ion", "est", "ity", "ive", "ful", "ist",
     "ate", "ize", "ers", "ies", "ed", "er", "ly", "al", "ic", "en", "or", "an", "'s", "ss", "us", "is", "s", "y",
 )  # fmt: skip
 

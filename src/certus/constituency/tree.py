@@ -54,7 +54,8 @@ class Tree:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Tree is immutable; build a new one.")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Tree is immutable; build a new one.")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_from_preorder, (list(self._preorder()),))
