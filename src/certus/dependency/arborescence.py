@@ -110,7 +110,9 @@ def checked_arcs(arc: ArrayLike) -> Floats:
     """Arc scores as a square float64 array of at least one row."""
     scores = as_scores("arc", arc, (None, None))
     if scores.shape[0] != scores.shape[1] or not scores.size:
-        raise InvalidInput(f"arc has shape {scores.shape}; expected (n + 1, n + 1) for n tokens, node 0 being the root.")
+        raise InvalidInput(
+            f"arc has shape {scores.shape}; expected (n + 1, n + 1) for n tokens, node 0 being the root."
+        )
     return scores
 
 
@@ -140,8 +142,8 @@ def no_tree(arc: Floats, root: str, words: Sequence[str] | None = None) -> Infea
     least = min((_reachable(allowed, m) for m in candidates), key=lambda seen: int((~seen[1:]).sum()))
     least[0] = True
     return Infeasible(
-        f'root="single" leaves no tree: none of the {len(candidates)} tokens that the root may govern leads to all others; '
-        f'the best of them misses {_listed(~least)}. Allow an arc into that set, or use root="multi".'
+        f'root="single" leaves no tree: none of the {len(candidates)} tokens that the root may govern leads to all '
+        f'others; the best of them misses {_listed(~least)}. Allow an arc into that set, or use root="multi".'
     )
 
 
@@ -175,9 +177,7 @@ def reference_best(arc: Floats, root: str) -> float:
     for m in range(1, len(arc)):
         column = arc[:, m].tolist()
         arcs[m] = {
-            h: (-1 if h == 0 and root == "single" else 0, s)
-            for h, s in enumerate(column)
-            if h != m and s > -np.inf
+            h: (-1 if h == 0 and root == "single" else 0, s) for h, s in enumerate(column) if h != m and s > -np.inf
         }
     total = (0, 0.0)
     while True:
@@ -185,7 +185,7 @@ def reference_best(arc: Floats, root: str) -> float:
         for m, incoming in arcs.items():
             if not incoming:
                 return -np.inf
-            best[m] = max(incoming, key=lambda h: incoming[h])  # noqa: B023
+            best[m] = max(incoming, key=lambda h: incoming[h])
         cycle = _cycle(best)
         if not cycle:
             count = sum(arcs[m][h][0] for m, h in best.items()) + total[0]

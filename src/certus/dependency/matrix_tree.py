@@ -26,7 +26,7 @@ def log_partition(arc: Floats, root: str) -> float:
     16.0
     """
     folded = fold_labels(arc)[0]
-    values, shifts = _log_partition_batch(folded[None], np.array([len(arc) - 1]), root)
+    _, values, shifts, _ = _sums(folded[None], np.array([len(arc) - 1]), root, marginals=False)
     if values[0] == -np.inf:
         raise no_tree(folded, root)
     return float(values[0] + shifts[0])
@@ -66,7 +66,7 @@ def entropy(arc: Floats, root: str) -> float:
 
 def log_partition_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
     """Log-partition (B,) of a padded batch (B, N, N), in one kernel call; -inf for a sentence without a tree."""
-    values, shifts = _log_partition_batch(arc, lengths, root)
+    _, values, shifts, _ = _sums(arc, lengths, root, marginals=False)
     return np.where(values > -np.inf, values + shifts, -np.inf)
 
 
@@ -75,7 +75,7 @@ def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floa
 
     Marginals are 0 beyond a sentence's length; a sentence without a tree has only zeros and a log-partition of -inf.
     """
-    out, values, shifts, _ = _marginals_batch(arc, lengths, root)
+    out, values, shifts, _ = _sums(arc, lengths, root, marginals=True)
     return out, np.where(values > -np.inf, values + shifts, -np.inf)
 
 
@@ -136,24 +136,24 @@ def _sample_multi(arc: Floats, k: int, visits: float, rng: np.random.Generator) 
 
 def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float, float]:
     """Marginals, log-partition less the largest score into each word, expected steps of sampling by walks."""
-    out, values, _, visits = _marginals_batch(arc[None], np.array([len(arc) - 1]), root)
+    out, values, _, visits = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=True)
     if values[0] == -np.inf:
         raise no_tree(arc, root)
     return out[0], float(values[0]), float(visits[0])
 
 
-def _log_partition_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floats]:
+def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats, Floats]:
+    """Marginals (if wanted), log-partitions less shifts, shifts, expected steps of sampling by walks, of a batch."""
     from certus.kernels import matrix_tree as kernel
 
-    values, shifts = np.empty(len(arc)), np.empty(len(arc))
-    kernel.tree_log_partition(arc.reshape(-1), arc.shape[1], lengths, root == "single", values, shifts)
-    return values, shifts
-
-
-def _marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floats, Floats, Floats]:
-    from certus.kernels import matrix_tree as kernel
-
-    out = np.empty(arc.shape)
-    values, shifts, visits = np.empty(len(arc)), np.empty(len(arc)), np.empty(len(arc))
-    kernel.tree_marginals(arc.reshape(-1), arc.shape[1], lengths, root == "single", out, values, shifts, visits)
+    batch, width, _ = arc.shape
+    out = np.zeros(arc.shape if marginals else (1, 1, 1))
+    values, shifts, visits = np.empty(batch), np.empty(batch), np.empty(batch)
+    status = np.full(batch, kernel.OUT_OF_RANGE)
+    for field in kernel.REAL, kernel.LOG:
+        kernel.tree_sums(
+            field, arc.reshape(-1), width, lengths, root == "single", marginals, out, values, shifts, visits, status
+        )
+        if not (status == kernel.OUT_OF_RANGE).any():
+            break
     return out, values, shifts, visits

@@ -159,36 +159,6 @@ def _weights(sr, score, stride, n, most, w):
 
 
 @njit(cache=True, nogil=True)
-def _eliminate(sr, w, row0, base, stride, k, lo, hi, with_root):
-    """Eliminate word k; words lo..hi-1 remain. Returns D_k, or zero (and does nothing) if no arc into k is left.
-
-    The arc x -> j is w[base + x * stride + j], the arc from the root w[row0 + j]. Overwrites the column of k by the
-    share of each head in D_k; garbage gathers on the diagonal, which is never read.
-    """
-    k, lo, hi, row0, base, stride = U(k), U(lo), U(hi), U(row0), U(base), U(stride)
-    total = w[row0 + k] if with_root else sr.zero
-    for x in range(lo, hi):
-        total = plus(sr, total, w[base + x * stride + k])
-    if total == sr.zero:
-        return total
-    inverse = over(sr, sr.one, total)
-    pivot = base + k * stride
-    share = times(sr, w[row0 + k], inverse)
-    w[row0 + k] = share
-    if share != sr.zero:
-        for j in range(lo, hi):
-            w[row0 + j] = plus(sr, w[row0 + j], times(sr, share, w[pivot + j]))
-    for x in range(lo, hi):
-        row = base + x * stride
-        share = times(sr, w[row + k], inverse)
-        w[row + k] = share
-        if share != sr.zero:
-            for j in range(lo, hi):
-                w[row + j] = plus(sr, w[row + j], times(sr, share, w[pivot + j]))
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _in_range(w, row0, base, stride, lo, hi):
     """True if all entries among words lo..hi-1 and from the root are 0 or well inside the range of float64."""
     for j in range(lo, hi):
@@ -204,25 +174,41 @@ def _in_range(w, row0, base, stride, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def _eliminate_run(sr, w, row0, base, stride, size, count, forward, single, rooted, checked, pivots):
-    """Eliminate the first (``forward``) or last ``count`` words of a block of ``size``. pivots[k] <- D_k.
+def _eliminate(sr, w, row0, base, stride, size, count, forward, single, rooted, checked, pivots):
+    """Eliminate the first (``forward``) or the last ``count`` words of a block of ``size``. pivots[k] <- D_k.
 
-    Returns (status, elected): the word that had to be the root, or -1.
+    The arc x -> j is w[base + x * stride + j], the arc from the root w[row0 + j]. The column of k is overwritten by the
+    share of each head in D_k; garbage gathers on the diagonal, which is never read. ``rooted``: a word eliminated
+    before is the single root. Returns (status, elected): the word that had to become the root, or -1.
     """
     elected = -1
     for t in range(count):
-        k = t if forward else size - 1 - t
-        lo = k + 1 if forward else 0
-        hi = size if forward else k
-        total = _eliminate(sr, w, row0, base, stride, k, lo, hi, not single or rooted)
+        k = U(t if forward else size - 1 - t)
+        lo = U(t + 1 if forward else 0)
+        hi = U(size if forward else size - 1 - t)
+        top, first, step = U(row0), U(base), U(stride)
+        pivot = first + k * step
+        total = sr.zero if single and not rooted else w[top + k]
+        for x in range(lo, hi):
+            total = plus(sr, total, w[first + x * step + k])
         if total == sr.zero:
-            total = w[row0 + k]
+            total = w[top + k]
             if not single or rooted or total == sr.zero:
                 return NO_TREE, elected
             rooted = True
-            elected = k
+            elected = np.int64(k)
             for j in range(lo, hi):
-                w[row0 + j] = w[base + k * stride + j]
+                w[top + j] = w[pivot + j]
+        else:
+            inverse = over(sr, sr.one, total)
+            row = top
+            for x in range(lo, hi + U(1)):  # the first round is for the root, round x for word x - 1
+                share = times(sr, w[row + k], inverse)
+                w[row + k] = share
+                if share != sr.zero:
+                    for j in range(lo, hi):
+                        w[row + j] = plus(sr, w[row + j], times(sr, share, w[pivot + j]))
+                row = first + x * step
         pivots[k] = total
         if checked and not _in_range(w, row0, base, stride, lo, hi):
             return OUT_OF_RANGE, elected
@@ -230,16 +216,8 @@ def _eliminate_run(sr, w, row0, base, stride, size, count, forward, single, root
 
 
 @njit(cache=True, nogil=True)
-def _log_sum(sr, n, pivots):
-    total = 0.0
-    for k in range(n):
-        total += to_log(sr, pivots[k])
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _substitute(sr, w, row0, base, stride, start, size, count, forward, elected, rooted, n, chance):
-    """chance[k, j] of the words k that _eliminate_run took out of a block, last one first, for the words j it kept."""
+    """chance[k, j] of the words k that _eliminate took out of a block, last one first, for the words j it kept."""
     first = U(start + count if forward else start)
     end = U(start + size if forward else start + size - count)
     after_root = rooted or elected >= 0
@@ -266,8 +244,10 @@ ROW0, BASE, STRIDE, FREE, START, SIZE, ROOTED, STAGE, ELECTED, FIELDS = range(10
 
 
 @njit(cache=True, nogil=True)
-def _each_last(sr, w, n, single, checked, chance, pivots):
+def _each_last(sr, w, n, single, checked, all_words, chance, pivots):
     """chance[h, j] <- p_j(h) for all h, j: rows 0..n of n cells. Returns a status; pivots[n] <- sum of log pivots.
+
+    Without ``all_words`` it stops when the last word is last, which is all that the sum of log pivots needs.
 
     w holds (n + 1) * n weights, then work. The recursion over halves is a stack of frames: words START..START+SIZE-1
     (0-based), where their block of w lies, where work is FREE, whether the root is among the words eliminated before.
@@ -290,29 +270,32 @@ def _each_last(sr, w, n, single, checked, chance, pivots):
             chance[(start + 1) * n + start] = sr.zero
             if start == n - 1:
                 pivots[start] = w[row0]
-                pivots[n] = _log_sum(sr, n, pivots)
+                pivots[n] = 0.0
+                for k in range(n):
+                    pivots[n] += to_log(sr, pivots[k])
+                if not all_words:
+                    return OK
             depth -= 1
             continue
-        copy, block = free, free + size
-        if stage == 1:
-            _substitute(sr, w, copy, block, size, start, size, half, True, frame[ELECTED], rooted, n, chance)
-        elif stage == 2:
-            _substitute(
-                sr, w, row0, base, stride, start, size, size - half, False, frame[ELECTED], rooted, n, chance
-            )
+        if stage > 0:
+            first = stage == 1
+            at, block, step = (free, free + size, size) if first else (row0, base, stride)
+            count = half if first else size - half
+            _substitute(sr, w, at, block, step, start, size, count, first, frame[ELECTED], rooted, n, chance)
+        if stage == 2:
             depth -= 1
             continue
         if stage == 0:
             for j in range(size):
-                w[copy + j] = w[row0 + j]
+                w[free + j] = w[row0 + j]
             for i in range(size):
                 for j in range(size):
-                    w[block + i * size + j] = w[base + i * stride + j]
-            row0, base, stride = copy, block, size
+                    w[free + size + i * size + j] = w[base + i * stride + j]
+            row0, base, stride = free, free + size, size
             free += size * (size + 1)
         count = half if stage == 0 else size - half
         keep = half if stage == 0 else 0
-        status, elected = _eliminate_run(
+        status, elected = _eliminate(
             sr, w, row0, base, stride, size, count, stage == 0, single, rooted, checked, pivots[start : start + size]
         )
         if status != OK:
@@ -328,112 +311,71 @@ def _each_last(sr, w, n, single, checked, chance, pivots):
 
 
 @njit(cache=True, nogil=True)
-def _log_partition(sr, score, stride, n, single, checked, most, w, pivots):
-    """(status, log-partition less the sum of ``most``) in one field."""
-    _weights(sr, score, stride, n, most, w)
-    status, _ = _eliminate_run(sr, w, 0, n, n, n, n, True, single, False, checked, pivots)
-    return status, _log_sum(sr, n, pivots) if status == OK else -np.inf
+def tree_sums(sr, score, stride, lengths, single, marginals, out, values, shifts, visits, status):
+    """Log of the sum over trees of exp(score), for each sentence of a padded batch: values[b] + shifts[b]. O(n^3) each.
 
-
-@njit(cache=True, nogil=True)
-def _marginals(sr, score, stride, n, single, checked, most, w, chance, pivots, out):
-    """(status, log-partition less the sum of ``most``, sum over words of all weight into it over what reaches 0)."""
-    _weights(sr, score, stride, n, most, w)
-    free = (n + 1) * n
-    status = _each_last(sr, w, n, single, checked, chance, pivots)
-    if status != OK:
-        return status, -np.inf, np.inf
-    value = pivots[n]
-    _weights(sr, score, stride, n, most, w)
-    total = pivots
-    weight = w[free : free + n]
-    for j in range(n):
-        total[j] = sr.zero
-        weight[j] = sr.zero
-    for h in range(n + 1):
-        for j in range(n):
-            x = w[h * n + j]
-            weight[j] = plus(sr, weight[j], x)
-            if h != j + 1:
-                x = times(sr, x, chance[h * n + j])
-                w[h * n + j] = x
-                total[j] = plus(sr, total[j], x)
-    visits = 0.0
-    for j in range(n):
-        if checked and not TINY**2 < total[j] < HUGE**2:
-            return OUT_OF_RANGE, -np.inf, np.inf
-        visits += ratio(sr, weight[j], total[j])
-    for h in range(n + 1):
-        for j in range(n):
-            out[h, j + 1] = 0.0 if h == j + 1 else ratio(sr, w[h * n + j], total[j])
-    return OK, value, visits
-
-
-@njit(cache=True, nogil=True)
-def _prepare(score, stride, n, single, most):
-    """Fill ``most``. Returns (some word has no head, REAL may be tried, its entries must be checked)."""
-    spread, forbidden = _column_maxima(score, stride, n, most)
-    headless = False
-    for m in range(1, n + 1):
-        headless = headless or most[m] == -np.inf
-    return headless, spread <= (SINGLE_RANGE if single or forbidden else MULTI_RANGE), forbidden
-
-
-@njit(cache=True, nogil=True)
-def tree_log_partition(score, stride, lengths, single, values, shifts):
-    """Log of the sum over trees of exp(score), for each sentence of a padded batch: values[b] + shifts[b].
-
-    shifts[b] is the sum of the largest scores into each word; values[b] is -inf if there is no tree.
-    Shapes: score (B * stride * stride,), lengths, values, shifts (B,). O(n^3) per sentence.
+    shifts[b] is the sum of the largest scores into each word; values[b] is -inf if there is no tree. With
+    ``marginals``, out[b, h, m] <- probability of the arc h -> m, 0 if there is no tree (cells beyond a sentence's
+    length are left alone), and visits[b] <- the expected number of steps by which sample_by_walks draws a tree (it has
+    no meaning with ``single``). Without, out is not used. Shapes: score (B * stride * stride,), out (B, stride,
+    stride), the others (B,). Only sentences with status OUT_OF_RANGE are looked at: call it with REAL, then with LOG
+    if any is still OUT_OF_RANGE.
     """
-    most = np.empty(stride)
-    work = np.empty(stride * (stride + 1))
-    pivots = work[:stride]
-    w = work[stride:]
-    area = stride * stride
-    for b in range(lengths.shape[0]):
-        n = lengths[b]
-        flat = score[b * area : (b + 1) * area]
-        headless, small, forbidden = _prepare(flat, stride, n, single, most)
-        status, value = NO_TREE if headless else OUT_OF_RANGE, -np.inf
-        if small and status == OUT_OF_RANGE:
-            status, value = _log_partition(REAL, flat, stride, n, single, forbidden, most, w, pivots)
-        if status == OUT_OF_RANGE:
-            status, value = _log_partition(LOG, flat, stride, n, single, False, most, w, pivots)
-        values[b] = value
-        shifts[b] = most[1 : n + 1].sum()
-
-
-@njit(cache=True, nogil=True)
-def tree_marginals(score, stride, lengths, single, out, values, shifts, visits):
-    """out[b, h, m] <- probability of the arc h -> m in sentence b of a padded batch; values and shifts as above.
-
-    out (B, stride, stride) is 0 beyond a sentence's length, and everywhere for a sentence without a tree.
-    visits[b] <- the expected number of steps by which sample_by_walks draws a tree (with ``single`` it means nothing).
-    """
+    real = sr.one == 1.0
     most = np.empty(stride)
     work = np.empty(5 * stride * (stride + 1))
     area = stride * stride
-    out[:, :, :] = 0.0
     for b in range(lengths.shape[0]):
+        if status[b] != OUT_OF_RANGE:
+            continue
         n = lengths[b]
         flat = score[b * area : (b + 1) * area]
+        spread, forbidden = _column_maxima(flat, stride, n, most)
+        shifts[b] = 0.0
+        for m in range(1, n + 1):
+            shifts[b] += most[m]
+        values[b] = -np.inf
+        visits[b] = np.inf
+        if shifts[b] == -np.inf:
+            status[b] = NO_TREE
+            continue
+        if n == 0:
+            values[b], visits[b], status[b] = 0.0, 0.0, OK
+            continue
+        if real and spread > (SINGLE_RANGE if single or forbidden else MULTI_RANGE):
+            continue
         pivots = work[: n + 1]
         chance = work[n + 1 : (n + 1) * (n + 1)]
         w = work[(n + 1) * (n + 1) :]
-        headless, small, forbidden = _prepare(flat, stride, n, single, most)
-        status, value, steps = NO_TREE if headless else OUT_OF_RANGE, -np.inf, np.inf
-        if n == 0:
-            status, value, steps = OK, 0.0, 0.0
-        if small and status == OUT_OF_RANGE:
-            status, value, steps = _marginals(
-                REAL, flat, stride, n, single, forbidden, most, w, chance, pivots, out[b]
-            )
-        if status == OUT_OF_RANGE:
-            status, value, steps = _marginals(LOG, flat, stride, n, single, False, most, w, chance, pivots, out[b])
-        values[b] = value
-        shifts[b] = most[1 : n + 1].sum()
-        visits[b] = steps
+        _weights(sr, flat, stride, n, most, w)
+        status[b] = _each_last(sr, w, n, single, real and forbidden, marginals, chance, pivots)
+        if status[b] != OK:
+            continue
+        values[b] = pivots[n]
+        if not marginals:
+            continue
+        _weights(sr, flat, stride, n, most, w)
+        total = w[(n + 1) * n : (n + 2) * n]
+        weight = w[(n + 2) * n : (n + 3) * n]
+        for j in range(n):
+            total[j] = sr.zero
+            weight[j] = sr.zero
+        for h in range(n + 1):
+            for j in range(n):
+                x = w[h * n + j]
+                weight[j] = plus(sr, weight[j], x)
+                if h != j + 1:
+                    x = times(sr, x, chance[h * n + j])
+                    w[h * n + j] = x
+                    total[j] = plus(sr, total[j], x)
+        visits[b] = 0.0
+        for j in range(n):
+            visits[b] += ratio(sr, weight[j], total[j])
+            if real and forbidden and not TINY**2 < total[j] < HUGE**2:
+                status[b] = OUT_OF_RANGE
+        for h in range(n + 1):
+            for j in range(n):
+                out[b, h, j + 1] = 0.0 if h == j + 1 else ratio(sr, w[h * n + j], total[j])
 
 
 @njit(cache=True, nogil=True)
@@ -442,7 +384,7 @@ def sample_by_walks(score, n, rng, heads):
 
     From each word in turn walk to a random head, to that head's head and so on until the tree so far is met, then
     keep the last head drawn at each word passed ([Wilson96]_). ``score`` is flat with stride n + 1; ``rng`` a numpy
-    Generator. Takes as many steps as tree_marginals foretells, on average: it may be a great many.
+    Generator. Takes as many steps as tree_sums foretells, on average: it may be a great many.
     """
     width = n + 1
     most = np.empty(width)
@@ -501,7 +443,7 @@ def sample_by_contraction(score, n, rng, heads):
             for h in range(j + 1):
                 for m in range(j):
                     w[h * j + m] = part[h, m]
-            _eliminate_run(LOG, w, 0, j, j, j, j - 1, True, False, False, False, pivots)
+            _eliminate(LOG, w, 0, j, j, j, j - 1, True, False, False, False, pivots)
             chance[j - 1] = 0.0
             chance[j * j + j - 1] = -np.inf
             _substitute(LOG, w, 0, j, j, 0, j, j - 1, True, -1, False, j, chance)
