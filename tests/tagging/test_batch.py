@@ -43,10 +43,13 @@ def test_batch_equals_its_items(order, boundary, per_position, workers):
         for j, item in enumerate(items):
             np.testing.assert_array_equal(result.structure[j, : item.n], item.decode().structure)
             assert (result.structure[j, item.n :] == -1).all()
-            np.testing.assert_array_equal(batch.marginals()["tags"][j, : item.n], item.marginals()["tags"])
+            marginals = batch.marginals()["tags"][j]
+            np.testing.assert_allclose(marginals[: item.n], item.marginals()["tags"], atol=1e-12)
+            assert not marginals[item.n :].any()
             np.testing.assert_array_equal(batch.max_marginals()["tags"][j, : item.n], item.max_marginals()["tags"])
-        assert batch.log_partition().tolist() == [item.log_partition() for item in items]
-        assert batch.entropy().tolist() == [item.entropy() for item in items]
+        # Sums are scaled by the largest score of a table, which may lie in another item.
+        np.testing.assert_allclose(batch.log_partition(), [item.log_partition() for item in items], atol=1e-12)
+        np.testing.assert_allclose(batch.entropy(), [item.entropy() for item in items], atol=1e-12)
 
 
 def test_infeasible_item_is_named():

@@ -160,6 +160,25 @@ def test_scores_far_apart_do_not_underflow():
     assert problem.marginals()["tags"].tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
+@given(taggings(max_n=3), st.sampled_from([1e2, 1e3, 1e5]))
+@settings(max_examples=100)
+def test_sums_of_scores_of_any_size(problem, scale):
+    """Differences too large to be told apart by exp() of a common scale."""
+    tables = [None if table is None else table * scale for table in (problem.bigram, problem.trigram)]
+    problem = Tagging(problem.unary * scale, *tables)
+    scores = enumerate_scores(problem)
+    if not scores:
+        return
+    total = np.logaddexp.reduce(list(scores.values()))
+    probability = {y: math.exp(score - total) for y, score in scores.items()}
+    assert problem.log_partition() == pytest.approx(total, rel=1e-13)
+    assert problem.entropy() == pytest.approx(-sum(p * math.log(p) for p in probability.values() if p), abs=1e-8)
+    marginals = np.zeros(problem.unary.shape)
+    for y, p in probability.items():
+        marginals[np.arange(problem.n), list(y)] += p
+    np.testing.assert_allclose(problem.marginals()["tags"], marginals, atol=1e-8)
+
+
 def test_empty_sequence_scores_its_boundary():
     empty = np.empty((0, 2))
     assert Tagging(empty).decode().score == 0.0

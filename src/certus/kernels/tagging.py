@@ -59,15 +59,20 @@ def _reading(layout, j, i, n, T):
 
 
 @njit(cache=True, nogil=True)
-def _forward(log, layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, chart):
-    """chart[s] <- sum (log) or maximum over the paths from the start to state s, s included."""
+def _local(layout, i, n, unary, bigram, paired, pair_at, b, c):
+    """The scores of tags b, c ending at position i that do not depend on the tag before."""
+    score = unary[i, c] if i < n else 0.0
+    if paired:
+        score += bigram[pair_at + b * layout[BI_SIDE] + c]
+    return score
+
+
+@njit(cache=True, nogil=True)
+def _forward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, chart):
+    """chart[s] <- maximum over the paths from the start to state s, s included."""
     T = unary.shape[1]
     order = layout[ORDER]
     table = trigram if order == 3 else bigram
-    widest = 0
-    for i in range(-1, n + 1):
-        widest = max(widest, chart_ptr[i + 2] - chart_ptr[i + 1])
-    sums = np.empty(widest if log else 0)
     chart[0] = 0.0
     for i in range(n + 1):
         scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
@@ -98,43 +103,18 @@ def _forward(log, layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, ch
                 else:
                     for c in range(kc):
                         row[c] = max(row[c], base + weight[tags_c[c]])
-        if log:
-            sums[: len(new)] = 0.0
-            for a in range(len(tags_a)):
-                for b in range(kb):
-                    base = old[a * kb + b]
-                    if base == -np.inf:
-                        continue
-                    start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
-                    for c in range(kc):
-                        score = base + table[start + tags_c[c]] if scored else base
-                        if score > -np.inf:
-                            sums[b * kc + c] += np.exp(score - new[b * kc + c])
-            for s in range(len(new)):
-                if new[s] > -np.inf:
-                    new[s] += np.log(sums[s])
         for b in range(kb):
             for c in range(kc):
-                if i < n:
-                    new[b * kc + c] += unary[i, tags_c[c]]
-                if paired:
-                    new[b * kc + c] += bigram[pair_at + tags_b[b] * layout[BI_SIDE] + tags_c[c]]
+                new[b * kc + c] += _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
 
 
 @njit(cache=True, nogil=True)
-def _backward(log, layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, chart, entropy):
-    """chart[s] <- sum (log) or maximum over the paths from state s to the end, s excluded.
-
-    With log, and unless it comes empty, entropy[s] <- the entropy of those paths. It is summed by the chain rule, step
-    by step, which subtracts no large numbers.
-    """
+def _backward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, chart):
+    """chart[s] <- maximum over the paths from state s to the end, s excluded."""
     T = unary.shape[1]
     order = layout[ORDER]
     table = trigram if order == 3 else bigram
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
-    spreads = log and len(entropy) > 0
-    if spreads:
-        entropy[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
     rest = np.empty(T + 1)
     for i in range(n, -1, -1):
         scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
@@ -147,32 +127,166 @@ def _backward(log, layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, c
         new = chart_ptr[i + 1]
         for b in range(kb):
             for c in range(kc):
-                rest[c] = chart[new + b * kc + c]
-                if i < n:
-                    rest[c] += unary[i, tags_c[c]]
-                if paired:
-                    rest[c] += bigram[pair_at + tags_b[b] * layout[BI_SIDE] + tags_c[c]]
+                local = _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
+                rest[c] = chart[new + b * kc + c] + local
             for a in range(len(tags_a)):
                 start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
                 best = -np.inf
                 for c in range(kc):
                     best = max(best, rest[c] + table[start + tags_c[c]] if scored else rest[c])
                 chart[old + a * kb + b] = best
-                if not log:
+
+
+# The two sweeps below sum exponentials. To take few of them, they get ``power`` = exp(table - peak), where peak is the
+# largest score of the table, and multiply these by exponentials of the chart, scaled to a maximum of 1. A sum of at
+# least FAINT has lost nothing that counts to underflow; any other is summed again in logs, scaled by its own maximum.
+FAINT = 1e-250
+
+
+@njit(cache=True, nogil=True)
+def _forward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, chart_ptr, chart):
+    """chart[s] <- log of the sum over the paths from the start to state s, s included."""
+    T = unary.shape[1]
+    order = layout[ORDER]
+    table = trigram if order == 3 else bigram
+    widest = 0
+    for i in range(-1, n + 1):
+        widest = max(widest, chart_ptr[i + 2] - chart_ptr[i + 1])
+    sums = np.empty(widest)
+    top = np.empty(T + 1)
+    chart[0] = 0.0
+    for i in range(n + 1):
+        scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
+        tags_b = tags[ptr[i + 1] : ptr[i + 2]]
+        tags_c = tags[ptr[i + 2] : ptr[i + 3]]
+        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags_b
+        ka = len(tags_a)
+        kb = len(tags_b) if order == 3 else 1
+        kc = len(tags_c)
+        every = kc == T and i < n
+        level = peak if scored else 0.0
+        old = chart[chart_ptr[i] : chart_ptr[i + 1]]
+        new = chart[chart_ptr[i + 1] : chart_ptr[i + 2]]
+        top[:kb] = -np.inf
+        for a in range(ka):
+            for b in range(kb):
+                top[b] = max(top[b], old[a * kb + b])
+        sums[: len(new)] = 0.0
+        for a in range(ka):
+            for b in range(kb):
+                if old[a * kb + b] == -np.inf:
                     continue
-                if best == -np.inf:
-                    if spreads:
-                        entropy[old + a * kb + b] = 0.0
+                base = np.exp(old[a * kb + b] - top[b])
+                row = sums[b * kc : (b + 1) * kc]
+                if not scored:
+                    for c in range(kc):
+                        row[c] += base
                     continue
+                start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
+                weight = power[start : start + T + 1]
+                if every:
+                    for c in range(kc):
+                        row[c] += base * weight[c]
+                else:
+                    for c in range(kc):
+                        row[c] += base * weight[tags_c[c]]
+        for b in range(kb):
+            for c in range(kc):
+                s = b * kc + c
+                if top[b] == -np.inf:
+                    new[s] = -np.inf
+                    continue
+                if sums[s] >= FAINT:
+                    new[s] = np.log(sums[s])
+                else:
+                    start = at + tags_b[b] * stride_b + tags_c[c]
+                    best = -np.inf
+                    for a in range(ka):
+                        weight_a = table[start + tags_a[a] * stride_a] - level if scored else 0.0
+                        best = max(best, old[a * kb + b] - top[b] + weight_a)
+                    mass = 0.0
+                    for a in range(ka):
+                        weight_a = table[start + tags_a[a] * stride_a] - level if scored else 0.0
+                        if best > -np.inf:
+                            mass += np.exp(old[a * kb + b] - top[b] + weight_a - best)
+                    new[s] = best + np.log(mass) if best > -np.inf else -np.inf
+                new[s] += top[b] + level
+                new[s] += _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
+
+
+@njit(cache=True, nogil=True)
+def _backward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, chart_ptr, chart, entropy):
+    """chart[s] <- log of the sum over the paths from state s to the end, s excluded.
+
+    Unless it comes empty, entropy[s] <- the entropy of those paths. It is summed by the chain rule, step by step,
+    which subtracts no large numbers.
+    """
+    T = unary.shape[1]
+    order = layout[ORDER]
+    table = trigram if order == 3 else bigram
+    spreads = len(entropy) > 0
+    chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
+    if spreads:
+        entropy[:] = 0.0
+    rest = np.empty(T + 1)
+    scaled = np.empty(T + 1)
+    for i in range(n, -1, -1):
+        scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
+        tags_b = tags[ptr[i + 1] : ptr[i + 2]]
+        tags_c = tags[ptr[i + 2] : ptr[i + 3]]
+        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags_b
+        kb = len(tags_b) if order == 3 else 1
+        kc = len(tags_c)
+        every = kc == T and i < n
+        level = peak if scored else 0.0
+        old = chart_ptr[i]
+        new = chart_ptr[i + 1]
+        for b in range(kb):
+            top = -np.inf
+            for c in range(kc):
+                local = _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
+                rest[c] = chart[new + b * kc + c] + local
+                top = max(top, rest[c])
+            if top == -np.inf:
+                for a in range(len(tags_a)):
+                    chart[old + a * kb + b] = -np.inf
+                continue
+            for c in range(kc):
+                rest[c] -= top
+                scaled[c] = np.exp(rest[c])
+            for a in range(len(tags_a)):
+                start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
                 mass = 0.0
-                for c in range(kc):
-                    mass += np.exp((rest[c] + table[start + tags_c[c]] if scored else rest[c]) - best)
-                log_mass = np.log(mass)
-                chart[old + a * kb + b] = best + log_mass
+                if scored and every:
+                    weight = power[start : start + T]
+                    odd = 0.0  # two sums at a time: one alone waits for itself
+                    for c in range(0, T - 1, 2):
+                        mass += scaled[c] * weight[c]
+                        odd += scaled[c + 1] * weight[c + 1]
+                    mass += odd
+                    if T % 2:
+                        mass += scaled[T - 1] * weight[T - 1]
+                else:
+                    for c in range(kc):
+                        mass += scaled[c] * power[start + tags_c[c]] if scored else scaled[c]
+                if mass >= FAINT:
+                    total = np.log(mass)
+                else:
+                    best = -np.inf
+                    for c in range(kc):
+                        best = max(best, rest[c] + table[start + tags_c[c]] - level if scored else rest[c])
+                    if best == -np.inf:
+                        chart[old + a * kb + b] = -np.inf
+                        continue
+                    mass = 0.0
+                    for c in range(kc):
+                        mass += np.exp((rest[c] + table[start + tags_c[c]] - level if scored else rest[c]) - best)
+                    total = best + np.log(mass)
+                chart[old + a * kb + b] = total + (top + level)
                 if spreads:
                     spread = 0.0
                     for c in range(kc):
-                        log_p = (rest[c] + table[start + tags_c[c]] if scored else rest[c]) - best - log_mass
+                        log_p = (rest[c] + (table[start + tags_c[c]] - level) if scored else rest[c]) - total
                         if log_p > -np.inf:
                             spread += np.exp(log_p) * (entropy[new + b * kc + c] - log_p)
                     entropy[old + a * kb + b] = spread
@@ -195,7 +309,7 @@ def viterbi(layout, lengths, lo, hi, unary, bigram, trigram, value, structure):
         chart_ptr = np.empty(n + 3, np.int64)
         states = _lattice(order, n, unary[j], ptr, tags, chart_ptr)
         chart = np.empty(states)
-        _forward(False, layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, chart)
+        _forward_max(layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, chart)
         # The last position has one tag, so its states differ in b alone; with order 2 there is but one.
         value[j] = -np.inf
         s = 0
@@ -227,7 +341,7 @@ def viterbi(layout, lengths, lo, hi, unary, bigram, trigram, value, structure):
 
 
 @njit(cache=True, nogil=True)
-def total(layout, lengths, lo, hi, unary, bigram, trigram, value, entropy):
+def total(layout, lengths, lo, hi, unary, bigram, trigram, power, peak, value, entropy):
     """value[j] <- log of the sum of exp(score) over all sequences.
 
     Unless it comes empty, entropy[j] <- the entropy of the distribution proportional to exp(score).
@@ -240,18 +354,56 @@ def total(layout, lengths, lo, hi, unary, bigram, trigram, value, entropy):
         chart_ptr = np.empty(n + 3, np.int64)
         states = _lattice(layout[ORDER], n, unary[j], ptr, tags, chart_ptr)
         chart = np.empty(states)
-        spread = np.empty(states if len(entropy) else 0)
-        _backward(True, layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, chart, spread)
-        value[j] = chart[0]
         if len(entropy):
+            spread = np.empty(states)
+            _backward_log(layout, j, n, unary[j], bigram, trigram, power, peak, ptr, tags, chart_ptr, chart, spread)
+            value[j] = chart[0]
             entropy[j] = spread[0]
+            continue
+        _forward_log(layout, j, n, unary[j], bigram, trigram, power, peak, ptr, tags, chart_ptr, chart)
+        best = -np.inf
+        for s in range(chart_ptr[n + 1], states):
+            best = max(best, chart[s])
+        mass = 0.0
+        for s in range(chart_ptr[n + 1], states):
+            if best > -np.inf:
+                mass += np.exp(chart[s] - best)
+        value[j] = best + np.log(mass) if best > -np.inf else -np.inf
 
 
 @njit(cache=True, nogil=True)
-def marginals(layout, lengths, lo, hi, unary, bigram, trigram, log, value, out):
-    """out[j, i, t] <- probability of tag t at i (log), or the best score of a sequence that has it (not log).
+def marginals(layout, lengths, lo, hi, unary, bigram, trigram, power, peak, value, out):
+    """out[j, i, t] <- the probability of tag t at position i, value[j] <- the log partition.
 
-    value[j] <- the log partition, or the maximum. out must come filled with 0 (log) or -inf (not log).
+    out must come filled with 0.
+    """
+    T = unary.shape[2]
+    spread = np.empty(0)
+    for j in range(lo, hi):
+        n = lengths[j]
+        ptr = np.empty(n + 4, np.int64)
+        tags = np.empty(n * T + 3, np.int64)
+        chart_ptr = np.empty(n + 3, np.int64)
+        states = _lattice(layout[ORDER], n, unary[j], ptr, tags, chart_ptr)
+        before = np.empty(states)
+        after = np.empty(states)
+        _forward_log(layout, j, n, unary[j], bigram, trigram, power, peak, ptr, tags, chart_ptr, before)
+        _backward_log(layout, j, n, unary[j], bigram, trigram, power, peak, ptr, tags, chart_ptr, after, spread)
+        value[j] = after[0]
+        if value[j] == -np.inf:
+            continue
+        for i in range(n):
+            kc = ptr[i + 3] - ptr[i + 2]
+            for s in range(chart_ptr[i + 1], chart_ptr[i + 2]):
+                t = tags[ptr[i + 2] + (s - chart_ptr[i + 1]) % kc]
+                out[j, i, t] += np.exp(before[s] + after[s] - value[j])
+
+
+@njit(cache=True, nogil=True)
+def max_marginals(layout, lengths, lo, hi, unary, bigram, trigram, value, out):
+    """out[j, i, t] <- the best score of a sequence with tag t at position i, value[j] <- the best of all.
+
+    out must come filled with -inf.
     """
     T = unary.shape[2]
     for j in range(lo, hi):
@@ -262,17 +414,11 @@ def marginals(layout, lengths, lo, hi, unary, bigram, trigram, log, value, out):
         states = _lattice(layout[ORDER], n, unary[j], ptr, tags, chart_ptr)
         before = np.empty(states)
         after = np.empty(states)
-        spread = np.empty(0)
-        _forward(log, layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, before)
-        _backward(log, layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, after, spread)
+        _forward_max(layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, before)
+        _backward_max(layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, after)
         value[j] = after[0]
-        if value[j] == -np.inf:
-            continue
         for i in range(n):
             kc = ptr[i + 3] - ptr[i + 2]
             for s in range(chart_ptr[i + 1], chart_ptr[i + 2]):
                 t = tags[ptr[i + 2] + (s - chart_ptr[i + 1]) % kc]
-                if log:
-                    out[j, i, t] += np.exp(before[s] + after[s] - value[j])
-                else:
-                    out[j, i, t] = max(out[j, i, t], before[s] + after[s])
+                out[j, i, t] = max(out[j, i, t], before[s] + after[s])

@@ -13,7 +13,7 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.result import BatchCertificate, BatchResult, rounding
 from certus.tagging.problem import Tagging
-from certus.tagging.tables import Table, as_table, flat, layout, writeable
+from certus.tagging.tables import Table, as_table, flat, layout, powers, writeable
 
 
 class TaggingBatch:
@@ -84,7 +84,7 @@ class TaggingBatch:
         from certus.kernels.tagging import viterbi
 
         structure = np.full(self.unary.shape[:2], -1, dtype=np.int64)
-        value = self._run(viterbi, structure)
+        value = self._run(viterbi, out=structure)
         score = self._scores(structure)
         tables = [table for table in self._tables if table is not None]
         finite = np.abs(self.unary[self.unary > -np.inf])
@@ -99,14 +99,14 @@ class TaggingBatch:
         """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""
         from certus.kernels.tagging import total
 
-        return self._run(total, np.empty(0))
+        return self._run(total, *powers(*self._tables), out=np.empty(0))
 
     def entropy(self) -> Floats:
         """Entropy, in nats, of the distribution proportional to exp(score) of each item, shape (B,)."""
         from certus.kernels.tagging import total
 
         entropy = np.empty(len(self))
-        self._run(total, entropy)
+        self._run(total, *powers(*self._tables), out=entropy)
         return entropy
 
     def marginals(self) -> dict[str, Floats]:
@@ -114,25 +114,25 @@ class TaggingBatch:
         from certus.kernels.tagging import marginals
 
         out = np.zeros(self.unary.shape)
-        self._run(marginals, out, flag=(True,))
+        self._run(marginals, *powers(*self._tables), out=out)
         return {"tags": out}
 
     def max_marginals(self) -> dict[str, Floats]:
         """Under "tags", the best score of a sequence with each tag, (B, N, T); -inf where there is none."""
-        from certus.kernels.tagging import marginals
+        from certus.kernels.tagging import max_marginals
 
         out = np.full(self.unary.shape, -np.inf)
-        self._run(marginals, out, flag=(False,))
+        self._run(max_marginals, out=out)
         return {"tags": out}
 
-    def _run(self, kernel: Callable[..., None], out: Any, flag: tuple[bool, ...] = ()) -> Floats:
+    def _run(self, kernel: Callable[..., None], *extra: Any, out: Any) -> Floats:
         """Run a kernel over all items on threads; returns the value of each item."""
         items = len(self)
         value = np.empty(items)
         reading, bigram, trigram = layout(*self._tables), *map(flat, self._tables)
 
         def serve(chunk: tuple[int, int]) -> None:
-            kernel(reading, self.lengths, *chunk, self.unary, bigram, trigram, *flag, value, out)
+            kernel(reading, self.lengths, *chunk, self.unary, bigram, trigram, *extra, value, out)
 
         chunks = min(items, 1 if self.workers == 1 else 8 * self.workers)
         cuts = [items * k // max(chunks, 1) for k in range(chunks + 1)]

@@ -13,7 +13,7 @@ from certus.errors import Infeasible, InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
 from certus.serialize import floats_from_json, floats_to_json
-from certus.tagging.tables import Table, as_names, as_table, flat, layout, writeable
+from certus.tagging.tables import Table, as_names, as_table, flat, layout, powers, writeable
 
 
 class Tagging(DynamicProgram[Ints]):
@@ -136,11 +136,11 @@ class Tagging(DynamicProgram[Ints]):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
-    def _run(self, kernel: Callable[..., None], penalties: Penalties | None, *outputs: Any) -> None:
-        """Call a kernel on a batch of one."""
+    def _run(self, kernel: Callable[..., None], penalties: Penalties | None, *rest: Any) -> None:
+        """Call a kernel on a batch of one, with what else it takes after the scores."""
         lengths = np.array([self.n], dtype=np.int64)
         unary = self._penalised(penalties)[None]
-        kernel(self._layout, lengths, 0, 1, unary, flat(self._bigram), flat(self._trigram), *outputs)
+        kernel(self._layout, lengths, 0, 1, unary, flat(self._bigram), flat(self._trigram), *rest)
 
     @cached_property
     def _layout(self) -> Ints:
@@ -168,7 +168,7 @@ class Tagging(DynamicProgram[Ints]):
         from certus.kernels.tagging import total
 
         value = np.empty(1)
-        self._run(total, None, value, np.empty(0))
+        self._run(total, None, *powers(self._bigram, self._trigram), value, np.empty(0))
         self._must_be_feasible(value, None)
         return float(value[0])
 
@@ -176,25 +176,25 @@ class Tagging(DynamicProgram[Ints]):
         from certus.kernels.tagging import total
 
         value, entropy = np.empty(1), np.empty(1)
-        self._run(total, None, value, entropy)
+        self._run(total, None, *powers(self._bigram, self._trigram), value, entropy)
         self._must_be_feasible(value, None)
         return float(entropy[0])
 
     def marginals(self) -> dict[str, Floats]:
-        return {"tags": self._marginals(None, log=True)}
-
-    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        return {"tags": self._marginals(penalties, log=False)}
-
-    def _marginals(self, penalties: Penalties | None, *, log: bool) -> Floats:
         from certus.kernels.tagging import marginals
 
-        out = np.full((1, *self.unary.shape), 0.0 if log else -np.inf)
-        value = np.empty(1)
-        self._run(marginals, penalties, log, value, out)
+        value, out = np.empty(1), np.zeros((1, *self.unary.shape))
+        self._run(marginals, None, *powers(self._bigram, self._trigram), value, out)
+        self._must_be_feasible(value, None)
+        return {"tags": out[0]}
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        from certus.kernels.tagging import max_marginals
+
+        value, out = np.empty(1), np.full((1, *self.unary.shape), -np.inf)
+        self._run(max_marginals, penalties, value, out)
         self._must_be_feasible(value, penalties)
-        found: Floats = out[0]
-        return found
+        return {"tags": out[0]}
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Tables of bigram and trigram scores: their shapes, their checks, and how a kernel reads them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +10,7 @@ from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """Scores of pairs (order 2) or triples (order 3) of tags, checked.
 
@@ -24,6 +25,12 @@ class Table:
     step: int  # cells from one position to the next, 0 when all positions share the scores
     item: int  # cells from one item of a batch to the next, 0 when all items share the scores
     largest: float  # absolute value, over the finite cells that are read
+
+    @cached_property
+    def powers(self) -> tuple[Floats, float]:
+        """exp(score - peak) in one row, and the peak, the largest score: what the kernels that sum need."""
+        peak = max(float(self.scores.max(initial=-np.inf)), -np.finfo(np.float64).max)  # finite if all is forbidden
+        return np.exp(self.scores.reshape(-1) - peak), peak
 
     def scored(self, i: int, n: int) -> bool:
         """Whether the tags that end at position i of a sequence of n tags are scored."""
@@ -93,6 +100,12 @@ def layout(bigram: Table | None, trigram: Table | None) -> Ints:
 def flat(table: Table | None) -> Floats:
     """The scores in one row; empty without a table."""
     return np.empty(0) if table is None else table.scores.reshape(-1)
+
+
+def powers(bigram: Table | None, trigram: Table | None) -> tuple[Floats, float]:
+    """Powers and peak of the table of the highest order."""
+    table = bigram if trigram is None else trigram
+    return (np.empty(0), 0.0) if table is None else table.powers
 
 
 def as_names(tags: object, size: int) -> tuple[str, ...] | None:
