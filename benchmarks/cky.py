@@ -2,8 +2,8 @@
 
     python benchmarks/cky.py DATA [--limit N] [--settings 1,2,2 0,1,1 ...]
 
-DATA is the folder with train.mrg.gz and dev.mrg.gz. A setting is horizontal,vertical,tag_vertical. Sentences of up to 40
-words; accuracy in the manner of evalb, without gold tags. Times are means over different sentences.
+DATA is the folder with train.mrg.gz and dev.mrg.gz. A setting is horizontal,vertical,tag_vertical. Sentences of up to
+40 words; accuracy in the manner of evalb, without gold tags. Times are means over different sentences.
 """
 
 import argparse

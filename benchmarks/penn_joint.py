@@ -7,7 +7,7 @@ Grammar and tagger are estimated from the training part. For development sentenc
   jointly;
 - for short sentences, the time of the exact Bar-Hillel intersection against joint decoding, whose optima must agree.
 
-    python benchmarks/penn_joint.py DATA [--limit N] [--exact-words 8] [--weight 1.0]
+    python benchmarks/penn_joint.py DATA [--limit N] [--exact-words 10] [--weight 1.0]
 
 DATA is the folder with train.mrg.gz and dev.mrg.gz.
 """
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder with train.mrg.gz and dev.mrg.gz")
     parser.add_argument("--limit", type=int, default=None, help="only the first N development sentences")
     parser.add_argument("--words", type=int, default=40, help="longest sentence (40)")
-    parser.add_argument("--exact-words", type=int, default=8, help="longest sentence for the exact intersection (8)")
+    parser.add_argument("--exact-words", type=int, default=10, help="longest sentence for the exact intersection (10)")
     parser.add_argument("--weight", type=float, default=1.0, help="weight of the tagger in the joint score (1.0)")
     arguments = parser.parse_args()
 

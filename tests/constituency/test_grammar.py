@@ -169,6 +169,11 @@ def test_unknown_words_take_the_tags_of_their_class():
     assert Constituency(grammar, ["shouting", "shouted"]).decode().structure.tags() == ["N", "V"]
 
 
+def test_brackets_are_looked_up_as_penn_writes_them():
+    grammar = Grammar.from_treebank([parse_tree("(S (-LRB- -LRB-) (N a) (-RRB- -RRB-))")])
+    assert grammar.entry("(") == grammar.entry("-LRB-") != grammar.entry(")")
+
+
 def test_classes_of_words():
     assert list(classes("Re-elected")) == ["<capital,hyphen,ed>", "<capital,hyphen>", "<unknown>"]
     assert list(classes("1,000")) == ["<number>", "<unknown>"]

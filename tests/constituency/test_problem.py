@@ -269,7 +269,8 @@ def test_long_sentences():
     assert len(result.structure.leaves()) == n
     # Every X needs an S on either side: at most 99 of 200 words are X, 2 points instead of 1.
     assert result.score == 99 * 2 + 101
-    assert Constituency(grammar, ["a"] * n).structure_from_json(str(result.structure)) == result.structure
+    problem = Constituency(grammar, ["a"] * n)
+    assert problem.structure_from_json(problem.structure_to_json(result.structure)) == result.structure
 
 
 def test_certificate_is_verified():
@@ -303,3 +304,20 @@ def test_trees_are_plain():
     grammar = Grammar.from_text('0 S -> A A A A\n0 A -> B\n0 B -> C\n0 C -> "a"')
     tree = Constituency(grammar, ["a"] * 4).decode().structure
     assert tree == Tree("S", [Tree("A", [Tree("B", [Tree("C", "a")])])] * 4)
+
+
+def test_words_with_brackets_and_spaces_travel():
+    grammar = Grammar.from_text('0 S -> A B\n0 A -> "("\n0 B -> "two words"')
+    problem = Constituency(grammar, ["(", "two words"])
+    tree = problem.decode().structure
+    assert str(tree) == "(S (A -LRB-) (B two words))"
+    assert problem.structure_from_json(problem.structure_to_json(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, "(S (N dogs) (V bark))", 3, [["S", None, 2]], [["S", "a", 0], ["S", "a", 0]], [[1, 2]], [[1, "a", 0]]],
+)
+def test_damaged_structures(data):
+    with pytest.raises(InvalidInput):
+        toy("dogs", "bark").structure_from_json(data)

@@ -79,6 +79,12 @@ def test_very_deep_trees():
     assert pickle.loads(pickle.dumps(tree)) == tree
 
 
+def test_brackets_in_words_are_escaped():
+    tree = Tree("S", [Tree("(", "("), Tree("N", "f(x)")])
+    assert str(tree) == "(S (-LRB- -LRB-) (N f-LRB-x-RRB-))"
+    assert Tree.from_preorder(tree.preorder()) == tree
+
+
 def test_pretty_reads_back():
     tree = parse_tree(SMALL)
     assert tree.pretty() == SMALL

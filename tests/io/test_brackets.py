@@ -69,7 +69,7 @@ def test_unreadable_files(tmp_path):
 
 def test_cleaning():
     tree = parse_tree(
-        "( (S-TPC-1 (NP-SBJ (-NONE- *T*-1)) (VP (V see) (NP=2 (-LRB- -LRB-) (N-X x)) (SBAR (-NONE- 0) (S (-NONE- *))))))"
+        "( (S-TPC-1 (NP-SBJ (-NONE- *T*-1)) (VP (V see) (NP=2 (-LRB- -LRB-) (N-X x)) (X (-NONE- 0) (S (-NONE- *))))))"
     )
     assert str(clean_tree(tree)) == "(TOP (S (VP (V see) (NP (-LRB- -LRB-) (N-X x)))))"
     assert clean_tree(parse_tree("( (S (NP (-NONE- *))))")) is None

@@ -16,6 +16,7 @@ RARE = 5  # words seen no more often may take tags they were never seen with
 CLASS_STRENGTH = 1.0  # what a word's class counts for, in occurrences of the word
 WIDER_STRENGTH = 10.0  # what the next wider class counts for, in words of the class
 SPLIT_STRENGTH = 5.0  # what P(symbol | tag) counts for, in occurrences of the word with the tag
+BRACKETS = {"(": "-LRB-", ")": "-RRB-", "{": "-LCB-", "}": "-RCB-", "[": "-LSB-", "]": "-RSB-"}  # as Penn has them
 LEAST = 1e-3  # tags never seen with a word are left out below this probability
 
 
@@ -102,8 +103,10 @@ class Counted(Lexicon):
         self._class_tags: dict[str, dict[str, float]] = {}
 
     def entry(self, word: str, *, first: bool = False) -> Entry:
-        if first and word not in self.words and word.lower() in self.words:
-            word = word.lower()
+        if word not in self.words:
+            word = BRACKETS.get(word, word)
+            if first and word.lower() in self.words:
+                word = word.lower()
         counts = self.words.get(word, {})
         size = sum(counts.values())
         seen: Counter[str] = Counter()

@@ -411,14 +411,14 @@ class Constituency(DynamicProgram[Tree]):
         return cls(grammar, words)._with_entries(entries)
 
     def structure_to_json(self, structure: Tree) -> Any:
-        return str(self._checked(structure))
+        return [list(node) for node in self._checked(structure).preorder()]
 
     def structure_from_json(self, data: Any) -> Tree:
-        from certus.io.brackets import parse_tree
-
-        if not isinstance(data, str):
-            raise InvalidInput(f"a tree is saved as a string of brackets; found {type(data).__name__}.")
-        return self._checked(parse_tree(data))
+        try:
+            tree = Tree.from_preorder((label, word, int(arity)) for label, word, arity in data)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"not a tree: expected a list of [label, word or null, children]; {error}") from None
+        return self._checked(tree)
 
 
 @dataclass(frozen=True, slots=True)

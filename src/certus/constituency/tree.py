@@ -58,7 +58,7 @@ class Tree:
         raise AttributeError("a Tree is immutable; build a new one.")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_from_preorder, (list(self._preorder()),))
+        return (Tree.from_preorder, (self.preorder(),))
 
     def __copy__(self) -> "Tree":
         return self
@@ -126,6 +126,23 @@ class Tree:
             height[id(node)] = 1 + max((height[id(child)] for child in node.subtrees), default=0)
         return height[id(self)]
 
+    def preorder(self) -> list[tuple[str, str | None, int]]:
+        """(label, word or None, number of subtrees) of every node, parents first: the tree without nesting."""
+        return [(node.label, node.word, len(node.subtrees)) for node in self.nodes()]
+
+    @staticmethod
+    def from_preorder(items: "Iterable[tuple[str, str | None, int]]") -> "Tree":
+        """The tree that :meth:`preorder` described; InvalidInput if it is none."""
+        stack: list[Tree] = []
+        for label, word, arity in reversed(list(items)):
+            if len(stack) < arity:
+                break
+            stack.append(Tree(label, word if word is not None else [stack.pop() for _ in range(arity)]))
+        else:
+            if len(stack) == 1:
+                return stack[0]
+        raise InvalidInput("the list of nodes is not one tree.")
+
     # -- equality --------------------------------------------------------------------------------------------------
 
     def __hash__(self) -> int:
@@ -146,12 +163,8 @@ class Tree:
 
     # -- text ------------------------------------------------------------------------------------------------------
 
-    def _preorder(self) -> Iterator[tuple[str, str | None, int]]:
-        for node in self.nodes():
-            yield node.label, node.word, len(node.subtrees)
-
     def __str__(self) -> str:
-        """One line of brackets."""
+        """One line of brackets; brackets in words and labels are written ``-LRB-`` and ``-RRB-``."""
         out: list[str] = []
         stack: list[Tree | str] = [self]
         while stack:
@@ -159,9 +172,9 @@ class Tree:
             if isinstance(item, str):
                 out.append(item)
             elif item.word is not None:
-                out.append(f"({item.label} {item.word})")
+                out.append(f"({_escaped(item.label)} {_escaped(item.word)})")
             else:
-                out.append(f"({item.label}")
+                out.append(f"({_escaped(item.label)}")
                 stack.append(")")
                 for child in reversed(item.subtrees):
                     stack.extend((child, " "))
@@ -180,7 +193,9 @@ class Tree:
         """
         length: dict[int, int] = {}
         for node in reversed(list(self.nodes())):
-            inner = len(node.word) + 1 if node.word is not None else sum(length[id(c)] + 1 for c in node.subtrees)
+            inner = (
+                len(_escaped(node.word)) + 1 if node.word is not None else sum(length[id(c)] + 1 for c in node.subtrees)
+            )
             length[id(node)] = inner + len(node.label) + 2
         lines: list[str] = []
         stack: list[tuple[Tree, int, int]] = [(self, 0, 0)]  # node, depth, brackets to close after it
@@ -190,7 +205,7 @@ class Tree:
             if node.word is not None or len(margin) + length[id(node)] + closing <= width:
                 lines.append(f"{margin}{node}{')' * closing}")
                 continue
-            lines.append(f"{margin}({node.label}")
+            lines.append(f"{margin}({_escaped(node.label)}")
             for position, child in enumerate(reversed(node.subtrees)):
                 stack.append((child, depth + 1, closing + 1 if position == 0 else 0))
         return "\n".join(lines)
@@ -200,14 +215,5 @@ def _kinds(parts: tuple[object, ...]) -> str:
     return ", ".join(type(part).__name__ for part in parts) or "missing"
 
 
-def _from_preorder(items: list[tuple[str, str | None, int]]) -> Tree:
-    """The tree whose nodes, parents first, are (label, word or None, number of subtrees)."""
-    stack: list[Tree] = []
-    for label, word, arity in reversed(items):
-        if word is not None:
-            stack.append(Tree(label, word))
-        else:
-            children = [stack.pop() for _ in range(arity)]
-            stack.append(Tree(label, children))
-    (tree,) = stack
-    return tree
+def _escaped(text: str) -> str:
+    return text.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in text or ")" in text else text
