@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BIB_KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text(encoding="utf-8"), re.MULTILINE))
-CITATION = re.compile(r"\[([A-Z][A-Za-z]+\d\d)\]")
+CITATION = re.compile(r"(?<!\w)\[([A-Z][A-Za-z]+\d\d)\]")
 
 
 def test_the_page_of_references_lists_the_bibliography():

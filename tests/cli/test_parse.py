@@ -1,0 +1,145 @@
+"""certus parse."""
+
+import json
+import os
+
+import pytest
+
+JET = "(TOP (S (NP (PROPN Red)) (VP (VERB flies) (NP (DET some) (NBAR (ADJ large) (NBAR (NOUN jet)))))))"
+GRAMMAR = '1 S -> N V\n0.5 N -> "dogs"\n2 V -> "bark"\n'
+
+
+def test_parser_and_tagger_agree_on_what_the_parser_alone_gets_wrong(certus):
+    assert certus("parse", "Red flies some large jet").out == JET + "\n"
+    assert certus("parse", "--no-joint", "Red flies some large jet").out != JET + "\n"
+
+
+def test_an_empty_line_gives_an_empty_line(certus):
+    ran = certus("parse", stdin="Red flies some large jet\n\n   \nRed flies some large jet")
+    assert (ran.code, ran.out) == (0, f"{JET}\n\n\n{JET}\n")
+
+
+def test_text_is_tokenised_unless_it_is_already(certus):
+    assert "(AUX did) (PART n't)" in certus("parse", "The dog didn't bark.").out
+    assert "didn't)" in certus("parse", "--tokenised", "The dog didn't bark .").out
+
+
+def test_brackets_in_the_text_do_not_break_the_tree(certus):
+    from certus.io.brackets import parse_tree
+
+    tree = parse_tree(certus("parse", "the dog (a big dog) barks").out)
+    assert tree.words() == ["the", "dog", "-LRB-", "a", "big", "dog", "-RRB-", "barks"]
+
+
+def test_json_has_the_certificate(certus):
+    ran = certus("parse", "--json", "the old man the boats in the river .", "")
+    first, second = ran.out.split("\n")[:2]
+    answer = json.loads(first)
+    assert answer["exact"] is True
+    assert answer["kind"] == "dual"
+    assert answer["iterations"] > 1
+    assert 0 <= answer["bound"] - answer["score"] < 1e-9
+    assert answer["tags"] == ["DET", "NOUN", "VERB", "DET", "NOUN", "ADP", "DET", "NOUN", "PUNCT"]
+    assert second == ""
+
+
+def test_tree_format_is_indented(certus):
+    ran = certus("parse", "--format", "tree", "the old man the boats in the river with a large telescope .")
+    assert ran.out.startswith("(TOP\n  (S\n")
+    assert ran.out.endswith("\n\n")
+
+
+def test_unknown_words_are_parsed(certus):
+    ran = certus("parse", "the blorp zorked some glimmy snarks .")
+    assert ran.code == 0
+    assert "(VERB zorked)" in ran.out
+
+
+def test_a_word_that_a_grammar_does_not_know_is_named(certus, tmp_path):
+    path = tmp_path / "g.txt"
+    path.write_text(GRAMMAR)
+    ran = certus("parse", "--no-joint", "--grammar", path, stdin="dogs bark\ndogs meow\ndogs bark\n")
+    assert "stdin:2" in ran.complaint
+    assert '"meow"' in ran.complaint
+    assert ran.out == "(S (N dogs) (V bark))\n\n(S (N dogs) (V bark))\n"  # the others are parsed, lines stay aligned
+
+
+def test_a_sentence_without_a_tree_says_how_far_the_parser_got(certus):
+    ran = certus("parse", "--json", stdin="the the of\nthe dog barks\n")
+    assert "stdin:1" in ran.complaint
+    assert '"the"' in ran.complaint
+    lines = [json.loads(line) for line in ran.out.splitlines()]
+    assert "error" in lines[0]
+    assert "tree" in lines[1]
+
+
+def test_a_sentence_of_200_words(certus):
+    words = ("the dog and the cat saw a fish in the river with " * 20).split()[:200]
+    words[-1] = "fish"
+    answer = json.loads(certus("parse", "--json", "--tokenised", " ".join(words)).out)
+    assert answer["words"] == words
+    assert answer["bound"] >= answer["score"] - 1e-9
+
+
+def test_a_tagger_with_other_tags_than_the_grammar_is_refused(certus, tmp_path):
+    path = tmp_path / "g.txt"
+    path.write_text(GRAMMAR)
+    assert "tags" in certus("parse", "--grammar", path, "dogs bark").complaint
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1 S -> N V\noops\n", ":2: "),
+        ("nan S -> N\n", ":1: "),
+        ("", "no rules"),
+        ('{"format": "certus gram', ":1: not valid JSON"),
+        ('{"format": "something else"}', "not a grammar"),
+        ("1 A -> B\n1 B -> A\n", "cycle"),
+    ],
+)
+def test_a_damaged_grammar_is_refused(certus, tmp_path, text, says):
+    path = tmp_path / "g"
+    path.write_text(text)
+    ran = certus("parse", "--grammar", path, "dogs bark")
+    assert says in ran.complaint
+    assert str(path) in ran.complaint
+    assert ran.out == ""
+
+
+def test_missing_files_and_garbage(certus, tmp_path):
+    assert "missing" in certus("parse", "--grammar", tmp_path / "missing", "a").complaint
+    assert "missing" in certus("parse", "--tagger", tmp_path / "missing", "a").complaint
+    assert "missing.txt" in certus("parse", tmp_path / "missing.txt").complaint
+    garbage = tmp_path / "garbage"
+    garbage.write_bytes(bytes(range(256)))
+    assert "garbage" in certus("parse", garbage).complaint
+    assert "garbage" in certus("parse", "--grammar", garbage, "a").complaint
+    assert "garbage" in certus("parse", "--tagger", garbage, "a").complaint
+    assert "stdin:1" in certus("parse", stdin=b"\xff\xfe").complaint
+
+
+def test_a_limit_is_said_and_the_gap_is_honest(certus):
+    ran = certus("parse", "--json", "--max-iterations", 1, "--time-limit", 0, "the old man the boats in the river .")
+    if ran.code == 0:
+        answer = json.loads(ran.out)
+        assert answer["exact"] or "not proved optimal" in ran.err
+
+
+def test_save_result_takes_one_sentence_and_leaves_nothing_otherwise(certus, tmp_path):
+    path = tmp_path / "r.json"
+    assert (
+        "second sentence" in certus("parse", "--save-result", path, stdin="the dog barks\nthe cat sleeps\n").complaint
+    )
+    assert "nothing to save" in certus("parse", "--save-result", path, stdin="\n").complaint
+    assert os.listdir(tmp_path) == []
+    assert certus("parse", "--save-result", path, "the dog barks").code == 0
+    assert os.listdir(tmp_path) == ["r.json"]
+
+
+def test_a_result_that_cannot_be_written_leaves_nothing(certus, tmp_path):
+    (tmp_path / "taken").mkdir()
+    assert certus("parse", "--save-result", tmp_path / "no" / "r.json", "the dog barks").complaint
+    assert certus("parse", "--save-result", tmp_path / "taken", "the dog barks").complaint
+    assert os.listdir(tmp_path) == ["taken"]
+    assert os.listdir(tmp_path / "taken") == []

@@ -1,0 +1,69 @@
+"""certus train, and the models it writes in use."""
+
+import os
+
+import pytest
+
+CONLLU = (
+    "1\tthe\t_\tDET\tDT\t_\t2\tdet\t_\t_\n"
+    "2\tdog\t_\tNOUN\tNN\t_\t3\tnsubj\t_\t_\n"
+    "3\tbarks\t_\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
+)
+
+
+def test_grammar_and_tagger_from_one_treebank_parse_together(certus, treebank, tmp_path):
+    grammar, tagger = tmp_path / "g.json", tmp_path / "t.json"
+    ran = certus("train", "grammar", "--treebank", treebank, "--output", grammar)
+    assert (ran.code, ran.out) == (0, "")
+    assert "3 trees" in ran.err
+    assert certus("train", "tagger", "--train", treebank, "--output", tagger).code == 0
+    ran = certus("parse", "--grammar", grammar, "--tagger", tagger, "a cat flies.")
+    assert ran.out == "(TOP (S (NP (DT a) (NN cat)) (VP (VBZ flies)) (. .)))\n"
+    assert certus("tag", "--tagger", tagger, "a cat flies.").out == "a/DT cat/NN flies/VBZ ./.\n"
+
+
+@pytest.mark.parametrize(("column", "tag"), [("upos", "NOUN"), ("xpos", "NN")])
+def test_tagger_from_conllu(certus, tmp_path, column, tag):
+    (tmp_path / "train.conllu").write_text(CONLLU)
+    output = tmp_path / "t.json"
+    ran = certus("train", "tagger", "--train", tmp_path / "train.conllu", "--column", column, "--output", output)
+    assert ran.code == 0
+    assert f"dog/{tag}" in certus("tag", "--tagger", output, "the dog barks").out
+
+
+@pytest.mark.parametrize("what", ["grammar", "tagger"])
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("x.mrg", "( (S (NP (N dogs)) (VP (V bark", "x.mrg:1"),
+        ("x.mrg", "", "x.mrg: holds no"),
+        ("x.mrg", "dogs bark", "x.mrg:1"),
+        ("x.mrg.gz", "not gzip", "x.mrg.gz"),
+        ("x.mrg", "( (S (NP (-NONE- *T*))) )", "x.mrg: holds no"),
+    ],
+)
+def test_a_bad_treebank_is_refused_and_nothing_is_written(certus, tmp_path, what, name, text, says):
+    (tmp_path / name).write_text(text)
+    option = "--treebank" if what == "grammar" else "--train"
+    ran = certus("train", what, option, tmp_path / name, "--output", tmp_path / "out.json")
+    assert says in ran.complaint
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_failed_write_keeps_the_old_file(certus, treebank, tmp_path, monkeypatch):
+    output = tmp_path / "g.json"
+    output.write_text("old")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "No space left" in certus("train", "grammar", "--treebank", treebank, "--output", output).complaint
+    assert output.read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["g.json", treebank.name]
+
+
+def test_a_missing_treebank_is_refused(certus, tmp_path):
+    ran = certus("train", "grammar", "--treebank", tmp_path / "missing.mrg", "--output", tmp_path / "g.json")
+    assert "missing.mrg" in ran.complaint
+    assert os.listdir(tmp_path) == []
