@@ -36,6 +36,7 @@ SHARE = 0.001  # of the arc scores, given to the tree so that it breaks ties sen
 ROUND = 40  # iterations between two looks at the clock
 WINDOW = 80  # iterations of the root over which the gap must shrink by STALL, or arcs are removed and branched on
 STALL = 0.1
+FACTOR, PATIENCE, SHRINK = 1.5, 5, 0.7  # of Polyak's step
 NODE_ITERATIONS = 40
 TREE, AUTOMATA, ABOVE = 0, 1, 2  # copies of the arcs, in the order of the relaxation's view
 
@@ -182,7 +183,7 @@ class Search:
         memory = np.zeros(k.MEMORY)
         memory[k.BEST_DUAL] = memory[k.LAST_DUAL] = np.inf
         memory[k.BEST_PRIMAL] = self.score
-        memory[k.FACTOR] = 1.0
+        memory[k.FACTOR] = FACTOR
         dispute = np.zeros(len(self.arc))
         heads = self.heads.copy()
         mark, since, done = np.inf, 0, 0
@@ -202,6 +203,8 @@ class Search:
                 self.tolerance,
                 self.rule,
                 self.scale,
+                PATIENCE,
+                SHRINK,
                 int(self.lazy),
                 memory,
                 rows,

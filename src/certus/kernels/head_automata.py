@@ -479,7 +479,7 @@ def head_max_marginals(lat, arc_value, up_value, through, through_up):
 
 @njit(cache=True, nogil=True)
 def relax(
-    lat, arc, share, single_root, u, u_up, best_u, best_u_up, heads, dispute, tolerance, rule, scale, lazy, memory, trace
+    lat, arc, share, single_root, u, u_up, best_u, best_u_up, heads, dispute, tolerance, rule, scale, patience, shrink, lazy, memory, trace
 ):
     """Dual decomposition of the head automata and the spanning tree, one row of trace per iteration.
 
@@ -605,8 +605,8 @@ def relax(
             memory[INCREASES] += 1.0
         memory[LAST_DUAL] = dual
         if rule == POLYAK and memory[BEST_PRIMAL] > -np.inf:
-            if memory[STALLED] >= 10.0:
-                memory[FACTOR] *= 0.7
+            if memory[STALLED] >= patience:
+                memory[FACTOR] *= shrink
                 memory[STALLED] = 0.0
             step = memory[FACTOR] * (dual - memory[BEST_PRIMAL]) / apart
         else:
