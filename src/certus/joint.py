@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from certus.checks import Floats, as_positive_int
-from certus.errors import InvalidInput, NotSupported
+from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
@@ -21,16 +21,16 @@ class Joint(Problem[Pair]):
     r"""The best pair of structures, one of each problem, that agree on a view.
 
     Solves  max over (y, z) of  a.score(y) + weight * b.score(z)  such that y and z use the same parts of the view
-    ``on``: the same tag for every word, the same head for every word. Each problem keeps its own fast algorithm; Lagrange
-    multipliers bring the two to agree. When they do not, parts are removed and branched on until the optimum is
+    ``on``: the same tag for every word, the same head for every word. Each problem keeps its own fast algorithm;
+    Lagrange multipliers bring the two to agree. When they do not, parts are removed and branched on until the optimum is
     proved. Certificate kind: "dual" or "branch and bound".
 
     Parameters
     ----------
     a, b : Problem
         Both have the view ``on``, in one shape. If both have names of ``tags``, these are equal. Either may be a Joint
-        itself: ``Joint(Joint(a, b, on="tags"), c, on="tags")`` ties three, and the three are relaxed together. The first
-        problem leads when candidates are made, so it is best the one with the harder structures.
+        itself: ``Joint(Joint(a, b, on="tags"), c, on="tags")`` ties three, and the three are relaxed together. The
+        first problem leads when candidates are made, so it is best the one with the harder structures.
     on : str
         Name of the view, such as "tags" or "arcs".
     weight : float
@@ -67,7 +67,7 @@ class Joint(Problem[Pair]):
     # -- structures ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def views(self) -> Mapping[str, Index]:  # type: ignore[override]
+    def views(self) -> Mapping[str, Index]:
         others = [(0, self.a.views), (1, self.b.views)]
         out = {self.on: self.a.views[self.on]}
         return out | {f"{k}.{v}": s for k, views in others for v, s in views.items() if v != self.on}
@@ -148,20 +148,18 @@ class Joint(Problem[Pair]):
         descent = engine.descend(np.zeros(relaxation.n_rows), engine.initial, max_iterations=200, window=25)
         penalty = relaxation.penalties(descent.multipliers, engine.initial)
         rest = engine.solve(1, penalty, ()).value
-        forest_a, forest_b = a.forest(), b.forest()
-        weights_a = forest_a.penalised(relaxation.question(0, penalty, ())[0])
+        forest = a.forest()
+        weights = forest.penalised(relaxation.question(0, penalty, ())[0])
         partners: dict[bytes, list[Any]] = {}
         asked, pairs, done = 2 * k, {}, 0
         while True:
-            found = sweeps.kbest(forest_a.graph, weights_a, asked)
+            found = sweeps.kbest(forest.graph, weights, asked)
             for at in range(done, len(found)):
-                y = a.from_edges(found[at][1])
+                y = a.from_edges(found[at][1].tolist())
                 used = a.indicator(y, self.on)
                 key = used.tobytes()
                 if key not in partners:
-                    mask = {self.on: np.where(used > 0, 0.0, -np.inf)}
-                    listed = sweeps.kbest(forest_b.graph, forest_b.penalised(mask), k)
-                    partners[key] = [z for z in (b.from_edges(edges) for _, edges in listed) if self._agree(used, z)]
+                    partners[key] = self._partners(b, used, k)
                 for j, z in enumerate(partners[key]):
                     pairs[at, j] = (self.score((y, z)), (y, z))
             done = len(found)
@@ -171,11 +169,23 @@ class Joint(Problem[Pair]):
                 return [exact_result(y, s, s, tolerance, kind=kind, rank=r) for r, (_, (s, y)) in enumerate(best, 1)]
             asked *= 2
 
-    def _agree(self, used: Floats, z: Any) -> bool:
-        return bool(np.array_equal(used, self.b.indicator(z, self.on)))
+    def _partners(self, b: DynamicProgram[Any], used: Floats, k: int) -> list[Any]:
+        """The k best structures of b that use the given parts."""
+        from certus.hypergraph import sweeps
+
+        forest = b.forest()
+        mask = {self.on: np.where(used > 0, 0.0, -np.inf)}
+        try:
+            listed = sweeps.kbest(forest.graph, forest.penalised(mask), k)
+        except Infeasible:
+            return []
+        found = (b.from_edges(edges.tolist()) for _, edges in listed)
+        return [z for z in found if np.array_equal(used, b.indicator(z, self.on))]
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        raise NotSupported("max_marginals() of a joint problem takes one decoding per part; ask decode() with require().")
+        raise NotSupported(
+            "max_marginals() of a joint problem takes one decoding per part; ask decode() with require()."
+        )
 
     # -- for the engine, when a joint problem is part of another ---------------------------------------------------
 
@@ -229,7 +239,8 @@ def _common_tags(a: Any, b: Any) -> Any:
     if a != b:
         only_a, only_b = sorted(set(a) - set(b)), sorted(set(b) - set(a))
         if only_a or only_b:
-            found = f"only a has {', '.join(map(repr, only_a)) or 'none'}, only b has {', '.join(map(repr, only_b)) or 'none'}"
+            sides = [f"only {s} has {', '.join(map(repr, tags))}" for s, tags in (("a", only_a), ("b", only_b)) if tags]
+            found = ", ".join(sides)
         else:
             k = next(k for k, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
             found = f"tag {k} is {a[k]!r} in a and {b[k]!r} in b"

@@ -114,7 +114,9 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InvalidInput(f'not a saved result: "format" is not "{FORMAT}".')
     if data.get("version") != VERSION:
-        raise InvalidInput(f"version {data.get('version')!r} of the format is unknown; this certus reads version {VERSION}.")
+        raise InvalidInput(
+            f"version {data.get('version')!r} of the format is unknown; this certus reads version {VERSION}."
+        )
     problem = problem_from_json(field(data, "problem", dict))
     structure = problem.structure_from_json(data.get("structure"))
     given = field(data, "certificate", dict)
@@ -130,8 +132,8 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
             if "proof" in witness
             else proof.multipliers_from_json(field(witness, "multipliers", dict))
         )
-    numbers = [_number_from_json(given, name) for name in ("score", "bound", "tolerance")]
-    certificate = Certificate(kind, *numbers, duals, rank)
+    score, bound, tolerance = (_number_from_json(given, name) for name in ("score", "bound", "tolerance"))
+    certificate = Certificate(kind, score, bound, tolerance, duals, rank)
     trace = field(data, "trace", dict) if "trace" in data else None
     return problem, Result(structure, _number_from_json(data, "score"), certificate, _trace(trace))
 

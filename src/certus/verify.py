@@ -31,7 +31,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
 
     Raises
     ------
-    VerificationError : the structure is none of this problem, or the score, bound or tolerance is not what it should be.
+    VerificationError : the structure is none of this problem, or score, bound or tolerance is not what it should be.
     NotSupported : the result is the k-th best of a problem with too many structures to recount.
     """
     certificate = result.certificate
@@ -97,7 +97,9 @@ def _ranked(problem: Problem[Any], rank: int) -> float:
     else:
         structures = list(islice(problem.all_structures(), MOST_ENUMERATED + 1))
         if len(structures) > MOST_ENUMERATED:
-            raise NotSupported(f"the k-th best of more than {MOST_ENUMERATED} structures cannot be recounted; verify rank 1.")
+            raise NotSupported(
+                f"the k-th best of more than {MOST_ENUMERATED} structures cannot be recounted; verify rank 1."
+            )
         values = sorted((s for s in map(problem.score, structures) if s > -np.inf), reverse=True)
     if len(values) < rank:
         raise VerificationError(f"rank {rank} is claimed; there are {len(values)} structures.")

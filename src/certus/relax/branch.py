@@ -17,7 +17,7 @@ from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.problem import Problem
 from certus.relax.engine import Descent, Engine, Log
-from certus.relax.fixing import remove, removable
+from certus.relax.fixing import removable, remove
 from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
 from certus.relax.steps import StepRule
 from certus.relax.system import Fixings, Relaxation
@@ -40,6 +40,7 @@ class Node:
     bound: float
     average: Floats
     last: Floats
+    depth: int = 0
     fixes: list[tuple[Floats, Fixings, tuple[Removed, ...]]] = field(default_factory=list)
     split: "tuple[str, int, Node, Node] | None" = None
 
@@ -53,7 +54,9 @@ def decode(
     step: StepRule[Any] | None = None,
 ) -> Result[Y]:
     """Decode any problem through its relaxation. See ``climb`` for the limits."""
-    return climb(problem, Relaxation.of(problem), max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+    return climb(
+        problem, Relaxation.of(problem), max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step
+    )
 
 
 def climb(
@@ -67,8 +70,8 @@ def climb(
 ) -> Result[Y]:
     """Climb the ladder over a relaxation of the problem.
 
-    ``max_iterations`` limits each run of the relaxation, ``time_limit`` (seconds) the whole climb. Without ``exact`` the
-    climb ends after the relaxation, unless that has found no structure at all: then it goes on to the first one.
+    ``max_iterations`` limits the relaxation before branching, ``time_limit`` (seconds) the whole climb. Without
+    ``exact`` the climb ends after the relaxation, unless that has found no structure: then it goes on to the first.
 
     Raises
     ------
@@ -84,12 +87,16 @@ def climb(
     origin = np.zeros(relaxation.n_rows)
     descent = engine.descend(origin, engine.initial, max_iterations=max_iterations, window=window)
     root = _node(descent, engine.initial)
-    search = Search(engine, root, descent.log, min(max_iterations, NODE_ITERATIONS))
+    search = Search(engine, root, descent.log)
     search.run(exact)
     if engine.leaves is None:
         if engine.out_of_time:
-            raise LimitReached(f"no structure found in {time_limit:g} s, nor a proof that there is none: raise time_limit.")
-        raise Infeasible(f"no structure satisfies all the constraints ({_reasons(relaxation)}); proved by branch and bound.")
+            raise LimitReached(
+                f"no structure found in {time_limit:g} s, nor a proof that there is none: raise time_limit."
+            )
+        raise Infeasible(
+            f"no structure satisfies all the constraints ({_reasons(relaxation)}); proved by branch and bound."
+        )
     structure = relaxation.assemble(engine.leaves)
     info = {
         "seconds": perf_counter() - started,
@@ -108,13 +115,13 @@ def climb(
 class Search:
     """Branch and bound from a root that was relaxed already."""
 
-    def __init__(self, engine: Engine, root: Node, log: Log, node_iterations: int) -> None:
+    def __init__(self, engine: Engine, root: Node, log: Log) -> None:
         self.engine, self.root, self.log = engine, root, log
-        self.node_iterations = node_iterations
         self.nodes = 1
         self.removed = 0
         self._order = count()
-        self._open: list[tuple[float, int, Node]] = []
+        self._diving = engine.leaves is None
+        self._open: list[tuple[tuple[float, float], int, Node]] = []
         in_rows = {e.block for rows in engine.relaxation.rows for e in rows.entries}
         self._branchable = {v: [b for b in blocks if b in in_rows] for v, blocks in engine.relaxation.views.items()}
 
@@ -126,11 +133,15 @@ class Search:
         self._tighten(self.root)
         self._push(self.root)
         while self._open and not engine.out_of_time and (exact or engine.leaves is None):
-            bound, _, node = self._open[0]
-            self.log.add(max(-bound, engine.score), engine.score, 0.0, engine.relaxation.n_rows)
+            if self._diving and engine.leaves is not None:
+                self._diving = False
+                self._open = [(self._priority(node), order, node) for _, order, node in self._open]
+                heapq.heapify(self._open)
+            node = heapq.heappop(self._open)[2]
+            bound = max([node.bound, engine.score, *(n.bound for _, _, n in self._open if self._diving)])
+            self.log.add(bound, engine.score, 0.0, engine.relaxation.n_rows)
             if self._closed(node):
-                return
-            heapq.heappop(self._open)
+                continue
             part = self._disputed(node)
             if part is None:
                 continue  # nothing left to decide: the bound of this node stands as it is
@@ -139,17 +150,21 @@ class Search:
             for child in (zero, one):
                 self._push(child)
 
+    def _priority(self, node: Node) -> tuple[float, float]:
+        """Deepest first until there is a structure, then best bound first."""
+        return (-float(node.depth), -node.bound) if self._diving else (-node.bound, 0.0)
+
     def _closed(self, node: Node) -> bool:
         return self.engine.closed(node.bound, node.multipliers, node.fixings)
 
     def _push(self, node: Node) -> None:
         if not self._closed(node):
-            heapq.heappush(self._open, (-node.bound, next(self._order), node))
+            heapq.heappush(self._open, (self._priority(node), next(self._order), node))
 
     def _child(self, parent: Node, view: str, index: int, value: int) -> Node:
         self.nodes += 1
         fixings = self.engine.relaxation.fix(parent.fixings, view, index, value)
-        node = Node(fixings, parent.multipliers, parent.bound, parent.average, parent.last)
+        node = Node(fixings, parent.multipliers, parent.bound, parent.average, parent.last, parent.depth + 1)
         if not self.engine.out_of_time:
             self._descend(node)
             self._tighten(node)
@@ -159,7 +174,7 @@ class Search:
         """Lower a node's bound from its multipliers on."""
         try:
             descent = self.engine.descend(
-                node.multipliers, node.fixings, max_iterations=self.node_iterations, window=NODE_WINDOW
+                node.multipliers, node.fixings, max_iterations=NODE_ITERATIONS, window=NODE_WINDOW
             )
         except Infeasible:
             node.bound = -np.inf

@@ -76,7 +76,7 @@ class Constraint:
             raise InvalidInput(f"not a constraint: {error!r}.") from None
 
 
-def linear(terms: Iterable[Term], sense: Sense, bound: float) -> Constraint:
+def linear(terms: Iterable[tuple[float, str, Sequence[int]]], sense: Sense, bound: float) -> Constraint:
     """Any linear row: terms are (coefficient, view, index)."""
     one_of("sense", sense, ("<=", "==", ">="))
     checked = tuple((_number("coefficient", c), _word(view), _index(index)) for c, view, index in terms)
@@ -116,13 +116,13 @@ def implies(a: Part, b: Part) -> Constraint:
 
 def forbid(view: str, part: Sequence[int]) -> Constraint:
     """The part is not used."""
-    made = linear([(1.0, view, tuple(part))], "<=", 0.0)
+    made = linear([(1.0, view, part)], "<=", 0.0)
     return made.named(f"forbid({view}{list(made.terms[0][2])})")
 
 
 def require(view: str, part: Sequence[int]) -> Constraint:
     """The part is used."""
-    made = linear([(1.0, view, tuple(part))], ">=", 1.0)
+    made = linear([(1.0, view, part)], ">=", 1.0)
     return made.named(f"require({view}{list(made.terms[0][2])})")
 
 
@@ -139,7 +139,7 @@ def budget(view: str, costs: ArrayLike, limit: float) -> Constraint:
 def _counted(word: str, sense: Sense, k: int, view: str, parts: Iterable[Sequence[int]]) -> Constraint:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
         raise InvalidInput(f"k is {k!r}; expected a whole number of at least 0.")
-    made = linear([(1.0, view, tuple(part)) for part in parts], sense, float(k))
+    made = linear([(1.0, view, part) for part in parts], sense, float(k))
     if len(set(made.terms)) != len(made.terms):
         raise InvalidInput(f"{word}: a part is listed twice.")
     listed = ", ".join(str(list(index)) for _, _, index in made.terms[:4]) + (", ..." if len(made.terms) > 4 else "")
@@ -235,7 +235,7 @@ class Constrained(Problem[Y]):
                 mask[view][index] = -np.inf
             else:
                 axis = self.problem.exclusive[view]
-                line = (*index[:axis], slice(None), *index[axis + 1 :])
+                line: tuple[int | slice, ...] = (*index[:axis], slice(None), *index[axis + 1 :])
                 rivals = np.full(self.views[view], 0.0)
                 rivals[line] = -np.inf
                 rivals[index] = 0.0
@@ -251,7 +251,7 @@ class Constrained(Problem[Y]):
         """The masked dynamic program, which answers every question; NotSupported when masking does not suffice."""
         if self._mask is None:
             raise NotSupported(
-                f"{question}() under constraints that tie several parts has no tractable answer; ask decode() or kbest(k)."
+                f"{question}() under constraints that tie parts has no tractable answer; ask decode() or kbest(k)."
             )
         if not isinstance(self.problem, DynamicProgram):
             raise NotSupported(f"{question}() under constraints needs a dynamic program; ask decode() or kbest(k).")

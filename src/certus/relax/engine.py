@@ -37,7 +37,9 @@ class Log:
         self.active.append(active)
 
     def trace(self) -> Trace:
-        return Trace(np.array(self.dual), np.array(self.primal), np.array(self.step), np.array(self.active, dtype=np.int64))
+        return Trace(
+            np.array(self.dual), np.array(self.primal), np.array(self.step), np.array(self.active, dtype=np.int64)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class Engine:
         state = rule.init(r.scale)
         u, best, best_u = multipliers, np.inf, multipliers
         used, average, weight, step = np.zeros(r.n_cells), np.zeros(r.n_cells), 0.0, 0.0
-        solutions: list[Solution[Any] | None] = [None] * len(r.subproblems)
+        solutions: list[Solution[Any]] = []
         asked: Floats | None = None
         mark, since = np.inf, 0
         log = Log()
@@ -122,14 +124,16 @@ class Engine:
             self.iterations += 1
             penalty = r.penalties(u, fixings)
             for i, blocks in enumerate(r.slices):
-                known = solutions[i] is not None and asked is not None
-                if known and all(np.array_equal(penalty[cells], asked[cells]) for _, cells, _ in blocks):
+                if asked is None:
+                    solutions.append(self.solve(i, penalty, fixings.ones))
+                elif any(not np.array_equal(penalty[cells], asked[cells]) for _, cells, _ in blocks):
+                    solutions[i] = self.solve(i, penalty, fixings.ones)
+                else:
                     continue
-                solutions[i] = self.solve(i, penalty, fixings.ones)
                 r.cells_used(i, solutions[i].structure, used)
             asked = penalty
-            leaves = [s.structure for s in solutions if s is not None]
-            dual = sum(s.value for s in solutions if s is not None) - float(u @ r.rhs)
+            leaves = [s.structure for s in solutions]
+            dual = sum(s.value for s in solutions) - float(u @ r.rhs)
             if dual < best:
                 best, best_u = dual, u
             residual: Floats = r.matrix @ used - r.rhs

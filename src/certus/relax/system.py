@@ -310,7 +310,10 @@ class Relaxation:
 
     def _reward(self, i: int, penalty: Floats) -> float:
         terms, largest = self.subproblems[i].magnitude()
-        return 2.0 * max(terms, 1) * (len(self.slices[i]) + 1) * (self.weights[i] * largest + self._largest(i, penalty)) + 1.0
+        return (
+            2.0 * max(terms, 1) * (len(self.slices[i]) + 1) * (self.weights[i] * largest + self._largest(i, penalty))
+            + 1.0
+        )
 
     def _largest(self, i: int, penalty: Floats) -> float:
         largest = 0.0
@@ -337,13 +340,17 @@ class Relaxation:
         total = 0.0
         for i, problem in enumerate(self.subproblems):
             terms, largest = problem.magnitude()
-            total += max(terms, 1) * (self.weights[i] * largest + len(self.slices[i]) * self._largest(i, self._base_vector))
+            total += max(terms, 1) * (
+                self.weights[i] * largest + len(self.slices[i]) * self._largest(i, self._base_vector)
+            )
         return -total - 1e-9 * (1.0 + total)
 
     @cached_property
     def scale(self) -> float:
         """Largest absolute score, for step rules; 1 when there is none."""
-        return max((w * p.magnitude()[1] for w, p in zip(self.weights, self.subproblems, strict=True)), default=0.0) or 1.0
+        return (
+            max((w * p.magnitude()[1] for w, p in zip(self.weights, self.subproblems, strict=True)), default=0.0) or 1.0
+        )
 
     def score(self, leaves: Sequence[Any], used: Floats) -> float:
         """Score of one structure per subproblem, from the input scores and the base penalties."""

@@ -1,0 +1,234 @@
+r"""Linear and integer programs of a problem, solved by HiGHS: the reference, and the last resort (LR 4.4).
+
+Each dynamic program gives one variable per edge of its hypergraph, the number of times a derivation uses it, with
+
+    sum of edges into the root = 1,      sum of edges into v = sum over edges e of (times v is in the tail of e) x_e.
+
+Integer points are derivations. The parts of a view are sums of edges, and the rows that tie problems or constrain
+parts are rows over these sums. Without integrality this is the linear program that the multipliers solve the dual of;
+its optimum may be fractional, and then no multipliers make the subproblems agree.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse
+
+from certus.checks import Floats, Ints
+from certus.errors import CertusError, Infeasible, LimitReached, NotSupported
+from certus.problem import DynamicProgram, Forest, Index, Problem
+from certus.relax.system import Relaxation
+from certus.result import Certificate, Result
+
+Y = TypeVar("Y")
+
+WHOLE = 1e-6  # how far from a whole number HiGHS may leave a variable that is one
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    """max objective . x  such that  lower <= matrix x <= upper,  0 <= x <= most;  x integer for the integer program.
+
+    ``cells`` turns x into the flat cells of the relaxation; ``edges[i]`` are the variables of subproblem i.
+    """
+
+    relaxation: Relaxation
+    objective: Floats
+    matrix: sparse.csr_array
+    lower: Floats
+    upper: Floats
+    most: Floats
+    cells: sparse.csr_array
+    edges: tuple[slice, ...]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of constraints and of variables."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
+        """An optimal x and an upper bound on the objective, as good as HiGHS's tolerances."""
+        found = optimize.milp(
+            -self.objective,
+            constraints=optimize.LinearConstraint(self.matrix, self.lower, self.upper),
+            bounds=optimize.Bounds(0.0, self.most),
+            integrality=np.full(len(self.objective), int(integer)),
+            options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
+        )
+        if found.status == 2:
+            raise Infeasible("no structure satisfies all the constraints; proved by HiGHS.")
+        if found.x is None:
+            raise LimitReached(f"HiGHS found no structure: {found.message}")
+        bound = found.mip_dual_bound if integer and found.mip_dual_bound is not None else found.fun
+        return found.x, 0.0 - float(bound)
+
+
+@dataclass(frozen=True, slots=True)
+class LPReport:
+    """Solution of the linear program: its value, the views of the vertex found, and where it is fractional."""
+
+    value: float
+    fractional: bool  # some edge is used a fractional number of times: the vertex is no structure
+    views: Mapping[str, Floats]
+
+    def parts(self) -> list[tuple[str, Index, float]]:
+        """The parts with a fractional value: view, index, value."""
+        out = []
+        for view, values in self.views.items():
+            for index in np.argwhere(np.abs(values - np.round(values)) > WHOLE):
+                cell = tuple(int(k) for k in index)
+                out.append((view, cell, float(values[cell])))
+        return out
+
+    def __repr__(self) -> str:
+        kind = f"fractional in {len(self.parts())} parts" if self.fractional else "integral"
+        return f"LPReport(value={self.value:.10g}, {kind})"
+
+
+def linear_program(problem: Problem[Any]) -> LinearProgram:
+    """The program of a dynamic program, or of a joint or constrained problem made of them.
+
+    Raises NotSupported when a subproblem is no dynamic program.
+    """
+    relaxation = Relaxation.of(problem)
+    pieces = [_Piece(relaxation, i) for i in range(len(relaxation.subproblems))]
+    starts = np.cumsum([0, *(p.n for p in pieces)])
+    edges = tuple(slice(int(a), int(b)) for a, b in pairwise(starts))
+    flow = sparse.block_diag([p.flow for p in pieces], format="csr")
+    supply = np.concatenate([p.supply for p in pieces])
+    cells = sparse.hstack([p.cells for p in pieces], format="csr")
+    rows = sparse.csr_array(relaxation.matrix @ cells)
+    fixings = relaxation.initial_fixings()
+    required = sparse.csr_array(cells[list(fixings.ones)]) if fixings.ones else sparse.csr_array((0, cells.shape[1]))
+    most = np.full(cells.shape[1], np.inf)
+    most[np.asarray(cells[np.flatnonzero(fixings.zeros)].sum(axis=0)).ravel() > 0] = 0.0
+    n_required = required.shape[0]
+    return LinearProgram(
+        relaxation,
+        np.concatenate([p.objective for p in pieces]),
+        sparse.csr_array(sparse.vstack([flow, rows, required])),
+        np.concatenate([supply, np.where(relaxation.inequality, -np.inf, relaxation.rhs), np.ones(n_required)]),
+        np.concatenate([supply, relaxation.rhs, np.full(n_required, np.inf)]),
+        most,
+        cells,
+        edges,
+    )
+
+
+class _Piece:
+    """The variables and flow constraints of one subproblem; edges of weight -inf are left out."""
+
+    def __init__(self, relaxation: Relaxation, i: int) -> None:
+        problem = relaxation.subproblems[i]
+        if not isinstance(problem, DynamicProgram):
+            raise NotSupported(f"{type(problem).__name__} is not a dynamic program and has no linear program here.")
+        self.forest: Forest = problem.forest()
+        self.relaxation, self.i = relaxation, i
+        self.kept: NDArray[np.intp] = np.flatnonzero(self.forest.weights > -np.inf)
+        self.n = len(self.kept)
+        self.objective = relaxation.weights[i] * self.forest.weights[self.kept]
+
+    @cached_property
+    def flow(self) -> sparse.csr_array:
+        graph = self.forest.graph
+        sizes = np.diff(graph.tail_ptr)
+        of_edge = np.repeat(np.arange(graph.n_edges), sizes)
+        heads = np.asarray(graph.heads, dtype=np.int64)
+        row = np.concatenate([heads, np.asarray(graph.tail, dtype=np.int64)])
+        column = np.concatenate([np.arange(graph.n_edges), of_edge])
+        value = np.concatenate([np.ones(graph.n_edges), -np.ones(len(of_edge))])
+        return sparse.csr_array(
+            sparse.csr_array((value, (row, column)), shape=(graph.n_vertices, graph.n_edges))[:, self.kept]
+        )
+
+    @cached_property
+    def supply(self) -> Floats:
+        supply = np.zeros(self.forest.graph.n_vertices)
+        supply[self.forest.graph.root] = 1.0
+        return supply
+
+    @cached_property
+    def cells(self) -> sparse.csr_array:
+        row: list[Ints] = []
+        column: list[Ints] = []
+        for view, cells, _ in self.relaxation.slices[self.i]:
+            part = np.asarray(self.forest.parts[view], dtype=np.int64)[self.kept]
+            used = np.flatnonzero(part >= 0)
+            row.append(part[used] + cells.start)
+            column.append(used)
+        shape = (self.relaxation.n_cells, self.n)
+        if not row:
+            return sparse.csr_array(shape, dtype=np.float64)
+        at = (np.concatenate(row), np.concatenate(column))
+        return sparse.csr_array((np.ones(len(at[0])), at), shape=shape)
+
+
+def solve_lp(problem: Problem[Any]) -> LPReport:
+    """Solve the linear program, and report whether the vertex found is fractional and in which parts."""
+    program = linear_program(problem)
+    x, value = program.solve(integer=False)
+    r = program.relaxation
+    views = {}
+    for view, blocks in r.views.items():
+        i, name = blocks[0]
+        problem_i = r.subproblems[i]
+        assert isinstance(problem_i, DynamicProgram)
+        forest = problem_i.forest()
+        values = np.zeros(forest.graph.n_edges)
+        values[forest.weights > -np.inf] = x[program.edges[i]]
+        views[view] = forest.onto_view(name, r.shape_of(blocks[0]), values, maximum=False)
+    return LPReport(value, bool((np.abs(x - np.round(x)) > WHOLE).any()), views)
+
+
+def solve_ilp(problem: Problem[Y], *, time_limit: float | None = None) -> Result[Y]:
+    """Solve the integer program. Certificate kind: "integer program", as good as HiGHS's word and tolerance.
+
+    Raises Infeasible when there is no structure, NotSupported when a subproblem is no dynamic program.
+    """
+    program = linear_program(problem)
+    x, bound = program.solve(integer=True, time_limit=time_limit)
+    leaves = []
+    for i, edges in enumerate(program.edges):
+        subproblem = program.relaxation.subproblems[i]
+        assert isinstance(subproblem, DynamicProgram)
+        forest = subproblem.forest()
+        uses = np.zeros(forest.graph.n_edges, dtype=np.int64)
+        uses[forest.weights > -np.inf] = np.round(x[edges]).astype(np.int64)
+        leaves.append(subproblem.from_edges(_derivation(forest, uses)))
+    structure = program.relaxation.assemble(leaves)
+    score = problem.score(structure)
+    return Result(
+        structure, score, Certificate("integer program", score, max(bound, score), _tolerance(problem, bound))
+    )
+
+
+def integer_bound(problem: Problem[Any]) -> tuple[float, float]:
+    """The bound and the tolerance of ``solve_ilp``, for certus.verify: solved again, for want of a witness."""
+    try:
+        _, bound = linear_program(problem).solve(integer=True)
+    except Infeasible as error:
+        raise CertusError(str(error)) from None
+    return bound, _tolerance(problem, bound)
+
+
+def _tolerance(problem: Problem[Any], bound: float) -> float:
+    return max(problem.tolerance(), WHOLE * (1.0 + abs(bound)))
+
+
+def _derivation(forest: Forest, uses: Ints) -> list[int]:
+    """The edges of a derivation with these uses, head before tails."""
+    graph = forest.graph
+    left = uses.copy()
+    out, stack = [], [graph.root]
+    while stack:
+        v = stack.pop()
+        e = next(e for e in graph.edges_into(v) if left[e] > 0)
+        left[e] -= 1
+        out.append(e)
+        stack.extend(int(u) for u in graph.tail_of(e)[::-1])
+    return out

@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+
+import certus
+from certus import Constituency, Grammar, Infeasible, InvalidInput, Joint, NotSupported, Tagging
+from tests.relax.random_problems import enumerated_joint, optimum, scores, taggings
+
+GRAMMAR = """
+0 S -> NP VP
+0 NP -> A N
+-1 NP -> N
+0 VP -> V NP
+-1 VP -> V
+0 A -> "time"
+0 N -> "time"
+0 N -> "flies"
+0 V -> "flies"
+0 N -> "arrows"
+0 V -> "arrows"
+"""
+
+
+def parsing_and_tagging(rng, words=("time", "flies", "arrows")):
+    grammar = Grammar.from_text(GRAMMAR)
+    n, size = len(words), len(grammar.tags)
+    trees = Constituency(grammar, words)
+    return trees, Tagging(scores(rng, n, size), bigram=scores(rng, size, size), tags=grammar.tags)
+
+
+def test_parsing_and_tagging_equals_enumeration():
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        problem = Joint(*parsing_and_tagging(rng), on="tags", weight=0.5)
+        best = optimum(problem)
+        if best == -np.inf:
+            with pytest.raises(Infeasible):
+                problem.decode()
+            continue
+        result = problem.decode()
+        assert result.score == best
+        assert result.certificate.exact
+        tree, tags = result.structure
+        assert list(tree.tags()) == problem.b.names(tags)
+        certus.verify(problem, result)
+
+
+def test_three_problems_agree():
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        n, size = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        a, b = taggings(rng, n, size)
+        c = Tagging(scores(rng, n, size), bigram=scores(rng, size, size))
+        problem = Joint(Joint(a, b, on="tags", weight=2.0), c, on="tags", weight=0.5)
+        assert len(problem.relaxation().subproblems) == 3
+        best = optimum(problem)
+        if best == -np.inf:
+            with pytest.raises(Infeasible):
+                problem.decode()
+            continue
+        result = problem.decode()
+        (y, z), w = result.structure
+        assert y.tolist() == z.tolist() == w.tolist()
+        assert result.score == best == a.score(y) + 2.0 * b.score(z) + 0.5 * c.score(w)
+        assert result.certificate.exact
+        certus.verify(problem, result)
+
+
+def test_weights_on_both_levels():
+    a, b, c = (Tagging([[x, 0.0]]) for x in (1.0, -2.0, 4.0))
+    problem = Joint(a, Joint(b, c, on="tags", weight=0.25), on="tags", weight=2.0)
+    assert problem.relaxation().weights == (1.0, 2.0, 0.5)
+    assert problem.decode().score == 0.0
+    assert problem.score((np.array([0]), (np.array([0]), np.array([0])))) == 1.0 + 2.0 * (-2.0 + 0.25 * 4.0)
+
+
+def test_kbest_equals_enumeration():
+    rng = np.random.default_rng(2)
+    for _ in range(15):
+        problem = Joint(*parsing_and_tagging(rng), on="tags")
+        values = sorted((s for s in map(problem.score, problem.all_structures()) if s > -np.inf), reverse=True)
+        if not values:
+            with pytest.raises(Infeasible):
+                problem.kbest(2)
+            continue
+        for k in (1, 2, 5):
+            found = problem.kbest(k)
+            assert [r.score for r in found] == values[:k]
+            for rank, r in enumerate(found, 1):
+                assert r.certificate.rank == rank
+                certus.verify(problem, r)
+
+
+def test_kbest_of_taggings_with_many_ties():
+    rng = np.random.default_rng(3)
+    a = Tagging(rng.integers(-1, 2, (4, 2)).astype(float), bigram=rng.integers(-1, 2, (2, 2)).astype(float))
+    b = Tagging(rng.integers(-1, 2, (4, 2)).astype(float))
+    problem = Joint(a, b, on="tags")
+    values = sorted(map(problem.score, problem.all_structures()), reverse=True)
+    found = problem.kbest(16)
+    assert [r.score for r in found] == values
+    assert len({tuple(r.structure[0].tolist()) for r in found}) == 16
+
+
+def test_solve_under_penalties_equals_enumeration():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        problem = Joint(*taggings(rng, 3, 2), on="tags", weight=0.5)
+        penalty = {"tags": scores(rng, 3, 2)}
+        want = problem.reference_maximum(penalty)
+        if want == -np.inf:
+            with pytest.raises(Infeasible):
+                problem.solve(penalty)
+            continue
+        found = problem.solve(penalty)
+        used = problem.indicator(found.structure, "tags")
+        assert found.value == want
+        assert problem.score(found.structure) + penalty["tags"][used > 0].sum() == want
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_few_words(n):
+    problem = Joint(Tagging(np.ones((n, 2)), bigram=np.zeros((2, 2))), Tagging(np.ones((n, 2))), on="tags")
+    result = problem.decode()
+    assert (result.score, result.certificate.exact) == (2.0 * n, True)
+    certus.verify(problem, result)
+
+
+def test_views_of_the_parts_keep_their_names_apart():
+    rng = np.random.default_rng(5)
+    problem = enumerated_joint(rng)
+    assert set(problem.views) == {"tags"}
+    a, b = taggings(rng, 2, 2)
+    nested = Joint(a, b, on="tags")
+    assert dict(nested.views) == {"tags": (2, 2)}
+    with pytest.raises(InvalidInput, match="has no view"):
+        nested.indicator((np.array([0, 0]), np.array([0, 0])), "arcs")
+
+
+def test_structures_that_disagree_are_none():
+    problem = Joint(Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), on="tags")
+    with pytest.raises(InvalidInput, match=r"do not agree on tags\[1, 0\]"):
+        problem.score((np.array([0, 0]), np.array([0, 1])))
+    with pytest.raises(InvalidInput, match="pair"):
+        problem.score(np.array([0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "options", "message"),
+    [
+        (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 3))), {}, r"shape \(2, 2\) in a and \(2, 3\) in b"),
+        (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"on": "arcs"}, "has no view 'arcs'"),
+        (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"weight": 0.0}, "positive"),
+        (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"weight": float("nan")}, "positive"),
+        (
+            Tagging(np.zeros((2, 2)), tags=("N", "V")),
+            Tagging(np.zeros((2, 2)), tags=("N", "X")),
+            {},
+            "only a has 'V', only b has 'X'",
+        ),
+        (
+            Tagging(np.zeros((2, 2)), tags=("N", "V")),
+            Tagging(np.zeros((2, 2)), tags=("V", "N")),
+            {},
+            "tag 0 is 'N' in a and 'V' in b",
+        ),
+        (3, Tagging(np.zeros((2, 2))), {}, "a is int"),
+    ],
+)
+def test_errors_say_what_differs(a, b, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        Joint(a, b, **{"on": "tags", **options})
+
+
+def test_questions_without_an_answer():
+    problem = Joint(Tagging(np.zeros((1, 2))), Tagging(np.zeros((1, 2))), on="tags")
+    for question in ("log_partition", "marginals", "entropy", "max_marginals"):
+        with pytest.raises(NotSupported):
+            getattr(problem, question)()
+    with pytest.raises(NotSupported, match="dynamic programs"):
+        Joint(problem, problem.a, on="tags").kbest(2)
+
+
+def test_nan_is_refused_at_the_door():
+    problem = Joint(Tagging(np.zeros((1, 2))), Tagging(np.zeros((1, 2))), on="tags")
+    with pytest.raises(InvalidInput, match="nan"):
+        problem.solve({"tags": np.array([[np.nan, 0.0]])})
