@@ -68,6 +68,15 @@ def _local(layout, i, n, unary, bigram, paired, pair_at, b, c):
 
 
 @njit(cache=True, nogil=True)
+def _widest(n, chart_ptr):
+    """The most states at any position."""
+    widest = 0
+    for i in range(-1, n + 1):
+        widest = max(widest, chart_ptr[i + 2] - chart_ptr[i + 1])
+    return widest
+
+
+@njit(cache=True, nogil=True)
 def _forward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, chart):
     """chart[s] <- maximum over the paths from the start to state s, s included."""
     T = unary.shape[1]
@@ -115,7 +124,7 @@ def _backward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, ch
     order = layout[ORDER]
     table = trigram if order == 3 else bigram
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
-    rest = np.empty(T + 1)
+    rest = np.empty(_widest(n, chart_ptr))
     for i in range(n, -1, -1):
         scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
         tags_b = tags[ptr[i + 1] : ptr[i + 2]]
@@ -123,18 +132,31 @@ def _backward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, ch
         tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags_b
         kb = len(tags_b) if order == 3 else 1
         kc = len(tags_c)
-        old = chart_ptr[i]
-        new = chart_ptr[i + 1]
+        every = kc == T and i < n
+        old = chart[chart_ptr[i] : chart_ptr[i + 1]]
+        new = chart[chart_ptr[i + 1] : chart_ptr[i + 2]]
         for b in range(kb):
             for c in range(kc):
                 local = _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
-                rest[c] = chart[new + b * kc + c] + local
-            for a in range(len(tags_a)):
-                start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
+                rest[b * kc + c] = new[b * kc + c] + local
+        for a in range(len(tags_a)):
+            for b in range(kb):
+                row = rest[b * kc : (b + 1) * kc]
                 best = -np.inf
-                for c in range(kc):
-                    best = max(best, rest[c] + table[start + tags_c[c]] if scored else rest[c])
-                chart[old + a * kb + b] = best
+                if not scored:
+                    for c in range(kc):
+                        best = max(best, row[c])
+                    old[a * kb + b] = best
+                    continue
+                start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
+                weight = table[start : start + T + 1]
+                if every:
+                    for c in range(kc):
+                        best = max(best, row[c] + weight[c])
+                else:
+                    for c in range(kc):
+                        best = max(best, row[c] + weight[tags_c[c]])
+                old[a * kb + b] = best
 
 
 # The two sweeps below sum exponentials. To take few of them, they get ``power`` = exp(table - peak), where peak is the
@@ -149,10 +171,7 @@ def _forward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, c
     T = unary.shape[1]
     order = layout[ORDER]
     table = trigram if order == 3 else bigram
-    widest = 0
-    for i in range(-1, n + 1):
-        widest = max(widest, chart_ptr[i + 2] - chart_ptr[i + 1])
-    sums = np.empty(widest)
+    sums = np.empty(_widest(n, chart_ptr))
     top = np.empty(T + 1)
     chart[0] = 0.0
     for i in range(n + 1):
@@ -228,8 +247,9 @@ def _backward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, 
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
     if spreads:
         entropy[:] = 0.0
-    rest = np.empty(T + 1)
-    scaled = np.empty(T + 1)
+    rest = np.empty(_widest(n, chart_ptr))
+    scaled = np.empty(len(rest))
+    top = np.empty(T + 1)
     for i in range(n, -1, -1):
         scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
         tags_b = tags[ptr[i + 1] : ptr[i + 2]]
@@ -242,52 +262,51 @@ def _backward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, 
         old = chart_ptr[i]
         new = chart_ptr[i + 1]
         for b in range(kb):
-            top = -np.inf
+            top[b] = -np.inf
             for c in range(kc):
                 local = _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
-                rest[c] = chart[new + b * kc + c] + local
-                top = max(top, rest[c])
-            if top == -np.inf:
-                for a in range(len(tags_a)):
-                    chart[old + a * kb + b] = -np.inf
-                continue
-            for c in range(kc):
-                rest[c] -= top
-                scaled[c] = np.exp(rest[c])
-            for a in range(len(tags_a)):
+                rest[b * kc + c] = chart[new + b * kc + c] + local
+                top[b] = max(top[b], rest[b * kc + c])
+            if top[b] > -np.inf:
+                for c in range(kc):
+                    rest[b * kc + c] -= top[b]
+                    scaled[b * kc + c] = np.exp(rest[b * kc + c])
+        for a in range(len(tags_a)):
+            for b in range(kb):
+                chart[old + a * kb + b] = -np.inf
+                if top[b] == -np.inf:
+                    continue
+                log_row = rest[b * kc : (b + 1) * kc]
+                row = scaled[b * kc : (b + 1) * kc]
                 start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
                 mass = 0.0
                 if scored and every:
                     weight = power[start : start + T]
-                    odd = 0.0  # two sums at a time: one alone waits for itself
-                    for c in range(0, T - 1, 2):
-                        mass += scaled[c] * weight[c]
-                        odd += scaled[c + 1] * weight[c + 1]
-                    mass += odd
-                    if T % 2:
-                        mass += scaled[T - 1] * weight[T - 1]
+                    for c in range(kc):
+                        mass += row[c] * weight[c]
                 else:
                     for c in range(kc):
-                        mass += scaled[c] * power[start + tags_c[c]] if scored else scaled[c]
+                        mass += row[c] * power[start + tags_c[c]] if scored else row[c]
                 if mass >= FAINT:
                     total = np.log(mass)
                 else:
                     best = -np.inf
                     for c in range(kc):
-                        best = max(best, rest[c] + table[start + tags_c[c]] - level if scored else rest[c])
+                        best = max(best, log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c])
                     if best == -np.inf:
-                        chart[old + a * kb + b] = -np.inf
                         continue
                     mass = 0.0
                     for c in range(kc):
-                        mass += np.exp((rest[c] + table[start + tags_c[c]] - level if scored else rest[c]) - best)
+                        log_part = log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c]
+                        mass += np.exp(log_part - best)
                     total = best + np.log(mass)
-                chart[old + a * kb + b] = total + (top + level)
+                chart[old + a * kb + b] = total + (top[b] + level)
                 if spreads:
                     spread = 0.0
                     for c in range(kc):
-                        log_p = (rest[c] + (table[start + tags_c[c]] - level) if scored else rest[c]) - total
-                        if log_p > -np.inf:
+                        log_part = log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c]
+                        if log_part > -np.inf:
+                            log_p = log_part - total
                             spread += np.exp(log_p) * (entropy[new + b * kc + c] - log_p)
                     entropy[old + a * kb + b] = spread
 
