@@ -7,7 +7,7 @@ from certus.errors import FormatError
 
 if TYPE_CHECKING:
     from certus.constituency import Grammar
-    from certus.tagging import HMM
+    from certus.tagging import HMM, Tagging
 
 
 def load_grammar(path: Path | None) -> "Grammar":
@@ -33,6 +33,13 @@ def load_tagger(path: Path | None) -> "HMM":
     from certus.tagging import HMM
 
     return HMM.load(path)
+
+
+def tagging(tagger: "HMM", words: list[str]) -> "Tagging":
+    """The problem of tagging these words; brackets that the tagger does not know are tried as treebanks spell them."""
+    from certus.constituency.lexicon import BRACKETS
+
+    return tagger.tagging([word if word in tagger.lexicon else BRACKETS.get(word, word) for word in words])
 
 
 def _read(path: Path) -> str:

@@ -79,14 +79,13 @@ def parse(
 def _problem(grammar: "Grammar", tagger: "HMM | None", line: Line) -> "Problem[Any]":
     from certus import Constituency
 
-    # Brackets in a bracketed tree are spelt as in the Penn treebank.
-    words = [word.replace("(", "-LRB-").replace(")", "-RRB-") for word in line.words]
-    trees = Constituency(grammar, words)
+    trees = Constituency(grammar, line.words)
     if tagger is None:
         return trees
     from certus import Joint
+    from certus.cli.models import tagging
 
-    return Joint(trees, tagger.tagging(words), on="tags")
+    return Joint(trees, tagging(tagger, line.words), on="tags")
 
 
 def _tree(result: "Result[Any]") -> "Tree":

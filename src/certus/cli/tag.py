@@ -25,7 +25,7 @@ def tag(
     json: JsonLines = False,
 ) -> int:
     """Tag sentences, one per line, as they come; an empty line gives an empty line."""
-    from certus.cli.models import load_tagger
+    from certus.cli.models import load_tagger, tagging
     from certus.cli.progress import watched
 
     model = load_tagger(tagger)
@@ -33,7 +33,7 @@ def tag(
         if not line.words:
             print(flush=True)
             continue
-        problem = model.tagging(line.words)
+        problem = tagging(model, line.words)
         result = problem.decode()
         tags = problem.names(result.structure)
         if json:
