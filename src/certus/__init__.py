@@ -2,6 +2,8 @@
 
 from certus import constraints
 from certus.constituency import Constituency, Grammar, Tree
+from certus.decode_all import decode_all
+from certus.dependency.batch import DependencyBatch
 from certus.dependency.problem import Dependency
 from certus.errors import (
     CertusError,
@@ -29,6 +31,7 @@ __all__ = [
     "CertusError",
     "Constituency",
     "Dependency",
+    "DependencyBatch",
     "DynamicProgram",
     "Forest",
     "FormatError",
@@ -50,6 +53,7 @@ __all__ = [
     "Tree",
     "VerificationError",
     "constraints",
+    "decode_all",
     "intersect",
     "load_result",
     "save_result",

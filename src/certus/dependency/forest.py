@@ -1,7 +1,7 @@
 """Projective trees as hyperpaths: the hypergraph of a problem, the weights of its edges, and trees read off edges."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +33,17 @@ class DependencyForest:
         track_g = higher or "null" in given
         track_s = "trisibling" in given or (outermost and "grandsibling" in given)
         self.problem = problem
+        build: Any = kernel.build
         arcs = kernel.index_arcs(problem.arc > -np.inf)
         self._check_size(len(arcs[2]), track_g, track_s)
         flags = (problem.single, track_g, outermost, track_s)
         empty = np.zeros(1, dtype=np.int32)
         nothing = np.zeros((0, 6), dtype=np.int16)
         limit = np.iinfo(np.int32).max
-        n_vertices, n_edges = kernel.build(*arcs, *flags, limit, empty, empty, empty[:0], nothing)
+        n_vertices, n_edges = build(*arcs, *flags, limit, empty, empty, empty[:0], nothing)
         in_ptr, tail_ptr = np.zeros(n_vertices + 1, dtype=np.int32), np.zeros(n_edges + 1, dtype=np.int32)
         tail, coord = np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 6), dtype=np.int16)
-        kernel.build(*arcs, *flags, limit, in_ptr, tail_ptr, tail, coord)
+        build(*arcs, *flags, limit, in_ptr, tail_ptr, tail, coord)
         self.coord: NDArray[np.int16] = coord
         graph = Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]])
         size = problem.n + 1

@@ -53,7 +53,8 @@ class DenseScores:
         return float(self.array[index])
 
     def gather(self, *index: NDArray[np.integer]) -> Floats:
-        return self.array[index]
+        values: Floats = self.array[index]
+        return values
 
     def largest(self) -> float:
         return largest_finite(self.array)
@@ -180,7 +181,8 @@ def checked_heads(structure: ArrayLike, n: int, *, projective: bool, single: boo
         raise InvalidInput(f'{roots} words have node 0 as head; with root="single" exactly one does.')
     grounded = [True] + [False] * n
     for m in range(1, n + 1):
-        path, v = [], m
+        path: list[int] = []
+        v = m
         while not grounded[v]:
             if v in path:
                 raise InvalidInput(f"words {path[path.index(v) :]} form a cycle; every word must reach node 0.")

@@ -88,7 +88,7 @@ class Dependency(DynamicProgram[Heads]):
     """
 
     name: ClassVar[str] = "dependency"
-    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}
+    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}  # one head per word
 
     def __init__(
         self,
@@ -291,8 +291,7 @@ class Dependency(DynamicProgram[Heads]):
             return Solution(result.structure, result.certificate.bound)
         from certus.dependency import arborescence
 
-        result = arborescence.best_arborescence(arc, root=self.root)
-        return Solution(result.structure, result.certificate.bound)
+        return Solution(*arborescence.best_heads(arc, self.root))
 
     def kbest(self, k: int) -> list[Result[Heads]]:
         if self.projective:
@@ -300,7 +299,7 @@ class Dependency(DynamicProgram[Heads]):
         self._only_arcs("kbest", "decode(), or projective=True")
         from certus.dependency import kbest_trees
 
-        return kbest_trees.kbest(self.arc, as_positive_int("k", k), root=self.root)
+        return kbest_trees.kbest_arborescences(self.arc, as_positive_int("k", k), self.root)
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Heads]:
         if self.projective:
@@ -308,7 +307,8 @@ class Dependency(DynamicProgram[Heads]):
         self._only_arcs("sample", "arc-factored scores, or projective=True")
         from certus.dependency import matrix_tree
 
-        return list(matrix_tree.sample(self.arc, as_positive_int("k", k), root=self.root, seed=seed))
+        rng = np.random.default_rng(seed)
+        return list(matrix_tree.sample_trees(self.arc, as_positive_int("k", k), self.root, rng))
 
     def log_partition(self) -> float:
         if self.projective:
@@ -319,7 +319,10 @@ class Dependency(DynamicProgram[Heads]):
         self._only_arcs("log_partition", "arc-factored scores, or projective=True")
         from certus.dependency import matrix_tree
 
-        return float(matrix_tree.log_partition(self.arc, root=self.root))
+        try:
+            return matrix_tree.log_partition(self.arc, self.root)
+        except Infeasible:
+            return -np.inf
 
     def marginals(self) -> dict[str, Floats]:
         if self.projective:
@@ -330,7 +333,7 @@ class Dependency(DynamicProgram[Heads]):
         self._only_arcs("marginals", "arc-factored scores, projective=True, or max_marginals() of the arcs alone")
         from certus.dependency import matrix_tree
 
-        return {"arcs": matrix_tree.marginals(self.arc, root=self.root)}
+        return {"arcs": matrix_tree.marginals(self.arc, self.root)}
 
     def entropy(self) -> float:
         if self.projective:
@@ -338,7 +341,7 @@ class Dependency(DynamicProgram[Heads]):
         self._only_arcs("entropy", "arc-factored scores, or projective=True")
         from certus.dependency import matrix_tree
 
-        return float(matrix_tree.entropy(self.arc, root=self.root))
+        return matrix_tree.entropy(self.arc, self.root)
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         arc = self._penalised(penalties)
@@ -350,7 +353,10 @@ class Dependency(DynamicProgram[Heads]):
         self._only_arcs("max_marginals", "decode(), or the max-marginals of the arcs alone")
         from certus.dependency import arborescence
 
-        return {"arcs": arborescence.max_marginals(arc, root=self.root)}
+        try:
+            return {"arcs": arborescence.max_marginals(arc, self.root)}
+        except Infeasible:
+            return {"arcs": np.full(arc.shape, -np.inf)}
 
     def _only_arcs(self, question: str, instead: str) -> None:
         if self.scores:

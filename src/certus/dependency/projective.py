@@ -1,6 +1,6 @@
 """Projective questions that have a kernel of their own; None sends the question to the forest."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,7 +49,8 @@ def marginals(problem: "Dependency") -> Floats | None:
     total, arcs = log_totals(problem.arc[None], _sibling(problem, model), _length(problem), problem.single, True)
     if total[0] == -np.inf:
         raise infeasible(problem.arc, problem.single)
-    return arcs[0]
+    probability: Floats = arcs[0]
+    return probability
 
 
 def max_marginals(problem: "Dependency", arc: Floats) -> Floats | None:
@@ -57,7 +58,8 @@ def max_marginals(problem: "Dependency", arc: Floats) -> Floats | None:
     model = _model(problem)
     if model not in ("arcs", "siblings"):
         return None
-    return max_totals(arc[None], _sibling(problem, model), _length(problem), problem.single)[0]
+    best_with: Floats = max_totals(arc[None], _sibling(problem, model), _length(problem), problem.single)[0]
+    return best_with
 
 
 def infeasible(arc: Floats, single: bool) -> Infeasible:
@@ -104,7 +106,8 @@ def _best_grand(problem: "Dependency", arc: Floats, heads: Ints) -> float:
     kinds = ("sibling", "grandparent", "grandsibling", "trisibling")
     arrays = [problem.scores[kind].dense().reshape(-1) if kind in problem.scores else absent for kind in kinds]
     outermost = problem.grandparents == "outermost" or "trisibling" in problem.scores
-    return float(thirdorder.decode(arc.reshape(-1), *arrays, problem.n, problem.single, outermost, heads))
+    decode: Any = thirdorder.decode
+    return float(decode(arc.reshape(-1), *arrays, problem.n, problem.single, outermost, heads))
 
 
 # -- batches of first- and second-order problems: arc (B, N, N), sibling (B, N, N, N) or None --------------------------
@@ -135,6 +138,7 @@ def log_totals(
 ) -> tuple[Floats, Floats]:
     """Log-partition functions (B,), and arc marginals (B, N, N) if asked for; zeros where there is no tree."""
     from certus.kernels.hypergraph import Counting, LogPlus
+    from certus.kernels.sibling import exponentials
 
     shifted, siblings, shift = _scaled(arc, sibling, lengths)
     heads, best_value = np.empty(arc.shape[:2], dtype=np.int64), np.empty(len(arc))
@@ -150,10 +154,11 @@ def log_totals(
             continue
         whole = len(items) == len(arc)
         a = shifted if whole else shifted[items]
-        s = None if siblings is None else siblings if whole else siblings[items]
+        s = siblings if siblings is None or whole else siblings[items]
         found, value = np.empty_like(a) if with_arcs else np.empty((0, 0, 0)), np.empty(len(a))
         if linear:
-            s = None if s is None else np.exp(s)
+            if s is not None:
+                exponentials(s, lengths[items], s)
             _totals(Counting(), np.exp(a), s, lengths[items], single, with_arcs, found, value)
             with np.errstate(divide="ignore"):
                 total[items] = np.log(value)
@@ -173,16 +178,15 @@ def _scaled(arc: Floats, sibling: Floats | None, lengths: Ints) -> tuple[Floats,
     From each word its best arc score (with the best sibling score, which moves to the arc) is taken off.
     """
     if sibling is not None:
-        top = sibling.max(axis=2)
-        top[top == -np.inf] = 0.0
-        sibling = sibling - top[:, :, None, :]
-        arc = arc + top
+        from certus.kernels.sibling import scale
+
+        arcs, siblings = np.full(arc.shape, -np.inf), np.empty(sibling.shape)
+        shift = np.empty(len(arc))
+        scale(arc, sibling, lengths, arcs, siblings, shift)
+        return arcs, siblings, shift
     column = arc.max(axis=1)
     column[column == -np.inf] = 0.0
-    words = np.arange(arc.shape[1])
-    inside = (words > 0) & (words <= lengths[:, None])
-    column = np.where(inside, column, 0.0)
-    return arc - column[:, None, :], sibling, column.sum(axis=1)
+    return arc - column[:, None, :], None, column.sum(axis=1)
 
 
 def _totals(

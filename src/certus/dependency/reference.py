@@ -18,7 +18,7 @@ ROOT_HEAD = -1  # in place of g: h is node 0, or no score asks for g
 def best_projective(problem: "Dependency", arc: Floats) -> float:
     """Best score of a projective tree under the given arc scores; -inf if there is none. O(n^4) and slow."""
     n, given = problem.n, problem.scores
-    arcs = arc.tolist()
+    arcs: list[list[float]] = arc.tolist()
     heads_of = [[h for h in range(n + 1) if arcs[h][m] > NEVER] for m in range(n + 1)]
     outermost = problem.grandparents == "outermost"
     use_g = any(kind in given for kind in ("grandparent", "grandsibling", "null"))

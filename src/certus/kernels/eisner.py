@@ -9,8 +9,8 @@ Spans [i, j] are held by their left end i, in flat (N, N) arrays, so that every 
     IR[i, j] = B[j] (x) arc[i, j],   IL[i, j] = B[j] (x) arc[j, i]
     R[i, e]  = (+)_m  IR[i, m] (x) R[m, e],   L[i, j] = (+)_m  IL[m, j] (x) L[i, m]
 
-Rows go from the last word to the first. What is final is pushed to the rest of its row, and nothing is stored for the way
-back: the best split of an item is found again when a tree is read off. Semirings: MaxPlus, LogPlus, and Counting on
+Rows go from the last word to the first. What is final is pushed to the rest of its row, and nothing is stored for the
+way back: the best split of an item is found again when a tree is read off. Semirings: MaxPlus, LogPlus, and Counting on
 exponentials of scores. Node 0 is row 0; with a single root it is not a row but the choice of one word.
 """
 
@@ -86,7 +86,7 @@ def outside(sr, arc, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, dB):
 
 @njit(cache=True, nogil=True)
 def read_off(size, n, R, L, IR, IL, right, i, j, heads, stack):
-    """Set the heads below one complete item: node i reaching right to j, or node j reaching left to i. Ties: smallest."""
+    """Set the heads below one complete item: i reaching right to j, or j reaching left to i. Ties: smallest index."""
     one = uint64(1)
     top = uint64(1)
     stack[0, 0] = uint64(right)

@@ -1,6 +1,6 @@
 """The hypergraph of all projective trees over the allowed arcs, for every factorization in one sweep.
 
-Items, for spans [i, j] with i falling and j rising (LR 2.2.4; DEP 5.3, 5.4 with the grandparent index g as superscript):
+Items, for spans [i, j] with i falling and j rising (LR 2.2.4; DEP 5.3, 5.4, with grandparent index g as superscript):
 
     C^g(h, e)      h with all its modifiers on the side of e, the last one's descendants reaching e
     S^h(i, j)      the words between successive modifiers i, j of h: C^h(i, r) and C^h(j, r + 1)
@@ -11,8 +11,8 @@ Items, for spans [i, j] with i falling and j rising (LR 2.2.4; DEP 5.3, 5.4 with
     I(h, m) <- I(h, s), S^h(s, m)
     C(h, e) <- I or J(h, m), C^h(m, e)
 
-so a tree has one derivation, whatever scores it has. Without `track_g` items carry no g; with it, g is part of C and S,
-and also of I unless `outermost`. First-order trees use the same items: they cost little more than Eisner's.
+so a tree has one derivation, whatever scores it has. Without `track_g` items carry no g; with it, g is part of C and
+S, and also of I unless `outermost`. First-order trees use the same items: they cost little more than Eisner's.
 
 Slots number the (g, h) of complete spans: with `track_g` the arc ids (and one more for node 0), else the word h.
 Edges carry what they score as coordinates (flags, g, h, t, s, m), -1 where an index is unknown, so that this file knows

@@ -6,8 +6,8 @@ The charts of `eisner`, plus S[i, j], the words between successive modifiers i <
     IR[i, j] = arc[i, j] (x) ( sib[i, i, j] (x) L[i + 1, j]  (+)  (+)_s  IR[i, s] (x) S[s, j] (x) sib[i, s, j] )
     IL[i, j] = arc[j, i] (x) ( sib[j, j, i] (x) R[i, j - 1]  (+)  (+)_s  IL[s, j] (x) S[i, s] (x) sib[j, s, i] )
 
-with R and L as before. A holds the sum over s of the current row i before arc[i, j] is known to be final. Rows go from the
-last word to the first; node 0 is row 0 unless it has a single modifier. n^3 time, n^2 space besides the scores.
+with R and L as before. A holds the sum over s of the current row i before arc[i, j] is known to be final. Rows go from
+the last word to the first; node 0 is row 0 unless it has a single modifier. n^3 time, n^2 space besides the scores.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from certus.kernels.eisner import MaxPlus, plus, times
 @njit(cache=True, nogil=True)
 def inside(sr, arc, sib, size, n, first, R, L, IR, IL, S, A):
     """Fill rows n .. first of the charts from arc (N * N,) and sib (N * N * N,), N = size."""
-    one = uint64(1)
+    zero, one = uint64(0), uint64(1)
     square = size * size
     for x in range(n + one - first):
         i = n - x
@@ -38,12 +38,14 @@ def inside(sr, arc, sib, size, n, first, R, L, IR, IL, S, A):
             S[row + j] = plus(sr, S[row + j], c)
             innermost = times(sr, sib[i * square + row + j], L[row + size + j])
             right = times(sr, arc[row + j], plus(sr, A[j], innermost))
-            left = times(sr, sib[j * square + low + i], c)
-            at = j * square + i
-            for s in range(i + one, j):
-                term = times(sr, times(sr, IL[s * size + j], S[row + s]), sib[at + s * size])
-                left = plus(sr, left, term)
-            left = times(sr, arc[low + i], left)
+            left = sr.zero
+            if i > zero:
+                left = times(sr, sib[j * square + low + i], c)
+                at = j * square + i
+                for s in range(i + one, j):
+                    term = times(sr, times(sr, IL[s * size + j], S[row + s]), sib[at + s * size])
+                    left = plus(sr, left, term)
+                left = times(sr, arc[low + i], left)
             IR[row + j] = right
             IL[row + j] = left
             R[row + j] = plus(sr, R[row + j], right)
@@ -60,7 +62,7 @@ def inside(sr, arc, sib, size, n, first, R, L, IR, IL, S, A):
 @njit(cache=True, nogil=True)
 def outside(sr, arc, sib, size, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS, dA):
     """The reverse of inside: dR, dL hold what lies outside the goal's items and zero elsewhere; fills dIR, dIL."""
-    one = uint64(1)
+    zero, one = uint64(0), uint64(1)
     square = size * size
     for i in range(first, n + one):
         row = i * size
@@ -93,20 +95,21 @@ def outside(sr, arc, sib, size, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS,
             dA[j] = into
             below = row + size + j
             dL[below] = plus(sr, dL[below], times(sr, into, sib[i * square + row + j]))
-            into = times(sr, dleft, arc[low + i])
-            dc = plus(sr, dc, times(sr, into, sib[j * square + low + i]))
-            at = j * square + i
-            for s in range(i + one, j):
-                term = times(sr, into, sib[at + s * size])
-                cell = s * size + j
-                dS[row + s] = plus(sr, dS[row + s], times(sr, term, IL[cell]))
-                dIL[cell] = plus(sr, dIL[cell], times(sr, term, S[row + s]))
+            if i > zero:
+                into = times(sr, dleft, arc[low + i])
+                dc = plus(sr, dc, times(sr, into, sib[j * square + low + i]))
+                at = j * square + i
+                for s in range(i + one, j):
+                    term = times(sr, into, sib[at + s * size])
+                    cell = s * size + j
+                    dS[row + s] = plus(sr, dS[row + s], times(sr, term, IL[cell]))
+                    dIL[cell] = plus(sr, dIL[cell], times(sr, term, S[row + s]))
             dR[row + r] = plus(sr, dR[row + r], plus(sr, dc, dS[row + j]))
 
 
 @njit(cache=True, nogil=True)
 def read_off(sib, size, n, R, L, IR, IL, S, right, i, j, heads, stack):
-    """Set the heads below one complete item: node i reaching right to j, or node j reaching left to i. Ties: smallest."""
+    """Set the heads below one complete item: i reaching right to j, or j reaching left to i. Ties: smallest index."""
     zero = uint64(0)
     one = uint64(1)
     square = size * size
@@ -203,7 +206,7 @@ def split(size, R, L, i, j, stack, top):
 
 @njit(cache=True, nogil=True)
 def decode(arc, sib, lengths, single, heads, value):
-    """Best tree of each item: arc (B, N, N), sib (B, N, N, N), heads (B, N) padded with -1, value (B,), -inf if none."""
+    """Best tree of each item: heads (B, N) padded with -1, value (B,), -inf if none."""
     one = uint64(1)
     size = uint64(arc.shape[1])
     first = one if single else uint64(0)
@@ -288,4 +291,45 @@ def arc_totals(sr, arc, sib, lengths, single, with_arcs, out, value):
                     out[k, j, i] = times(sr, IL[i * size + j], dIL[i * size + j])
 
 
-__all__ = ["arc_totals", "decode"]
+@njit(cache=True, nogil=True)
+def scale(arc, sib, lengths, arc_out, sib_out, shift):
+    """Scores moved so that none is above 0: the best of sib[h, :, m] goes to arc[h, m], the best of arc[:, m] to shift.
+
+    Reads and writes only cells that are parts of the lengths[k] words of item k; shift (B,) is the sum taken off.
+    """
+    for k in range(arc.shape[0]):
+        n = lengths[k]
+        shift[k] = 0.0
+        for m in range(1, n + 1):
+            column = -np.inf
+            for h in range(n + 1):
+                if h == m:
+                    continue
+                step = 1 if h < m else -1
+                top = -np.inf
+                for s in range(h, m, step):
+                    top = max(top, sib[k, h, s, m])
+                top = 0.0 if top == -np.inf else top
+                for s in range(h, m, step):
+                    sib_out[k, h, s, m] = sib[k, h, s, m] - top
+                arc_out[k, h, m] = arc[k, h, m] + top
+                column = max(column, arc_out[k, h, m])
+            column = 0.0 if column == -np.inf else column
+            for h in range(n + 1):
+                arc_out[k, h, m] -= column
+            shift[k] += column
+
+
+@njit(cache=True, nogil=True)
+def exponentials(sib, lengths, out):
+    """out <- exp(sib), for the cells that are parts."""
+    for k in range(sib.shape[0]):
+        n = lengths[k]
+        for h in range(n + 1):
+            for s in range(n + 1):
+                for m in range(1, n + 1):
+                    if (h <= s < m) or (m < s <= h):
+                        out[k, h, s, m] = np.exp(sib[k, h, s, m])
+
+
+__all__ = ["arc_totals", "decode", "exponentials", "scale"]

@@ -1,7 +1,7 @@
-"""Projective trees with grandparents: Models 0 and 1 (DEP 5.4.1, 5.4.2) and Model 2 with Carreras' (5.3.3, 5.4.3); max only.
+"""Projective trees with grandparents; max only: Models 0 and 1 (DEP 5.4.1, 5.4.2), Model 2, Carreras (5.4.3, 5.3.3).
 
-Complete and sibling spans carry the head g of their head (of both modifiers, for S), in flat (N, N, N) arrays [g, i, j] by
-left end i, as in `sibling`:
+Complete and sibling spans carry the head g of their head (of both modifiers, for S), in flat (N, N, N) arrays
+[g, i, j] by left end i, as in `sibling`:
 
     R[g, i, e]   i with its right modifiers, reaching e         L[g, i, j]   j with its left modifiers, reaching i
     S[h, i, j]  = max_r  R[h, i, r] + L[h, r + 1, j]
@@ -17,8 +17,8 @@ Model 2 (trisiblings; grandparent and grandsibling parts for outermost modifiers
     J[g, h, m]  = gp[g, h, m] + max_s  I[h, s, m] + gs[g, h, s, m]
     R[g, i, e]  = max_m  J[g, i, m] + R[i, m, e]
 
-s == h, with L[h, h + 1, m] or R[h, m, h - 1] in place of S and no I, when m is innermost. g lies outside the span. Node 0
-has no head: its items are at g = 0. An array that is not given has size 0. n^4 time, n^3 space besides the scores.
+s == h, with L[h, h + 1, m] or R[h, m, h - 1] in place of S and no I, when m is innermost. g lies outside the span.
+Node 0 has no head: its items are at g = 0. An array that is not given has size 0. n^4 time, n^3 space besides scores.
 """
 
 import numpy as np
@@ -152,8 +152,8 @@ def inside_all(arc, sib, gp, gs, size, n, single, R, L, S, IR, IL):
 
 
 @njit(cache=True, nogil=True)
-def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, I, J):
-    """Model 2. R, L, S, I start at -inf. I is [h, s, m], J [g, h, m]."""
+def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, inc, J):
+    """Model 2. R, L, S, inc start at -inf. inc, I above, is [h, s, m]; J is [g, h, m]."""
     zero, one = uint64(0), uint64(1)
     has_sib, has_gp, has_gs, has_tri = sib.size > 0, gp.size > 0, gs.size > 0, tri.size > 0
     W = np.empty(size)
@@ -166,15 +166,15 @@ def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, I, J):
         i = n - x
         base = (i * size + i) * size
         for j in range(i + one, n + one):
-            I[base + j] = L[base + size + j] + arc[i * size + j] + (sib[base + j] if has_sib else 0.0)
-            best[j] = I[base + j]
+            inc[base + j] = L[base + size + j] + arc[i * size + j] + (sib[base + j] if has_sib else 0.0)
+            best[j] = inc[base + j]
         for s in range(i + one, n + one):
             row = (i * size + s) * size
             if has_tri:
                 for j in range(s + one, n + one):
                     W[j] = -np.inf
                 for t in range(i, s):
-                    v = I[(i * size + t) * size + s]
+                    v = inc[(i * size + t) * size + s]
                     at = ((i * size + t) * size + s) * size
                     for j in range(s + one, n + one):
                         score = v + tri[at + j]
@@ -184,7 +184,7 @@ def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, I, J):
                     W[j] = best[s]
             for j in range(s + one, n + one):
                 score = W[j] + S[row + j] + arc[i * size + j] + (sib[row + j] if has_sib else 0.0)
-                I[row + j] = score
+                inc[row + j] = score
                 best[j] = score if score > best[j] else best[j]
         for g in range(zero, n + one):
             if i == zero:
@@ -203,7 +203,7 @@ def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, I, J):
                     for s in range(i, far):
                         at = (row + s) * size
                         for m in range(s + one, far + one):
-                            score = I[(i * size + s) * size + m] + gs[at + m]
+                            score = inc[(i * size + s) * size + m] + gs[at + m]
                             J[row + m] = score if score > J[row + m] else J[row + m]
                 if has_gp:
                     for m in range(i + one, far + one):
@@ -214,16 +214,16 @@ def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, I, J):
         for j in range(i + one, n + one):
             at = (j * size + i) * size
             top = R[at + j - one] + arc[j * size + i] + (sib[(j * size + j) * size + i] if has_sib else 0.0)
-            I[(j * size + j) * size + i] = top
+            inc[(j * size + j) * size + i] = top
             for s in range(i + one, j):
                 v = -np.inf
                 for t in range(s + one, j + one):
-                    score = I[(j * size + t) * size + s]
+                    score = inc[(j * size + t) * size + s]
                     if has_tri:
                         score += tri[((j * size + t) * size + s) * size + i]
                     v = score if score > v else v
                 v += S[at + s] + arc[j * size + i] + (sib[(j * size + s) * size + i] if has_sib else 0.0)
-                I[(j * size + s) * size + i] = v
+                inc[(j * size + s) * size + i] = v
                 top = v if v > top else top
             for g in range(zero, n + one):
                 if (i <= g and g <= j) or arc[g * size + j] == -np.inf:
@@ -232,7 +232,7 @@ def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, I, J):
                 if has_gs:
                     v = -np.inf
                     for s in range(i + one, j + one):
-                        score = I[(j * size + s) * size + i] + gs[((g * size + j) * size + s) * size + i]
+                        score = inc[(j * size + s) * size + i] + gs[((g * size + j) * size + s) * size + i]
                         v = score if score > v else v
                 if has_gp:
                     v += gp[(g * size + j) * size + i]
