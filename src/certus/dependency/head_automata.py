@@ -22,6 +22,7 @@ from certus.problem import Index, Penalties, Problem
 from certus.result import Result, Solution, exact_result
 
 if TYPE_CHECKING:
+    from certus.dependency.automata_problem import AutomataDependency
     from certus.dependency.problem import Dependency
     from certus.kernels.head_automata import Lattices
 
@@ -158,15 +159,18 @@ class HeadAutomata(Problem[Choices]):
         self.by_head = by_head
         self.single = root == "single"
         self.largest = largest
-        self._automaton = automaton
+        self.automaton_of = automaton
         self._automata: dict[tuple[int, int, int], Automaton] = {}
         self._steps: dict[tuple[int, int, int, Hashable, int], tuple[Hashable, float]] = {}
         self._problem: Dependency | None = None
 
     @classmethod
-    def of(cls, problem: "Dependency", share: float = 0.0) -> "HeadAutomata":
-        """The automata of a ``Dependency``, which score all of it but ``share`` of the arc scores."""
+    def of(cls, problem: "Dependency | AutomataDependency", share: float = 0.0) -> "HeadAutomata":
+        """The automata of a dependency problem, which score all of it but ``share`` of the arc scores."""
         arc = np.where(problem.arc > -np.inf, (1.0 - share) * problem.arc, -np.inf)
+        if not hasattr(problem, "scores"):
+            given = problem.automata
+            return cls(arc, given.automaton_of, by_head=given.by_head, root=problem.root, largest=given.largest)
         by_head = any(kind in problem.scores for kind in ("grandparent", "grandsibling", "null"))
         self = cls(
             arc,
@@ -182,7 +186,7 @@ class HeadAutomata(Problem[Choices]):
         """The automaton of h on one side, below g; with a single root node 0 takes one modifier, on its right."""
         key = (g if self.by_head and h > 0 else NO_HEAD, h, side)
         if key not in self._automata:
-            automaton = self._automaton(*key)
+            automaton = self.automaton_of(*key)
             self._automata[key] = OneModifier(automaton) if h == 0 and side and self.single and self.n else automaton
         return self._automata[key]
 

@@ -36,7 +36,10 @@ def removable(engine: Engine, multipliers: Floats, fixings: Fixings) -> tuple[Re
             continue
         for view, cells, _ in r.slices[i]:
             bound = r.weights[i] * best[view].ravel() + offset + (total - values[i])
-            indices = np.flatnonzero((bound <= engine.score) & ~gone[cells])
+            usable = np.ones(best[view].shape, dtype=bool)
+            if view in problem.exclusive:  # a line that no structure uses, as the arcs into the root, proves nothing
+                usable &= best[view].max(axis=problem.exclusive[view], keepdims=True) > -np.inf
+            indices = np.flatnonzero((bound <= engine.score) & ~gone[cells] & usable.ravel())
             if len(indices) and (i, view) in view_of:
                 name, copy = view_of[i, view]
                 removed.append(Removed(name, copy, tuple(indices.tolist())))

@@ -1,0 +1,152 @@
+"""Trees scored by any head automata the user can write, crossing arcs allowed (LR 6.3, "sibling head automata")."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, Ints, as_scores, one_of
+from certus.dependency import parts as P
+from certus.dependency.head_automata import AutomatonOf, Choices, HeadAutomata
+from certus.dependency.problem import checked_arcs
+from certus.errors import InvalidInput
+from certus.problem import Index, Penalties, Problem
+from certus.relax.constraints import best_by_enumeration
+from certus.result import Result, Solution
+
+if TYPE_CHECKING:
+    from certus.relax.system import Relaxation
+
+
+class AutomataDependency(Problem[Ints]):
+    """The best dependency tree when every head scores its modifiers, from the nearest outwards, by an automaton.
+
+    The score of a tree is the sum of its arc scores and, for every head and side, of the weights with which the automaton
+    of that head and side reads the modifiers. Decoded by dual decomposition with the spanning tree; certificate kinds
+    "dual" and "branch and bound". O(k q) per automaton and iteration, for k possible modifiers and q states.
+
+    Parameters
+    ----------
+    arc : array_like of shape (n + 1, n + 1)
+        ``arc[h, m]``; ``-inf`` forbids an arc.
+    automaton : callable (g, h, side) -> Automaton
+        Side 0 is left of h, side 1 right. An automaton has a ``start`` state, ``step(state, m) -> (state, weight)``
+        and ``stop(state) -> weight``; states are any hashable values, weights finite or -inf. It must be
+        deterministic. g is the head of h with ``by_head``, and -1 otherwise and for h = 0.
+    by_head : bool
+        Whether automata depend on the head of their head.
+    root : "single" or "multi"
+        Exactly one modifier of node 0, or any number.
+    largest : float
+        Largest absolute finite weight of any automaton: what the rounding of scores depends on.
+
+    Examples
+    --------
+    At most two modifiers on a side, each worth 1 more than its arc:
+
+    >>> class Two:
+    ...     start = 0
+    ...     def step(self, state, m):
+    ...         return state + 1, 1.0 if state < 2 else float("-inf")
+    ...     def stop(self, state):
+    ...         return 0.0
+    >>> p = AutomataDependency([[0, 1, 0, 0], [0, 0, 1, 3], [0, 0, 0, 0], [0, 0, 0, 0]], lambda g, h, side: Two())
+    >>> p.decode().structure.tolist()
+    [-1, 0, 1, 1]
+    """
+
+    name: ClassVar[str] = "automata dependency"
+    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}
+
+    def __init__(
+        self,
+        arc: ArrayLike,
+        automaton: AutomatonOf,
+        *,
+        by_head: bool = False,
+        root: str = "single",
+        largest: float = 1.0,
+    ) -> None:
+        self.arc = checked_arcs(arc)
+        self.n = len(self.arc) - 1
+        self.root = one_of("root", root, ("single", "multi"))
+        self.automata = HeadAutomata(self.arc, automaton, by_head=by_head, root=self.root, largest=largest)
+
+    @property
+    def single(self) -> bool:
+        """True if node 0 has exactly one modifier."""
+        return self.root == "single"
+
+    def _with_arcs(self, arc: Floats) -> Self:
+        a = self.automata
+        return type(self)(arc, a.automaton_of, by_head=a.by_head, root=self.root, largest=a.largest)
+
+    def score(self, structure: ArrayLike) -> float:
+        heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
+        arcs = np.zeros(self.arc.shape, dtype=bool)
+        arcs[heads[1:], np.arange(1, self.n + 1)] = True
+        if (self.arc[arcs] == -np.inf).any():
+            return -np.inf
+        above = heads if self.automata.by_head else np.full(self.n + 1, -1, dtype=np.int64)
+        return self.automata.score(Choices(arcs, above))
+
+    def all_structures(self) -> Iterator[Ints]:
+        return P.all_heads(self.arc > -np.inf, projective=False, single=self.single)
+
+    @cached_property
+    def _magnitude(self) -> tuple[int, float]:
+        return self.automata.magnitude()
+
+    def magnitude(self) -> tuple[int, float]:
+        return self._magnitude
+
+    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
+        from certus.dependency import nonprojective
+
+        return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+
+    def relaxation(self) -> "Relaxation":
+        """The relaxation that decode solves."""
+        from certus.dependency import nonprojective
+
+        return nonprojective.relaxation(self)
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": self.arc.shape}
+
+    def _penalised(self, penalties: Penalties | None) -> Floats:
+        arc = self.arc
+        for view, penalty in (penalties or {}).items():
+            arc = arc + as_scores(f"penalty of {view}", penalty, self.checked_view(view))
+        return arc
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
+        result = self._with_arcs(self._penalised(penalties)).decode()
+        return Solution(result.structure, result.certificate.bound)
+
+    def indicator(self, structure: ArrayLike, view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
+        out[heads[1:], np.arange(1, self.n + 1)] = 1.0
+        return out
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        self.checked_view(view)
+        h, m = index
+        arc = self.arc.copy()
+        if value == 0:
+            arc[h, m] = -np.inf
+        elif value == 1:
+            keep = arc[h, m]
+            arc[:, m] = -np.inf
+            arc[h, m] = keep
+        else:
+            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        return self._with_arcs(arc)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        """By enumeration: for small problems only. certus.verify does not need it."""
+        return best_by_enumeration(self, penalties)
