@@ -2,7 +2,8 @@
 
 Positions run from -2 to n. Positions -2, -1 and n carry the boundary tag T; position i in 0..n-1 carries the tags
 whose unary score is not -inf. The states at position i are pairs (b, c) of tags at i-1 and i when the order is 3, and
-single tags c when it is 2, which is the same as a pair whose b ranges over one dummy. Both orders thus share one step,
+single tags c when it is 2, which is the same as a pair whose b ranges over one dummy, tags[0]. Both orders share one
+step,
 
     new[b, c] = local(i, b, c) (+)_a  old[a, b] (x) table[a, b, c]
 
@@ -85,10 +86,10 @@ def _forward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, cha
     chart[0] = 0.0
     for i in range(n + 1):
         scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
-        tags_b = tags[ptr[i + 1] : ptr[i + 2]]
+        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags[ptr[i + 1] : ptr[i + 2]]
+        tags_b = tags[ptr[i + 1] : ptr[i + 2]] if order == 3 else tags[:1]
         tags_c = tags[ptr[i + 2] : ptr[i + 3]]
-        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags_b
-        kb = len(tags_b) if order == 3 else 1
+        kb = len(tags_b)
         kc = len(tags_c)
         every = kc == T and i < n
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
@@ -127,10 +128,10 @@ def _backward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, ch
     rest = np.empty(_widest(n, chart_ptr))
     for i in range(n, -1, -1):
         scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
-        tags_b = tags[ptr[i + 1] : ptr[i + 2]]
+        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags[ptr[i + 1] : ptr[i + 2]]
+        tags_b = tags[ptr[i + 1] : ptr[i + 2]] if order == 3 else tags[:1]
         tags_c = tags[ptr[i + 2] : ptr[i + 3]]
-        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags_b
-        kb = len(tags_b) if order == 3 else 1
+        kb = len(tags_b)
         kc = len(tags_c)
         every = kc == T and i < n
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
@@ -176,11 +177,11 @@ def _forward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, c
     chart[0] = 0.0
     for i in range(n + 1):
         scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
-        tags_b = tags[ptr[i + 1] : ptr[i + 2]]
+        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags[ptr[i + 1] : ptr[i + 2]]
+        tags_b = tags[ptr[i + 1] : ptr[i + 2]] if order == 3 else tags[:1]
         tags_c = tags[ptr[i + 2] : ptr[i + 3]]
-        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags_b
         ka = len(tags_a)
-        kb = len(tags_b) if order == 3 else 1
+        kb = len(tags_b)
         kc = len(tags_c)
         every = kc == T and i < n
         level = peak if scored else 0.0
@@ -252,10 +253,10 @@ def _backward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, 
     top = np.empty(T + 1)
     for i in range(n, -1, -1):
         scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
-        tags_b = tags[ptr[i + 1] : ptr[i + 2]]
+        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags[ptr[i + 1] : ptr[i + 2]]
+        tags_b = tags[ptr[i + 1] : ptr[i + 2]] if order == 3 else tags[:1]
         tags_c = tags[ptr[i + 2] : ptr[i + 3]]
-        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags_b
-        kb = len(tags_b) if order == 3 else 1
+        kb = len(tags_b)
         kc = len(tags_c)
         every = kc == T and i < n
         level = peak if scored else 0.0
