@@ -115,6 +115,7 @@ class HMM:
         row = self._rows.get((word, first))
         if row is None:
             row = self._emission(word, first)
+            row.flags.writeable = False
             if word in self.lexicon:  # unknown words are without number
                 self._rows[word, first] = row
         return row
