@@ -22,8 +22,8 @@ class Joint(Problem[Pair]):
 
     Solves  max over (y, z) of  a.score(y) + weight * b.score(z)  such that y and z use the same parts of the view
     ``on``: the same tag for every word, the same head for every word. Each problem keeps its own fast algorithm;
-    Lagrange multipliers bring the two to agree. When they do not, parts are removed and branched on until the optimum is
-    proved. Certificate kind: "dual" or "branch and bound".
+    Lagrange multipliers bring the two to agree. When they do not, parts are removed and branched on until the optimum
+    is proved. Certificate kind: "dual" or "branch and bound".
 
     Parameters
     ----------
