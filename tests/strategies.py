@@ -37,3 +37,13 @@ def edge_weights(size: int):
     """An array of integer scores with ties and the odd -inf."""
     score = st.one_of(st.integers(-8, 8), st.integers(-8, 8), st.integers(0, 1), st.just(-np.inf))
     return st.lists(score, min_size=size, max_size=size).map(lambda values: np.array(values, dtype=np.float64))
+
+
+@st.composite
+def arc_scores(draw, max_words: int = 5):
+    """Integer scores (n + 1, n + 1) of dependency arcs with ties; some or many arcs are -inf. There may be no tree."""
+    n = draw(st.integers(0, max_words))
+    values = draw(st.sampled_from([st.integers(-8, 8), st.integers(0, 1), st.just(0)]))
+    forbidden = draw(st.sampled_from([st.just(False), st.integers(0, 4).map(lambda x: x == 0), st.booleans()]))
+    cells = [-np.inf if draw(forbidden) else draw(values) for _ in range((n + 1) ** 2)]
+    return np.array(cells, dtype=np.float64).reshape(n + 1, n + 1)

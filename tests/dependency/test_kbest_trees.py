@@ -1,0 +1,51 @@
+"""The k best non-projective trees against all trees, sorted."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from certus import Infeasible
+from certus.dependency.kbest_trees import iterate_trees, kbest_arborescences
+from tests.oracles.trees import all_trees, arc_score, is_tree
+from tests.strategies import arc_scores
+
+ROOTS = ("single", "multi")
+
+
+@given(arc=arc_scores(max_words=4), root=st.sampled_from(ROOTS), k=st.integers(1, 200))
+def test_kbest_equals_sorted_enumeration(arc, root, k):
+    scores = sorted((arc_score(arc, heads) for heads in all_trees(len(arc) - 1, root)), reverse=True)
+    scores = [score for score in scores if score > -np.inf]
+    if not scores:
+        with pytest.raises(Infeasible):
+            kbest_arborescences(arc, k, root)
+        return
+    results = kbest_arborescences(arc, k, root)
+    assert [result.score for result in results] == scores[:k]
+    assert len({tuple(result.structure) for result in results}) == len(results)
+    for rank, result in enumerate(results, start=1):
+        assert is_tree(result.structure.tolist(), root)
+        assert result.score == arc_score(arc, result.structure)
+        assert result.certificate.rank == rank
+        assert result.certificate.exact
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_all_trees_of_five_words_in_order(root):
+    arc = np.random.default_rng(5).normal(size=(6, 6))
+    found = list(iterate_trees(arc, root))
+    assert {tuple(heads.tolist()) for heads, _ in found} == set(all_trees(5, root))
+    assert len(found) == len(all_trees(5, root))
+    values = [value for _, value in found]
+    assert values == sorted(values, reverse=True)
+
+
+def test_trees_are_found_when_asked_for():
+    """There are more trees of 40 words than could ever be listed; the first few are had at once."""
+    arc = np.random.default_rng(1).integers(-8, 9, (41, 41)).astype(float)
+    first = [value for _, value in islice(iterate_trees(arc, "single"), 30)]
+    assert first == sorted(first, reverse=True)
+    assert first == [result.score for result in kbest_arborescences(arc, 30, "single")]

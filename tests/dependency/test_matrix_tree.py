@@ -1,0 +1,239 @@
+"""Sums over non-projective trees against all trees, known counts and 50-digit arithmetic; samples by chi-square."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from scipy.stats import chisquare
+
+from certus import Infeasible
+from certus.dependency.matrix_tree import (
+    entropy,
+    fold_labels,
+    log_partition,
+    log_partition_batch,
+    marginals,
+    marginals_batch,
+    sample_trees,
+)
+from tests.oracles.trees import all_trees, arc_score, is_tree
+from tests.strategies import arc_scores
+
+ROOTS = ("single", "multi")
+INF = np.inf
+SCALES = (1.0, 30.0, 300.0, 1000.0)
+
+
+def enumerated(arc, root):
+    """(log-partition, marginals, entropy) by listing all trees; None if there is no tree."""
+    trees = all_trees(len(arc) - 1, root)
+    scores = np.array([arc_score(arc, heads) for heads in trees])
+    if scores.max() == -INF:
+        return None
+    total = logsumexp(scores)
+    probability = np.exp(scores - total)
+    out = np.zeros(arc.shape)
+    for heads, p in zip(trees, probability, strict=True):
+        out[list(heads[1:]), range(1, len(heads))] += p
+    used = probability > 0
+    return total, out, -np.sum(probability[used] * np.log(probability[used]))
+
+
+@given(arc=arc_scores(), root=st.sampled_from(ROOTS), scale=st.sampled_from([0.125, 1.0, 16.0, 125.0]))
+def test_sums_equal_enumeration(arc, root, scale):
+    """Scores up to +-1000, with forbidden arcs: every way of computing is met."""
+    arc = arc * scale
+    expected = enumerated(arc, root)
+    if expected is None:
+        for question in log_partition, marginals, entropy:
+            with pytest.raises(Infeasible):
+                question(arc, root)
+        return
+    assert log_partition(arc, root) == pytest.approx(expected[0], rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(marginals(arc, root), expected[1], rtol=0, atol=1e-11)
+    assert entropy(arc, root) == pytest.approx(expected[2], abs=1e-9)
+
+
+@given(arcs=st.lists(arc_scores(max_words=3), min_size=1, max_size=4), root=st.sampled_from(ROOTS))
+def test_a_padded_batch_gives_what_each_sentence_gives(arcs, root):
+    arcs = [*arcs, arcs[0] * 125]
+    lengths = np.array([len(arc) - 1 for arc in arcs])
+    padded = np.full((len(arcs), 5, 5), 7.0)
+    for page, arc in zip(padded, arcs, strict=True):
+        page[: len(arc), : len(arc)] = arc
+    probability, totals = marginals_batch(padded, lengths, root)
+    np.testing.assert_array_equal(log_partition_batch(padded, lengths, root), totals)
+    for b, arc in enumerate(arcs):
+        inside = np.zeros((5, 5))
+        if enumerated(arc, root) is None:
+            assert totals[b] == -INF
+        else:
+            assert totals[b] == log_partition(arc, root)
+            inside[: len(arc), : len(arc)] = marginals(arc, root)
+        np.testing.assert_array_equal(probability[b], inside)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 31])
+def test_counts_of_trees(n):
+    """Cayley: (n + 1)^(n - 1) trees with any number of roots; n^(n - 1) with one."""
+    zero = np.zeros((n + 1, n + 1))
+    multi, single = (n - 1) * math.log(n + 1), (n - 1) * math.log(n)
+    assert log_partition(zero, "multi") == pytest.approx(multi, rel=1e-13)
+    assert log_partition(zero, "single") == pytest.approx(single, rel=1e-13)
+    assert entropy(zero, "multi") == pytest.approx(multi, rel=1e-13)
+    assert entropy(zero, "single") == pytest.approx(single, rel=1e-13)
+    assert marginals(zero, "single")[0, 1:] == pytest.approx(np.full(n, 1 / n), rel=1e-13)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_no_words(root):
+    assert log_partition(np.zeros((1, 1)), root) == 0.0
+    assert marginals(np.zeros((1, 1)), root).tolist() == [[0.0]]
+    assert entropy(np.zeros((1, 1)), root) == 0.0
+    assert sample_trees(np.zeros((1, 1)), 2, root, np.random.default_rng(0)).tolist() == [[-1], [-1]]
+
+
+def exact_determinant(power, root):
+    """Partition function, times a power of two, by the determinants of DEP 4.3: weights 2^power are whole numbers, and
+    so is every step of Bareiss' elimination. A power of None forbids the arc."""
+    n = len(power) - 1
+    least = min(p for row in power for p in row if p is not None)
+    weight = [[0 if p is None else 1 << (p - least) for p in row] for row in power]
+    matrix = [[-weight[h][m] for m in range(1, n + 1)] for h in range(1, n + 1)]
+    for m in range(1, n + 1):
+        matrix[m - 1][m - 1] = sum(weight[h][m] for h in range(0 if root == "multi" else 1, n + 1) if h != m)
+    if root == "single":
+        matrix[0] = weight[0][1:]
+    sign, last = 1, 1
+    for k in range(n - 1):
+        swap = next((i for i in range(k, n) if matrix[i][k]), None)
+        if swap is None:
+            return mpmath.mpf(0)
+        if swap != k:
+            matrix[k], matrix[swap], sign = matrix[swap], matrix[k], -sign
+        for i in range(k + 1, n):
+            for j in range(k + 1, n):
+                matrix[i][j] = (matrix[i][j] * matrix[k][k] - matrix[i][k] * matrix[k][j]) // last
+        last = matrix[k][k]
+    return sign * matrix[n - 1][n - 1] * mpmath.mpf(2) ** (n * least)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("n", [2, 7, 12])
+def test_numbers_hold_in_50_digits(n, scale, root):
+    """Log-partition and one marginal; scores are multiples of log 2, so that the partition function is rational."""
+    rng = np.random.default_rng(n)
+    most = int(scale / math.log(2))
+    for forbidden in (0.0, 0.3):
+        power = rng.integers(-most, most + 1, (n + 1, n + 1)).tolist()
+        for h, m in np.argwhere(rng.random((n + 1, n + 1)) < forbidden).tolist():
+            power[h][m] = None
+        power[0][1] = -most
+        for m in range(2, n + 1):
+            power[m - 1][m] = most // 2  # one tree is left for certain
+        arc = np.array([[-INF if p is None else p * math.log(2) for p in row] for row in power])
+        forced = [[p if m < n or h == n - 1 else None for m, p in enumerate(row)] for h, row in enumerate(power)]
+        with mpmath.workdps(50):
+            total = exact_determinant(power, root)
+            exact = float(mpmath.log(total))
+            share = float(exact_determinant(forced, root) / total)
+        assert log_partition(arc, root) == pytest.approx(exact, rel=1e-12)
+        probability = marginals(arc, root)
+        assert probability[n - 1, n] == pytest.approx(share, rel=1e-9, abs=1e-300)
+        np.testing.assert_allclose(probability[:, 1:].sum(axis=0), 1.0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_marginals_of_long_sentences_sum_to_one(scale, root):
+    rng = np.random.default_rng(3)
+    for n in (20, 41):
+        arc = rng.uniform(-scale, scale, (n + 1, n + 1))
+        probability = marginals(arc, root)
+        assert (probability >= 0).all()
+        np.testing.assert_allclose(probability[:, 1:].sum(axis=0), 1.0, rtol=0, atol=1e-12)
+        if root == "single":
+            assert probability[0].sum() == pytest.approx(1.0, abs=1e-9)
+        assert np.diagonal(probability).sum() == 0 == probability[:, 0].sum()
+
+
+def test_a_cycle_that_all_but_hides_the_root():
+    """1 and 2 hold each other by e^1000 each: one of them must let go, and either is as likely."""
+    arc = np.array([[0.0, -1000, -1000], [0, 0, 1000], [0, 1000, 0]])
+    assert log_partition(arc, "multi") == pytest.approx(math.log(2), abs=1e-12)
+    np.testing.assert_allclose(marginals(arc, "multi")[:, 1:], [[0.5, 0.5], [0, 0.5], [0.5, 0]], atol=1e-12)
+    assert entropy(arc, "multi") == pytest.approx(math.log(2), abs=1e-9)
+
+
+@given(arc=arc_scores(max_words=3), root=st.sampled_from(ROOTS))
+def test_labels(arc, root):
+    """Two labels on every arc: each labelled tree is a tree and a choice of labels."""
+    rng = np.random.default_rng(0)
+    scores = arc[:, :, None] + rng.normal(size=(*arc.shape, 2))
+    scores[0, 1:, 1] = -INF
+    folded, given_arc = fold_labels(scores)
+    np.testing.assert_allclose(folded, logsumexp(scores, axis=2), atol=1e-12)
+    expected = enumerated(folded, root)
+    if expected is None:
+        with pytest.raises(Infeasible):
+            marginals(scores, root)
+        return
+    probability = marginals(scores, root)
+    assert log_partition(scores, root) == pytest.approx(expected[0], abs=1e-11)
+    np.testing.assert_allclose(probability.sum(axis=2), expected[1], atol=1e-11)
+    np.testing.assert_allclose(probability, expected[1][:, :, None] * given_arc, atol=1e-11)
+    used = probability > 0
+    assert entropy(scores, root) == pytest.approx(expected[0] - np.sum(probability[used] * scores[used]), abs=1e-9)
+
+
+def tilted(arc):
+    """The same distribution over trees of three words plus a fourth word that is only ever the head of nothing, and
+    whose pull on the others is so strong that random walks would hardly ever leave the cycle 4 <-> 1."""
+    out = np.full((5, 5), -INF)
+    out[:4, :4] = arc
+    out[4, 1] = out[1, 4] = 60.0
+    out[0, 4] = out[0, 1] = -60.0
+    return out
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("pull", [False, True])
+def test_samples_have_the_frequencies_of_the_distribution(root, pull):
+    rng = np.random.default_rng(4)
+    arc = rng.normal(size=(4, 4))
+    arc[2, 3] = -INF
+    if pull:
+        arc = tilted(arc)
+    trees = all_trees(len(arc) - 1, root)
+    scores = np.array([arc_score(arc, heads) for heads in trees])
+    probability = np.exp(scores - logsumexp(scores))
+    k = 20_000
+    drawn = sample_trees(arc, k, root, np.random.default_rng(7))
+    assert drawn.shape == (k, len(arc))
+    index = {heads: i for i, heads in enumerate(trees)}
+    counts = np.bincount([index[tuple(heads)] for heads in drawn.tolist()], minlength=len(trees))
+    rare = probability * k < 5
+    assert counts[probability == 0].sum() == 0
+    observed = np.r_[counts[~rare], counts[rare].sum()]
+    expected = np.r_[probability[~rare], probability[rare].sum()] * k
+    likely = expected > 0
+    assert chisquare(observed[likely], expected[likely] * observed[likely].sum() / expected[likely].sum()).pvalue > 1e-3
+    np.testing.assert_array_equal(drawn, sample_trees(arc, k, root, np.random.default_rng(7)))
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_samples_of_extreme_scores_are_trees(root):
+    arc = np.random.default_rng(2).uniform(-1000, 1000, (13, 13))
+    for heads in sample_trees(arc, 5, root, np.random.default_rng(0)).tolist():
+        assert is_tree(heads, root)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_sampling_without_a_tree(root):
+    with pytest.raises(Infeasible):
+        sample_trees(np.array([[0.0, -INF], [0, 0]]), 3, root, np.random.default_rng(0))
