@@ -102,6 +102,7 @@ class Grammar:
         vertical: int = 2,
         tag_vertical: int = 2,
         root: str = "TOP",
+        fallback: str | None = None,
     ) -> Self:
         """Estimate a probabilistic grammar: weights are log-probabilities.
 
@@ -117,6 +118,9 @@ class Grammar:
             The same for part-of-speech tags: 2 lets words depend on the phrase their tag is in.
         root : str
             Root label.
+        fallback : str, optional
+            A label, such as "FRAG", whose phrases may hold any tags and phrases side by side, at 30 nats for each
+            rule that was not seen: every sentence then has a tree, and few that had one get another.
 
         Notes
         -----
@@ -124,7 +128,16 @@ class Grammar:
         """
         from certus.constituency.treebank import estimate
 
-        return cls(**estimate(trees, Memory(horizontal, vertical, tag_vertical), root))
+        for name, value, least in (
+            ("horizontal", horizontal, 0),
+            ("vertical", vertical, 1),
+            ("tag_vertical", tag_vertical, 1),
+        ):
+            if value is None and name == "horizontal":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InvalidInput(f"{name} is {value!r}; expected a whole number of at least {least}.")
+        return cls(**estimate(trees, Memory(horizontal, vertical, tag_vertical), root, fallback))
 
     # -- scores ----------------------------------------------------------------------------------------------------
 

@@ -81,11 +81,12 @@ class Counted(Lexicon):
 
     By Bayes' rule from P(symbol | word) = P(tag | word) P(symbol | tag, word). For rare and unknown words P(tag | word)
     leans on the word's class, estimated from the words seen once and backed off to wider classes; P(symbol | tag, word)
-    leans on P(symbol | tag).
+    leans on P(symbol | tag). A symbol of ``also`` that was never seen has P(word | symbol) = P(word | tag).
     """
 
-    def __init__(self, words: Mapping[str, Mapping[Symbol, int]]) -> None:
+    def __init__(self, words: Mapping[str, Mapping[Symbol, int]], also: Iterable[Symbol] = ()) -> None:
         self.words = {word: dict(counts) for word, counts in words.items()}
+        self.also = sorted(also)
         self._of_symbol: Counter[Symbol] = Counter()
         self._once: defaultdict[str, Counter[str]] = defaultdict(Counter)  # class -> tag -> words seen once
         for word, counts in self.words.items():
@@ -100,6 +101,10 @@ class Counted(Lexicon):
         for symbol in sorted(self._of_symbol):
             self._of_tag[symbol.label] += self._of_symbol[symbol]
             self._splits[symbol.label].append(symbol)
+        self._unseen: defaultdict[str, list[Symbol]] = defaultdict(list)
+        for symbol in self.also:
+            if symbol not in self._of_symbol:
+                self._unseen[symbol.label].append(symbol)
         self._class_tags: dict[str, dict[str, float]] = {}
 
     def entry(self, word: str, *, first: bool = False) -> Entry:
@@ -126,6 +131,8 @@ class Counted(Lexicon):
                 share = self._of_symbol[symbol] / self._of_tag[tag]
                 split = (counts.get(symbol, 0) + SPLIT_STRENGTH * share) / (seen[tag] + SPLIT_STRENGTH)
                 out.append((symbol, log(tags[tag] * split * max(size, 0.5) / self._of_symbol[symbol])))
+            for symbol in self._unseen[tag]:
+                out.append((symbol, log(tags[tag] * max(size, 0.5) / self._of_tag[tag])))
         return tuple(out)
 
     def _tags_of(self, names: list[str]) -> dict[str, float]:
@@ -147,11 +154,11 @@ class Counted(Lexicon):
 
     @cached_property
     def preterminals(self) -> frozenset[Symbol]:
-        return frozenset(self._of_symbol)
+        return frozenset({*self._of_symbol, *self.also})
 
     def to_json(self, number: Mapping[Symbol, int]) -> dict[str, Any]:
         words = {word: [[number[s], count] for s, count in counts.items()] for word, counts in self.words.items()}
-        return {"kind": "counted", "words": words}
+        return {"kind": "counted", "words": words, "also": [number[symbol] for symbol in self.also]}
 
 
 def lexicon_from_json(data: Mapping[str, Any], symbols: list[Symbol]) -> Lexicon:
@@ -163,5 +170,6 @@ def lexicon_from_json(data: Mapping[str, Any], symbols: list[Symbol]) -> Lexicon
     if data["kind"] == "listed":
         return Listed({word: entry(pairs) for word, pairs in data["words"].items()}, entry(data["unknown"]))
     if data["kind"] == "counted":
-        return Counted({word: {symbols[k]: int(c) for k, c in pairs} for word, pairs in data["words"].items()})
+        words = {word: {symbols[k]: int(count) for k, count in pairs} for word, pairs in data["words"].items()}
+        return Counted(words, [symbols[k] for k in data["also"]])
     raise ValueError(f"lexicon kind {data['kind']!r}")
