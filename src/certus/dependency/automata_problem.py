@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class AutomataDependency(Problem[Ints]):
     """The best dependency tree when every head scores its modifiers, from the nearest outwards, by an automaton.
 
-    The score of a tree is the sum of its arc scores and, for every head and side, of the weights with which the automaton
-    of that head and side reads the modifiers. Decoded by dual decomposition with the spanning tree; certificate kinds
-    "dual" and "branch and bound". O(k q) per automaton and iteration, for k possible modifiers and q states.
+    The score of a tree is the sum of its arc scores and, for every head and side, of the weights with which the
+    automaton of that head and side reads the modifiers. Decoded by dual decomposition with the spanning tree;
+    certificate kinds "dual" and "branch and bound". O(k q) per automaton and iteration, for k possible modifiers and q states.
 
     Parameters
     ----------

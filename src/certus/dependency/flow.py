@@ -13,7 +13,7 @@ multi-commodity flow gives the tighter program and single-commodity flow the sma
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import optimize, sparse
@@ -74,17 +74,14 @@ class FlowProgram:
 
     def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
         """The arcs of an optimal point and an upper bound on the objective, as good as HiGHS's tolerances."""
-        integrality = np.zeros(len(self.objective))
+        integrality = np.zeros(len(self.objective), dtype=np.int64)
         integrality[: len(self.arc_head)] = int(integer)
-        options: dict[str, Any] = {"mip_rel_gap": 0.0}
-        if time_limit is not None:
-            options["time_limit"] = time_limit
         found = optimize.milp(
             -self.objective,
             constraints=self.constraint,
             bounds=optimize.Bounds(0.0, self.most),
             integrality=integrality,
-            options=options,
+            options={"mip_rel_gap": 0.0} if time_limit is None else {"mip_rel_gap": 0.0, "time_limit": time_limit},
         )
         if found.status == 2:
             raise Infeasible("every tree over the allowed arcs uses a forbidden part; proved by HiGHS.")
@@ -180,7 +177,7 @@ def ilp(
 
 
 def lp(problem: "Dependency | AutomataDependency", *, flow: str = "single") -> LPReport:
-    """The linear program: its value, which bounds every tree, the arcs of the vertex found, and where it is fractional."""
+    """The linear program: its value, which bounds every tree, the arcs of the vertex found, where it is fractional."""
     program = flow_program(problem, flow)
     x, value = program.solve(integer=False)
     arcs = np.zeros(problem.arc.shape)

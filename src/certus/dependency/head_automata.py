@@ -24,7 +24,7 @@ from certus.result import Result, Solution, exact_result
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
     from certus.dependency.problem import Dependency
-    from certus.kernels.head_automata import Lattices
+    from certus.kernels.head_lattices import Lattices
 
 NO_HEAD = -1
 
@@ -167,8 +167,10 @@ class HeadAutomata(Problem[Choices]):
     @classmethod
     def of(cls, problem: "Dependency | AutomataDependency", share: float = 0.0) -> "HeadAutomata":
         """The automata of a dependency problem, which score all of it but ``share`` of the arc scores."""
+        from certus.dependency.automata_problem import AutomataDependency
+
         arc = np.where(problem.arc > -np.inf, (1.0 - share) * problem.arc, -np.inf)
-        if not hasattr(problem, "scores"):
+        if isinstance(problem, AutomataDependency):
             given = problem.automata
             return cls(arc, given.automaton_of, by_head=given.by_head, root=problem.root, largest=given.largest)
         by_head = any(kind in problem.scores for kind in ("grandparent", "grandsibling", "null"))
@@ -357,10 +359,11 @@ class HeadAutomata(Problem[Choices]):
 
 def part_lattices(problem: "Dependency", allowed: np.ndarray[Any, np.dtype[np.bool_]], by_head: bool) -> "Lattices":
     """The lattices of the part scores of a ``Dependency``, whether they are dense or listed."""
-    from certus.kernels import head_automata as kernels
+    from certus.kernels import head_lattices as kernels
 
     outermost = problem.grandparents == "outermost"
     pairs = "trisibling" in problem.scores or (outermost and "grandsibling" in problem.scores)
+    lattices: Lattices
     lattices, added = kernels.skeleton(allowed, by_head, pairs, problem.single)
     for kind, scores in problem.scores.items():
         letters = P.LAYOUT[kind]
@@ -392,7 +395,7 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
     The automata of one head and side below different heads g are run side by side: a state of the lattice is the tuple
     of their states.
     """
-    from certus.kernels import head_automata as kernels
+    from certus.kernels import head_lattices as kernels
 
     n = automata.n
     skeleton, _ = kernels.skeleton(automata.arc > -np.inf, automata.by_head, False, False)
@@ -444,7 +447,7 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
     flat = np.array(list(chain.from_iterable(weights)), dtype=np.float64)
     if flat.size and not flat.max() < np.inf:
         raise InvalidInput("an automaton gave a weight that is nan or inf; weights are finite, or -inf to forbid.")
-    return skeleton._replace(
+    lattices: Lattices = skeleton._replace(
         state_ptr=np.array(state_ptr),
         state_arc=np.array(state_arc),
         state_rank=np.array(state_rank),
@@ -454,3 +457,4 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
         weight=flat,
         value_ptr=np.array(value_ptr),
     )
+    return lattices

@@ -2,15 +2,15 @@
 
 The tree gets the multipliers and a small share of the arc scores, the automata get all other scores less the
 multipliers; the subgradient moves the multipliers where the two differ. One kernel runs the whole loop
-(``certus.kernels.head_automata.relax``), decoding again only the automata whose multipliers changed. Where the loop does
-not prove its best tree optimal, arcs are removed by their max-marginals, and then the arcs in dispute are branched on,
-with the multipliers of the parent to start from.
+(``certus.kernels.head_automata.relax``), decoding again only the automata whose multipliers changed. Where the loop
+does not prove its best tree optimal, arcs are removed by their max-marginals, and then the arcs in dispute are branched
+on, with the multipliers of the parent to start from.
 
 Differs from LR alg. 9 in the updates, which are printed there with an error; see ``relax`` for the ones used.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter
@@ -136,9 +136,9 @@ class Search:
         step: str,
         lazy: bool,
     ) -> None:
-        from certus.kernels import head_automata as kernels
+        from certus.kernels import head_automata, head_lattices
 
-        self.problem, self.kernels = problem, kernels
+        self.problem, self.kernels, self.restrict = problem, head_automata, head_lattices.restrict
         self.started = perf_counter()
         self.deadline = None if time_limit is None else self.started + time_limit
         self.max_iterations = max_iterations
@@ -147,7 +147,7 @@ class Search:
         self.cells = (self.lattices.arc_head, self.lattices.arc_mod)
         self.arc: Floats = problem.arc[self.cells]
         self.share, self.lazy = share, lazy
-        self.rule = kernels.POLYAK if step == "polyak" else kernels.HARMONIC
+        self.rule = head_automata.POLYAK if step == "polyak" else head_automata.HARMONIC
         self.scale = max(problem.magnitude()[1], 1e-300)
         self.tolerance = problem.tolerance()
         self.heads: Ints = np.full(problem.n + 1, -1, dtype=np.int64)
@@ -178,7 +178,7 @@ class Search:
         k = self.kernels
         keep = self.kept(node)
         whole = node is self.root and not node.gone.any()
-        lattices = self.lattices if whole else k.restrict(self.lattices, keep, True)
+        lattices = self.lattices if whole else self.restrict(self.lattices, keep, True)
         u, best = node.u.copy(), node.u.copy()
         memory = np.zeros(k.MEMORY)
         memory[k.BEST_DUAL] = memory[k.LAST_DUAL] = np.inf
@@ -254,7 +254,7 @@ class Search:
         from certus.kernels import arborescence
 
         keep = self.kept(node)
-        lattices = self.kernels.restrict(self.lattices, 1 - node.gone, False)
+        lattices = self.restrict(self.lattices, 1 - node.gone, False)
         u = self.witness(node)
         value, above = (1.0 - self.share) * self.arc - u[0], -u[1]
         through, through_up = np.zeros(len(self.arc)), np.zeros(len(self.arc))
@@ -325,8 +325,8 @@ class Search:
         """Multipliers that prove the node's bound when arcs are only forbidden, not required, in the automata.
 
         The search drops the rivals of a required arc from the automata and makes them take a word's only arc. The
-        same is said by multipliers: the tree cannot use the first and must use the second, so moving their scores by any
-        amount costs it nothing or what the automata gain.
+        same is said by multipliers: the tree cannot use the first and must use the second, so moving their scores by
+        any amount costs it nothing or what the automata gain.
         """
         keep = self.kept(node)
         mods = self.lattices.arc_mod
@@ -351,7 +351,7 @@ class Search:
         """The dual value at multipliers u when the arcs that are gone are forbidden and rivals are left to the tree."""
         from certus.kernels import arborescence
 
-        lattices = self.kernels.restrict(self.lattices, 1 - node.gone, False)
+        lattices = self.restrict(self.lattices, 1 - node.gone, False)
         size, n = len(self.arc), self.problem.n
         used, column = np.zeros(size, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
         value = (1.0 - self.share) * self.arc - u[0]

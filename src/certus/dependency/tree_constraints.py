@@ -2,7 +2,7 @@
 
     from certus.dependency import tree_constraints as trees
 
-    trees.constrained(problem, trees.require_arc(2, 5), *trees.at_most_modifiers(problem, 2), *trees.subtree(problem, 3, 6))
+    trees.constrained(problem, trees.require_arc(2, 5), *trees.subtree(problem, 3, 6))
 
 What only forbids or requires arcs is done by masking the arc scores, so that the problem stays what it was, with all
 its questions and its own decoder. What ties several arcs becomes rows over the view "arcs", relaxed with multipliers
@@ -44,7 +44,7 @@ def forbid_arc(h: int, m: int) -> Constraint:
 
 
 def fixed_heads(heads: ArrayLike) -> list[Constraint]:
-    """The heads of a partial tree: ``heads[m]`` is the head of word m, or -1 where it is left open; cell 0 is not read."""
+    """The heads of a partial tree: ``heads[m]`` is the head of word m, -1 where it is open; cell 0 is not read."""
     given = np.asarray(heads)
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise InvalidInput(f"heads are {heads!r}; expected one whole number per node, -1 where it is left open.")
@@ -67,7 +67,7 @@ def at_most_modifiers(problem: Dependency, k: int, heads: Iterable[int] | None =
 def at_most_one_labelled(
     problem: Dependency, labels: ArrayLike, label: int, heads: Iterable[int] | None = None
 ) -> list[Constraint]:
-    """No head (or none of these heads) has two modifiers with this label, where ``labels[h, m]`` is the label of an arc."""
+    """No head (or none of these) has two modifiers with this label; ``labels[h, m]`` is the label of an arc."""
     of_arc = np.asarray(labels)
     if of_arc.shape != problem.arc.shape:
         raise InvalidInput(f"labels have shape {of_arc.shape}; expected one label per arc, {problem.arc.shape}.")
