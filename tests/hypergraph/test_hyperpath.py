@@ -1,5 +1,6 @@
 """The problem over a hypergraph: all its questions, fixing of edges, and travel."""
 
+import dataclasses
 import json
 import math
 
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import Hypergraph, Hyperpath, Infeasible, InvalidInput
+from certus import Hypergraph, Hyperpath, Infeasible, InvalidInput, verify
+from certus.errors import VerificationError
 from tests.hypergraph.cases import derivations
 from tests.strategies import edge_weights, hypergraphs
 
@@ -72,6 +74,23 @@ def test_max_marginals_are_what_fixing_finds(case):
     found = problem.max_marginals()["edges"]
     for e in range(graph.n_edges):
         assert problem.with_fixed("edges", (e,), 1).reference_maximum() == found[e]
+
+
+def test_results_are_verified_and_altered_ones_are_not():
+    problem = Hyperpath(GRAPH, [1, 2, 3, 4])
+    required = problem.with_fixed("edges", (2,), 1)
+    for case in (problem, required):
+        for result in case.kbest(2):
+            verify(case, result)
+            for altered in (
+                dataclasses.replace(result, score=result.score + 1),
+                dataclasses.replace(result, certificate=dataclasses.replace(result.certificate, bound=9.0)),
+                dataclasses.replace(result, structure=result.structure[:-1]),
+            ):
+                with pytest.raises(VerificationError):
+                    verify(case, altered)
+    with pytest.raises(VerificationError, match="forbidden"):
+        verify(required, problem.decode())
 
 
 def test_vertex_weights_count_for_each_use():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import Hypergraph, Infeasible, InvalidInput
+from certus import Hypergraph, Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import reference, sweeps
 from tests.hypergraph.cases import derivations, is_preorder, log_sum
 from tests.strategies import hypergraphs
@@ -242,6 +242,47 @@ def test_scores_of_any_size_do_not_overflow():
         weights = np.array([1.0, 1.0, 1.0, 1.0]) * scale
         assert sweeps.marginals(graph, weights) == pytest.approx([0.5] * 4)
         assert sweeps.entropy(graph, weights) == pytest.approx(math.log(4))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_large_graphs_two_ways(seed):
+    """Beyond enumeration: kernels against plain Python, marginals against expectations and the root's edges."""
+    rng = np.random.default_rng(seed)
+    n, degree = 300, 6
+    heads = np.repeat(np.arange(20, n), degree)
+    tail = (rng.random((len(heads), 2)) * heads[:, None]).astype(int).reshape(-1)
+    graph = Hypergraph(
+        np.concatenate((np.arange(20), 20 + degree * np.arange(n - 19))),
+        np.concatenate((np.zeros(20, dtype=int), 2 * np.arange(len(heads) + 1))),
+        tail,
+    )
+    weights = rng.integers(-16, -7, graph.n_edges).astype(float)
+    value, edges = sweeps.best(graph, weights)
+    assert value == reference.best_value(graph, weights) == weights[edges].sum()
+    found = sweeps.kbest(graph, weights, 30)
+    assert [v for v, _ in found] == reference.kbest_values(graph, weights, 30)
+    assert [weights[y].sum() for _, y in found] == [v for v, _ in found]
+    assert len({y.tobytes() for _, y in found}) == 30
+    assert sweeps.max_marginals(graph, weights)[edges].tolist() == [value] * len(edges)
+    marginals = sweeps.marginals(graph, weights)
+    assert marginals[list(graph.edges_into(graph.root))].sum() == pytest.approx(1.0)
+    features = rng.normal(size=(graph.n_edges, 4))
+    total, mean = sweeps.expectations(graph, weights, features)
+    assert mean == pytest.approx(marginals @ features, rel=1e-9, abs=1e-9)
+    assert sweeps.entropy(graph, weights) == pytest.approx(total - marginals @ weights, rel=1e-9)
+    pruned, edge_map, _ = sweeps.prune(graph, weights, max_marginal_threshold=found[4][0])
+    assert [v for v, _ in sweeps.kbest(pruned, weights[edge_map], 5)] == [v for v, _ in found[:5]]
+
+
+def test_a_derivation_too_long_to_list_is_refused():
+    n = 40  # every vertex is the one below it, twice
+    graph = Hypergraph(np.arange(n + 2), [0, *range(0, 2 * n + 1, 2)], np.repeat(np.arange(n), 2))
+    weights = np.ones(graph.n_edges)
+    assert sweeps.inside(graph, weights, "max")[-1] == 2.0 ** (n + 1) - 1
+    assert sweeps.count(graph) == 1
+    assert sweeps.marginals(graph, weights)[0] == 2.0**n
+    with pytest.raises(NotSupported, match="more than 2\\^31 edges"):
+        sweeps.best(graph, weights)
 
 
 def test_a_deep_graph_has_k_best_derivations():

@@ -71,7 +71,7 @@ class Hyperpath(DynamicProgram[Int32]):
 
     def magnitude(self) -> tuple[int, float]:
         if self._longest is None:
-            self._longest = longest(self.graph)
+            self._longest = min(longest(self.graph), 2**62)  # rounding() squares it in float64
         finite = self.weights[self.weights > -np.inf]
         return self._longest, float(np.abs(finite).max(initial=0.0))
 

@@ -60,16 +60,24 @@ def marginals(graph: Hypergraph, weights: ArrayLike) -> Floats:
 
     Raises Infeasible if there is no derivation.
     """
-    totals, total = _edge_totals(graph, as_weights(graph, weights), "log")
-    if total == -np.inf:
-        raise infeasible(graph)
-    with np.errstate(over="ignore"):  # vertices shared over and over may be used more than 1e308 times
-        return np.exp(totals - total)
+    from certus.kernels import hypergraph as kernels
+
+    log_q, _ = _log_conditionals(graph, as_weights(graph, weights))
+    uses, out = np.empty(graph.n_vertices), np.empty(graph.n_edges)
+    kernels.expected_uses(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, graph.root, uses, out)
+    return out
 
 
 def max_marginals(graph: Hypergraph, weights: ArrayLike) -> Floats:
     """Best score of any derivation that uses each edge, shape (E,); -inf for edges that none uses (LR alg. 4)."""
-    return _edge_totals(graph, as_weights(graph, weights), "max")[0]
+    from certus.kernels import hypergraph as kernels
+
+    weight = as_weights(graph, weights)
+    _, chart = _inside(graph, weight, "max")
+    out = _outside(graph, weight, "max", chart)
+    totals = np.empty(graph.n_edges)
+    kernels.edge_totals(_tag("max"), graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, out, totals)
+    return totals
 
 
 def expectations(graph: Hypergraph, weights: ArrayLike, features: ArrayLike) -> tuple[float, Floats]:
@@ -301,17 +309,6 @@ def _outside(graph: Hypergraph, weight: Floats, semiring: str, chart: NDArray[An
     values = _values(weight, semiring)
     kernels.outside(_tag(semiring), graph.in_ptr, graph.tail_ptr, graph.tail, values, graph.root, chart, out)
     return out
-
-
-def _edge_totals(graph: Hypergraph, weight: Floats, semiring: str) -> tuple[Floats, float]:
-    """Total of the derivations through each edge, and of all derivations."""
-    from certus.kernels import hypergraph as kernels
-
-    values, chart = _inside(graph, weight, semiring)
-    out = _outside(graph, weight, semiring, chart)
-    totals = np.empty(graph.n_edges)
-    kernels.edge_totals(_tag(semiring), graph.in_ptr, graph.tail_ptr, graph.tail, values, chart, out, totals)
-    return totals, float(chart[graph.root])
 
 
 def _log_conditionals(graph: Hypergraph, weight: Floats) -> tuple[Floats, float]:

@@ -182,6 +182,24 @@ def log_conditionals(in_ptr, tail_ptr, tail, weight, chart, out):
 
 
 @njit(cache=True, nogil=True)
+def expected_uses(in_ptr, tail_ptr, tail, log_conditional, root, uses, out):
+    """out[e] <- expected number of uses of e in a derivation of root, by passing the uses of each vertex down.
+
+    uses (V,) is overwritten with those of the vertices. Products of probabilities: nothing is subtracted or divided.
+    """
+    uses[:] = 0.0
+    uses[root] = 1.0
+    out[:] = 0.0
+    for v in range(root, -1, -1):
+        if uses[v] == 0.0:
+            continue
+        for e in range(uint64(in_ptr[v]), uint64(in_ptr[v + 1])):
+            out[e] = uses[v] * exp(log_conditional[e])
+            for k in range(uint64(tail_ptr[e]), uint64(tail_ptr[e + uint64(1)])):
+                uses[uint64(tail[k])] += out[e]
+
+
+@njit(cache=True, nogil=True)
 def expected(in_ptr, tail_ptr, tail, log_conditional, feature, mean):
     """mean[v] <- sum_{e in IN(v)} q[e] (feature[e] + sum_{u in tail(e)} mean[u]),  q = exp(log_conditional).
 
