@@ -106,12 +106,20 @@ class Counted(Lexicon):
             if symbol not in self._of_symbol:
                 self._unseen[symbol.label].append(symbol)
         self._class_tags: dict[str, dict[str, float]] = {}
+        self._entries: dict[str, Entry] = {}  # of known words, as they are asked for
 
     def entry(self, word: str, *, first: bool = False) -> Entry:
         if word not in self.words:
             word = BRACKETS.get(word, word)
             if first and word.lower() in self.words:
                 word = word.lower()
+        if word not in self.words:
+            return self._estimated(word)
+        if word not in self._entries:
+            self._entries[word] = self._estimated(word)
+        return self._entries[word]
+
+    def _estimated(self, word: str) -> Entry:
         counts = self.words.get(word, {})
         size = sum(counts.values())
         seen: Counter[str] = Counter()

@@ -118,6 +118,10 @@ class Constituency(DynamicProgram[Tree]):
     def _sentence(self) -> "_Sentence":
         return self._restricted(needed=True)
 
+    @cached_property
+    def _words_of_items(self) -> list[tuple[str, str]]:
+        return [(symbol.label, self.words[i]) for i, symbol, _ in self._sentence.items]
+
     def _weights(self, sentence: "_Sentence", penalties: Penalties | None) -> Floats:
         """Weights of the word items with the penalties added."""
         weights = sentence.lex_weight
@@ -128,19 +132,6 @@ class Constituency(DynamicProgram[Tree]):
 
     # -- charts ----------------------------------------------------------------------------------------------------
 
-    def _check_words(self) -> None:
-        if self.n == 0:
-            raise Infeasible("the sentence has no words; every tree has at least one.")
-        for i, entry in enumerate(self._entries):
-            if not any(w > -np.inf for _, w in entry):
-                known = self.words[i] in self.grammar.lexicon
-                why = (
-                    "all its tags are forbidden"
-                    if known
-                    else "it is not in the lexicon; add a rule for <unknown> words"
-                )
-                raise Infeasible(f'word {i + 1} ("{self.words[i]}") has no tag: {why}.')
-
     def _check_memory(self, needed: int, what: str) -> None:
         if needed > self.memory_limit:
             raise NotSupported(
@@ -150,6 +141,8 @@ class Constituency(DynamicProgram[Tree]):
             )
 
     def _new_chart(self, rules: Indexed, charts: int) -> Floats:
+        if self.n == 0:
+            raise Infeasible("the sentence has no words; every tree has at least one.")
         size = rules.size * self.n * (self.n + 1) // 2
         self._check_memory(8 * size * charts, f"{self.n} words with {rules.size} symbols")
         return np.empty(size)
@@ -158,7 +151,6 @@ class Constituency(DynamicProgram[Tree]):
         """Weights of word items, Viterbi chart and best score. Raises Infeasible."""
         from certus.kernels import cky
 
-        self._check_words()
         sentence = self._sentence
         weights = self._weights(sentence, penalties)
         chart = self._new_chart(sentence.rules, charts)
@@ -174,9 +166,18 @@ class Constituency(DynamicProgram[Tree]):
         return rules.size * (self.n * (self.n - 1) // 2) + rules.root * self.n
 
     def _no_tree(self, penalties: Penalties | None) -> Infeasible:
-        """What stands in the way of a tree: how far the words from the first one combine."""
+        """What stands in the way of a tree: a word without a tag, or how far the words from the first one combine."""
         from certus.kernels import cky
 
+        for i, entry in enumerate(self._entries):
+            if not entry:
+                known = self.words[i] in self.grammar.lexicon
+                why = (
+                    "all its tags are forbidden"
+                    if known
+                    else "it is not in the lexicon; add a rule for <unknown> words"
+                )
+                return Infeasible(f'word {i + 1} ("{self.words[i]}") has no tag: {why}.')
         note = " under the given penalties" if penalties else ""
         sentence = self._restricted(needed=False)
         weights = self._weights(sentence, penalties)
@@ -240,7 +241,6 @@ class Constituency(DynamicProgram[Tree]):
     def _inside(self, charts: int) -> tuple[Floats, float]:
         from certus.kernels import cky
 
-        self._check_words()
         sentence = self._sentence
         chart = self._new_chart(sentence.rules, charts)
         cky.inside(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, sentence.lex_weight, chart)
@@ -321,8 +321,7 @@ class Constituency(DynamicProgram[Tree]):
         return self._tree(steps)
 
     def _tree(self, steps: list[int]) -> Tree:
-        words = [(symbol.label, self.words[i]) for i, symbol, _ in self._sentence.items]
-        return self._index.tree(self._sentence.rules, steps, words)
+        return self._index.tree(self._sentence.rules, steps, self._words_of_items)
 
     # -- structures ------------------------------------------------------------------------------------------------
 
@@ -335,8 +334,11 @@ class Constituency(DynamicProgram[Tree]):
             raise InvalidInput(f'the tree\'s root is "{structure.label}"; expected "{self.grammar.root}".')
         return structure
 
+    @cached_property
+    def _lexical(self) -> list[dict[Symbol, float]]:
+        return [dict(entry) for entry in self._entries]
+
     def score(self, structure: Tree) -> float:
-        entries = [dict(entry) for entry in self._entries]
         total = 0.0
         for step in self.grammar.memory.derivation(self._checked(structure)):
             if isinstance(step, Chain):
@@ -344,7 +346,7 @@ class Constituency(DynamicProgram[Tree]):
             elif isinstance(step, Binary):
                 total += self.grammar.binary.get(step, -np.inf)
             else:
-                total += entries[step.position].get(step.symbol, -np.inf)
+                total += self._lexical[step.position].get(step.symbol, -np.inf)
         return total
 
     def indicator(self, structure: Tree, view: str) -> Floats:
