@@ -127,7 +127,7 @@ def test_with_fixed_and_solve_of_given_automata():
     problem = AutomataDependency(arc, lambda g, h, side: Parity(), largest=3.0)
     assert problem.with_fixed("arcs", (3, 1), 1).decode().structure[1] == 3
     assert problem.with_fixed("arcs", (0, 1), 0).decode().structure[1] != 0
-    solution = problem.solve({"arcs": np.where(np.arange(4)[:, None] == 2, 50.0, 0.0)})
+    solution = problem.solve({"arcs": np.where(np.indices((4, 4))[0] == 2, 50.0, 0.0)})
     assert solution.structure.tolist() == [-1, 2, 0, 2]
     assert problem.reference_maximum() == problem.decode().score
 

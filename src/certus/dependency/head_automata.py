@@ -419,8 +419,10 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
             for v in range(len(reached)):
                 if ranks[v] == rank:
                     break
+                if v and not entering[v]:
+                    continue
                 steps = [automata._step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
-                weight = [w for _, w in steps]
+                weight = _checked([w for _, w in steps], h, side)
                 if max(weight, default=-np.inf) == -np.inf:
                     continue
                 after = tuple(q for q, _ in steps)
@@ -431,7 +433,15 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
                     arcs.append(int(arc_id[h, m]))
                     entering.append([])
                 entering[place[after]].append((v, weight))
-        stops = [(v, [a.stop(q) for a, q in zip(sides, states, strict=True)]) for v, states in enumerate(reached)]
+            if not place:  # no sequence takes m: a state that nothing enters stands for it
+                reached.append(())
+                ranks.append(rank)
+                arcs.append(int(arc_id[h, m]))
+                entering.append([])
+        alive = [v for v in range(len(reached)) if v == 0 or entering[v]]
+        stops = [(v, [a.stop(q) for a, q in zip(sides, reached[v], strict=True)]) for v in alive]
+        for _, weight in stops:
+            _checked(weight, h, side)
         entering.append([(v, weight) for v, weight in stops if max(weight, default=-np.inf) > -np.inf])
         ranks.append(len(words))
         arcs.append(-1)
@@ -445,8 +455,6 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
         weight_ptr.append(weight_ptr[-1] + len(heads) * sum(map(len, entering)))
         value_ptr.append(value_ptr[-1] + len(heads) * len(arcs))
     flat = np.array(list(chain.from_iterable(weights)), dtype=np.float64)
-    if flat.size and not flat.max() < np.inf:
-        raise InvalidInput("an automaton gave a weight that is nan or inf; weights are finite, or -inf to forbid.")
     lattices: Lattices = skeleton._replace(
         state_ptr=np.array(state_ptr),
         state_arc=np.array(state_arc),
@@ -458,3 +466,14 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
         value_ptr=np.array(value_ptr),
     )
     return lattices
+
+
+def _checked(weights: list[float], h: int, side: int) -> list[float]:
+    """The weights of an automaton; InvalidInput if one is nan or inf."""
+    for weight in weights:
+        if not weight < np.inf:
+            where = "right" if side else "left"
+            raise InvalidInput(
+                f"the automaton of head {h}, {where}, gave the weight {weight}; weights are finite, or -inf to forbid."
+            )
+    return weights

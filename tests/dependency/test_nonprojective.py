@@ -1,0 +1,220 @@
+"""Higher-order trees with crossing arcs: equal to enumeration and to the integer program, and never a false proof."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import certus
+from certus import Dependency, Infeasible, InvalidInput, LimitReached
+from certus.dependency import flow, nonprojective
+from certus.relax.engine import Engine
+from certus.relax.steps import per_increase
+from tests.dependency.cases import draw_problem
+
+MODELS = (
+    "siblings",
+    "carreras",
+    "model 0",
+    "model 1",
+    "grandparents and siblings",
+    "model 2",
+    "trisiblings",
+    "ends of sides",
+    "everything",
+    "everything, outermost",
+)
+seeds = st.integers(0, 2**32 - 1)
+roots = st.sampled_from(["single", "multi"])
+
+
+def optimum(problem):
+    return max((problem.score(y) for y in problem.all_structures()), default=-np.inf)
+
+
+@settings(max_examples=200)
+@given(seeds, st.sampled_from(MODELS), st.integers(0, 4), roots, st.booleans())
+def test_decode_equals_enumeration(seed, model, n, root, listed):
+    listed = listed and "ends" not in model and "everything" not in model  # those have parts that cannot be listed
+    problem = draw_problem(np.random.default_rng(seed), model, n, root, projective=False, listed=listed)
+    best = optimum(problem)
+    if best == -np.inf:
+        with pytest.raises(Infeasible):
+            problem.decode()
+        return
+    result = problem.decode()
+    assert result.score == best == problem.score(result.structure)
+    assert result.certificate.exact
+    assert result.certificate.kind in ("dual", "branch and bound")
+    certus.verify(problem, result)
+    if result.info["nodes"] == 1 and not result.info["fixed"]:
+        assert (result.trace.dual >= best - problem.tolerance()).all()  # weak duality, at every iteration
+    assert (result.trace.primal <= best).all()
+
+
+@settings(max_examples=15)
+@given(seeds, st.sampled_from(("siblings", "grandparents and siblings")), roots)
+def test_decode_equals_enumeration_for_five_words(seed, model, root):
+    problem = draw_problem(np.random.default_rng(seed), model, 5, root, projective=False)
+    best = optimum(problem)
+    if best > -np.inf:
+        result = problem.decode()
+        assert result.score == best
+        assert result.certificate.exact
+
+
+@settings(max_examples=60)
+@given(seeds, st.sampled_from(MODELS), st.integers(2, 4), roots)
+def test_a_run_cut_short_is_honest(seed, model, n, root):
+    problem = draw_problem(np.random.default_rng(seed), model, n, root, projective=False)
+    best = optimum(problem)
+    if best == -np.inf:
+        return
+    result = problem.decode(max_iterations=2, exact=False)
+    assert result.certificate.bound >= best - result.certificate.tolerance
+    assert result.score <= best
+    assert not result.certificate.exact or result.score == best
+    certus.verify(problem, result)
+
+
+@pytest.mark.parametrize("flow_kind", flow.FLOWS)
+@pytest.mark.parametrize(("model", "n"), [("siblings", 8), ("grandparents and siblings", 7), ("model 2", 5)])
+def test_decode_equals_the_integer_program(model, n, flow_kind):
+    rng = np.random.default_rng(n)
+    for root in ("single", "multi"):
+        problem = draw_problem(rng, model, n, root, projective=False)
+        result, reference = problem.decode(), flow.ilp(problem, flow=flow_kind)
+        assert result.score == reference.score
+        assert reference.certificate.kind == "integer program"
+        assert reference.certificate.exact
+
+
+@settings(max_examples=25)
+@given(seeds, st.sampled_from(("siblings", "model 0", "trisiblings")), st.integers(0, 4), roots)
+def test_linear_programs_bound_the_optimum_and_multi_commodity_flow_is_tighter(seed, model, n, root):
+    problem = draw_problem(np.random.default_rng(seed), model, n, root, projective=False)
+    best = optimum(problem)
+    if best == -np.inf:
+        with pytest.raises(Infeasible):
+            flow.ilp(problem)
+        return
+    single, multi = flow.lp(problem, flow="single"), flow.lp(problem, flow="multi")
+    assert flow.ilp(problem).score == best
+    assert single.value >= multi.value - 1e-6
+    assert multi.value >= best - 1e-6
+    if not multi.fractional:
+        assert multi.value == pytest.approx(best)
+
+
+def test_real_scores_are_certified():
+    rng = np.random.default_rng(5)
+    for n in (6, 8):
+        size = n + 1
+        problem = Dependency(rng.normal(size=(size,) * 2), rng.normal(size=(size,) * 3), rng.normal(size=(size,) * 3))
+        result = problem.decode()
+        assert result.certificate.exact
+        certus.verify(problem, result)
+
+
+@pytest.mark.parametrize("model", ["siblings", "grandparents and siblings", "trisiblings"])
+def test_the_kernel_and_the_engine_make_the_same_steps(model):
+    compared = 0
+    for seed in range(12):
+        problem = draw_problem(np.random.default_rng(seed), model, 4, projective=False)
+        if optimum(problem) == -np.inf:
+            continue
+        result = nonprojective.decode(problem, step="per increase", exact=False, max_iterations=30)
+        relaxation = nonprojective.relaxation(problem)
+        engine = Engine(relaxation, step=per_increase(problem.magnitude()[1]))
+        origin = np.zeros(relaxation.n_rows)
+        log = engine.descend(origin, engine.initial, max_iterations=len(result.trace)).log
+        shorter = min(len(log.dual), len(result.trace))
+        # Rounding differs, so that ties may be broken differently: from there on the two may go different ways.
+        apart = np.abs(np.array(log.dual[:shorter]) - result.trace.dual[:shorter]) > 1e-9
+        same = int(np.argmax(apart)) if apart.any() else shorter
+        assert same >= 1
+        np.testing.assert_allclose(log.step[: same - 1], result.trace.step[: same - 1])
+        compared += same
+    assert compared > 12
+
+
+def test_the_engine_reaches_the_same_optimum_with_the_projective_parser_in_the_tree_s_place():
+    from certus.relax import branch
+
+    for seed in range(3):
+        problem = draw_problem(np.random.default_rng(seed), "grandparents and siblings", 4, projective=True)
+        if optimum(problem) == -np.inf:
+            continue
+        relaxed = branch.climb(problem, nonprojective.relaxation(problem, projective=True))
+        assert relaxed.score == problem.decode().score == optimum(problem)
+        assert relaxed.certificate.exact
+
+
+@pytest.mark.parametrize("model", ["siblings", "grandparents and siblings"])
+def test_lazy_decoding_changes_nothing_but_the_work(model):
+    problem = draw_problem(np.random.default_rng(3), model, 8, projective=False)
+    lazy, eager = nonprojective.decode(problem), nonprojective.decode(problem, lazy=False)
+    np.testing.assert_array_equal(lazy.trace.dual, eager.trace.dual)
+    np.testing.assert_array_equal(lazy.structure, eager.structure)
+    assert lazy.info["decoded"] < eager.info["decoded"] == 1.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 1.0])
+def test_any_share_of_the_arc_scores_gives_the_same_optimum(share):
+    problem = draw_problem(np.random.default_rng(11), "grandparents and siblings", 4, projective=False)
+    result = nonprojective.decode(problem, share=share)
+    assert result.score == optimum(problem)
+    certus.verify(problem, result)
+
+
+def test_an_altered_certificate_is_rejected():
+    problem = draw_problem(np.random.default_rng(0), "siblings", 4, projective=False)
+    result = problem.decode()
+    c = result.certificate
+    lower = certus.Certificate(c.kind, c.score, c.bound - 1.0, c.tolerance, c.duals)
+    with pytest.raises(certus.VerificationError):
+        certus.verify(problem, certus.Result(result.structure, result.score, lower))
+    moved = {name: values + np.arange(values.size).reshape(values.shape) for name, values in c.duals.items()}
+    other = certus.Certificate(c.kind, c.score, c.bound, c.tolerance, moved)
+    with pytest.raises(certus.VerificationError):
+        certus.verify(problem, certus.Result(result.structure, result.score, other))
+
+
+def test_results_travel(tmp_path):
+    problem = draw_problem(np.random.default_rng(8), "grandparents and siblings", 4, projective=False)
+    result = problem.decode()
+    certus.save_result(tmp_path / "result.json", problem, result)
+    again, loaded = certus.load_result(tmp_path / "result.json")
+    certus.verify(again, loaded)
+
+
+def test_solve_adds_penalties_to_the_arcs():
+    problem = draw_problem(np.random.default_rng(2), "siblings", 4, projective=False)
+    penalty = np.random.default_rng(4).integers(-8, 9, size=(5, 5)).astype(np.float64)
+    solution = problem.solve({"arcs": penalty})
+    best = max(
+        problem.score(y) + float((penalty * problem.indicator(y, "arcs")).sum()) for y in problem.all_structures()
+    )
+    assert solution.value == pytest.approx(best)
+
+
+def test_limits_are_checked_and_kept():
+    problem = draw_problem(np.random.default_rng(2), "siblings", 4, projective=False)
+    with pytest.raises(InvalidInput, match="max_iterations"):
+        problem.decode(max_iterations=0)
+    with pytest.raises(InvalidInput, match="time_limit"):
+        problem.decode(time_limit=-1.0)
+    rng = np.random.default_rng(0)
+    hard = Dependency(rng.normal(size=(41,) * 2), rng.normal(size=(41,) * 3), rng.normal(size=(41,) * 3))
+    try:
+        result = hard.decode(time_limit=0.05)
+    except LimitReached:
+        return
+    assert result.certificate.bound >= result.score
+
+
+def test_a_word_without_any_head_is_infeasible():
+    arc = np.zeros((4, 4))
+    arc[:, 2] = -np.inf
+    with pytest.raises(Infeasible):
+        Dependency(arc, sibling=np.zeros((4, 4, 4))).decode()
