@@ -25,7 +25,7 @@ docs: $(VENV)/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/test.stamp
-	$(PYTEST) tests src/certus
+	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels
 
 # Every kernel again, with array bounds checked. The compiled code differs, so it has a cache of its own (tests/conftest.py).
 tests-bounds: $(VENV)/test.stamp
