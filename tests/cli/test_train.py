@@ -22,6 +22,15 @@ def test_grammar_and_tagger_from_one_treebank_parse_together(certus, treebank, t
     assert certus("tag", "--tagger", tagger, "a cat flies.").out == "a/DT cat/NN flies/VBZ ./.\n"
 
 
+def test_a_fallback_gives_every_sentence_a_tree(certus, treebank, tmp_path):
+    grammar, odd = tmp_path / "g.json", "the dog"
+    train = "train", "grammar", "--treebank", treebank, "--output", grammar
+    assert certus(*train).code == 0
+    assert "no tree" in certus("parse", "--no-joint", "--grammar", grammar, odd).complaint
+    assert certus(*train, "--fallback", "FRAG").code == 0
+    assert "(FRAG " in certus("parse", "--no-joint", "--grammar", grammar, odd).out
+
+
 @pytest.mark.parametrize(("column", "tag"), [("upos", "NOUN"), ("xpos", "NN")])
 def test_tagger_from_conllu(certus, tmp_path, column, tag):
     (tmp_path / "train.conllu").write_text(CONLLU)

@@ -27,6 +27,13 @@ def test_every_page_is_in_the_navigation():
     assert listed == {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
 
 
+def test_every_public_name_is_in_the_api():
+    import certus
+
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^::: certus\.(\w+)$", page, re.MULTILINE)) == set(certus.__all__)
+
+
 def test_the_version_is_the_same_everywhere():
     import tomllib
 

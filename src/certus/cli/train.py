@@ -29,6 +29,7 @@ def grammar(
     output: Annotated[Path, typer.Option(help="Where the grammar goes")],
     horizontal: Annotated[int, typer.Option(min=0, help="Children before it that a child depends on")] = 1,
     vertical: Annotated[int, typer.Option(min=1, help="Labels a rule depends on: 1 its own, 2 its parent's too")] = 2,
+    fallback: Annotated[str | None, typer.Option(help="Label that holds anything, so that all sentences parse")] = None,
 ) -> None:
     """Estimate a probabilistic grammar from a treebank; traces and function tags are removed."""
     from certus.cli.progress import watched
@@ -39,7 +40,7 @@ def grammar(
     trees = [tree for path in treebank for tree in watched(read_trees(path, clean=True), "reading")]
     if not trees:
         raise InvalidInput(f"{treebank[0]}: holds no trees; a grammar is estimated from at least one.")
-    estimated = Grammar.from_treebank(trees, horizontal=horizontal, vertical=vertical)
+    estimated = Grammar.from_treebank(trees, horizontal=horizontal, vertical=vertical, fallback=fallback)
     estimated.save(output)
     typer.echo(f"{output}: {estimated}, from {len(trees)} trees", err=True)
 
