@@ -370,7 +370,7 @@ def tree_sums(sr, score, stride, lengths, single, marginals, out, values, shifts
                     total[j] = plus(sr, total[j], x)
         visits[b] = 0.0
         for j in range(n):
-            visits[b] += ratio(sr, weight[j], total[j])
+            visits[b] += np.exp(min(to_log(sr, weight[j]) - to_log(sr, total[j]), 700.0))
             if real and forbidden and not TINY**2 < total[j] < HUGE**2:
                 status[b] = OUT_OF_RANGE
         for h in range(n + 1):
