@@ -145,7 +145,7 @@ class Joint(Problem[Pair]):
 
         relaxation = self.relaxation()
         engine = Engine(relaxation)
-        descent = engine.descend(np.zeros(relaxation.n_rows), engine.initial, max_iterations=200, window=25)
+        descent = engine.descend(np.zeros(relaxation.n_rows), engine.initial, max_iterations=200, window=15)
         penalty = relaxation.penalties(descent.multipliers, engine.initial)
         rest = engine.solve(1, penalty, ()).value
         forest = a.forest()

@@ -69,13 +69,11 @@ def odd_cycle(n=9, seed=0):
 
 def test_an_honest_gap_at_the_limit():
     problem = odd_cycle()
-    best = optimum(odd_cycle(7)) if problem.a.n == 7 else None
     result = problem.decode(time_limit=1e-6)
     assert result.certificate.bound >= result.score
     exact = problem.decode()
     assert exact.certificate.exact
     assert result.score <= exact.score <= result.certificate.bound + 1e-9
-    assert best is None
     for r in (result, exact):
         certus.verify(problem, r)
 
@@ -83,20 +81,22 @@ def test_an_honest_gap_at_the_limit():
 def test_time_out_during_branching_keeps_every_open_node_in_the_bound(monkeypatch):
     from certus.relax import engine
 
-    problem = next(p for p in (odd_cycle(6, seed) for seed in range(50)) if solve_lp(p).fractional)
-    best = optimum(problem)
-    full = problem.decode()
-    assert full.score == best
+    rng = np.random.default_rng(2)
+    unary, bigram = rng.normal(size=(2, 8, 4)), 2 * rng.normal(size=(2, 4, 4))
+    problem = Joint(Tagging(unary[0], bigram=bigram[0]), Tagging(unary[1], bigram=bigram[1]), on="tags")
+    best = Tagging(unary.sum(axis=0), bigram=bigram.sum(axis=0)).decode().score
     # Let the clock run out after ever more readings: every result must be honest, and verify.
-    for readings in range(1, 400, 23):
+    cut_short = 0
+    for readings in range(1, 1200, 41):
         clock = iter([0.0] * readings)
         monkeypatch.setattr(engine, "perf_counter", lambda clock=clock: next(clock, 1e9))
-        try:
-            result = problem.decode(time_limit=1.0)
-        except LimitReached:
-            continue
-        assert result.score <= best <= result.certificate.bound + 1e-9
+        result = problem.decode(time_limit=1.0)
+        assert result.score <= best + 1e-9
+        assert best <= result.certificate.bound + 1e-9
+        assert (result.trace.dual >= best - 1e-9).all()
         certus.verify(problem, result)
+        cut_short += result.certificate.kind == "branch and bound" and not result.certificate.exact
+    assert cut_short > 3
 
 
 def test_no_structure_within_the_time_is_an_error_of_its_own():

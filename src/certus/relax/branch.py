@@ -25,8 +25,8 @@ from certus.result import Certificate, Result
 
 Y = TypeVar("Y")
 
-ROOT_WINDOW = 25  # iterations over which the root must close a share of the gap, or branching begins
-NODE_WINDOW = 8
+ROOT_WINDOW = 15  # iterations over which the root must close a share of the gap, or branching begins
+NODE_WINDOW = 6
 NODE_ITERATIONS = 100
 ROUNDS = 3  # of fixing at one node
 
@@ -126,29 +126,32 @@ class Search:
         self._branchable = {v: [b for b in blocks if b in in_rows] for v, blocks in engine.relaxation.views.items()}
 
     def run(self, exact: bool) -> None:
-        """Branch until nothing better than the incumbent is left, or a limit; without ``exact``, until a structure."""
+        """Branch until nothing better than the incumbent is left, or a limit; without ``exact``, until a structure.
+
+        From the open node with the best bound the search plunges along the better child, to find good structures early.
+        """
         engine = self.engine
         if self._closed(self.root) or (not exact and engine.leaves is not None):
             return
         self._tighten(self.root)
         self._push(self.root)
-        while self._open and not engine.out_of_time and (exact or engine.leaves is None):
+        child: Node | None = None
+        while (self._open or child) and not engine.out_of_time and (exact or engine.leaves is None):
             if self._diving and engine.leaves is not None:
                 self._diving = False
                 self._open = [(self._priority(node), order, node) for _, order, node in self._open]
                 heapq.heapify(self._open)
-            node = heapq.heappop(self._open)[2]
-            bound = max([node.bound, engine.score, *(n.bound for _, _, n in self._open if self._diving)])
-            self.log.add(bound, engine.score, 0.0, engine.relaxation.n_rows)
-            if self._closed(node):
-                continue
-            part = self._disputed(node)
+            node = child or heapq.heappop(self._open)[2]
+            others = (n.bound for _, _, n in (self._open if self._diving else self._open[:1]))
+            self.log.add(max([node.bound, engine.score, *others]), engine.score, 0.0, engine.relaxation.n_rows)
+            child = None
+            part = None if self._closed(node) else self._disputed(node)
             if part is None:
-                continue  # nothing left to decide: the bound of this node stands as it is
+                continue  # nothing better, or nothing left to decide: the bound of this node stands as it is
             zero, one = (self._child(node, *part, value) for value in (0, 1))
             node.split = (*part, zero, one)
-            for child in (zero, one):
-                self._push(child)
+            child, other = (one, zero) if one.bound >= zero.bound else (zero, one)
+            self._push(other)
 
     def _priority(self, node: Node) -> tuple[float, float]:
         """Deepest first until there is a structure, then best bound first."""
@@ -165,9 +168,8 @@ class Search:
         self.nodes += 1
         fixings = self.engine.relaxation.fix(parent.fixings, view, index, value)
         node = Node(fixings, parent.multipliers, parent.bound, parent.average, parent.last, parent.depth + 1)
-        if not self.engine.out_of_time:
-            self._descend(node)
-            self._tighten(node)
+        self._descend(node)
+        self._tighten(node)
         return node
 
     def _descend(self, node: Node) -> None:

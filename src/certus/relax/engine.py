@@ -18,7 +18,7 @@ from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Block, Fixings, Relaxation
 from certus.result import Solution, Trace
 
-STALL = 0.02  # a window of iterations that closes less than this share of the gap is a stall
+STALL = 0.1  # a window of iterations that closes less than this share of the gap is a stall
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class Engine:
         used, average, weight, step = np.zeros(r.n_cells), np.zeros(r.n_cells), 0.0, 0.0
         solutions: list[Solution[Any]] = []
         asked: Floats | None = None
-        mark, since = np.inf, 0
+        mark = np.inf  # the best dual value a window ago
         log = Log()
         for k in range(1, max_iterations + 1):
             self.iterations += 1
@@ -146,14 +146,11 @@ class Engine:
                 step, state = rule.update(state, dual, self.score, norm2)
             log.add(dual, self.score, 0.0 if stop or norm2 == 0 else step, r.n_rows)
             average, weight = average + max(step, 1e-300) * used, weight + max(step, 1e-300)
-            if window is not None:
-                since += 1
-                target = self.cutoff
-                if since >= window:
-                    stop = stop or best > mark - STALL * (mark - target)
-                    mark, since = best, 0
-                elif not np.isfinite(mark):
-                    mark = best
+            if window is not None and k % window == 0:
+                # Before there is a gap to close, progress is measured against what was made so far.
+                ahead = mark - self.score if self.leaves is not None else log.dual[0] - mark
+                stop = stop or (k > window and mark - best < STALL * ahead)
+                mark = best
             if stop or norm2 == 0:
                 break
             u = u - step * direction
@@ -186,6 +183,7 @@ class Engine:
             if j == leader:
                 continue
             penalty = self._unpenalised.copy()
+            required = list(self._initial.ones)
             for blocks in self._ties:
                 sources = [b for b in blocks if b[0] in decided and b in r.offsets]
                 targets = [b for b in blocks if b[0] == j and b in r.offsets]
@@ -194,8 +192,10 @@ class Engine:
                         size = int(np.prod(r.shape_of(source), dtype=np.int64))
                         s, t = r.offsets[source], r.offsets[target]
                         penalty[t : t + size][cells[s : s + size] == 0] = -np.inf
+                        if target[1] not in r.subproblems[j].exclusive:  # then leaving a part out is also possible
+                            required += (t + np.flatnonzero(cells[s : s + size])).tolist()
             try:
-                completed[j] = self.solve(j, penalty, self._initial.ones).structure
+                completed[j] = self.solve(j, penalty, required).structure
             except Infeasible:
                 return
             r.cells_used(j, completed[j], cells)
