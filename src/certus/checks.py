@@ -9,6 +9,7 @@ from certus.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None = None) -> Floats:
@@ -23,7 +24,9 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
         raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
     if shape is not None:
         expected = tuple(shape)
-        fits = array.ndim == len(expected) and all(e is None or e == a for e, a in zip(expected, array.shape, strict=True))
+        fits = array.ndim == len(expected) and all(
+            e is None or e == a for e, a in zip(expected, array.shape, strict=True)
+        )
         if not fits:
             wanted = ", ".join("any" if e is None else str(e) for e in expected)
             raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")

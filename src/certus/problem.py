@@ -145,7 +145,9 @@ class Problem(ABC, Generic[Y]):
     def checked_view(self, view: str) -> Index:
         """Shape of a view; InvalidInput for a name that is not one."""
         if view not in self.views:
-            raise InvalidInput(f"{type(self).__name__} has no view {view!r}; it has {', '.join(map(repr, self.views))}.")
+            raise InvalidInput(
+                f"{type(self).__name__} has no view {view!r}; it has {', '.join(map(repr, self.views))}."
+            )
         return self.views[view]
 
     def tolerance(self) -> float:
@@ -211,14 +213,14 @@ class DynamicProgram(Problem[Y]):
 
         forest = self.forest()
         value, edges = sweeps.best(forest.graph, forest.penalised(penalties))
-        return Solution(self.from_edges(edges), value)
+        return Solution(self.from_edges(edges.tolist()), value)
 
     def kbest(self, k: int) -> list[Result[Y]]:
         from certus.hypergraph import sweeps
 
         forest = self.forest()
         found = sweeps.kbest(forest.graph, forest.weights, as_positive_int("k", k))
-        structures = [(value, self.from_edges(edges)) for value, edges in found]
+        structures = [(value, self.from_edges(edges.tolist())) for value, edges in found]
         return [
             exact_result(y, self.score(y), value, self.tolerance(), kind=self.kind, rank=rank)
             for rank, (value, y) in zip(count(1), structures)
@@ -229,7 +231,7 @@ class DynamicProgram(Problem[Y]):
 
         forest = self.forest()
         drawn = sweeps.sample(forest.graph, forest.weights, as_positive_int("k", k), seed=seed)
-        return [self.from_edges(edges) for edges in drawn]
+        return [self.from_edges(edges.tolist()) for edges in drawn]
 
     def log_partition(self) -> float:
         from certus.hypergraph import sweeps

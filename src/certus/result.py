@@ -85,7 +85,8 @@ class Result(Generic[Y]):
 
     def __repr__(self) -> str:
         status = "exact" if self.certificate.exact else f"gap={self.certificate.gap:.6g}"
-        return f"Result(score={self.score:.10g}, {status}, bound={self.certificate.bound:.10g}, iterations={self.iterations})"
+        bound = self.certificate.bound
+        return f"Result(score={self.score:.10g}, {status}, bound={bound:.10g}, iterations={self.iterations})"
 
 
 def exact_result(structure: Y, score: float, value: float, tolerance: float, *, kind: str, rank: int = 1) -> Result[Y]:

@@ -61,6 +61,8 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise FormatError(path, error.lineno, f"not valid JSON, or cut short: {error.msg} at column {error.colno}.") from None
+        raise FormatError(
+            path, error.lineno, f"not valid JSON, or cut short: {error.msg} at column {error.colno}."
+        ) from None
     except RecursionError:
         raise FormatError(path, None, "JSON nested too deeply.") from None
