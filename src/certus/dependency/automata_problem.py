@@ -25,7 +25,8 @@ class AutomataDependency(Problem[Ints]):
 
     The score of a tree is the sum of its arc scores and, for every head and side, of the weights with which the
     automaton of that head and side reads the modifiers. Decoded by dual decomposition with the spanning tree;
-    certificate kinds "dual" and "branch and bound". O(k q) per automaton and iteration, for k possible modifiers and q states.
+    certificate kinds "dual" and "branch and bound". O(k q) per automaton and iteration, for k possible modifiers and q
+    states.
 
     Parameters
     ----------

@@ -376,13 +376,14 @@ class Search:
 
     def rounding_of(self, u: Floats, gone: Mask) -> float:
         """Rounding that the dual value at multipliers u may carry; as ``Relaxation.tolerance``."""
-        there = gone == 0
-        arc = np.abs(self.arc).max(initial=0.0)
-        shifted = np.abs(u[:, there] + np.array([[self.share - SHARE], [0.0]]) * self.arc[there])
-        tree = np.abs((u[0] + u[1] + (self.share - SHARE) * self.arc)[there]).max(initial=0.0)
+        arc = float(np.abs(self.arc).max(initial=0.0))
+        if gone.any():
+            u = u * (1 - gone)
+        if self.share != SHARE:
+            u = u + np.stack([(self.share - SHARE) * self.arc, np.zeros(len(self.arc))]) * (1 - gone)
         terms = self.automata.magnitude()[0] * (1 + len(self.automata.views))
-        total = rounding(2 * (self.problem.n + 1), SHARE * float(arc) + float(tree))
-        return total + rounding(terms, self.problem.magnitude()[1] + float(shifted.max(initial=0.0)))
+        tree = rounding(2 * (self.problem.n + 1), SHARE * arc + float(np.abs(u[0] + u[1]).max(initial=0.0)))
+        return tree + rounding(terms, self.problem.magnitude()[1] + float(np.abs(u).max(initial=0.0)))
 
     def certificate(self, score: float) -> Certificate:
         """Of the whole tree: kind "dual" when the root alone makes the bound."""

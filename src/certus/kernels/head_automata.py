@@ -9,6 +9,8 @@ from numba import njit
 
 from certus.kernels.arborescence import best_heads, work_sizes
 
+U = np.uint64
+
 LIMIT, CLOSED, INFEASIBLE = 0, 1, 2  # how a run of the loop ends
 HARMONIC, POLYAK = 0, 1  # step rules
 # The loop's memory between calls: least dual, best primal, Polyak's factor, increases of the dual, iterations without
@@ -19,33 +21,38 @@ BEST_DUAL, BEST_PRIMAL, FACTOR, INCREASES, STALLED, LAST_DUAL, DECODED, MEMORY =
 @njit(cache=True, nogil=True)
 def forward(lat, side, arc_value, value):
     """value[v, g] <- best path from the start of a lattice to each state v, for every column g."""
-    columns = lat.width[side // 2]
-    first = lat.state_ptr[side]
-    base = lat.value_ptr[side]
-    w = lat.weight_ptr[side]
+    columns = U(lat.width[side // 2])
+    first = U(lat.state_ptr[side])
+    base = U(lat.value_ptr[side])
+    w = U(lat.weight_ptr[side])
     weight = lat.weight
+    src = lat.src
+    zero, one = U(0), U(1)
     for g in range(columns):
         value[base + g] = 0.0
-    for v in range(first + 1, lat.state_ptr[side + 1]):
+    for v in range(first + one, U(lat.state_ptr[side + 1])):
         to = base + (v - first) * columns
         a = lat.state_arc[v]
         added = arc_value[a] if a >= 0 else 0.0
-        if columns == 1:
+        if columns == one:
             best = -np.inf
-            for e in range(lat.in_ptr[v], lat.in_ptr[v + 1]):
-                best = max(best, value[base + lat.src[e] - first] + weight[w])
-                w += 1
+            for e in range(U(lat.in_ptr[v]), U(lat.in_ptr[v + one])):
+                x = value[base + U(src[e]) - first] + weight[w]
+                w += one
+                best = x if x > best else best
             value[to] = best + added
-        else:
-            for g in range(columns):
-                value[to + g] = -np.inf
-            for e in range(lat.in_ptr[v], lat.in_ptr[v + 1]):
-                fro = base + (lat.src[e] - first) * columns
-                for g in range(columns):
-                    value[to + g] = max(value[to + g], value[fro + g] + weight[w + g])
-                w += columns
-            for g in range(columns):
-                value[to + g] += added
+            continue
+        for g in range(columns):
+            value[to + g] = -np.inf
+        for e in range(U(lat.in_ptr[v]), U(lat.in_ptr[v + one])):
+            fro = base + (U(src[e]) - first) * columns
+            for g in range(zero, columns):
+                x = value[fro + g] + weight[w + g]
+                y = value[to + g]
+                value[to + g] = x if x > y else y
+            w += columns
+        for g in range(columns):
+            value[to + g] += added
 
 
 @njit(cache=True, nogil=True)
@@ -200,8 +207,8 @@ def relax(
     Moves u and u_up (A,). best_u and best_u_up (A,) get the multipliers of the lowest dual value, heads (n+1,) the tree
     of the highest score, dispute (A,) the number of iterations at which tree and automata differ on an arc. memory
     (MEMORY,) carries the state of the step rule to the next call. trace (iterations, 4): dual, best primal, step and
-    number of disagreements. Step rules as in certus.relax.steps: HARMONIC is per_increase(scale), POLYAK is polyak(FACTOR,
-    patience, shrink). Returns (how it ended, iterations done). Ties: first arc, first transition, first column.
+    number of disagreements. Step rules as in certus.relax.steps: HARMONIC is per_increase(scale), POLYAK is
+    polyak(FACTOR, patience, shrink). Returns (how it ended, iterations done). Ties: first arc, transition, column.
     """
     n = lat.width.shape[0] - 1
     by_head = lat.by_head[0] == 1
@@ -226,6 +233,7 @@ def relax(
     scratch = np.empty(lat.state_arc.shape[0], np.float64)
     chosen = np.zeros(arcs, np.int64)  # by the tree
     used = np.zeros(arcs, np.int64)  # by the automata
+    differ = np.empty(arcs, np.int64)
     tree = np.full(n + 1, -1, np.int64)
     new_tree = np.full(n + 1, -1, np.int64)
     stale = np.ones(sides, np.uint8)  # lattices whose multipliers changed
@@ -292,17 +300,17 @@ def relax(
         if dual < memory[BEST_DUAL]:
             memory[BEST_DUAL] = dual
             memory[STALLED] = 0.0
-            for i in range(lat.up.shape[0]):
-                a = lat.up[i]
-                best_u[a] = u[a]
-                best_u_up[a] = u_up[a]
+            best_u[:] = u
+            best_u_up[:] = u_up
         else:
             memory[STALLED] += 1.0
 
         apart = 0
-        for i in range(lat.up.shape[0]):
-            a = lat.up[i]
-            apart += used[a] != chosen[a]
+        for a in range(arcs):
+            if used[a] != chosen[a]:
+                differ[apart] = a
+                apart += 1
+        differing = apart
         if by_head:
             for m in range(1, n + 1):
                 if lat.up[lat.up_ptr[m] + column[m]] != arc_id[tree[m], m]:
@@ -325,16 +333,15 @@ def relax(
         else:
             step = scale / (memory[INCREASES] + 1.0)
         trace[k, 2] = step
-        for i in range(lat.up.shape[0]):
-            a = lat.up[i]
-            if used[a] != chosen[a]:
-                h, m = lat.arc_head[a], lat.arc_mod[a]
-                dispute[a] += 1.0
-                u[a] += step * (used[a] - chosen[a])
-                arc_value[a] = (1.0 - share) * arc[a] - u[a]
-                tree_score[h * stride + m] = share * arc[a] + u[a] + u_up[a]
-                stale[2 * h + (m > h)] = 1
-                head_stale[h] = 1
+        for i in range(differing):
+            a = differ[i]
+            h, m = lat.arc_head[a], lat.arc_mod[a]
+            dispute[a] += 1.0
+            u[a] += step * (used[a] - chosen[a])
+            arc_value[a] = (1.0 - share) * arc[a] - u[a]
+            tree_score[h * stride + m] = share * arc[a] + u[a] + u_up[a]
+            stale[2 * h + (m > h)] = 1
+            head_stale[h] = 1
         if by_head:
             for m in range(1, n + 1):
                 taken = lat.up[lat.up_ptr[m] + column[m]]

@@ -1,0 +1,144 @@
+"""Sibling and grandparent + sibling parsing with crossing arcs on treebank sentences: share proved, time, the ILP.
+
+    python benchmarks/nonprojective.py [--data FOLDER] [--sentences 400] [--ilp 40] [--json]
+
+The scores stand in for a trained model. Every arc gets normal noise of deviation 1 and arcs of the gold tree 3.2 more,
+which puts the first-order tree at 87% of the heads right; every higher-order part gets noise of deviation 0.5 and parts
+of the gold tree 1 more. Each word keeps its 15 best heads and that of the first-order tree. Sentences are taken evenly
+from the development parts of Dutch (nl_cdb) and Danish (da_cdt), up to 60 words. One thread.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+import certus
+from certus.dependency import flow, nonprojective
+from certus.dependency.arborescence import best_heads
+from certus.dependency.parts import attachments
+from certus.io.conllu import read_conllu
+
+TREEBANKS = ("nl_cdb", "da_cdt")
+MODELS = {"siblings": ("sibling",), "grandparents + siblings": ("sibling", "grandparent")}
+KEPT = 15  # heads per word
+GOLD_ARC, GOLD_PART, PART_NOISE = 3.2, 1.0, 0.5
+LONGEST = 60
+
+
+def gold_trees(folder, count):
+    """Heads of ``count`` sentences, half from each treebank, spread over the file."""
+    trees = []
+    for name in TREEBANKS:
+        read = read_conllu(folder / "ud" / name / "dev.conllu.gz", require_heads=True)
+        heads = [np.array([-1, *(token.head for token in s.tokens)]) for s in read]
+        heads = [h for h in heads if 2 <= len(h) <= LONGEST + 1]
+        every = max(1, len(heads) // (count // len(TREEBANKS)))
+        trees += heads[::every][: count // len(TREEBANKS)]
+    return trees
+
+
+def scored(rng, heads, kinds):
+    """A problem that favours the tree ``heads``, and the first-order tree of its arcs."""
+    n = len(heads) - 1
+    arc = rng.normal(size=(n + 1, n + 1))
+    arc[heads[1:], np.arange(1, n + 1)] += GOLD_ARC
+    np.fill_diagonal(arc, -np.inf)
+    arc[:, 0] = -np.inf
+    first_order, _ = best_heads(arc, "single")
+    for m in range(1, n + 1):
+        pruned = np.argsort(-arc[:, m], kind="stable")[KEPT:]
+        arc[pruned[pruned != first_order[m]], m] = -np.inf
+    parts = {kind: PART_NOISE * rng.normal(size=(n + 1,) * 3) for kind in kinds}
+    for g, h, _, s, m, _ in attachments(heads.tolist()):
+        parts["sibling"][h, s, m] += GOLD_PART
+        if g >= 0 and "grandparent" in parts:
+            parts["grandparent"][g, h, m] += GOLD_PART
+    return certus.Dependency(arc, **parts), first_order
+
+
+def timed(decode, *arguments, **settings):
+    started = time.perf_counter()
+    result = decode(*arguments, **settings)
+    return result, time.perf_counter() - started
+
+
+def measure(model, trees, ilp_count, ilp_seconds):
+    rng = np.random.default_rng(0)
+    kinds = MODELS[model]
+    problems, first_order = zip(*(scored(rng, heads, kinds) for heads in trees), strict=True)
+    nonprojective.decode(problems[0])  # compiles the kernels
+    nonprojective.decode(problems[0], lazy=False)
+    runs = [timed(nonprojective.decode, p) for p in problems]
+    eager = [timed(nonprojective.decode, p, lazy=False)[1] for p in problems]
+    results = [r for r, _ in runs]
+    seconds = np.array([s for _, s in runs])
+    iterations = np.array([r.info["iterations"] for r in results])
+    words = sum(len(h) - 1 for h in trees)
+    report = {
+        "model": model,
+        "sentences": len(trees),
+        "median words": float(np.median([len(h) - 1 for h in trees])),
+        "first-order heads right": sum(int((f[1:] == h[1:]).sum()) for f, h in zip(first_order, trees, strict=True))
+        / words,
+        "heads right": sum(int((r.structure[1:] == h[1:]).sum()) for r, h in zip(results, trees, strict=True)) / words,
+        "certified": sum(r.certificate.exact for r in results) / len(results),
+        "certified by relaxation alone": sum(r.certificate.kind == "dual" for r in results) / len(results),
+        "median ms": 1e3 * float(np.median(seconds)),
+        "mean ms": 1e3 * float(seconds.mean()),
+        "longest ms": 1e3 * float(seconds.max()),
+        "median ms, not lazy": 1e3 * float(np.median(eager)),
+        "mean ms, not lazy": 1e3 * float(np.mean(eager)),
+        "share of automata decoded per iteration": float(np.mean([r.info["decoded"] for r in results])),
+        "iterations (10, 25, 50, 75, 90, 99, 100%)": np.quantile(iterations, [0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0])
+        .astype(int)
+        .tolist(),
+        "most nodes": max(r.info["nodes"] for r in results),
+    }
+    if ilp_count:
+        chosen = list(range(0, len(trees), max(1, len(trees) // ilp_count)))[:ilp_count]
+        ilp_times, same, stopped = [], 0, 0
+        for k in chosen:
+            try:
+                reference, spent = timed(flow.ilp, problems[k], time_limit=ilp_seconds)
+                same += abs(reference.score - results[k].score) <= 1e-6
+                stopped += not reference.certificate.exact
+            except certus.LimitReached:
+                spent, stopped = ilp_seconds, stopped + 1
+            ilp_times.append(spent)
+        ours = float(np.median(seconds[chosen]))
+        report |= {
+            "ILP sentences": len(chosen),
+            "ILP median ms": 1e3 * float(np.median(ilp_times)),
+            "ILP ended by its limit": stopped,
+            "same score as the ILP": same,
+            "ILP median / ours, same sentences": float(np.median(ilp_times)) / ours,
+        }
+    return report
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    beside = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("CERTUS_DATA", beside)))
+    parser.add_argument("--sentences", type=int, default=400)
+    parser.add_argument("--ilp", type=int, default=40, help="how many of them the ILP also solves; 0 for none")
+    parser.add_argument("--ilp-seconds", type=float, default=60.0, help="limit for one ILP")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    trees = gold_trees(arguments.data, arguments.sentences)
+    reports = [measure(model, trees, arguments.ilp, arguments.ilp_seconds) for model in MODELS]
+    if arguments.json:
+        print(json.dumps(reports, indent=1))
+        return
+    for report in reports:
+        print()
+        for name, value in report.items():
+            print(f"{name:45} {value:.4g}" if isinstance(value, float) else f"{name:45} {value}")
+
+
+if __name__ == "__main__":
+    main()
