@@ -1,0 +1,374 @@
+"""Feature templates as data: what a model looks at around the nodes of a part (DEP 3.3, 5.7.1; LR 8.5.2).
+
+A template is a line of components. A component names a role, an optional offset, and an attribute: ``m-1.t`` is the
+fine tag of the word before the modifier. ``b`` alone stands for every coarse tag between head and modifier. Each
+template gives two features: as it stands, and together with the shape of the part (sides and binned distance).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.checks import Ints
+from certus.errors import InvalidInput
+
+ATTRIBUTES = {
+    "w": "form",
+    "l": "lemma",
+    "p": "coarse tag",
+    "t": "fine tag",
+    "f": "morphology",
+    "a": "cluster, 4 bits",
+    "b": "cluster, 6 bits",
+    "c": "cluster, all bits",
+    "v": "form, if frequent",
+}
+_COLUMN = {letter: k for k, letter in enumerate(ATTRIBUTES)}
+_COMPONENT = re.compile(r"([a-z])([+-][12])?\.([a-z])")
+
+
+def stable_hash(text: str) -> int:
+    """The same 64 bits for the same text on every machine and in every process."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True)
+class Templates:
+    """Templates over the roles of one kind of part, ready for the kernels.
+
+    ``roles`` are the letters of the part's columns: the first is the head and the second the modifier.
+    """
+
+    roles: str
+    lines: tuple[str, ...]
+
+    @cached_property
+    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.uint64], NDArray[np.bool_]]:
+        """ptr, role, offset, column, seed and between, as kernels.features takes them."""
+        ptr, role, offset, column, between = [0], [], [], [], []
+        for line in self.lines:
+            words = line.split()
+            between.append("b" in words)
+            for word in words:
+                if word == "b":
+                    continue
+                found = _COMPONENT.fullmatch(word)
+                if not found or found[1] not in self.roles or found[3] not in _COLUMN:
+                    raise InvalidInput(
+                        f"template {line!r}: {word!r} is no component; write role[+-1 or 2].attribute with a role out "
+                        f"of {', '.join(self.roles)} and an attribute out of {', '.join(_COLUMN)}."
+                    )
+                role.append(self.roles.index(found[1]))
+                offset.append(int(found[2] or 0))
+                column.append(_COLUMN[found[3]])
+            ptr.append(len(role))
+        seed = np.array([stable_hash(f"{self.roles}:{line}") for line in self.lines], dtype=np.uint64)
+        ints = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column)]
+        return ints[0], ints[1], ints[2], ints[3], seed, np.array(between, dtype=np.bool_)
+
+    @property
+    def most(self) -> int:
+        """More features than any part can have."""
+        return sum(2 * 64 if "b" in line.split() else 2 for line in self.lines)
+
+
+def _with_roles(lines: str) -> tuple[str, ...]:
+    return tuple(line for raw in lines.splitlines() if (line := raw.split("#")[0].strip()))
+
+
+def _doubled(lines: Sequence[str], **swaps: str) -> tuple[str, ...]:
+    """The lines, and a copy of each with attributes swapped where that changes it."""
+    table = str.maketrans(swaps)
+    copies = [re.sub(r"\.([a-z])", lambda m: "." + m[1].translate(table), line) for line in lines]
+    return tuple(dict.fromkeys([*lines, *copies]))
+
+
+_ARC = _with_roles("""
+    h.w h.t
+    h.w
+    h.t
+    m.w m.t
+    m.w
+    m.t
+    h.w h.t m.w m.t
+    h.t m.w m.t
+    h.w m.w m.t
+    h.w h.t m.t
+    h.w h.t m.w
+    h.w m.w
+    h.t m.t
+    h.l m.l
+    h.l m.t
+    h.t m.l
+    h.p m.f
+    h.f m.p
+    h.f m.f
+    h.p m.p m.f
+    h.p h.f m.p m.f
+    h.t h+1.t m-1.t m.t
+    h-1.t h.t m-1.t m.t
+    h.t h+1.t m.t m+1.t
+    h-1.t h.t m.t m+1.t
+    h.t h+1.t m.t
+    h-1.t h.t m.t
+    h.t m-1.t m.t
+    h.t m.t m+1.t
+    h-1.t h.t h+1.t m.t
+    h.t m-1.t m.t m+1.t
+    h.t m.t b
+    h.p m.p b
+    h.w m.t m-1.w
+    h.t m.w m+1.w
+    h.t m.w m-1.w
+    h.w h+1.t m.t
+    h.w h-1.t m.t
+    h.t m.w m-1.t
+    h.t m.w m+1.t
+""")
+_ARC_CLUSTERS = _with_roles("""
+    h.a m.a
+    h.b m.b
+    h.c m.c
+    h.a m.t
+    h.t m.a
+    h.b m.t
+    h.t m.b
+    h.a m.v
+    h.v m.a
+    h.c m.t
+    h.t m.c
+    h.c h.t m.c m.t
+    h.c m.w
+    h.w m.c
+    h.a h.t m.a m.t
+    h.b h.t m.b m.t
+    h.b m-1.b m.b
+    h.b m.b m+1.b
+    h.b h+1.b m.b
+    h.b h-1.b m.b
+""")
+
+ARC = Templates("hm", _doubled(_ARC, t="p"))
+ARC_WITH_CLUSTERS = Templates("hm", (*ARC.lines, *_ARC_CLUSTERS))
+
+# The filters of a cascade look at little, since they look at every arc: the first at tags, the second at words too.
+FIRST_FILTER = Templates(
+    "hm",
+    _with_roles("""
+    h.t m.t
+    h.p m.p
+    h.t
+    m.t
+    h.p m.t b
+    h.t h+1.t m-1.t m.t
+    h-1.t h.t m-1.t m.t
+    h.t h+1.t m.t m+1.t
+    h-1.t h.t m.t m+1.t
+    h.w m.t
+    h.t m.w
+"""),
+)
+SECOND_FILTER = Templates(
+    "hm",
+    _with_roles("""
+    h.t m.t
+    h.p m.p
+    h.w h.t m.t
+    h.t m.w m.t
+    h.w m.w
+    h.w
+    m.w
+    h.l m.l
+    h.t m.f
+    h.p m.p b
+    h.t m.t b
+    h.t h+1.t m-1.t m.t
+    h-1.t h.t m-1.t m.t
+    h.t h+1.t m.t m+1.t
+    h-1.t h.t m.t m+1.t
+    h.t m-1.t m.t
+    h.t m.t m+1.t
+    h.t h+1.t m.t
+    h-1.t h.t m.t
+    h.w m.t m+1.t
+    h.t m.w m-1.t
+    h.a m.a
+    h.t m.b
+    h.b m.t
+    h.c m.c
+"""),
+)
+
+_SIBLING = _with_roles("""
+    h.t s.t m.t
+    s.t m.t
+    s.w m.w
+    s.w m.t
+    s.t m.w
+    s.l m.l
+    h.w s.t m.t
+    h.t s.w m.t
+    h.t s.t m.w
+    h.l s.l m.t
+    h.l s.t m.l
+    h.w s.w m.t
+    h.w s.t m.w
+    h.t s.t m.t s+1.t
+    h.t s.t m.t m-1.t
+    h.t s.t m.t m+1.t
+    h.t s.t m.t s-1.t
+    h.t h+1.t s.t m.t
+    h.t h-1.t s.t m.t
+    s.t s+1.t m.t m-1.t
+    s.t s-1.t m.t m+1.t
+    h.p s.p s.f m.p m.f
+    s.f m.f
+""")
+_SIBLING_CLUSTERS = _with_roles("""
+    h.a s.a m.a
+    h.b s.b m.b
+    h.t s.b m.b
+    h.b s.t m.t
+    h.t s.t m.b
+    h.t s.b m.t
+    s.b m.b
+    s.c m.c
+    h.c s.t m.t
+""")
+_GRANDPARENT = _with_roles("""
+    g.t h.t m.t
+    g.t m.t
+    g.w m.w
+    g.w m.t
+    g.t m.w
+    g.l m.l
+    g.w h.t m.t
+    g.t h.w m.t
+    g.t h.t m.w
+    g.l h.l m.t
+    g.t h.l m.l
+    g.l h.t m.l
+    g.w h.w m.t
+    g.t h.w m.w
+    g.t h.t m.t g+1.t
+    g.t h.t m.t g-1.t
+    g.t h.t m.t h+1.t
+    g.t h.t m.t h-1.t
+    g.t h.t m.t m+1.t
+    g.t h.t m.t m-1.t
+    g.t g+1.t m.t m-1.t
+    g.p h.p h.f m.p m.f
+    g.f m.f
+""")
+_GRANDPARENT_CLUSTERS = _with_roles("""
+    g.a h.a m.a
+    g.b h.b m.b
+    g.t h.b m.b
+    g.b h.t m.t
+    g.t h.t m.b
+    g.t h.b m.t
+    g.b m.b
+    g.c m.c
+    g.c h.t m.t
+""")
+_GRANDSIBLING = _with_roles("""
+    g.t h.t s.t m.t
+    g.t s.t m.t
+    g.w h.t s.t m.t
+    g.t h.w s.t m.t
+    g.t h.t s.w m.t
+    g.t h.t s.t m.w
+    g.l h.p s.p m.l
+    g.p h.l s.p m.l
+    g.p h.p s.l m.l
+    g.p h.l s.l m.p
+    g.t h.t s.t m.t m+1.t
+    g.t h.t s.t m.t m-1.t
+    g.t h.t s.t m.t g+1.t
+    g.t h.t s.t m.t g-1.t
+""")
+_GRANDSIBLING_CLUSTERS = _with_roles("""
+    g.a h.a s.a m.a
+    g.b h.b s.b m.b
+    g.t h.t s.b m.b
+    g.b h.b s.t m.t
+""")
+_TRISIBLING = _with_roles("""
+    h.t t.t s.t m.t
+    t.t s.t m.t
+    t.t m.t
+    h.w t.t s.t m.t
+    h.t t.w s.t m.t
+    h.t t.t s.w m.t
+    h.t t.t s.t m.w
+    t.w m.w
+    t.t s.t m.w
+    t.w s.t m.t
+    h.t t.t s.t m.t m+1.t
+    h.t t.t s.t m.t m-1.t
+    h.b t.b s.b m.b
+""")
+
+
+def _set(roles: str, plain: Sequence[str], clusters: Sequence[str]) -> tuple[Templates, Templates]:
+    """Without and with clusters; fine tags are doubled by coarse ones."""
+    doubled = _doubled(plain, t="p")
+    return Templates(roles, doubled), Templates(roles, (*doubled, *clusters))
+
+
+SIBLING, SIBLING_WITH_CLUSTERS = _set("hms", _SIBLING, _SIBLING_CLUSTERS)
+GRANDPARENT, GRANDPARENT_WITH_CLUSTERS = _set("hmg", _GRANDPARENT, _GRANDPARENT_CLUSTERS)
+GRANDSIBLING, GRANDSIBLING_WITH_CLUSTERS = _set("hmsg", _GRANDSIBLING, _GRANDSIBLING_CLUSTERS)
+TRISIBLING, TRISIBLING_WITH_CLUSTERS = _set("hmst", _TRISIBLING, ())
+
+LABEL = Templates(
+    "hmglr",
+    _with_roles("""
+    h.w m.w
+    h.t m.t
+    h.p m.p
+    h.w m.t
+    h.t m.w
+    h.w
+    m.w
+    m.t
+    h.t
+    m.l
+    h.l
+    h.l m.l
+    m.f
+    h.f m.f
+    h.p m.p m.f
+    m-1.t m.t
+    m.t m+1.t
+    m-1.t m.t m+1.t
+    h.t m-1.t m.t
+    h.t m.t m+1.t
+    h-1.t h.t m.t
+    h.t h+1.t m.t
+    m.t m-1.w
+    m.t m+1.w
+    g.t h.t m.t
+    g.p h.p m.p
+    l.w m.t
+    l.t m.t
+    l.l h.p m.p
+    l.w h.l
+    l.w m.l
+    r.t m.t
+    r.w m.t
+    l.t m.t r.t
+    h.p l.t m.t
+    h.t m.t b
+    h.c m.c
+    h.b m.t
+    h.t m.b
+    h.p m.c
+    h.c m.p
+"""),
+)

@@ -1,0 +1,139 @@
+"""Online learning of tree models: guess a tree, and move the weights towards the right one."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certus.checks import Bools, Floats, Ints
+from certus.features.encode import Encoded
+from certus.features.templates import Templates
+from certus.learn.weights import Weights
+
+_NO_TEMPLATES = Templates("hm", ())
+
+
+@dataclass(frozen=True)
+class Learner:
+    """An online learner: the largest step, and whether a wrong guess must lose by the number of its errors.
+
+    MIRA (LR 8.4.3) takes the smallest step that satisfies the margin, up to ``cap``; the perceptron always a step of 1.
+    """
+
+    name: str
+    cap: float
+    margin: bool
+
+
+LEARNERS = {"mira": Learner("mira", 0.02, True), "perceptron": Learner("perceptron", np.inf, False)}
+
+
+@dataclass(frozen=True)
+class TreeModel:
+    """The kinds of parts a model scores, by their templates: arc, sibling, grandparent, grand-sibling, tri-sibling."""
+
+    templates: tuple[Templates, ...]
+    projective: bool
+    single: bool
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The templates as the kernels take them, with empty ones for the kinds the model does not have."""
+        padded = [*self.templates, *[_NO_TEMPLATES] * (5 - len(self.templates))]
+        return tuple(t.arrays for t in padded)
+
+    @property
+    def first_order(self) -> bool:
+        """True if the model scores arcs only."""
+        return not any(t.lines for t in self.templates[1:])
+
+    @property
+    def most(self) -> int:
+        """More features than any part can have."""
+        return max(t.most for t in self.templates)
+
+    @property
+    def most_in_tree(self) -> int:
+        """More features than a word's parts can have."""
+        return sum(t.most for t in self.templates)
+
+
+class Trainer:
+    """Trains a tree model on a batch of sentences with known trees, epoch by epoch."""
+
+    def __init__(
+        self,
+        model: TreeModel,
+        batch: Encoded,
+        trees: Sequence[Ints],
+        allowed: Callable[[int], Bools],
+        weights: Weights,
+        learner: Learner,
+        seed: int,
+    ) -> None:
+        self.model, self.batch, self.trees, self.allowed = model, batch, trees, allowed
+        self.weights, self.learner, self.seed = weights, learner, seed
+        longest = int(batch.length.max(initial=0))
+        self._index = np.empty(model.most, dtype=np.uint64)
+        self._plus = np.empty(longest * model.most_in_tree + 1, dtype=np.uint64)
+        self._minus = np.empty_like(self._plus)
+
+    def epoch(self, number: int) -> Iterator[tuple[int, float]]:
+        """Go through all sentences once, in an order that depends on the seed and the epoch only.
+
+        Yields the words and the wrong heads of each guess.
+        """
+        for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
+            yield self._learn(int(s))
+
+    def _learn(self, s: int) -> tuple[int, float]:
+        from certus.kernels import parser
+
+        batch, weights, gold = self.batch, self.weights, self.trees[s]
+        n, base = int(batch.length[s]), int(batch.base[s])
+        if n == 0:
+            return 0, 0.0
+        allowed = self.allowed(s)
+        templates = self.model.arrays
+        arc = np.empty((n + 1, n + 1))
+        sentence = (batch.attribute, batch.coarse, base)
+        parser.score_arcs(*sentence, allowed, templates[0], weights.bits, weights.value, self._index, arc)
+        if self.learner.margin:
+            add_errors(arc, gold)
+        guess = np.empty(n + 1, dtype=np.int64)
+        if self.model.first_order:
+            parser.best_tree(arc, self.model.projective, self.model.single, guess)
+        else:
+            parser.best_of_forest(
+                *sentence, arc, allowed, self.model.single, templates, weights.bits, weights.value, self._index, guess
+            )
+        errors = float((guess[1:] != gold[1:]).sum())
+        if not np.array_equal(guess, gold):
+            tree = (gold, guess, templates, weights.bits, self._index, self._plus, self._minus)
+            n_plus, n_minus = parser.differences(*sentence, *tree)
+            cost = errors if self.learner.margin else np.inf
+            parser.move(
+                self._plus[:n_plus], self._minus[:n_minus], cost, min(self.learner.cap, 1.0), weights.clock,
+                weights.value, weights.total,
+            )  # fmt: skip
+        weights.clock += 1.0
+        return n, errors
+
+
+def add_errors(arc: Floats, gold: Ints) -> None:
+    """Add 1 to the score of every arc that is not in the gold tree (the Hamming margin)."""
+    arc += 1.0
+    arc[gold[1:], np.arange(1, len(gold))] -= 1.0
+
+
+def projectivised(heads: Ints) -> Ints:
+    """The projective tree with one root word that shares most arcs with a tree (DEP 4.6.1)."""
+    from certus.kernels.parser import best_tree
+
+    n = len(heads) - 1
+    arc = np.zeros((n + 1, n + 1))
+    arc[heads[1:], np.arange(1, n + 1)] = 1.0
+    nearest = np.empty(n + 1, dtype=np.int64)
+    best_tree(arc, True, True, nearest)
+    return nearest

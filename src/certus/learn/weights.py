@@ -1,0 +1,28 @@
+"""The weights of a linear model over hashed features, averaged over training."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.errors import InvalidInput
+
+Float32 = NDArray[np.float32]
+
+
+class Weights:
+    """2**bits weights that remember the sum of all their past values.
+
+    After T updates the average of the values after each of them is value - total / clock, where total adds up
+    clock times every change: so averaging costs nothing until it is asked for (DEP 2.4).
+    """
+
+    def __init__(self, bits: int) -> None:
+        if not 1 <= bits <= 30:
+            raise InvalidInput(f"bits is {bits}; expected 1 to 30, for that power of two of weights.")
+        self.bits = bits
+        self.value: Float32 = np.zeros(1 << bits, dtype=np.float32)
+        self.total: NDArray[np.float64] = np.zeros(1 << bits)
+        self.clock = 1.0
+
+    def averaged(self) -> Float32:
+        """The average of the weights over all steps so far."""
+        return (self.value - self.total / self.clock).astype(np.float32)

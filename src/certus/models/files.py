@@ -1,0 +1,76 @@
+"""Model files: named arrays and a JSON description in one safetensors file; nothing in them is ever executed."""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.errors import FormatError
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def save_model(
+    path: str | os.PathLike[str], kind: str, version: int, config: Mapping[str, Any], arrays: Arrays
+) -> None:
+    """Write a model file: all of it or nothing."""
+    from safetensors.numpy import save
+
+    description = json.dumps(config, ensure_ascii=False, allow_nan=False)
+    data = save(dict(arrays), metadata={"certus": kind, "version": str(version), "config": description})
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load_model(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a model file; FormatError if it is cut short, of another kind or version, or holds a NaN."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
+        raise FormatError(path, None, f"not a model file, or cut short: {error}.") from None
+    except OSError as error:
+        raise FormatError(path, None, f"cannot be read: {error.strerror or error}.") from None
+    if metadata.get("certus") != kind:
+        raise FormatError(path, None, f"holds {metadata.get('certus', 'something else')!r}; expected a {kind}.")
+    if metadata.get("version") != str(version):
+        found = metadata.get("version")
+        raise FormatError(path, None, f"a {kind} of version {found}; this certus reads {version}. Train it again.")
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise FormatError(path, None, f"{name} holds a number that is not finite; the file is damaged.")
+    try:
+        config = json.loads(metadata["config"])
+    except (KeyError, json.JSONDecodeError):
+        config = None
+    if not isinstance(config, dict):
+        raise FormatError(path, None, "has no readable description; the file is damaged.")
+    return config, arrays
+
+
+def packed(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Weights in one byte each, and their unit: the largest becomes 127."""
+    unit = float(np.abs(weight).max(initial=0.0)) / 127.0 or 1.0
+    return np.rint(weight / unit).astype(np.int8), np.array([unit], dtype=np.float32)
+
+
+def unpacked(weight: NDArray[np.int8], unit: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The weights that ``packed`` took, to within half a unit."""
+    return weight.astype(np.float32) * unit[0]

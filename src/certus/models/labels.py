@@ -1,0 +1,74 @@
+"""The labels of a finished tree's arcs, each chosen on its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.checks import Ints
+from certus.errors import InvalidInput
+from certus.features.encode import MOST_COARSE, Encoded
+from certus.features.templates import LABEL
+from certus.learn.weights import Float32, Weights
+
+STEP = 0.05  # the largest step of one update
+
+
+@dataclass(frozen=True)
+class Labeller:
+    """A linear model of labels; ``seen`` says which ones go with a direction and two coarse tags."""
+
+    labels: tuple[str, ...]
+    seen: NDArray[np.bool_]
+    bits: int
+    weight: Float32
+
+    def label(self, batch: Encoded, start: Ints, heads: Ints) -> Ints:
+        """Number of the label of each word, -1 at node 0; heads of sentence s begin at start[s]."""
+        from certus.kernels.labels import label_trees
+
+        found = np.empty(len(heads), dtype=np.int64)
+        index = np.empty(LABEL.most, dtype=np.uint64)
+        sentences = (batch.attribute, batch.coarse, batch.base, batch.length, start, heads)
+        label_trees(*sentences, self.seen, LABEL.arrays, self.bits, self.weight, index, found)
+        return found
+
+
+class LabelTrainer:
+    """Trains a labeller on trees with known labels, epoch by epoch."""
+
+    def __init__(
+        self, batch: Encoded, trees: Sequence[Ints], labels: Sequence[Sequence[str]], *, bits: int, seed: int
+    ) -> None:
+        self.names = tuple(sorted({label for sentence in labels for label in sentence}))
+        if not self.names:
+            raise InvalidInput("there is no label to learn: every sentence is empty.")
+        number = {label: k for k, label in enumerate(self.names)}
+        self.batch, self.trees, self.seed = batch, trees, seed
+        self.gold = [np.array([-1, *(number[label] for label in sentence)], dtype=np.int64) for sentence in labels]
+        self.seen = np.zeros((2, MOST_COARSE + 1, MOST_COARSE + 1, len(self.names)), dtype=np.bool_)
+        for base, heads, own in zip(batch.base, trees, self.gold, strict=True):
+            m, h = np.arange(1, len(heads)), heads[1:]
+            coarse = batch.coarse[base : base + len(heads)]
+            self.seen[(h < m).astype(np.int64), coarse[h], coarse[m], own[1:]] = True
+        self.weights = Weights(bits)
+        self._index = np.empty(LABEL.most, dtype=np.uint64)
+
+    def epoch(self, number: int) -> int:
+        """Go through all sentences once; returns how many labels were wrong."""
+        from certus.kernels.labels import learn_labels
+
+        batch, weights, wrong = self.batch, self.weights, 0
+        for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
+            sentence = (batch.attribute, batch.coarse, int(batch.base[s]), int(batch.length[s]))
+            wrong += learn_labels(
+                *sentence, self.trees[s], self.gold[s], self.seen, LABEL.arrays, weights.bits, STEP, weights.clock,
+                weights.value, weights.total, self._index,
+            )  # fmt: skip
+            weights.clock += 1.0
+        return wrong
+
+    def labeller(self) -> Labeller:
+        """The labeller with averaged weights."""
+        return Labeller(self.names, self.seen, self.weights.bits, self.weights.averaged())

@@ -1,0 +1,177 @@
+"""A dependency parser trained on a treebank: cascade, tree model of order 1 to 3, labels."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from certus.checks import Bools, Floats, Ints, one_of
+from certus.errors import InvalidInput
+from certus.features import templates as T
+from certus.features.encode import Encoded, Encoder
+from certus.io.conllu import Sentence
+from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
+from certus.learn.weights import Float32, Weights
+from certus.models.cascade import PASS, Cascade, Filter, longest_arcs
+from certus.models.labels import Labeller, LabelTrainer
+
+BATCH = 256  # sentences parsed by one call of the kernel
+FILTER_EPOCHS = 3
+FIRST_BITS, SECOND_BITS = 18, 20
+Progress = Callable[[str, int, int, float, float | None], None]  # stage, epoch, epochs, errors, dev score
+
+
+def tree_templates(order: int, *, clusters: bool) -> tuple[T.Templates, ...]:
+    """Templates of a model of order 1 (arcs), 2 (siblings, grandparents) or 3 (grand-siblings too)."""
+    plain = (T.ARC, T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING)
+    rich = (T.ARC_WITH_CLUSTERS, T.SIBLING_WITH_CLUSTERS, T.GRANDPARENT_WITH_CLUSTERS, T.GRANDSIBLING_WITH_CLUSTERS)
+    return (rich if clusters else plain)[: {1: 1, 2: 3, 3: 4}[order]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a parser is trained with; kept in the model so that it can be trained again."""
+
+    order: int = 3
+    projective: bool = True
+    learner: str = "mira"
+    epochs: int = 10
+    label_epochs: int = 6
+    bits: int = 22
+    label_bits: int = 21
+    first_width: float = 6.0
+    second_width: float = 4.0
+    most: int = 6
+    top_words: int = 800
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.order not in (1, 2, 3):
+            raise InvalidInput(f"order is {self.order!r}; expected 1, 2 or 3.")
+        one_of("learner", self.learner, tuple(LEARNERS))
+        if not self.projective and self.order > 1:
+            raise InvalidInput("a trained parser of order 2 or 3 is projective; use order 1 for crossing arcs.")
+
+
+@dataclass(frozen=True)
+class Parser:
+    """Turns tagged sentences into labelled dependency trees."""
+
+    settings: Settings
+    encoder: Encoder
+    cascade: Cascade
+    model: TreeModel
+    weight: Float32
+    labeller: Labeller
+
+    # -- use -------------------------------------------------------------------------------------------------------
+
+    def parse(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams."""
+        stream = iter(sentences)
+        while batch := list(islice(stream, BATCH)):
+            encoded = self.encoder.encode(batch)
+            start, heads, _ = self.heads(encoded)
+            labels = self.labeller.label(encoded, start, heads).tolist()
+            names = self.labeller.labels
+            flat = heads.tolist()
+            for at, sentence in zip(start.tolist(), batch, strict=True):
+                tokens = [
+                    replace(token, head=flat[at + token.id], deprel=names[labels[at + token.id]])
+                    for token in sentence.tokens
+                ]
+                yield replace(sentence, tokens=tokens)
+
+    def heads(self, batch: Encoded) -> tuple[Ints, Ints, Floats]:
+        """Where each sentence begins, the heads of all sentences in a row (-1 at node 0), and the trees' scores."""
+        from certus.kernels.parser import parse
+
+        start = np.cumsum(batch.length + 1) - batch.length - 1
+        heads = np.empty(int((batch.length + 1).sum()), dtype=np.int64)
+        value = np.empty(len(batch.length))
+        most = max(self.model.most, self.cascade.first.templates.most, self.cascade.second.templates.most)
+        index = np.empty(most, dtype=np.uint64)
+        sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length)
+        model = (self.model.arrays, self.settings.bits, self.weight, index)
+        parse(*sentences, *self.cascade.arguments, *model, start, heads, value)
+        return start, heads, value
+
+    # -- training --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Sequence[Sentence],
+        dev: Sequence[Sentence] = (),
+        *,
+        settings: Settings | None = None,
+        clusters: dict[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> "Parser":
+        """A parser for a treebank; with dev sentences, the weights of the epoch that parses them best.
+
+        Deterministic for the seed in the settings.
+        """
+        settings = settings or Settings()
+        tell = progress or (lambda stage, epoch, epochs, errors, score: None)
+        encoder = Encoder.of(sentences, clusters=clusters, top=settings.top_words)
+        batch = encoder.encode(sentences)
+        gold = [sentence.heads for sentence in sentences]
+        single = all((heads == 0).sum() == 1 for heads in gold if len(heads) > 1)
+        trees = [projectivised(heads) for heads in gold] if settings.projective else gold
+        cascade = Cascade(longest_arcs(batch, trees), PASS, PASS, settings.most, settings.projective, single)
+
+        learner = LEARNERS[settings.learner]
+        for stage, templates, bits, width in (
+            ("first", T.FIRST_FILTER, FIRST_BITS, settings.first_width),
+            ("second", T.SECOND_FILTER, SECOND_BITS, settings.second_width),
+        ):
+            model = TreeModel((templates,), settings.projective, single)
+            allowed = [with_tree(cascade.survivors(batch, s), tree) for s, tree in enumerate(trees)]
+            trainer = Trainer(model, batch, trees, allowed.__getitem__, Weights(bits), LEARNERS["mira"], settings.seed)
+            for epoch in range(FILTER_EPOCHS):
+                words, errors = np.sum(list(trainer.epoch(epoch)), axis=0)
+                tell(f"{stage} filter", epoch + 1, FILTER_EPOCHS, errors / max(words, 1), None)
+            found = Filter(templates, bits, trainer.weights.averaged(), width)
+            cascade = replace(cascade, first=found) if stage == "first" else replace(cascade, second=found)
+
+        model = TreeModel(tree_templates(settings.order, clusters=bool(clusters)), settings.projective, single)
+        allowed = [with_tree(cascade.survivors(batch, s), tree) for s, tree in enumerate(trees)]
+        labels = [[token.deprel for token in sentence] for sentence in sentences]
+        namer = LabelTrainer(batch, gold, labels, bits=settings.label_bits, seed=settings.seed)
+        for epoch in range(settings.label_epochs):
+            wrong = namer.epoch(epoch)
+            tell("labels", epoch + 1, settings.label_epochs, wrong / max(int(batch.length.sum()), 1), None)
+        parser = cls(
+            settings, encoder, cascade, model, np.zeros(1 << settings.bits, dtype=np.float32), namer.labeller()
+        )
+
+        trainer = Trainer(model, batch, trees, allowed.__getitem__, Weights(settings.bits), learner, settings.seed)
+        best, best_score = parser, -1.0
+        for epoch in range(settings.epochs):
+            words, errors = np.sum(list(trainer.epoch(epoch)), axis=0)
+            parser = replace(parser, weight=trainer.weights.averaged())
+            score = parser.accuracy(dev) if dev else None
+            tell("trees", epoch + 1, settings.epochs, errors / max(words, 1), score)
+            if score is None or score > best_score:
+                best, best_score = parser, score or 0.0
+        return best
+
+    def accuracy(self, sentences: Sequence[Sentence]) -> float:
+        """Share of words with the right head."""
+        right = words = 0
+        for at in range(0, len(sentences), BATCH):
+            some = sentences[at : at + BATCH]
+            _, heads, _ = self.heads(self.encoder.encode(some))
+            gold = np.concatenate([sentence.heads for sentence in some])
+            right += int(((heads == gold) & (gold >= 0)).sum())
+            words += int((gold >= 0).sum())
+        return right / max(words, 1)
+
+
+def with_tree(allowed: Bools, tree: Ints) -> Bools:
+    """Allow the arcs of a tree too: training never prunes the right answer."""
+    allowed[tree[1:], np.arange(1, len(tree))] = True
+    return allowed
