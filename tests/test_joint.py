@@ -65,6 +65,25 @@ def test_three_problems_agree():
         certus.verify(problem, result)
 
 
+@pytest.mark.parametrize("projective", [True, False])
+def test_two_dependency_parsers_agree_on_arcs(projective):
+    rng = np.random.default_rng(7)
+    for _ in range(6):
+        n = int(rng.integers(1, 4)) + 1
+        a = certus.Dependency(scores(rng, n, n), sibling=scores(rng, n, n, n), projective=True)
+        b = certus.Dependency(scores(rng, n, n), projective=projective)
+        problem = Joint(a, b, on="arcs")
+        best = optimum(problem)
+        if best == -np.inf:
+            with pytest.raises(Infeasible):
+                problem.decode()
+            continue
+        result = problem.decode()
+        assert result.score == best
+        assert result.structure[0].tolist() == result.structure[1].tolist()
+        certus.verify(problem, result)
+
+
 def test_weights_on_both_levels():
     a, b, c = (Tagging([[x, 0.0]]) for x in (1.0, -2.0, 4.0))
     problem = Joint(a, Joint(b, c, on="tags", weight=0.25), on="tags", weight=2.0)

@@ -87,7 +87,7 @@ def test_time_out_during_branching_keeps_every_open_node_in_the_bound(monkeypatc
     best = Tagging(unary.sum(axis=0), bigram=bigram.sum(axis=0)).decode().score
     # Let the clock run out after ever more readings: every result must be honest, and verify.
     cut_short = 0
-    for readings in range(1, 1200, 41):
+    for readings in range(1, 1200, 97):
         clock = iter([0.0] * readings)
         monkeypatch.setattr(engine, "perf_counter", lambda clock=clock: next(clock, 1e9))
         result = problem.decode(time_limit=1.0)

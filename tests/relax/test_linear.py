@@ -86,3 +86,18 @@ def test_fixings_and_rows_are_part_of_the_program():
 def test_what_is_no_dynamic_program_has_no_linear_program():
     with pytest.raises(NotSupported, match="Enumerated"):
         solve_lp(Enumerated([[1]], [0]))
+
+
+def test_the_program_as_text():
+    graph = certus.Hypergraph(in_ptr=[0, 2, 3], tail_ptr=[0, 0, 0, 1], tail=[0])
+    program = linear_program(
+        certus.Hyperpath(graph, [1, 3, -0.5]).subject_to(forbid("edges", (1,)), require("edges", (2,)))
+    )
+    assert program.to_text(integer=True) == (
+        "Maximize\n score: +1 x0 +3 x1 -0.5 x2\nSubject To\n c0: +1 x0 +1 x1 -1 x2 = 0\n c1: +1 x2 = 1\n"
+        " c2: +1 x2 >= 1\nBounds\n x1 = 0\nGeneral\n x0\n x1\n x2\nEnd\n"
+    )
+    assert "General" not in program.to_text(integer=False)
+    joint = linear_program(fractional()).to_text(integer=False)
+    assert joint.count("= 1") == 2  # one root each
+    assert len([line for line in joint.splitlines() if line.startswith(" c")]) == linear_program(fractional()).size[0]

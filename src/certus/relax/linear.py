@@ -51,6 +51,30 @@ class LinearProgram:
         """Number of constraints and of variables."""
         return self.matrix.shape[0], self.matrix.shape[1]
 
+    def to_text(self, *, integer: bool) -> str:
+        """The program in the LP format that other solvers read; variables are x0, x1, ... by column."""
+
+        def total(columns: NDArray[np.integer[Any]], values: Floats) -> str:
+            return " ".join(f"{v:+.17g} x{k}" for k, v in zip(columns.tolist(), values.tolist(), strict=True)) or "0 x0"
+
+        rows = []
+        for r in range(self.matrix.shape[0]):
+            entries = slice(self.matrix.indptr[r], self.matrix.indptr[r + 1])
+            left = total(self.matrix.indices[entries], self.matrix.data[entries])
+            low, high = self.lower[r], self.upper[r]
+            if low == high:
+                rows.append(f" c{r}: {left} = {high:.17g}")
+            elif np.isfinite(high):
+                rows.append(f" c{r}: {left} <= {high:.17g}")
+            else:
+                rows.append(f" c{r}: {left} >= {low:.17g}")
+        fixed = [f" x{k} = 0" for k in np.flatnonzero(self.most == 0.0)]
+        names = [f" x{k}" for k in range(len(self.objective))] if integer else []
+        lines = ["Maximize", f" score: {total(np.arange(len(self.objective)), self.objective)}", "Subject To", *rows]
+        lines += ["Bounds", *fixed] if fixed else []
+        lines += ["General", *names] if names else []
+        return "\n".join([*lines, "End", ""])
+
     def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
         """An optimal x and an upper bound on the objective, as good as HiGHS's tolerances."""
         found = optimize.milp(
