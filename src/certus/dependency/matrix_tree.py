@@ -147,13 +147,16 @@ def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Fl
     from certus.kernels import matrix_tree as kernel
 
     batch, width, _ = arc.shape
+    single = root == "single"
+    relative = np.empty((batch, width * width))
     out = np.zeros(arc.shape if marginals else (1, 1, 1))
-    values, shifts, visits = np.empty(batch), np.empty(batch), np.empty(batch)
-    status = np.full(batch, kernel.OUT_OF_RANGE)
-    for field in kernel.REAL, kernel.LOG:
-        kernel.tree_sums(
-            field, arc.reshape(-1), width, lengths, root == "single", marginals, out, values, shifts, visits, status
-        )
-        if not (status == kernel.OUT_OF_RANGE).any():
-            break
+    values, shifts, visits = np.full(batch, -np.inf), np.empty(batch), np.empty(batch)
+    forbidden, status = np.empty(batch, dtype=np.bool_), np.empty(batch, dtype=np.int64)
+    kernel.relative_batch(arc.reshape(-1), width, lengths, single, relative, shifts, forbidden, status)
+    with np.errstate(all="ignore"):  # cells that no sentence uses hold anything
+        weight = np.exp(relative)
+    rest = (lengths, single, marginals, forbidden, out, values, visits, status)
+    kernel.tree_sums(kernel.REAL, kernel.OK, weight, *rest)
+    if (status == kernel.OUT_OF_RANGE).any():
+        kernel.tree_sums(kernel.LOG, kernel.OUT_OF_RANGE, relative, *rest)
     return out, values, shifts, visits

@@ -78,10 +78,6 @@ def ratio(sr, a, b):
     return a / b if isinstance(sr, RealField) else np.exp(a - b)
 
 
-def from_log(sr, a):
-    return np.exp(a) if isinstance(sr, RealField) else a
-
-
 def to_log(sr, a):
     return np.log(a) if isinstance(sr, RealField) else a
 
@@ -114,13 +110,6 @@ def _ratio(sr, a, b):
     return lambda sr, a, b: np.exp(a - b)
 
 
-@overload(from_log)
-def _from_log(sr, a):
-    if sr.instance_class is RealField:
-        return lambda sr, a: np.exp(a)
-    return lambda sr, a: a
-
-
 @overload(to_log)
 def _to_log(sr, a):
     if sr.instance_class is RealField:
@@ -129,33 +118,61 @@ def _to_log(sr, a):
 
 
 @njit(cache=True, nogil=True)
-def _column_maxima(score, stride, n, most):
-    """most[m] <- largest score into word m. Returns (largest difference to a finite score, whether any is -inf)."""
+def relative_scores(score, stride, n, out, most, least):
+    """out[h * n + m - 1] <- score of the arc h -> m less the largest score into m; -inf on the diagonal.
+
+    Rows 0..n, columns 1..n; most and least (n + 1,) are work. Returns the sum of the largest scores (-inf if a word has
+    no head), the largest difference between finite scores into one word, and whether any score is -inf.
+    """
+    for m in range(1, n + 1):
+        most[m] = score[m]
+        least[m] = score[m]
+    for h in range(1, n + 1):
+        row = U(h * stride)
+        for side in range(2):
+            for m in range(U(h + 1 if side else 1), U(n + 1 if side else h)):
+                x = score[row + m]
+                most[m] = x if x > most[m] else most[m]
+                least[m] = x if x < least[m] else least[m]
+    total = 0.0
     spread = 0.0
     forbidden = False
     for m in range(1, n + 1):
-        most[m] = score[m]
-    for h in range(1, n + 1):
-        for m in range(1, n + 1):
-            if h != m:
-                most[m] = max(most[m], score[h * stride + m])
-    for h in range(n + 1):
-        for m in range(1, n + 1):
-            if h != m:
+        total += most[m]
+        if least[m] == -np.inf:
+            forbidden = True
+            for h in range(n + 1):
                 x = score[h * stride + m]
-                if x == -np.inf:
-                    forbidden = True
-                else:
+                if h != m and x > -np.inf:
                     spread = max(spread, most[m] - x)
-    return spread, forbidden
+        else:
+            spread = max(spread, most[m] - least[m])
+    if total > -np.inf:
+        for h in range(n + 1):
+            for m in range(U(1), U(n + 1)):
+                out[U(h * n) + m - U(1)] = score[U(h * stride) + m] - most[m]
+            if h > 0:
+                out[h * n + h - 1] = -np.inf
+    return total, spread, forbidden
 
 
 @njit(cache=True, nogil=True)
-def _weights(sr, score, stride, n, most, w):
-    """w[h * n + m - 1] <- weight of the arc h -> m; rows 0..n, columns 1..n; the diagonal is zero."""
-    for h in range(n + 1):
-        for m in range(1, n + 1):
-            w[h * n + m - 1] = sr.zero if h == m else from_log(sr, score[h * stride + m] - most[m])
+def relative_batch(score, stride, lengths, single, out, shifts, forbidden, status):
+    """relative_scores of each sentence of a padded batch: score (B * stride * stride,), out (B, stride * stride).
+
+    shifts[b] <- sum of the largest scores into each word; forbidden[b] <- some arc is -inf; status[b] <- OK if the
+    numbers themselves may be tried (REAL), OUT_OF_RANGE if only logarithms will do, NO_TREE if a word has no head.
+    """
+    most = np.empty(stride)
+    least = np.empty(stride)
+    area = stride * stride
+    for b in range(lengths.shape[0]):
+        shifts[b], spread, forbidden[b] = relative_scores(
+            score[b * area : (b + 1) * area], stride, lengths[b], out[b], most, least
+        )
+        status[b] = OK if spread <= (SINGLE_RANGE if single or forbidden[b] else MULTI_RANGE) else OUT_OF_RANGE
+        if shifts[b] == -np.inf:
+            status[b] = NO_TREE
 
 
 @njit(cache=True, nogil=True)
@@ -311,71 +328,60 @@ def _each_last(sr, w, n, single, checked, all_words, chance, pivots):
 
 
 @njit(cache=True, nogil=True)
-def tree_sums(sr, score, stride, lengths, single, marginals, out, values, shifts, visits, status):
-    """Log of the sum over trees of exp(score), for each sentence of a padded batch: values[b] + shifts[b]. O(n^3) each.
+def tree_sums(sr, which, weight, lengths, single, marginals, forbidden, out, values, visits, status):
+    """Log of the sum over trees of the product of weights, for each sentence of a batch with status ``which``. O(n^3).
 
-    shifts[b] is the sum of the largest scores into each word; values[b] is -inf if there is no tree. With
-    ``marginals``, out[b, h, m] <- probability of the arc h -> m, 0 if there is no tree (cells beyond a sentence's
-    length are left alone), and visits[b] <- the expected number of steps by which sample_by_walks draws a tree (it has
-    no meaning with ``single``). Without, out is not used. Shapes: score (B * stride * stride,), out (B, stride,
-    stride), the others (B,). Only sentences with status OUT_OF_RANGE are looked at: call it with REAL, then with LOG
-    if any is still OUT_OF_RANGE.
+    ``weight`` (B, cells) holds rows 0..n of n cells, as relative_batch leaves them (LOG), or their exponentials (REAL).
+    values[b] is -inf if there is no tree. With ``marginals``, out[b, h, m] <- probability of the arc h -> m, and
+    visits[b] <- the expected number of steps by which sample_by_walks draws a tree (it has no meaning with
+    ``single``). Without, out is not used. status[b] <- OK, NO_TREE or (REAL only) OUT_OF_RANGE.
     """
     real = sr.one == 1.0
-    most = np.empty(stride)
-    work = np.empty(5 * stride * (stride + 1))
-    area = stride * stride
+    width = weight.shape[1]
+    pivots = np.empty(width + 1)
+    chance = np.empty(width)
+    w = np.empty(4 * width)
+    total = np.empty(width)
+    strength = np.empty(width)
     for b in range(lengths.shape[0]):
-        if status[b] != OUT_OF_RANGE:
+        if status[b] != which:
             continue
         n = lengths[b]
-        flat = score[b * area : (b + 1) * area]
-        spread, forbidden = _column_maxima(flat, stride, n, most)
-        shifts[b] = 0.0
-        for m in range(1, n + 1):
-            shifts[b] += most[m]
         values[b] = -np.inf
         visits[b] = np.inf
-        if shifts[b] == -np.inf:
-            status[b] = NO_TREE
-            continue
         if n == 0:
             values[b], visits[b], status[b] = 0.0, 0.0, OK
             continue
-        if real and spread > (SINGLE_RANGE if single or forbidden else MULTI_RANGE):
-            continue
-        pivots = work[: n + 1]
-        chance = work[n + 1 : (n + 1) * (n + 1)]
-        w = work[(n + 1) * (n + 1) :]
-        _weights(sr, flat, stride, n, most, w)
-        status[b] = _each_last(sr, w, n, single, real and forbidden, marginals, chance, pivots)
+        arcs = weight[b]
+        for i in range((n + 1) * n):
+            w[i] = arcs[i]
+        checked = real and forbidden[b]
+        status[b] = _each_last(sr, w, n, single, checked, marginals, chance, pivots)
         if status[b] != OK:
             continue
         values[b] = pivots[n]
         if not marginals:
             continue
-        _weights(sr, flat, stride, n, most, w)
-        total = w[(n + 1) * n : (n + 2) * n]
-        weight = w[(n + 2) * n : (n + 3) * n]
         for j in range(n):
             total[j] = sr.zero
-            weight[j] = sr.zero
+            strength[j] = sr.zero
         for h in range(n + 1):
-            for j in range(n):
-                x = w[h * n + j]
-                weight[j] = plus(sr, weight[j], x)
-                if h != j + 1:
-                    x = times(sr, x, chance[h * n + j])
-                    w[h * n + j] = x
-                    total[j] = plus(sr, total[j], x)
+            row = U(h * n)
+            for j in range(U(n)):
+                x = arcs[row + j]
+                strength[j] = plus(sr, strength[j], x)
+                x = times(sr, x, chance[row + j])
+                w[row + j] = x
+                total[j] = plus(sr, total[j], x)
         visits[b] = 0.0
         for j in range(n):
-            visits[b] += np.exp(min(to_log(sr, weight[j]) - to_log(sr, total[j]), 700.0))
-            if real and forbidden and not TINY**2 < total[j] < HUGE**2:
+            visits[b] += np.exp(min(to_log(sr, strength[j]) - to_log(sr, total[j]), 700.0))
+            if checked and not TINY**2 < total[j] < HUGE**2:
                 status[b] = OUT_OF_RANGE
-        for h in range(n + 1):
-            for j in range(n):
-                out[b, h, j + 1] = 0.0 if h == j + 1 else ratio(sr, w[h * n + j], total[j])
+        page = out[b]
+        for h in range(U(n + 1)):
+            for j in range(U(n)):
+                page[h, j + U(1)] = ratio(sr, w[h * U(n) + j], total[j])
 
 
 @njit(cache=True, nogil=True)
@@ -387,14 +393,13 @@ def sample_by_walks(score, n, rng, heads):
     Generator. Takes as many steps as tree_sums foretells, on average: it may be a great many.
     """
     width = n + 1
-    most = np.empty(width)
-    _column_maxima(score, width, n, most)
+    relative = np.empty(width * n)
+    relative_scores(score, width, n, relative, np.empty(width), np.empty(width))
     reach = np.empty((width, width))  # reach[m, h]: weight of the heads 0..h of m
     for m in range(1, width):
         total = 0.0
         for h in range(width):
-            if h != m:
-                total += np.exp(score[h * width + m] - most[m])
+            total += np.exp(relative[h * n + m - 1])
             reach[m, h] = total
     done = np.empty(width, np.bool_)
     for i in range(heads.shape[0]):
@@ -426,8 +431,8 @@ def sample_by_contraction(score, n, rng, heads):
     belongs to, and so on with the words before it. Works on logarithms throughout.
     """
     width = n + 1
-    most = np.empty(width)
-    _column_maxima(score, width, n, most)
+    relative = np.empty(width * n)
+    relative_scores(score, width, n, relative, np.empty(width), np.empty(width))
     part = np.empty((width, n))  # weights of arcs from the part of the tree topped by word h (or by the root) to m
     w = np.empty(n * width)
     chance = np.empty(n * width)
@@ -436,7 +441,7 @@ def sample_by_contraction(score, n, rng, heads):
     member = np.empty(width, np.int64)  # top of the part that a word belongs to
     for i in range(heads.shape[0]):
         heads[i, 0] = -1
-        _weights(LOG, score, width, n, most, part.reshape(-1))
+        part[:, :] = relative.reshape(width, n)
         for v in range(width):
             member[v] = v
         for j in range(n, 0, -1):
