@@ -120,6 +120,16 @@ def test_kbest_of_taggings_with_many_ties():
     assert len({tuple(r.structure[0].tolist()) for r in found}) == 16
 
 
+def test_kbest_lists_no_structure_twice_when_the_best_tie():
+    flat = Tagging(np.zeros((3, 2)))
+    for order in (flat, Tagging(np.zeros((3, 2)), bigram=np.zeros((2, 2)))):
+        problem = Joint(order, flat, on="tags")
+        found = problem.kbest(8)
+        assert len({tuple(r.structure[0].tolist()) for r in found}) == 8
+        for r in found:
+            certus.verify(problem, r)
+
+
 def test_solve_under_penalties_equals_enumeration():
     rng = np.random.default_rng(4)
     for _ in range(20):

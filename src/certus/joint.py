@@ -12,7 +12,7 @@ from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution, exact_result
+from certus.result import Result, Solution, exact_result, with_proof_of
 
 Pair = tuple[Any, Any]
 
@@ -136,8 +136,11 @@ class Joint(Problem[Pair]):
         as_positive_int("k", k)
         if not isinstance(self.a, DynamicProgram) or not isinstance(self.b, DynamicProgram):
             raise NotSupported("kbest() of a joint problem needs two dynamic programs; ask decode().")
-        first = self.decode()
-        return [first, *self._ranked(self.a, self.b, k)[1:]] if k > 1 else [first]
+        best = self.decode()
+        if k == 1:
+            return [best]
+        first, *others = self._ranked(self.a, self.b, k)
+        return [with_proof_of(first, best), *others]
 
     def _ranked(self, a: DynamicProgram[Any], b: DynamicProgram[Any], k: int) -> list[Result[Pair]]:
         from certus.hypergraph import sweeps

@@ -89,6 +89,13 @@ class Result(Generic[Y]):
         return f"Result(score={self.score:.10g}, {status}, bound={bound:.10g}, iterations={self.iterations})"
 
 
+def with_proof_of(first: Result[Y], best: Result[Y]) -> Result[Y]:
+    """The first of a k-best list, with the proof of a decoding that found the same score: structures may tie."""
+    c = best.certificate
+    proof = Certificate(c.kind, first.score, max(c.bound, first.score), c.tolerance, c.duals)
+    return Result(first.structure, first.score, proof, best.trace, best.info)
+
+
 def exact_result(structure: Y, score: float, value: float, tolerance: float, *, kind: str, rank: int = 1) -> Result[Y]:
     """Result of an algorithm that is exact by construction.
 

@@ -131,6 +131,13 @@ def test_kbest_filters_the_problems_own():
             certus.verify(problem, r)
 
 
+def test_kbest_under_ties_lists_no_structure_twice():
+    problem = Tagging(np.zeros((4, 2))).subject_to(exactly(2, "tags", [(i, 0) for i in range(4)]))
+    found = problem.kbest(6)
+    assert len({tuple(r.structure.tolist()) for r in found}) == 6
+    assert found[0].certificate.kind in ("dual", "branch and bound")
+
+
 def test_impossible_constraints_are_proved_impossible():
     rng = np.random.default_rng(17)
     n = 12

@@ -20,7 +20,7 @@ from certus.errors import InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows
-from certus.result import Certificate, Result, Solution, exact_result
+from certus.result import Certificate, Result, Solution, exact_result, with_proof_of
 
 Y = TypeVar("Y")
 Part = tuple[str, Index]
@@ -333,15 +333,16 @@ class Constrained(Problem[Y]):
         as_positive_int("k", k)
         if self._mask is not None and isinstance(self.problem, DynamicProgram):
             return self._program("kbest").kbest(k)
-        first = self.decode()  # raises Infeasible when there is nothing to look for
+        best = self.decode()  # raises Infeasible when there is nothing to look for
         if k == 1:
-            return [first]
+            return [best]
         asked = 2 * k
         while True:
             found = self.problem.kbest(asked)
             kept = [r for r in found if not self.violated(r.structure)][:k]
             if len(kept) == k or len(found) < asked:
-                return [self._ranked(r, rank) for rank, r in enumerate(kept, 1)]
+                first, *others = kept
+                return [with_proof_of(first, best), *(self._ranked(r, rank) for rank, r in enumerate(others, 2))]
             asked *= 4
 
     def _ranked(self, result: Result[Y], rank: int) -> Result[Y]:
