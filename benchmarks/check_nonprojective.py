@@ -4,8 +4,8 @@
 
 Scores are whole numbers in [-8, 8], so that ties are common and comparisons exact; some parts are -inf; n is 0 to 4,
 roots are single and multi. For every problem: the score equals the best over all trees, scored one by one by code of
-this file; the certificate is exact; with no branching the dual is above the optimum at every iteration; one in a hundred
-results is verified in plain Python. Any failure stops the run.
+this file; the certificate is exact; with no branching the dual is above the optimum at every iteration; one in a
+hundred results is verified in plain Python. Any failure stops the run.
 """
 
 import argparse

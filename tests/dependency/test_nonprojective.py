@@ -106,6 +106,7 @@ def test_linear_programs_bound_the_optimum_and_multi_commodity_flow_is_tighter(s
         assert multi.value == pytest.approx(best)
 
 
+@pytest.mark.compiled
 def test_real_scores_are_certified():
     rng = np.random.default_rng(5)
     for n in (6, 8):
@@ -151,6 +152,7 @@ def test_the_engine_reaches_the_same_optimum_with_the_projective_parser_in_the_t
 
 
 @pytest.mark.parametrize("model", ["siblings", "grandparents and siblings"])
+@pytest.mark.compiled
 def test_lazy_decoding_changes_nothing_but_the_work(model):
     problem = draw_problem(np.random.default_rng(3), model, 8, projective=False)
     lazy, eager = nonprojective.decode(problem), nonprojective.decode(problem, lazy=False)
@@ -198,6 +200,7 @@ def test_solve_adds_penalties_to_the_arcs():
     assert solution.value == pytest.approx(best)
 
 
+@pytest.mark.compiled
 def test_limits_are_checked_and_kept():
     problem = draw_problem(np.random.default_rng(2), "siblings", 4, projective=False)
     with pytest.raises(InvalidInput, match="max_iterations"):
