@@ -213,7 +213,8 @@ def main() -> int:
     kinds: Counter[str] = Counter()
     false: list[str] = []
     started = time.perf_counter()
-    for number, (kind, (problem, best)) in enumerate(drawn(rng, options.n)):
+    number = 0
+    for number, (kind, (problem, best)) in enumerate(drawn(rng, options.n), 1):
         kinds[kind] += 1
         try:
             claims = check(problem, best, number, counts)
@@ -222,9 +223,12 @@ def main() -> int:
         for claim in claims:
             false.append(f"problem {number} ({kind}): {claim}")
             print("FALSE:", false[-1], file=sys.stderr, flush=True)
-        if number % 5000 == 4999:
-            print(f"{number + 1} problems, {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-    report = {"problems": options.n, "kinds": dict(kinds), **dict(counts), "false": len(false)}
+        if number % 5000 == 0:
+            seconds = time.perf_counter() - started
+            print(
+                f"{number} problems, {seconds:.0f} s, {dict(counts)}, {len(false)} false", file=sys.stderr, flush=True
+            )
+    report = {"problems": number, "kinds": dict(kinds), **dict(counts), "false": len(false)}
     report["seconds"] = round(time.perf_counter() - started, 1)
     if options.json:
         print(json.dumps(report))
