@@ -162,6 +162,7 @@ class HeadAutomata(Problem[Choices]):
         self.automaton_of = automaton
         self._automata: dict[tuple[int, int, int], Automaton] = {}
         self._steps: dict[tuple[int, int, int, Hashable, int], tuple[Hashable, float]] = {}
+        self._references: dict[int, tuple[tuple[bytes, bytes], float]] = {}
         self._problem: Dependency | None = None
 
     @classmethod
@@ -331,16 +332,22 @@ class HeadAutomata(Problem[Choices]):
                 arc = arc + added
             else:
                 above = above + added
-        total = 0.0
-        for h in range(self.n + 1):
-            best = -np.inf
-            for g in self.heads_of(h):
-                value = float(above[g, h]) if g >= 0 else 0.0
-                for side in (P.LEFT, P.RIGHT):
-                    value += self._best_side(arc[h].tolist(), g, h, side)
-                best = max(best, value)
-            total += best
-        return float(total)
+        return float(sum(self._best_of_head(h, arc[h], above[:, h]) for h in range(self.n + 1)))
+
+    def _best_of_head(self, h: int, arc: Floats, above: Floats) -> float:
+        """Best modifiers of one head, in plain Python; the last answer is kept, as most questions change few heads."""
+        asked = (arc.tobytes(), above.tobytes())
+        known = self._references.get(h)
+        if known is not None and known[0] == asked:
+            return known[1]
+        best = -np.inf
+        for g in self.heads_of(h):
+            value = float(above[g]) if g >= 0 else 0.0
+            for side in (P.LEFT, P.RIGHT):
+                value += self._best_side(arc.tolist(), g, h, side)
+            best = max(best, value)
+        self._references[h] = (asked, best)
+        return best
 
     def _best_side(self, arc: list[float], g: int, h: int, side: int) -> float:
         """Best sequence of modifiers of h on one side: Viterbi over the states reached, in plain Python."""
