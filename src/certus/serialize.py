@@ -30,19 +30,30 @@ def floats_from_json(data: Any, name: str = "array") -> NDArray[np.float64]:
         raise InvalidInput(f"{name} is not a rectangular array of numbers.") from None
 
 
-def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a whole file or nothing: to a temporary file beside it, then rename."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise FormatError(path, None, f"cannot be written: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # a temporary file is private; what it becomes is not
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
+    """Write a whole text file or nothing."""
+    write_atomically(path, text.encode())
 
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:

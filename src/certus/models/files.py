@@ -2,15 +2,14 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.errors import FormatError
+from certus.serialize import write_atomically
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -23,17 +22,7 @@ def save_model(
 
     description = json.dumps(config, ensure_ascii=False, allow_nan=False)
     data = save(dict(arrays), metadata={"certus": kind, "version": str(version), "config": description})
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_atomically(path, data)
 
 
 def load_model(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -73,4 +62,5 @@ def packed(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.fl
 
 def unpacked(weight: NDArray[np.int8], unit: NDArray[np.float32]) -> NDArray[np.float32]:
     """The weights that ``packed`` took, to within half a unit."""
-    return weight.astype(np.float32) * unit[0]
+    values: NDArray[np.float32] = weight.astype(np.float32) * unit[0]
+    return values

@@ -1,22 +1,27 @@
 """A dependency parser trained on a treebank: cascade, tree model of order 1 to 3, labels."""
 
+import json
+import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from certus.checks import Bools, Floats, Ints, one_of
-from certus.errors import InvalidInput
+from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
-from certus.features.encode import Encoded, Encoder
+from certus.features.encode import MOST_COARSE, Encoded, Encoder
 from certus.io.conllu import Sentence
 from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs
+from certus.models.files import load_model, packed, save_model, unpacked
 from certus.models.labels import Labeller, LabelTrainer
 
+KIND, VERSION = "parser", 1
 BATCH = 256  # sentences parsed by one call of the kernel
 FILTER_EPOCHS = 3
 FIRST_BITS, SECOND_BITS = 18, 20
@@ -94,9 +99,68 @@ class Parser:
         most = max(self.model.most, self.cascade.first.templates.most, self.cascade.second.templates.most)
         index = np.empty(most, dtype=np.uint64)
         sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length)
-        model = (self.model.arrays, self.settings.bits, self.weight, index)
-        parse(*sentences, *self.cascade.arguments, *model, start, heads, value)
+        model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight, index)
+        arguments = (*sentences, *self.cascade.arguments, *model, start, heads, value)
+        parse(*arguments)
         return start, heads, value
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, with weights of one byte; it parses the same to within rounding of weights."""
+        arrays: dict[str, Any] = {"longest": self.cascade.longest.astype(np.int16), "seen": self.labeller.seen}
+        stored = {
+            "first": self.cascade.first.weight,
+            "second": self.cascade.second.weight,
+            "trees": self.weight,
+            "labels": self.labeller.weight,
+        }
+        for name, weight in stored.items():
+            arrays[name], arrays[f"{name}.unit"] = packed(weight)
+        lexicon = json.dumps([sorted(self.encoder.frequent), self.encoder.clusters], ensure_ascii=False)
+        arrays["lexicon"] = np.frombuffer(zlib.compress(lexicon.encode(), 9), dtype=np.uint8)
+        config = {
+            "settings": asdict(self.settings),
+            "coarse": list(self.encoder.coarse),
+            "labels": list(self.labeller.labels),
+            "single": self.cascade.single,
+        }
+        save_model(path, KIND, VERSION, config, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Parser":
+        """Read what ``save`` wrote; FormatError if the file is damaged, of another kind or of another version."""
+        config, arrays = load_model(path, KIND, VERSION)
+        try:
+            settings = Settings(**config["settings"])
+            frequent, clusters = json.loads(zlib.decompress(arrays["lexicon"].tobytes()))
+            encoder = Encoder(config["coarse"], frequent, clusters)
+            weight = {
+                name: unpacked(arrays[name], arrays[f"{name}.unit"]) for name in ("first", "second", "trees", "labels")
+            }
+            sizes = {"first": FIRST_BITS, "second": SECOND_BITS, "trees": settings.bits, "labels": settings.label_bits}
+            for name, bits in sizes.items():
+                if weight[name].shape != (1 << bits,):
+                    raise ValueError(f"{name} has {weight[name].size} weights; expected {1 << bits}")
+            labels, single = tuple(config["labels"]), bool(config["single"])
+            seen, longest = arrays["seen"].astype(np.bool_), arrays["longest"].astype(np.int64)
+            side = MOST_COARSE + 1
+            if seen.shape != (2, side, side, len(labels)) or longest.shape != (2, side, side):
+                raise ValueError("the dictionaries of labels and lengths have another shape")
+        except (KeyError, TypeError, ValueError, zlib.error) as error:
+            raise FormatError(path, None, f"the parser in it is not whole: {error}.") from None
+        first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width)
+        second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width)
+        cascade = Cascade(longest, first, second, settings.most, settings.projective, single)
+        model = TreeModel(tree_templates(settings.order, clusters=bool(clusters)), settings.projective, single)
+        return cls(
+            settings,
+            encoder,
+            cascade,
+            model,
+            weight["trees"],
+            Labeller(labels, seen, settings.label_bits, weight["labels"]),
+        )
 
     # -- training --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,141 @@
+"""Tree models: the best tree is the best of all, and learning reaches trees that can be learned."""
+
+import numpy as np
+import pytest
+
+from certus.features import templates as T
+from certus.features.encode import Encoder
+from certus.io.conllu import Sentence, Token
+from certus.kernels import parser as kernel
+from certus.kernels.features import ABSENT
+from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
+from certus.learn.weights import Weights
+from tests.oracles.trees import all_trees, is_projective, projective_trees
+
+BITS = 16
+KINDS = {
+    1: (T.ARC,),
+    "siblings": (T.ARC, T.SIBLING),
+    2: (T.ARC, T.SIBLING, T.GRANDPARENT),
+    3: (T.ARC, T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING),
+    "trisiblings": (T.ARC, T.SIBLING, T.Templates("hmg", ()), T.Templates("hmsg", ()), T.TRISIBLING),
+}
+
+
+def sentence(n, rng):
+    tags = ["NOUN", "VERB", "DET"]
+    return Sentence([Token(i, f"w{rng.integers(9)}", f"l{i}", tags[rng.integers(3)]) for i in range(1, n + 1)])
+
+
+def parts(heads):
+    """The parts of every word, by the roles of their templates."""
+    n = len(heads) - 1
+    for m in range(1, n + 1):
+        h = heads[m]
+        side = [v for v in (range(m + 1, h) if m < h else range(m - 1, h, -1)) if heads[v] == h]
+        s, t = [*side, ABSENT, ABSENT][:2]
+        yield "hm", (h, m)
+        yield "hms", (h, m, s)
+        if h > 0:
+            yield "hmg", (h, m, heads[h])
+            yield "hmsg", (h, m, s, heads[h])
+        if s != ABSENT:
+            yield "hmst", (h, m, s, t)
+
+
+def score(model, batch, weight, heads):
+    by_roles = {t.roles: t for t in model.templates}
+    index = np.empty(model.most, dtype=np.uint64)
+    total = 0.0
+    for roles, part in parts(heads):
+        if roles in by_roles:
+            row = np.array([part], dtype=np.int64)
+            where = (batch.attribute, batch.coarse, int(batch.base[0]))
+            total += kernel.part_score(*where, row, by_roles[roles].arrays, BITS, weight, index)
+    return total
+
+
+@pytest.mark.parametrize("order", KINDS)
+@pytest.mark.parametrize("single", [True, False])
+def test_best_tree_of_a_forest_is_the_best_of_all(order, single):
+    rng = np.random.default_rng(7)
+    model = TreeModel(KINDS[order], True, single)
+    weight = rng.integers(-8, 9, 1 << BITS).astype(np.float32)
+    index = np.empty(model.most, dtype=np.uint64)
+    for n in (1, 2, 3, 4, 4):
+        batch = Encoder(("NOUN", "VERB", "DET")).encode([sentence(n, rng)])
+        allowed = rng.random((n + 1, n + 1)) < 0.8
+        allowed[:, 0] = False
+        np.fill_diagonal(allowed, False)
+        every = projective_trees(n, "single" if single else "multi")
+        trees = [heads for heads in every if all(allowed[heads[m], m] for m in range(1, n + 1))]
+        arc = np.empty((n + 1, n + 1))
+        where = (batch.attribute, batch.coarse, int(batch.base[0]))
+        kernel.score_arcs(*where, allowed, model.arrays[0], BITS, weight, index, arc)
+        heads = np.empty(n + 1, dtype=np.int64)
+        value = kernel.best_of_forest(*where, arc, allowed, single, model.arrays, BITS, weight, index, heads)
+        if not trees:
+            assert value == -np.inf
+            continue
+        assert value == max(score(model, batch, weight, tree) for tree in trees)
+        assert value == score(model, batch, weight, heads)
+
+
+@pytest.mark.parametrize("order", KINDS)
+def test_differences_are_the_features_of_the_parts_that_differ(order):
+    rng = np.random.default_rng(11)
+    model = TreeModel(KINDS[order], True, True)
+    n = 5
+    batch = Encoder(("NOUN", "VERB", "DET")).encode([sentence(n, rng)])
+    where = (batch.attribute, batch.coarse, int(batch.base[0]))
+    weight = rng.integers(-8, 9, 1 << BITS).astype(np.float32)
+    index = np.empty(model.most, dtype=np.uint64)
+    plus, minus = np.empty((2, n * model.most_in_tree), dtype=np.uint64)
+    trees = [np.array(heads) for heads in projective_trees(n)]
+    for _ in range(40):
+        a, b = (trees[rng.integers(len(trees))] for _ in range(2))
+        n_plus, n_minus = kernel.differences(*where, a, b, model.arrays, BITS, index, plus, minus)
+        net = weight[plus[:n_plus]].sum(dtype=np.float64) - weight[minus[:n_minus]].sum(dtype=np.float64)
+        assert net == score(model, batch, weight, a) - score(model, batch, weight, b)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False), (3, True)])
+def test_training_reaches_trees_that_can_be_learned(learner, order, projective):
+    rng = np.random.default_rng(5)
+    sentences = [sentence(int(rng.integers(1, 7)), rng) for _ in range(12)]
+    batch = Encoder(("NOUN", "VERB", "DET")).encode(sentences)
+    trees = [np.array([-1, *range(len(s))]) for s in sentences]  # chains: each word's head is the word before it
+    model = TreeModel(KINDS[order], projective, True)
+    trainer = Trainer(model, batch, trees, lambda s: all_arcs(len(trees[s]) - 1), Weights(BITS), LEARNERS[learner], 1)
+    for epoch in range(30):
+        errors = sum(wrong for _, wrong in trainer.epoch(epoch))
+    assert errors == 0
+
+
+def all_arcs(n):
+    allowed = ~np.eye(n + 1, dtype=np.bool_)
+    allowed[:, 0] = False
+    return allowed
+
+
+def test_averaged_weights_are_the_mean_of_all_steps():
+    weights = Weights(4)
+    seen = []
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        plus, minus = rng.integers(0, 16, (2, 3)).astype(np.uint64)
+        seen.append(weights.value.copy())
+        kernel.move(plus, minus, 1.0, 0.5, weights.clock, weights.value, weights.total)
+        weights.clock += 1.0
+    seen.append(weights.value.copy())
+    np.testing.assert_allclose(weights.averaged(), np.mean(seen, axis=0), atol=1e-6)
+
+
+def test_projectivised_keeps_most_arcs():
+    for n in (1, 2, 3, 4):
+        projective = [np.array(heads) for heads in projective_trees(n)]
+        for heads in all_trees(n):
+            found = projectivised(np.array(heads))
+            assert is_projective(found.tolist())
+            assert (found == heads).sum() == max((tree == heads).sum() for tree in projective)
