@@ -154,7 +154,11 @@ class HeadAutomata(Problem[Choices]):
     ) -> None:
         from certus.dependency.problem import checked_arcs
 
-        self.arc = checked_arcs(arc)
+        self._set(checked_arcs(arc), automaton, by_head, root, largest)
+
+    def _set(self, arc: Floats, automaton: AutomatonOf, by_head: bool, root: str, largest: float) -> None:
+        """Take arguments that were checked."""
+        self.arc = arc
         self.n = len(self.arc) - 1
         self.by_head = by_head
         self.single = root == "single"
@@ -170,18 +174,15 @@ class HeadAutomata(Problem[Choices]):
         """The automata of a dependency problem, which score all of it but ``share`` of the arc scores."""
         from certus.dependency.automata_problem import AutomataDependency
 
-        arc = np.where(problem.arc > -np.inf, (1.0 - share) * problem.arc, -np.inf)
+        arc = problem.arc if share == 0.0 else np.where(problem.arc > -np.inf, (1.0 - share) * problem.arc, -np.inf)
+        self = cls.__new__(cls)
         if isinstance(problem, AutomataDependency):
             given = problem.automata
-            return cls(arc, given.automaton_of, by_head=given.by_head, root=problem.root, largest=given.largest)
+            self._set(arc, given.automaton_of, given.by_head, problem.root, given.largest)
+            return self
         by_head = any(kind in problem.scores for kind in ("grandparent", "grandsibling", "null"))
-        self = cls(
-            arc,
-            lambda g, h, side: PartAutomaton(problem, g, h, side),
-            by_head=by_head,
-            root=problem.root,
-            largest=problem.magnitude()[1],
-        )
+        largest = problem.magnitude()[1]
+        self._set(arc, lambda g, h, side: PartAutomaton(problem, g, h, side), by_head, problem.root, largest)
         self._problem = problem
         return self
 

@@ -176,9 +176,8 @@ class Search:
     def descend(self, node: Node, iterations: int, window: int | None) -> None:
         """Lower the bound of a node from its multipliers on, until it is closed, stalls, or reaches a limit."""
         k = self.kernels
-        keep = self.kept(node)
         whole = node is self.root and not node.gone.any()
-        lattices = self.lattices if whole else self.restrict(self.lattices, keep, True)
+        lattices = self.lattices if whole else self.restrict(self.lattices, self.kept(node), True)
         u, best = node.u.copy(), node.u.copy()
         memory = np.zeros(k.MEMORY)
         memory[k.BEST_DUAL] = memory[k.LAST_DUAL] = np.inf
