@@ -1,0 +1,401 @@
+"""A trained tagger: a linear model of tags, tag pairs and triples, and hashed features of the words around."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.checks import Ints, as_positive_int
+from certus.errors import FormatError, InvalidInput, NotSupported
+from certus.features.brown import Clusters
+from certus.features.tagging import CLUSTER_TEMPLATES, TEMPLATES, WORD, Lexicon, WordEncoder, template_arrays
+from certus.io.conllu import Sentence, Token
+from certus.models.files import load_model, packed, save_model
+from certus.tagging.problem import Tagging
+
+KIND, VERSION = "tagger", 1
+CHECKPOINT = "tagger checkpoint"
+COLUMNS = ("upos", "xpos", "feats")
+BATCH = 256  # sentences in one call of the kernel
+
+# Chosen by accuracy on the development part of English-EWT; none of them is sharp.
+KNOWN = 2  # forms seen so often are told apart
+SURE = 3  # forms seen so often take no tag but those seen
+OPEN = 6  # tags that any other form may take
+STEP = 0.05  # the longest step of the learner
+PATIENCE = 4  # epochs without a better accuracy on dev before training stops
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What one pass over the training sentences came to; ``accuracy`` is on dev, None without it."""
+
+    column: str
+    epoch: int
+    epochs: int
+    loss: float
+    wrong: int
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
+class ColumnModel:
+    """The tags of one column, or of several joined by "+", and their weights: see kernels.tagger for the model."""
+
+    column: str
+    tags: tuple[str, ...]
+    lexicon: Lexicon
+    bits: int
+    weight: NDArray[np.int8]
+
+    @cached_property
+    def encoder(self) -> WordEncoder:
+        return WordEncoder(self.lexicon)
+
+    @cached_property
+    def _templates(self) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]:
+        return template_arrays(TEMPLATES + (CLUSTER_TEMPLATES if self.lexicon.clusters else ""))
+
+    @property
+    def model_arrays(self) -> tuple[Any, ...]:
+        """What every kernel takes after the sentences: words, sets of tags, templates and sizes."""
+        encoder = self.encoder
+        widest = max(OPEN, int(np.diff(encoder.set_ptr).max()))
+        return (
+            encoder.value,
+            WORD,
+            encoder.set_of,
+            encoder.set_ptr,
+            encoder.allowed,
+            *self._templates,
+            self.bits,
+            len(self.tags),
+            min(widest, len(self.tags)),
+        )
+
+    def tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        """The tags of sentences of words."""
+        from certus.kernels.tagger import tag_batch
+
+        rows, first, length = self.encoder.encode(sentences)
+        out = np.empty(len(rows), dtype=np.int64)
+        tag_batch(*(first, length, rows, *self.model_arrays, self.weight, out))
+        names = self.tags
+        numbers = out.tolist()
+        return [[names[t] for t in numbers[at : at + n]] for at, n in zip(first.tolist(), length.tolist(), strict=True)]
+
+    def problem(self, words: Sequence[str]) -> Tagging:
+        """Tagging these words as a problem of its own, with exact whole-number scores."""
+        from certus.kernels.tagger import local_scores, pair_scores
+
+        n, size = len(words), len(self.tags)
+        if (size + 1) ** 3 > 1 << 24:
+            raise NotSupported(f"a table over triples of {size} tags is too large; use Tagger.tag, which needs none.")
+        rows, first, _ = self.encoder.encode([words])
+        unary, bigram = np.empty((n, size)), np.empty((n + 1, size + 1, size + 1))
+        trigram = np.empty((size + 1,) * 3)
+        local_scores(*(n, int(first[0]), rows, *self.model_arrays, self.weight, unary, bigram))
+        pair_scores(self.bits, size, self.weight, trigram)
+        return Tagging(unary, bigram=bigram, trigram=trigram, tags=self.tags)
+
+
+class Tagger:
+    r"""Fills the tag columns of sentences: part of speech, treebank tag, morphology.
+
+    For each column the tags of a sentence maximise a sum over its words of the weights of hashed features (form,
+    endings, shape, neighbours, clusters, known tags) with the word's tag, with the tag before, and with the two
+    before. Frequent words take the tags they were seen with, others the few that their features favour; within these
+    the search is exact. Training is by margin-infused relaxed updates with Hamming cost, averaged.
+
+    Make one with ``Tagger.train`` or ``Tagger.load``.
+
+    Examples
+    --------
+    >>> from certus.io.conllu import Sentence, Token
+    >>> corpus = [Sentence([Token(1, "dogs", upos="NOUN"), Token(2, "bark", upos="VERB")])] * 3
+    >>> tagger = Tagger.train(corpus, column="upos", epochs=2, bits=10)
+    >>> [token.upos for token in tagger.tag([Sentence.from_words(["dogs", "bark"])])[0]]
+    ['NOUN', 'VERB']
+    """
+
+    def __init__(self, models: Sequence[ColumnModel]) -> None:
+        self.models = tuple(models)
+
+    def __repr__(self) -> str:
+        return f"Tagger({', '.join(f'{m.column}: {len(m.tags)} tags' for m in self.models)})"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it fills."""
+        return tuple(name for model in self.models for name in model.column.split("+"))
+
+    # -- use -------------------------------------------------------------------------------------------------------
+
+    def tag(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """The sentences with the columns of this tagger filled; those given are left as they are."""
+        return list(self.stream(sentences))
+
+    def stream(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """As ``tag``, a few hundred sentences at a time, however many there are."""
+        source = iter(sentences)
+        while batch := list(islice(source, BATCH)):
+            words = [sentence.words for sentence in batch]
+            filled = self.tags(words)
+            for k, sentence in enumerate(batch):
+                columns = {name: tags[k] for name, tags in filled.items()}
+                yield replace(sentence, tokens=_with_columns(sentence.tokens, columns))
+
+    def tags(self, sentences: Sequence[Sequence[str]]) -> dict[str, list[list[str]]]:
+        """For each column the tags of sentences of words."""
+        found: dict[str, list[list[str]]] = {}
+        for model in self.models:
+            tags = model.tag(sentences)
+            names = model.column.split("+")
+            if len(names) == 1:
+                found[names[0]] = tags
+            else:
+                for k, name in enumerate(names):
+                    found[name] = [[tag.split("\t")[k] for tag in row] for row in tags]
+        return found
+
+    def problem(self, words: Sequence[str], column: str) -> Tagging:
+        """The problem that ``tag`` solves for one column of a sentence, to ask for certificates, k-best, marginals.
+
+        Scores are whole numbers, in steps of the stored weights; tags that a word may not take are -inf.
+        """
+        for model in self.models:
+            if model.column == column:
+                return model.problem(words)
+        raise InvalidInput(f"column is {column!r}; this tagger has {', '.join(m.column for m in self.models)}.")
+
+    # -- training --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Iterable[Sentence],
+        dev: Iterable[Sentence] | None = None,
+        *,
+        column: str | Sequence[str] = "upos",
+        clusters: Clusters | Mapping[str, str] | None = None,
+        epochs: int = 12,
+        seed: int = 0,
+        bits: int = 20,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        progress: Callable[[Epoch], None] | None = None,
+    ) -> "Tagger":
+        """Train a tagger; the same input and seed give the same tagger.
+
+        Parameters
+        ----------
+        sentences, dev : iterables of Sentence
+            With dev the epoch that tags it best is kept, and training ends four epochs after it at the latest.
+        column : str or sequence of str
+            "upos", "xpos" or "feats", several as a sequence: a model for each. "upos+xpos" is one model whose tags
+            are pairs.
+        clusters : Clusters or mapping from words to bit strings, optional
+            Brown clusters, as further features.
+        bits : int
+            Each model has 2**bits weights of one byte.
+        checkpoint : path, optional
+            File that holds the state of training after each epoch. With ``resume`` training goes on from there, if
+            the file exists, and ends with the same tagger as a run without a break.
+        progress : callable, optional
+            Called with an ``Epoch`` after each.
+        """
+        corpus, held_out = list(sentences), list(dev or ())
+        wanted = (column,) if isinstance(column, str) else tuple(column)
+        _check_columns(wanted)
+        epochs = as_positive_int("epochs", epochs)
+        if not 8 <= as_positive_int("bits", bits) <= 28:
+            raise InvalidInput(f"bits is {bits}; expected 8 to 28.")
+        paths = clusters.paths if isinstance(clusters, Clusters) else clusters or {}
+        _check_corpus(corpus, wanted)
+        settings = {"columns": list(wanted), "epochs": epochs, "seed": seed, "bits": bits}
+        digest = _digest(settings, corpus, held_out, paths)
+        state = _State(0, 0, -1.0, 0, {})
+        if resume and checkpoint is not None and Path(checkpoint).exists():
+            state = _State.load(checkpoint, digest)
+        models = []
+        for k, name in enumerate(wanted):
+            model = _empty_model(name, corpus, paths, bits)
+            if k == state.model:
+                for _ in _epochs(model, corpus, held_out, epochs, seed, state, progress):
+                    if checkpoint is not None:
+                        state.save(checkpoint, digest)
+                state.finish()
+            models.append(replace(model, weight=state.arrays[f"done.{k}"].astype(np.int8)))
+        return cls(models)
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tagger as one safetensors file, the whole file or nothing."""
+        from certus.models.tagger_file import write_tagger
+
+        write_tagger(path, self.models)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Tagger":
+        """Read a tagger that ``save`` wrote; FormatError if it is damaged or something else."""
+        from certus.models.tagger_file import read_tagger
+
+        return cls(read_tagger(path))
+
+
+def tag_of(token: Token, column: str) -> str:
+    """The token's value in a column; in several joined by "+", the values between tabs."""
+    return "\t".join(getattr(token, name) for name in column.split("+"))
+
+
+def _with_columns(tokens: Sequence[Token], columns: Mapping[str, Sequence[str]]) -> list[Token]:
+    upos, xpos, feats = (columns.get(name) for name in COLUMNS)
+    return [
+        Token(
+            t.id,
+            t.form,
+            t.lemma,
+            t.upos if upos is None else upos[i],
+            t.xpos if xpos is None else xpos[i],
+            t.feats if feats is None else feats[i],
+            t.head,
+            t.deprel,
+            t.deps,
+            t.misc,
+        )
+        for i, t in enumerate(tokens)
+    ]
+
+
+# -- training ------------------------------------------------------------------------------------------------------
+
+
+def _check_columns(wanted: Sequence[str]) -> None:
+    names = [name for column in wanted for name in column.split("+")]
+    if not names or set(names) - set(COLUMNS) or len(set(names)) < len(names):
+        raise InvalidInput(
+            f"column is {list(wanted)!r}; expected upos, xpos or feats, each once, or some of them joined by +."
+        )
+
+
+def _check_corpus(corpus: Sequence[Sentence], wanted: Sequence[str]) -> None:
+    if not any(map(len, corpus)):
+        raise InvalidInput("there is no word to learn from; a tagger is trained on at least one tagged sentence.")
+    for column in wanted:
+        if all(tag_of(token, column).strip("_\t") == "" for sentence in corpus for token in sentence):
+            raise InvalidInput(f'every word has "_" in column {column}; train on sentences that have these tags.')
+
+
+def _empty_model(column: str, corpus: Sequence[Sentence], clusters: Mapping[str, str], bits: int) -> ColumnModel:
+    tags = tuple(sorted({tag_of(token, column) for sentence in corpus for token in sentence}))
+    number = {tag: t for t, tag in enumerate(tags)}
+    tagged = (((token.form, number[tag_of(token, column)]) for token in sentence) for sentence in corpus)
+    lexicon = Lexicon.of(tagged, known=KNOWN, sure=SURE, clusters=clusters)
+    return ColumnModel(column, tags, lexicon, bits, np.zeros(weights_of(bits, len(tags)), dtype=np.int8))
+
+
+def weights_of(bits: int, tags: int) -> int:
+    """How many weights a model has: the last feature's weights lie behind the 2**bits places."""
+    return int((1 << bits) + tags + 1)
+
+
+def _digest(settings: Mapping[str, Any], corpus: Sequence[Sentence], dev: Sequence[Sentence], paths: Any) -> str:
+    """Tells apart runs that would train different taggers."""
+    code = hashlib.blake2b(json.dumps([settings, sorted(paths.items())]).encode(), digest_size=16)
+    for part in (corpus, dev):
+        code.update(b"part\n")
+        for sentence in part:
+            for t in sentence:
+                code.update(f"{t.form}\t{t.upos}\t{t.xpos}\t{t.feats}\n".encode())
+            code.update(b"\n")
+    return code.hexdigest()
+
+
+@dataclass
+class _State:
+    """How far training has come: the model at work, its epochs done, the best of them; weights by name."""
+
+    model: int
+    epoch: int
+    best: float
+    since_best: int
+    arrays: dict[str, NDArray[Any]]
+
+    def finish(self) -> None:
+        """Keep the best weights of the model at work, and go on to the next."""
+        done = {name: array for name, array in self.arrays.items() if name.startswith("done.")}
+        self.arrays = {**done, f"done.{self.model}": self.arrays["best"]}
+        self.model, self.epoch, self.best, self.since_best = self.model + 1, 0, -1.0, 0
+
+    def save(self, path: str | os.PathLike[str], digest: str) -> None:
+        numbers = {"model": self.model, "epoch": self.epoch, "best": self.best, "since_best": self.since_best}
+        save_model(path, CHECKPOINT, VERSION, {"digest": digest, **numbers}, self.arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], digest: str) -> "_State":
+        config, arrays = load_model(path, CHECKPOINT, VERSION)
+        if config.get("digest") != digest:
+            raise FormatError(
+                path, None, "a checkpoint of other training data or settings; give the same, or train without resuming."
+            )
+        return cls(config["model"], config["epoch"], config["best"], config["since_best"], arrays)
+
+
+def _epochs(
+    model: ColumnModel,
+    corpus: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    epochs: int,
+    seed: int,
+    state: _State,
+    progress: Callable[[Epoch], None] | None,
+) -> Iterator[None]:
+    """Bring the state forward, an epoch at a time, until training should end."""
+    from certus.kernels.tagger import train_epoch
+
+    number = {tag: t for t, tag in enumerate(model.tags)}
+    rows, first, length = model.encoder.encode([sentence.words for sentence in corpus])
+    gold = np.full(len(rows), -1, dtype=np.int64)
+    for at, sentence in zip(first.tolist(), corpus, strict=True):
+        gold[at : at + len(sentence)] = [number[tag_of(token, model.column)] for token in sentence]
+    arrays = state.arrays
+    if state.epoch == 0:
+        arrays["weight"] = np.zeros(len(model.weight), dtype=np.float32)
+        arrays["total"] = np.zeros(len(model.weight))
+    while state.epoch < epochs and state.since_best < PATIENCE:
+        order = np.random.default_rng([seed, state.epoch]).permutation(len(corpus))
+        clock = float(state.epoch * len(corpus))
+        work = (gold, STEP, clock, arrays["weight"], arrays["total"])
+        loss, wrong = train_epoch(*(order, first, length, rows, *model.model_arrays, *work))
+        state.epoch += 1
+        average = arrays["weight"] - arrays["total"] / (state.epoch * len(corpus))
+        weight, _ = packed(average.astype(np.float32))
+        accuracy = None
+        if dev:
+            accuracy = _accuracy(replace(model, weight=weight), dev)
+        if accuracy is None or accuracy > state.best:
+            state.best, state.since_best, arrays["best"] = accuracy or 0.0, 0, weight
+        else:
+            state.since_best += 1
+        if progress is not None:
+            progress(Epoch(model.column, state.epoch, epochs, float(loss), int(wrong), accuracy))
+        yield
+
+
+def _accuracy(model: ColumnModel, dev: Sequence[Sentence]) -> float:
+    found = model.tag([sentence.words for sentence in dev])
+    right = sum(
+        tag == tag_of(token, model.column)
+        for sentence, tags in zip(dev, found, strict=True)
+        for token, tag in zip(sentence, tags, strict=True)
+    )
+    return right / max(sum(map(len, dev)), 1)
