@@ -3,29 +3,27 @@
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from certus.checks import Bools, Floats, Ints, one_of
+from certus.checks import Floats, Ints, one_of
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import MOST_COARSE, Encoded, Encoder
 from certus.io.conllu import Sentence
-from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
-from certus.learn.weights import Float32, Weights
-from certus.models.cascade import PASS, Cascade, Filter, longest_arcs
+from certus.learn.trees import LEARNERS, TreeModel
+from certus.learn.weights import Float32
+from certus.models.cascade import Cascade, Filter
 from certus.models.files import load_model, packed, save_model, unpacked
-from certus.models.labels import Labeller, LabelTrainer
+from certus.models.labels import Labeller
 
 KIND, VERSION = "parser", 1
 BATCH = 256  # sentences parsed by one call of the kernel
-FILTER_EPOCHS = 3
 FIRST_BITS, SECOND_BITS = 18, 20
-Progress = Callable[[str, int, int, float, float | None], None]  # stage, epoch, epochs, errors, dev score
 
 
 def tree_templates(order: int, *, clusters: bool) -> tuple[T.Templates, ...]:
@@ -50,6 +48,7 @@ class Settings:
     second_width: float = 4.0
     most: int = 6
     top_words: int = 800
+    patience: int = 3
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -162,67 +161,6 @@ class Parser:
             Labeller(labels, seen, settings.label_bits, weight["labels"]),
         )
 
-    # -- training --------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def train(
-        cls,
-        sentences: Sequence[Sentence],
-        dev: Sequence[Sentence] = (),
-        *,
-        settings: Settings | None = None,
-        clusters: dict[str, str] | None = None,
-        progress: Progress | None = None,
-    ) -> "Parser":
-        """A parser for a treebank; with dev sentences, the weights of the epoch that parses them best.
-
-        Deterministic for the seed in the settings.
-        """
-        settings = settings or Settings()
-        tell = progress or (lambda stage, epoch, epochs, errors, score: None)
-        encoder = Encoder.of(sentences, clusters=clusters, top=settings.top_words)
-        batch = encoder.encode(sentences)
-        gold = [sentence.heads for sentence in sentences]
-        single = all((heads == 0).sum() == 1 for heads in gold if len(heads) > 1)
-        trees = [projectivised(heads) for heads in gold] if settings.projective else gold
-        cascade = Cascade(longest_arcs(batch, trees), PASS, PASS, settings.most, settings.projective, single)
-
-        learner = LEARNERS[settings.learner]
-        for stage, templates, bits, width in (
-            ("first", T.FIRST_FILTER, FIRST_BITS, settings.first_width),
-            ("second", T.SECOND_FILTER, SECOND_BITS, settings.second_width),
-        ):
-            model = TreeModel((templates,), settings.projective, single)
-            allowed = [with_tree(cascade.survivors(batch, s), tree) for s, tree in enumerate(trees)]
-            trainer = Trainer(model, batch, trees, allowed.__getitem__, Weights(bits), LEARNERS["mira"], settings.seed)
-            for epoch in range(FILTER_EPOCHS):
-                words, errors = np.sum(list(trainer.epoch(epoch)), axis=0)
-                tell(f"{stage} filter", epoch + 1, FILTER_EPOCHS, errors / max(words, 1), None)
-            found = Filter(templates, bits, trainer.weights.averaged(), width)
-            cascade = replace(cascade, first=found) if stage == "first" else replace(cascade, second=found)
-
-        model = TreeModel(tree_templates(settings.order, clusters=bool(clusters)), settings.projective, single)
-        allowed = [with_tree(cascade.survivors(batch, s), tree) for s, tree in enumerate(trees)]
-        labels = [[token.deprel for token in sentence] for sentence in sentences]
-        namer = LabelTrainer(batch, gold, labels, bits=settings.label_bits, seed=settings.seed)
-        for epoch in range(settings.label_epochs):
-            wrong = namer.epoch(epoch)
-            tell("labels", epoch + 1, settings.label_epochs, wrong / max(int(batch.length.sum()), 1), None)
-        parser = cls(
-            settings, encoder, cascade, model, np.zeros(1 << settings.bits, dtype=np.float32), namer.labeller()
-        )
-
-        trainer = Trainer(model, batch, trees, allowed.__getitem__, Weights(settings.bits), learner, settings.seed)
-        best, best_score = parser, -1.0
-        for epoch in range(settings.epochs):
-            words, errors = np.sum(list(trainer.epoch(epoch)), axis=0)
-            parser = replace(parser, weight=trainer.weights.averaged())
-            score = parser.accuracy(dev) if dev else None
-            tell("trees", epoch + 1, settings.epochs, errors / max(words, 1), score)
-            if score is None or score > best_score:
-                best, best_score = parser, score or 0.0
-        return best
-
     def accuracy(self, sentences: Sequence[Sentence]) -> float:
         """Share of words with the right head."""
         right = words = 0
@@ -233,9 +171,3 @@ class Parser:
             right += int(((heads == gold) & (gold >= 0)).sum())
             words += int((gold >= 0).sum())
         return right / max(words, 1)
-
-
-def with_tree(allowed: Bools, tree: Ints) -> Bools:
-    """Allow the arcs of a tree too: training never prunes the right answer."""
-    allowed[tree[1:], np.arange(1, len(tree))] = True
-    return allowed

@@ -1,0 +1,177 @@
+"""Trained parsers: what they learn, that training is repeatable and can be broken off, and their files."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from certus.errors import FormatError, InvalidInput
+from certus.io.conllu import Sentence, Token
+from certus.models.files import load_model, save_model
+from certus.models.parser import Parser, Settings
+from certus.models.training import train_parser
+from tests.oracles.trees import is_projective, is_tree
+
+# Filters this wide leave the trees something to learn.
+SMALL = Settings(order=1, epochs=4, label_epochs=2, bits=14, label_bits=14, first_width=50.0, second_width=50.0, most=9)
+CLUSTERS = {"dog": "00", "cat": "00", "sees": "10", "likes": "10", "the": "01", "old": "11"}
+
+
+def treebank(size, seed):
+    """Sentences of a small grammar: determiners and adjectives hang from the next noun, nouns from the verb."""
+    rng = np.random.default_rng(seed)
+    sentences = []
+    for _ in range(size):
+        words, heads, labels = [], [], []
+
+        def phrase(label, words=words, heads=heads, labels=labels):
+            start = len(words)
+            modifiers = ["the"] * bool(rng.integers(2)) + ["old"] * int(rng.integers(2))
+            noun = start + len(modifiers) + 1
+            for word in modifiers:
+                words.append((word, "DET" if word == "the" else "ADJ"))
+                heads.append(noun)
+                labels.append("det" if word == "the" else "amod")
+            words.append((("dog", "cat")[rng.integers(2)], "NOUN"))
+            heads.append(None)
+            labels.append(label)
+
+        phrase("nsubj")
+        verb = len(words) + 1
+        words.append((("sees", "likes")[rng.integers(2)], "VERB"))
+        heads.append(0)
+        labels.append("root")
+        phrase("obj")
+        if rng.integers(2):  # an adverb: of the verb after "sees", of the noun after "likes"
+            heads.append(verb if words[verb - 1][0] == "sees" else len(words))
+            words.append(("too", "ADV"))
+            labels.append("advmod")
+        tokens = [
+            Token(i, word, word, tag, head=verb if head is None else head, deprel=label)
+            for i, ((word, tag), head, label) in enumerate(zip(words, heads, labels, strict=True), 1)
+        ]
+        sentences.append(Sentence(tokens, comments=["# kept = yes"]))
+    return sentences
+
+
+def bare(sentences):
+    return [replace(s, tokens=[replace(t, head=None, deprel="_") for t in s.tokens]) for s in sentences]
+
+
+@pytest.mark.parametrize(
+    ("order", "projective", "clusters"),
+    [(1, True, None), (1, False, None), (2, True, None), (3, True, CLUSTERS)],
+)
+def test_a_parser_learns_a_small_grammar(order, projective, clusters):
+    settings = replace(SMALL, order=order, projective=projective)
+    parser = train_parser(treebank(60, 1), treebank(20, 2), settings=settings, clusters=clusters)
+    gold = treebank(30, 3)
+    found = list(parser.parse(iter(bare(gold))))
+    assert [str(s) for s in found] == [str(s) for s in gold]
+    assert parser.accuracy(gold) == 1.0
+
+
+def test_every_answer_is_a_tree_whatever_the_words():
+    parser = train_parser(treebank(40, 1), settings=replace(SMALL, order=3))
+    rng = np.random.default_rng(0)
+    tags = ["NOUN", "VERB", "DET", "X"]
+    odd = [
+        Sentence([Token(i, f"w{rng.integers(99)}", upos=tags[rng.integers(4)]) for i in range(1, n + 1)])
+        for n in (0, 1, 2, 3, 30, 0, 7)
+    ]
+    for sentence in parser.parse(odd):
+        heads = sentence.heads.tolist()
+        assert is_tree(heads)
+        assert is_projective(heads)
+
+
+def test_training_is_repeatable():
+    a, b = (train_parser(treebank(20, 1), settings=replace(SMALL, order=2)) for _ in range(2))
+    assert np.array_equal(a.weight, b.weight)
+    assert a.weight.any()
+    c = train_parser(treebank(20, 1), settings=replace(SMALL, order=2, seed=2))
+    assert not np.array_equal(a.weight, c.weight)
+
+
+@pytest.mark.parametrize("stop", [1, 4, 7, 9, 11])
+def test_a_training_that_was_killed_ends_with_the_same_parser(tmp_path, stop):
+    data, dev = treebank(15, 1), treebank(5, 2)
+    settings = replace(SMALL, order=2, patience=9)
+    whole = train_parser(data, dev, settings=settings)
+    epochs = []
+
+    class Killed(Exception):
+        pass
+
+    def until(*report):
+        epochs.append(report)
+        if len(epochs) == stop:
+            raise Killed
+
+    checkpoint = tmp_path / "checkpoint"
+    with pytest.raises(Killed):
+        train_parser(data, dev, settings=settings, progress=until, checkpoint=checkpoint)
+    assert checkpoint.exists()
+    resumed = train_parser(data, dev, settings=settings, progress=until, checkpoint=checkpoint, resume=True)
+    assert len(epochs) == len(set(epochs)) == 3 + 3 + 2 + 4
+    assert not checkpoint.exists()
+    assert np.array_equal(resumed.weight, whole.weight)
+    assert np.array_equal(resumed.labeller.weight, whole.labeller.weight)
+    assert np.array_equal(resumed.cascade.second.weight, whole.cascade.second.weight)
+
+
+def test_resuming_something_else_is_refused(tmp_path):
+    def stop(*report):
+        raise KeyboardInterrupt
+
+    checkpoint = tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        train_parser(treebank(10, 1), settings=SMALL, progress=stop, checkpoint=checkpoint)
+    with pytest.raises(InvalidInput, match="other settings or sentences"):
+        train_parser(treebank(10, 2), settings=SMALL, checkpoint=checkpoint, resume=True)
+
+
+def test_a_saved_parser_parses_the_same(tmp_path):
+    parser = train_parser(treebank(40, 1), settings=replace(SMALL, order=3), clusters=CLUSTERS)
+    parser.save(tmp_path / "parser")
+    again = Parser.load(tmp_path / "parser")
+    assert again.settings == parser.settings
+    gold = treebank(30, 3)
+    assert [str(s) for s in again.parse(bare(gold))] == [str(s) for s in parser.parse(bare(gold))]
+
+
+def test_damaged_files_say_so(tmp_path):
+    path = tmp_path / "parser"
+    train_parser(treebank(10, 1), settings=SMALL).save(path)
+    data = path.read_bytes()
+    config, arrays = load_model(path, "parser", 1)
+    cut = tmp_path / "cut"
+    cut.write_bytes(data[: len(data) // 2])
+    with pytest.raises(FormatError, match="cut short"):
+        Parser.load(cut)
+    with pytest.raises(FormatError, match=r"cannot be read|not a model file"):
+        Parser.load(tmp_path / "missing")
+    save_model(path, "parser", 99, config, arrays)
+    with pytest.raises(FormatError, match="version 99"):
+        Parser.load(path)
+    save_model(path, "tagger", 1, config, arrays)
+    with pytest.raises(FormatError, match="holds 'tagger'"):
+        Parser.load(path)
+    save_model(path, "parser", 1, config, arrays | {"trees.unit": np.array([np.nan], dtype=np.float32)})
+    with pytest.raises(FormatError, match=r"trees\.unit holds a number that is not finite"):
+        Parser.load(path)
+    save_model(path, "parser", 1, config, arrays | {"labels": arrays["labels"][:-1]})
+    with pytest.raises(FormatError, match="labels has"):
+        Parser.load(path)
+    save_model(path, "parser", 1, {k: v for k, v in config.items() if k != "coarse"}, arrays)
+    with pytest.raises(FormatError, match="not whole"):
+        Parser.load(path)
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(InvalidInput, match="order is 4"):
+        Settings(order=4)
+    with pytest.raises(InvalidInput, match="learner"):
+        Settings(learner="magic")
+    with pytest.raises(InvalidInput, match="no word to learn from"):
+        train_parser([Sentence([])])
