@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from certus.cli.cluster import cluster
 from certus.cli.evaluate import evaluate
 from certus.cli.parse import parse
 from certus.cli.tag import tag
@@ -43,4 +44,5 @@ app.command()(parse)
 app.command()(tag)
 app.command()(verify)
 app.command()(evaluate)
+app.command()(cluster)
 app.add_typer(train, name="train")

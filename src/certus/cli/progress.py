@@ -1,7 +1,8 @@
 """A count of sentences on stderr, while results go to a file or a pipe; nothing when nobody watches."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -21,3 +22,17 @@ def watched(items: Iterable[Item], doing: str) -> Iterator[Item]:
         for item in items:
             yield item
             progress.advance(task)
+
+
+@contextmanager
+def counted(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr that is moved by calling it with (done, all); nothing when stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(doing, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,4 +1,4 @@
-"""certus train: a grammar from a treebank, a tagger from tagged sentences."""
+"""certus train: a grammar or a dependency parser from a treebank, a tagger from tagged sentences."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-train = typer.Typer(help="Estimate a grammar or a tagger.", rich_markup_mode=None, no_args_is_help=False)
+train = typer.Typer(
+    help="Train a grammar, a tagger or a dependency parser.", rich_markup_mode=None, no_args_is_help=False
+)
 
 
 class Column(StrEnum):
@@ -18,7 +20,7 @@ class Column(StrEnum):
 
 @train.callback(invoke_without_command=True)
 def help_on_train(context: typer.Context) -> None:
-    """Estimate a grammar or a tagger."""
+    """Train a grammar, a tagger or a parser."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -63,3 +65,61 @@ def tagger(
     estimated = HMM.estimate(sentences)
     estimated.save(output)
     typer.echo(f"{output}: {estimated}, from {len(sentences)} sentences", err=True)
+
+
+class Learner(StrEnum):
+    """How the weights of a parser are found."""
+
+    mira = "mira"
+    perceptron = "perceptron"
+
+
+@train.command()
+def parser(
+    train: Annotated[list[Path], typer.Option(help="Trees in .conllu, plain or .gz; may be repeated")],
+    output: Annotated[Path, typer.Option(help="Folder for the model; made if there is none")],
+    dev: Annotated[Path | None, typer.Option(help="Trees to choose the best epoch by")] = None,
+    order: Annotated[int, typer.Option(min=1, max=3, help="1 arcs, 2 siblings and grandparents, 3 both at once")] = 3,
+    projective: Annotated[bool, typer.Option(help="Trees without crossing arcs, or any; any needs order 1")] = True,
+    learner: Annotated[Learner, typer.Option(help="How weights are found")] = Learner.mira,
+    clusters: Annotated[Path | None, typer.Option(help="Word clusters, from certus cluster")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Times through the trees, at most")] = 10,
+    bits: Annotated[int, typer.Option(min=10, max=30, help="2 to this power weights")] = 22,
+    seed: Annotated[int, typer.Option(min=0, help="Order of the sentences")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was broken off")] = False,
+) -> None:
+    """Train a dependency parser with labels on trees with tags.
+
+    After every epoch the state is saved in the folder; a training that was killed goes on with --resume and ends with
+    the same model.
+    """
+    from certus.cli.progress import watched
+    from certus.errors import InvalidInput
+    from certus.features.brown import Clusters
+    from certus.io.conllu import read_conllu
+    from certus.models.parser import FILE, Settings
+    from certus.models.training import train_parser
+
+    settings = Settings(order=order, projective=projective, learner=str(learner), epochs=epochs, bits=bits, seed=seed)
+    paths = Clusters.load(clusters).paths if clusters is not None else None
+    trees = [s for path in train for s in watched(read_conllu(path, require_heads=True), "reading")]
+    held_out = list(read_conllu(dev, require_heads=True)) if dev is not None else []
+    if not trees:
+        raise InvalidInput(f"{train[0]}: holds no sentences; a parser is trained on at least one.")
+    output.mkdir(parents=True, exist_ok=True)
+
+    def report(stage: str, epoch: int, epochs: int, errors: float, score: float | None) -> None:
+        dev = "" if score is None else f", dev UAS {100 * score:.2f}"
+        typer.echo(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{dev}", err=True)
+
+    trained = train_parser(
+        trees,
+        held_out,
+        settings=settings,
+        clusters=paths,
+        progress=report,
+        checkpoint=output / "checkpoint.safetensors",
+        resume=resume,
+    )
+    trained.save(output / FILE)
+    typer.echo(f"{output / FILE}: a parser of order {order}, from {len(trees)} sentences", err=True)

@@ -22,6 +22,7 @@ from certus.models.files import load_model, packed, save_model, unpacked
 from certus.models.labels import Labeller
 
 KIND, VERSION = "parser", 1
+FILE = "parser.safetensors"  # its name in a folder of models
 BATCH = 256  # sentences parsed by one call of the kernel
 FIRST_BITS, SECOND_BITS = 18, 20
 

@@ -1,0 +1,43 @@
+"""certus train parser."""
+
+import pytest
+
+SENTENCE = (
+    "1\tthe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n"
+    "2\tdog\tdog\tNOUN\tNN\t_\t3\tnsubj\t_\t_\n"
+    "3\tbarks\tbark\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
+)
+
+
+def test_a_parser_is_trained_and_its_folder_holds_just_the_model(certus, tmp_path):
+    (tmp_path / "train.conllu").write_text(SENTENCE * 3)
+    out = tmp_path / "made" / "model"
+    files = "--train", tmp_path / "train.conllu", "--dev", tmp_path / "train.conllu", "--output", out
+    ran = certus("train", "parser", *files, "--order", "2", "--epochs", "2", "--bits", "12")
+    assert (ran.code, ran.out) == (0, "")
+    assert "trees 2/2" in ran.err
+    assert "dev UAS 100.00" in ran.err
+    assert [path.name for path in out.iterdir()] == ["parser.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no sentences"),
+        (SENTENCE.replace("\t3\tnsubj", "\t9\tnsubj"), "train.conllu:2"),
+        (SENTENCE.replace("\t2\tdet", "\t_\tdet"), "train.conllu:1"),
+        (SENTENCE.replace("\t0\troot", "\t1\troot"), "cycle"),
+        (SENTENCE.replace("\tNN\t_", "\tNN"), "train.conllu:2"),
+    ],
+)
+def test_a_bad_treebank_is_refused(certus, tmp_path, text, says):
+    (tmp_path / "train.conllu").write_text(text)
+    ran = certus("train", "parser", "--train", tmp_path / "train.conllu", "--output", tmp_path / "model")
+    assert says in ran.complaint
+    assert not (tmp_path / "model").exists()
+
+
+def test_orders_that_need_projective_trees_say_so(certus, tmp_path):
+    (tmp_path / "train.conllu").write_text(SENTENCE)
+    files = "--train", tmp_path / "train.conllu", "--output", tmp_path / "model"
+    assert "order 1" in certus("train", "parser", *files, "--no-projective", "--order", "2").complaint
