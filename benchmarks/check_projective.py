@@ -119,7 +119,10 @@ def main() -> None:
             if k % 10 == 0:
                 check_rest(problem, trees, k)
         seconds = time.perf_counter() - started
-        print(f"{model:12} {options.problems} problems equal enumeration ({infeasible} infeasible), {seconds:.0f} s", flush=True)
+        print(
+            f"{model:12} {options.problems} problems equal enumeration ({infeasible} infeasible), {seconds:.0f} s",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

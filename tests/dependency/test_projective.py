@@ -102,7 +102,9 @@ def test_penalties_are_added_to_the_arcs(problem):
         return
     solution = problem.solve({"arcs": penalty})
     assert solution.value == max(values) == problem.reference_maximum({"arcs": penalty})
-    assert problem.max_marginals({"arcs": penalty})["arcs"].max(initial=-np.inf) == (max(values) if problem.n else -np.inf)
+    assert problem.max_marginals({"arcs": penalty})["arcs"].max(initial=-np.inf) == (
+        max(values) if problem.n else -np.inf
+    )
 
 
 @settings(max_examples=60, deadline=None)

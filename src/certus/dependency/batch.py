@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
-from certus.dependency.parts import largest_finite
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.result import BatchCertificate, BatchResult, rounding
+from certus.result import BatchCertificate, BatchResult
 
 
 class DependencyBatch:
@@ -63,6 +62,7 @@ class DependencyBatch:
             array[b, self.lengths[b] + 1 :] = -np.inf
             array[b, :, self.lengths[b] + 1 :] = -np.inf
         self.arc = as_scores("arc", array)
+        self._largest = float(np.abs(array[array > -np.inf]).max(initial=0.0))
         self.projective = bool(projective)
         self.root = one_of("root", root, ("single", "multi"))
         self.workers = (os.cpu_count() or 1) if workers is None else as_positive_int("workers", workers)
@@ -77,13 +77,16 @@ class DependencyBatch:
 
     def _checked_sibling(self, sibling: ArrayLike) -> Floats:
         """The sibling scores as float64, checked within each item's length only."""
+        from certus.kernels.sibling import survey
+
         array = np.ascontiguousarray(sibling, dtype=np.float64)
         if array.shape != (*self.arc.shape, self.arc.shape[1]):
             raise InvalidInput(f"sibling has shape {array.shape}; expected {(*self.arc.shape, self.arc.shape[1])}.")
-        if (self.lengths == self.arc.shape[1] - 1).all():
-            return as_scores("sibling", array)
-        for b, n in enumerate(self.lengths.tolist()):
-            as_scores(f"sibling[{b}]", array[b, : n + 1, : n + 1, : n + 1])
+        largest, wrong = survey(array, self.lengths)
+        if wrong >= 0:
+            end = int(self.lengths[wrong]) + 1
+            as_scores(f"sibling[{wrong}]", array[wrong, :end, :end, :end])
+        self._largest = max(self._largest, float(largest))
         return array
 
     def __len__(self) -> int:
@@ -117,9 +120,8 @@ class DependencyBatch:
         self._run(serve)
         self._need_trees(value)
         score = self._scores(heads)
-        largest = max(largest_finite(self.arc), 0.0 if self.sibling is None else largest_finite(self.sibling))
-        kinds = 1 if self.sibling is None else 2
-        tolerance = np.array([rounding(kinds * (n + 1), largest) for n in self.lengths.tolist()])
+        terms = (self.lengths + 1) * (1 if self.sibling is None else 2)
+        tolerance = np.finfo(np.float64).eps * terms.astype(np.float64) ** 2 * self._largest
         kind = "dynamic program" if self.projective else "combinatorial"
         return BatchResult(heads, score, BatchCertificate(kind, score, np.maximum(score, value), tolerance))
 
@@ -194,23 +196,16 @@ class DependencyBatch:
                 raise Infeasible(f"item {b} of the batch: {error}") from None
 
     def _scores(self, heads: Ints) -> Floats:
-        """Scores of the trees, from the input, with numpy alone."""
-        size = heads.shape[1]
-        word = np.arange(size)
+        """Scores of the trees, from the input."""
+        word = np.arange(heads.shape[1])
         used = (word > 0) & (word <= self.lengths[:, None])
-        head = np.where(used, heads, 0)
-        item = np.arange(len(heads))[:, None]
-        total: Floats = np.where(used, self.arc[item, head, word], 0.0).sum(axis=1)
-        if self.sibling is None:
-            return total
-        # inner[b, k, m]: k has the head of m and lies strictly between the two
-        low, high = np.minimum(head, word), np.maximum(head, word)
-        k = word[None, :, None]
-        inner = (head[:, :, None] == head[:, None, :]) & used[:, :, None]
-        inner &= (k > low[:, None, :]) & (k < high[:, None, :])
-        last, first = size - 1 - inner[:, ::-1].argmax(axis=1), inner.argmax(axis=1)
-        nearest = np.where(inner.any(axis=1), np.where(head < word, last, first), head)
-        total += np.where(used, self.sibling[item, head, nearest, word], 0.0).sum(axis=1)
+        cell = np.where(used, heads, 0) * len(word) + word
+        arcs = np.take_along_axis(self.arc.reshape(len(heads), -1), cell, axis=1)
+        total: Floats = np.where(used, arcs, 0.0).sum(axis=1)
+        if self.sibling is not None:
+            from certus.kernels.sibling import tree_scores
+
+            tree_scores(self.sibling, heads, self.lengths, total)
         return total
 
 

@@ -274,3 +274,57 @@ def build(
             in_ptr[v + 1] = k
         v += 1
     return v, k
+
+
+@njit(cache=True, nogil=True)
+def list_parts(kind, out_ptr, out, into_ptr, into, rows):
+    """Rows (h, s, m), (g, h, m), (g, h, s, m) or (h, t, s, m) for kind 0 .. 3 over the arcs; returns their number.
+
+    With `rows` too small it only counts.
+    """
+    room = rows.shape[0]
+    count = 0
+    for h in range(out_ptr.shape[0] - 1):
+        for p in range(out_ptr[h], out_ptr[h + 1]):
+            m = out[p]
+            step = 1 if m > h else -1
+            heads = into_ptr[h + 1] - into_ptr[h] if kind == 1 or kind == 2 else 1
+            for w in range(heads):
+                g = into[into_ptr[h] + w] if kind == 1 or kind == 2 else -1
+                if min(h, m) <= g and g <= max(h, m):
+                    continue
+                if kind == 1:
+                    if count < room:
+                        rows[count, 0], rows[count, 1], rows[count, 2] = g, h, m
+                    count += 1
+                    continue
+                if kind != 3:
+                    if count < room:
+                        if kind == 0:
+                            rows[count, 0], rows[count, 1], rows[count, 2] = h, h, m
+                        else:
+                            rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = g, h, h, m
+                    count += 1
+                for q in range(out_ptr[h], out_ptr[h + 1]):
+                    s = out[q]
+                    if (s - h) * step <= 0 or (m - s) * step <= 0:
+                        continue
+                    if kind != 3:
+                        if count < room:
+                            if kind == 0:
+                                rows[count, 0], rows[count, 1], rows[count, 2] = h, s, m
+                            else:
+                                rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = g, h, s, m
+                        count += 1
+                        continue
+                    if count < room:
+                        rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = h, h, s, m
+                    count += 1
+                    for r in range(out_ptr[h], out_ptr[h + 1]):
+                        t = out[r]
+                        if (t - h) * step <= 0 or (s - t) * step <= 0:
+                            continue
+                        if count < room:
+                            rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = h, t, s, m
+                        count += 1
+    return count

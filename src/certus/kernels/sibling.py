@@ -332,4 +332,47 @@ def exponentials(sib, lengths, out):
                         out[k, h, s, m] = np.exp(sib[k, h, s, m])
 
 
-__all__ = ["arc_totals", "decode", "exponentials", "scale"]
+@njit(cache=True, nogil=True)
+def survey(sib, lengths):
+    """Largest absolute finite score of a part, and the item with a part that is nan or inf (-1 if there is none)."""
+    largest = 0.0
+    for k in range(sib.shape[0]):
+        n = lengths[k]
+        for h in range(n + 1):
+            for s in range(n + 1):
+                for side in range(2):  # modifiers right of s, and left of it
+                    if (s < h and side == 0) or (s > h and side == 1):
+                        continue
+                    for m in range(s + 1 if side == 0 else 1, n + 1 if side == 0 else s):
+                        v = sib[k, h, s, m]
+                        if not abs(v) <= largest:
+                            if not v < np.inf:
+                                return largest, k
+                            if v > -np.inf:
+                                largest = abs(v)
+    return largest, -1
+
+
+@njit(cache=True, nogil=True)
+def tree_scores(sib, heads, lengths, score):
+    """Add to score (B,) the sibling scores of one tree per item, heads (B, N)."""
+    inner = np.empty(sib.shape[1], dtype=np.int64)  # the modifier found last on one side of each head
+    for k in range(sib.shape[0]):
+        n = lengths[k]
+        for h in range(n + 1):
+            inner[h] = h
+        for m in range(1, n + 1):
+            h = heads[k, m]
+            if h < m:
+                score[k] += sib[k, h, inner[h], m]
+                inner[h] = m
+        for h in range(n + 1):
+            inner[h] = h
+        for m in range(n, 0, -1):
+            h = heads[k, m]
+            if h > m:
+                score[k] += sib[k, h, inner[h], m]
+                inner[h] = m
+
+
+__all__ = ["arc_totals", "decode", "exponentials", "scale", "survey", "tree_scores"]

@@ -1,7 +1,7 @@
 """Projective trees with grandparents; max only: Models 0 and 1 (DEP 5.4.1, 5.4.2), Model 2, Carreras (5.4.3, 5.3.3).
 
-Complete and sibling spans carry the head g of their head (of both modifiers, for S), in flat (N, N, N) arrays
-[g, i, j] by left end i, as in `sibling`:
+Complete and sibling spans carry the head g of their head (of both modifiers, for S), in flat (N, N, N) arrays by left
+end i as in `sibling`, [i, j, g] in Model 1 and [g, i, j] in Model 2:
 
     R[g, i, e]   i with its right modifiers, reaching e         L[g, i, j]   j with its left modifiers, reaching i
     S[h, i, j]  = max_r  R[h, i, r] + L[h, r + 1, j]
@@ -49,106 +49,130 @@ def _complete_row(size, n, g, i, far, inc, R, L, S):
 
 @njit(cache=True, nogil=True)
 def inside_all(arc, sib, gp, gs, size, n, single, R, L, S, IR, IL):
-    """Model 1. R, L, S start at -inf. IR is [g, i, m] for i -> m; IL is [j, m, g] for j -> m, along g."""
+    """Model 1. All charts start at -inf and are [i, j, g]: loops along g are long, and so pay for being vectorised.
+
+    IR[i, m, g] is for i -> m, IL[j, m, g] for j -> m. Cells with g inside the span hold what no other cell reads.
+    """
     zero, one = uint64(0), uint64(1)
     square = size * size
+    cube = size * square
     has_sib, has_gp, has_gs = sib.size > 0, gp.size > 0, gs.size > 0
     T = np.empty(square)
     A = np.empty(size)
-    U = np.empty(size)
-    X = np.empty(size)
-    Y = np.empty(size)
+    V = np.empty(size)
+    arc_to = np.empty(square)  # arc_to[h, g] = arc[g, h]: 0 if allowed, else -inf
     for g in range(size):
-        for i in range(size):
-            R[(g * size + i) * size + i] = 0.0
-            L[(g * size + i) * size + i] = 0.0
+        for h in range(size):
+            arc_to[h * size + g] = 0.0 if arc[g * size + h] > -np.inf or h == zero else -np.inf
+            R[(h * size + h) * size + g] = arc_to[h * size + g]
+            L[(h * size + h) * size + g] = arc_to[h * size + g]
     for x in range(n if single else n + one):
         i = n - x
-        # T[s, j] = S[i, s, j] + sib[i, s, j]; row i for the innermost modifier
+        # T[s, j] = S^i(s, j) + sib[i, s, j]; row i for the innermost modifier
         for j in range(i + one, n + one):
-            T[i * size + j] = L[(i * size + i + one) * size + j] + (sib[(i * size + i) * size + j] if has_sib else 0.0)
+            T[i * size + j] = L[((i + one) * size + j) * size + i]
         for s in range(i + one, n):
-            at = (i * size + s) * size
             for j in range(s + one, n + one):
-                T[s * size + j] = S[at + j] + (sib[at + j] if has_sib else 0.0)
-        for g in range(zero, n + one):
-            if i == zero:
-                if g > zero:
-                    break
-            elif g == i or arc[g * size + i] == -np.inf:
-                continue
-            far = n if g <= i else g - one
-            base = (g * size + i) * size
-            grand = has_gs and i > zero
-            for j in range(i + one, far + one):
-                A[j] = T[i * size + j]
-            if grand:
-                at = base * size + i * size
-                for j in range(i + one, far + one):
-                    A[j] += gs[at + j]
-            for s in range(i + one, far + one):
-                v = A[s] + arc[i * size + s]
-                if has_gp and i > zero:
-                    v += gp[base + s]
-                IR[base + s] = v
-                if v == -np.inf:
+                T[s * size + j] = S[(s * size + j) * size + i]
+        if has_sib:
+            for s in range(i, n):
+                for j in range(s + one, n + one):
+                    T[s * size + j] += sib[(i * size + s) * size + j]
+        if has_gs and i > zero:
+            for g in range(zero, n + one):
+                if g == i or arc[g * size + i] == -np.inf:
                     continue
-                low = s * size
-                if grand:
+                far = n if g < i else g - one
+                base = (g * size + i) * size
+                at = (base + i) * size
+                for j in range(i + one, far + one):
+                    A[j] = T[i * size + j] + gs[at + j]
+                for s in range(i + one, far + one):
+                    v = A[s] + arc[i * size + s]
+                    if has_gp:
+                        v += gp[base + s]
+                    IR[(i * size + s) * size + g] = v
+                    low = s * size
                     at = (base + s) * size
                     for j in range(s + one, far + one):
                         score = v + T[low + j] + gs[at + j]
                         A[j] = score if score > A[j] else A[j]
-                else:
-                    for j in range(s + one, far + one):
-                        score = v + T[low + j]
-                        A[j] = score if score > A[j] else A[j]
-            _complete_row(size, n, g, i, far, IR, R, L, S)
+        else:
+            for m in range(i + one, n + one):
+                at = (i * size + m) * size
+                for g in range(size):
+                    V[g] = T[i * size + m]
+                for s in range(i + one, m):
+                    v = T[s * size + m]
+                    row = (i * size + s) * size
+                    for g in range(size):
+                        score = v + IR[row + g]
+                        V[g] = score if score > V[g] else V[g]
+                for g in range(size):
+                    IR[at + g] = (
+                        V[g] + arc[i * size + m] + (gp[g * square + i * size + m] if has_gp and i > zero else 0.0)
+                    )
+        for e in range(i + one, n + one):
+            for g in range(size):
+                V[g] = -np.inf
+            for m in range(i + one, e + one):
+                v = R[(m * size + e) * size + i]
+                row = (i * size + m) * size
+                for g in range(size):
+                    score = v + IR[row + g]
+                    V[g] = score if score > V[g] else V[g]
+            at = (i * size + e) * size
+            for g in range(size):
+                R[at + g] = V[g] + arc_to[i * size + g]
         if i == zero:
             continue
         for j in range(i + one, n + one):
-            at = (j * size + i) * size
-            inner = R[at + j - one] + (sib[(j * size + j) * size + i] if has_sib else 0.0)
+            for g in range(size):
+                V[g] = -np.inf
+            for r in range(i, j):
+                left = (i * size + r) * size
+                right = ((r + one) * size + j) * size
+                for g in range(size):
+                    score = R[left + g] + L[right + g]
+                    V[g] = score if score > V[g] else V[g]
+            at = (i * size + j) * size
+            for g in range(size):
+                S[at + g] = V[g]
+        for j in range(i + one, n + one):
+            v = R[(i * size + j - one) * size + j] + (sib[(j * size + j) * size + i] if has_sib else 0.0)
+            for g in range(size):
+                V[g] = v
+            if has_gs:
+                for g in range(size):
+                    V[g] += gs[((g * size + j) * size + j) * size + i]
             for s in range(i + one, j):
-                U[s] = S[at + s] + (sib[(j * size + s) * size + i] if has_sib else 0.0)
-            for side in range(2):
-                low = zero if side == 0 else j + one
-                high = i if side == 0 else n + one
-                for g in range(low, high):
-                    X[g] = inner
-                    Y[g] = -np.inf
+                v = S[(i * size + s) * size + j] + (sib[(j * size + s) * size + i] if has_sib else 0.0)
+                row = (j * size + s) * size
                 if has_gs:
-                    for g in range(low, high):
-                        X[g] += gs[((g * size + j) * size + j) * size + i]
-                    for s in range(i + one, j):
-                        u = U[s]
-                        row = (j * size + s) * size
-                        cell = row + i
-                        for g in range(low, high):
-                            score = IL[row + g] + u + gs[g * square * size + cell]
-                            X[g] = score if score > X[g] else X[g]
+                    for side in range(2):
+                        cell = row + i if side == 0 else (j + one) * cube + row + i
+                        for g in range(zero if side == 0 else j + one, i if side == 0 else n + one):
+                            score = IL[row + g] + v + gs[cell]
+                            V[g] = score if score > V[g] else V[g]
+                            cell += cube
                 else:
-                    for s in range(i + one, j):
-                        u = U[s]
-                        row = (j * size + s) * size
-                        for g in range(low, high):
-                            score = IL[row + g] + u
-                            X[g] = score if score > X[g] else X[g]
-                row = at
-                for g in range(low, high):
-                    v = X[g] + arc[j * size + i]
-                    if has_gp:
-                        v += gp[g * square + j * size + i]
-                    IL[row + g] = v
-                for m in range(i, j):
-                    c = L[at + m]
-                    row = (j * size + m) * size
-                    for g in range(low, high):
-                        score = IL[row + g] + c
-                        Y[g] = score if score > Y[g] else Y[g]
-                for g in range(low, high):
-                    if arc[g * size + j] > -np.inf:
-                        L[(g * size + i) * size + j] = Y[g]
+                    for g in range(size):
+                        score = v + IL[row + g]
+                        V[g] = score if score > V[g] else V[g]
+            at = (j * size + i) * size
+            for g in range(size):
+                IL[at + g] = V[g] + arc[j * size + i] + (gp[g * square + j * size + i] if has_gp else 0.0)
+            for g in range(size):
+                V[g] = -np.inf
+            for m in range(i, j):
+                v = L[(i * size + m) * size + j]
+                row = (j * size + m) * size
+                for g in range(size):
+                    score = v + IL[row + g]
+                    V[g] = score if score > V[g] else V[g]
+            at = (i * size + j) * size
+            for g in range(size):
+                L[at + g] = V[g] + arc_to[j * size + g]
 
 
 @njit(cache=True, nogil=True)
@@ -246,6 +270,12 @@ def inside_outermost(arc, sib, gp, gs, tri, size, n, single, R, L, S, inc, J):
 
 
 @njit(cache=True, nogil=True)
+def _cell(outermost, size, g, i, j):
+    """Place of span [i, j] under g in the charts of Model 2 (outermost) or Model 1."""
+    return (g * size + i) * size + j if outermost else (i * size + j) * size + g
+
+
+@njit(cache=True, nogil=True)
 def _push(stack, top, right, g, i, j):
     stack[top, 0] = right
     stack[top, 1] = g
@@ -255,12 +285,12 @@ def _push(stack, top, right, g, i, j):
 
 
 @njit(cache=True, nogil=True)
-def _split(size, R, L, h, i, j, stack, top):
+def _split(outermost, size, R, L, h, i, j, stack, top):
     """Push the two halves of S[h, i, j]."""
     best = -np.inf
     at = i
     for r in range(i, j):
-        score = R[(h * size + i) * size + r] + L[(h * size + r + 1) * size + j]
+        score = R[_cell(outermost, size, h, i, r)] + L[_cell(outermost, size, h, r + 1, j)]
         if score > best:
             best = score
             at = r
@@ -287,11 +317,10 @@ def read_off(outermost, sib, gp, gs, tri, size, R, L, S, IR, IL, stack, top, hea
         for x in range(j - i):  # the outermost modifier
             k = i + 1 + x if right else i + x
             if right:
-                score = IR[(g * size + i) * size + k] + R[(i * size + k) * size + j]
-            elif outermost:
-                score = IR[(g * size + j) * size + k] + L[(j * size + i) * size + k]
+                score = IR[_cell(outermost, size, g, i, k)] + R[_cell(outermost, size, i, k, j)]
             else:
-                score = IL[(j * size + k) * size + g] + L[(j * size + i) * size + k]
+                score = L[_cell(outermost, size, j, i, k)]
+                score += IR[(g * size + j) * size + k] if outermost else IL[(j * size + k) * size + g]
             if score > best:
                 best = score
                 m = k
@@ -311,10 +340,10 @@ def read_off(outermost, sib, gp, gs, tri, size, R, L, S, IR, IL, stack, top, hea
                         score += gs[((g * size + h) * size + k) * size + m]
                 else:
                     if k == h:
-                        score = R[(h * size + m) * size + h - 1] if m < h else L[(h * size + h + 1) * size + m]
+                        score = R[(m * size + h - 1) * size + h] if m < h else L[((h + 1) * size + m) * size + h]
                     else:
-                        score = S[(h * size + min(k, m)) * size + max(k, m)]
-                        score += IR[(g * size + h) * size + k] if right else IL[(h * size + k) * size + g]
+                        score = S[(min(k, m) * size + max(k, m)) * size + h]
+                        score += IR[(h * size + k) * size + g] if right else IL[(h * size + k) * size + g]
                     if has_sib:
                         score += sib[(h * size + k) * size + m]
                     if has_gs and h > 0:
@@ -328,7 +357,7 @@ def read_off(outermost, sib, gp, gs, tri, size, R, L, S, IR, IL, stack, top, hea
                 else:
                     top = _push(stack, top, 1, h, m, h - 1)
                 break
-            top = _split(size, R, L, h, min(s, m), max(s, m), stack, top)
+            top = _split(outermost, size, R, L, h, min(s, m), max(s, m), stack, top)
             outer = m
             m = s
 
@@ -354,7 +383,7 @@ def decode(arc, sib, gp, gs, tri, n, single, outermost, heads):
     if single:
         at = 0
         for m in range(1, n + 1):
-            score = arc[m] + L[nodes + m] + R[m * nodes + n]
+            score = arc[m] + L[_cell(outermost, nodes, 0, 1, m)] + R[_cell(outermost, nodes, 0, m, n)]
             if sib.size > 0:
                 score += sib[m]
             if score > best:
@@ -365,7 +394,7 @@ def decode(arc, sib, gp, gs, tri, n, single, outermost, heads):
             top = _push(stack, top, 0, 0, 1, at)
             top = _push(stack, top, 1, 0, at, n)
     else:
-        best = R[n]
+        best = R[_cell(outermost, nodes, 0, 0, n)]
         top = _push(stack, top, 1, 0, 0, n)
     if best > -np.inf:
         read_off(outermost, sib, gp, gs, tri, nodes, R, L, S, IR, IL, stack, top, heads)

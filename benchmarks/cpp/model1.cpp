@@ -1,0 +1,81 @@
+// The loop of kernels/thirdorder.py (inside_all, all arrays given, single root) in C++: value of the best tree.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+static const double NEVER = -std::numeric_limits<double>::infinity();
+
+extern "C" double decode(const double* arc, const double* sib, const double* gp, const double* gs, int64_t words) {
+    size_t n = words, N = n + 1, square = N * N, cube = N * N * N;
+    std::vector<double> R(cube, NEVER), L(cube, NEVER), S(cube, NEVER), IR(cube, NEVER), IL(cube, NEVER);
+    std::vector<double> T(square), A(N), V(N), arc_to(square);
+    for (size_t g = 0; g < N; g++)
+        for (size_t h = 0; h < N; h++) {
+            arc_to[h * N + g] = arc[g * N + h] > NEVER || h == 0 ? 0.0 : NEVER;
+            R[(h * N + h) * N + g] = L[(h * N + h) * N + g] = arc_to[h * N + g];
+        }
+    for (size_t i = n; i >= 1; i--) {
+        for (size_t j = i + 1; j <= n; j++) T[i * N + j] = L[((i + 1) * N + j) * N + i];
+        for (size_t s = i + 1; s < n; s++)
+            for (size_t j = s + 1; j <= n; j++) T[s * N + j] = S[(s * N + j) * N + i];
+        for (size_t s = i; s < n; s++)
+            for (size_t j = s + 1; j <= n; j++) T[s * N + j] += sib[(i * N + s) * N + j];
+        for (size_t g = 0; g <= n; g++) {
+            if (g == i || arc[g * N + i] == NEVER) continue;
+            size_t far = g < i ? n : g - 1, base = (g * N + i) * N, at = (base + i) * N;
+            for (size_t j = i + 1; j <= far; j++) A[j] = T[i * N + j] + gs[at + j];
+            for (size_t s = i + 1; s <= far; s++) {
+                double v = A[s] + arc[i * N + s] + gp[base + s];
+                IR[(i * N + s) * N + g] = v;
+                size_t low = s * N, at = (base + s) * N;
+                for (size_t j = s + 1; j <= far; j++) A[j] = std::max(A[j], v + T[low + j] + gs[at + j]);
+            }
+        }
+        for (size_t e = i + 1; e <= n; e++) {
+            std::fill(V.begin(), V.end(), NEVER);
+            for (size_t m = i + 1; m <= e; m++) {
+                double v = R[(m * N + e) * N + i];
+                size_t row = (i * N + m) * N;
+                for (size_t g = 0; g < N; g++) V[g] = std::max(V[g], v + IR[row + g]);
+            }
+            size_t at = (i * N + e) * N;
+            for (size_t g = 0; g < N; g++) R[at + g] = V[g] + arc_to[i * N + g];
+        }
+        for (size_t j = i + 1; j <= n; j++) {
+            std::fill(V.begin(), V.end(), NEVER);
+            for (size_t r = i; r < j; r++) {
+                size_t left = (i * N + r) * N, right = ((r + 1) * N + j) * N;
+                for (size_t g = 0; g < N; g++) V[g] = std::max(V[g], R[left + g] + L[right + g]);
+            }
+            size_t at = (i * N + j) * N;
+            for (size_t g = 0; g < N; g++) S[at + g] = V[g];
+        }
+        for (size_t j = i + 1; j <= n; j++) {
+            double v = R[(i * N + j - 1) * N + j] + sib[(j * N + j) * N + i];
+            for (size_t g = 0; g < N; g++) V[g] = v + gs[((g * N + j) * N + j) * N + i];
+            for (size_t s = i + 1; s < j; s++) {
+                v = S[(i * N + s) * N + j] + sib[(j * N + s) * N + i];
+                size_t row = (j * N + s) * N;
+                for (int side = 0; side < 2; side++) {
+                    size_t cell = side ? (j + 1) * cube + row + i : row + i, high = side ? n + 1 : i;
+                    for (size_t g = side ? j + 1 : 0; g < high; g++, cell += cube)
+                        V[g] = std::max(V[g], IL[row + g] + v + gs[cell]);
+                }
+            }
+            size_t at = (j * N + i) * N;
+            for (size_t g = 0; g < N; g++) IL[at + g] = V[g] + arc[j * N + i] + gp[g * square + j * N + i];
+            std::fill(V.begin(), V.end(), NEVER);
+            for (size_t m = i; m < j; m++) {
+                v = L[(i * N + m) * N + j];
+                size_t row = (j * N + m) * N;
+                for (size_t g = 0; g < N; g++) V[g] = std::max(V[g], v + IL[row + g]);
+            }
+            at = (i * N + j) * N;
+            for (size_t g = 0; g < N; g++) L[at + g] = V[g] + arc_to[j * N + g];
+        }
+    }
+    double best = NEVER;
+    for (size_t m = 1; m <= n; m++) best = std::max(best, arc[m] + sib[m] + L[(N + m) * N] + R[(m * N + n) * N]);
+    return best;
+}

@@ -1,0 +1,76 @@
+"""Which parts survive the pruning of lower-order ones (LR 8.3.2, 8.3.3).
+
+A part of a higher order maps down to the arcs it is made of, and an arc to the outer arcs of a vine if it is long: a
+part survives when everything it maps to does.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from certus.checks import Ints, one_of
+from certus.errors import InvalidInput
+
+Bools = NDArray[np.bool_]
+KINDS = ("sibling", "grandparent", "grandsibling", "trisibling")
+
+
+def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
+    """All parts of a kind whose arcs are allowed, one array per index, as ``Dependency.from_parts`` takes them.
+
+    Time and memory grow with the number of parts. For siblings and grandsiblings, ``s == h`` stands for no inner
+    modifier; for trisiblings ``t == h`` likewise. A grandparent g lies outside the words from h to m: other
+    grandparts occur in no projective tree.
+
+    Parameters
+    ----------
+    kind : "sibling", "grandparent", "grandsibling" or "trisibling"
+    allowed : array_like of bool, shape (n + 1, n + 1)
+        ``allowed[h, m]`` if the arc h -> m survived.
+
+    Examples
+    --------
+    >>> [index.tolist() for index in supported("sibling", [[False, True, True], [False] * 3, [False] * 3])]
+    [[0, 0, 0], [0, 0, 1], [1, 2, 2]]
+    """
+    from certus.kernels.projective_forest import index_arcs, list_parts
+
+    one_of("kind", kind, KINDS)
+    arcs = np.array(allowed, dtype=bool)
+    if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
+        raise InvalidInput(f"allowed has shape {arcs.shape}; expected (n + 1, n + 1).")
+    _, out_ptr, out, into_ptr, into = index_arcs(arcs)
+    code = KINDS.index(kind)
+    count = list_parts(code, out_ptr, out, into_ptr, into, np.empty((0, 4), dtype=np.int64))
+    rows = np.empty((count, 4), dtype=np.int64)
+    list_parts(code, out_ptr, out, into_ptr, into, rows)
+    return tuple(np.ascontiguousarray(rows[:, c]) for c in range(3 if code < 2 else 4))
+
+
+def long_arcs(inner: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, band: int) -> Bools:
+    """First-order arcs that survive a vine pass: ``allowed[h, m]``, shape (n + 1, n + 1).
+
+    An arc of at most ``band`` words survives if it did in the vine; a longer one if m may take an outer head on that
+    side and h an outer modifier (LR 8.3.3, with the test |h - m| <= b).
+
+    Parameters
+    ----------
+    inner : array_like of bool, shape (n + 1, n + 1)
+        Short arcs that survived.
+    outer_head : array_like of bool, shape (n + 1, 2)
+        ``outer_head[m, d]``: m may have a head beyond the band, to its left (d = 0) or right (d = 1).
+    outer_modifier : array_like of bool, shape (n + 1, 2)
+        ``outer_modifier[h, d]``: h may have a modifier beyond the band, to its left (d = 0) or right (d = 1).
+    """
+    short = np.array(inner, dtype=bool)
+    head, modifier = np.asarray(outer_head, dtype=bool), np.asarray(outer_modifier, dtype=bool)
+    size = len(short)
+    if short.shape != (size, size) or head.shape != (size, 2) or modifier.shape != (size, 2):
+        raise InvalidInput(f"shapes {short.shape}, {head.shape}, {modifier.shape} do not fit; see the docstring.")
+    node = np.arange(size)
+    distance = node[None, :] - node[:, None]  # m - h
+    to_right = modifier[:, 1][:, None] & head[:, 0][None, :]
+    to_left = modifier[:, 0][:, None] & head[:, 1][None, :]
+    allowed: Bools = np.where(np.abs(distance) <= band, short, np.where(distance > 0, to_right, to_left))
+    allowed[:, 0] = False
+    np.fill_diagonal(allowed, False)
+    return allowed

@@ -1,0 +1,168 @@
+"""certus.dependency.vine.Vine: dependency trees cut at arcs longer than a band, in time linear in the sentence."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, Ints, as_positive_int, as_scores
+from certus.dependency.parts import first_crossing, largest_finite
+from certus.dependency.problem import checked_arcs
+from certus.errors import InvalidInput
+from certus.hypergraph import Hypergraph
+from certus.problem import DynamicProgram, Forest, Index
+
+OUTER_LEFT, OUTER_RIGHT = -2, -3
+VIEWS = ("arcs", "outer_head", "outer_modifier")
+
+
+class Vine(DynamicProgram[Ints]):
+    """Projective trees of short arcs; words whose head is further away have an *outer* head, left or right (LR 8.3.3).
+
+    Cutting the arcs longer than ``band`` from a projective tree leaves projective trees of short arcs, side by side.
+    A vine parse is such a row of trees. The topmost word of each tree (but node 0) has an outer head to its left or
+    right; a word that no short arc passes over on one side, and whose head is not there, may have outer modifiers on
+    that side, or not. Parses score a superset of what trees do, so their max-marginals prune a first-order model:
+    ``certus.dependency.pruning.long_arcs``. Any number of words may be the root.
+
+    A structure is an int64 array (n + 1, 3): the head of each word (-2: outer head to the left, -3: to the right; -1
+    for node 0), then 1 where it has an outer modifier to its left, and to its right.
+
+    All questions cost O(n band^2) time and memory, those of the views included only in the cells within the band.
+    Certificate kind: "dynamic program".
+
+    Parameters
+    ----------
+    arc : array_like of shape (n + 1, n + 1)
+        ``arc[h, m]``, read where |h - m| <= band.
+    outer_head : array_like of shape (n + 1, 2)
+        ``outer_head[m, d]``: m has a head more than ``band`` words to its left (d = 0) or right (d = 1).
+    outer_modifier : array_like of shape (n + 1, 2)
+        ``outer_modifier[h, d]``: h has a modifier more than ``band`` words to its left (d = 0) or right (d = 1).
+    band : int
+        Length of the longest short arc.
+
+    Examples
+    --------
+    >>> Vine([[0, 5, 9], [0, 0, 4], [0, 3, 0]], [[0, 0]] * 3, [[0, 0]] * 3, band=1).decode().structure[:, 0].tolist()
+    [-1, 0, 1]
+    """
+
+    name: ClassVar[str] = "vine"
+    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "outer_head": 1}
+
+    def __init__(self, arc: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, *, band: int) -> None:
+        self.arc = checked_arcs(arc)
+        self.n = len(self.arc) - 1
+        self.band = as_positive_int("band", band)
+        self.outer_head = as_scores("outer_head", outer_head, (self.n + 1, 2))
+        self.outer_modifier = as_scores("outer_modifier", outer_modifier, (self.n + 1, 2))
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": self.arc.shape, "outer_head": (self.n + 1, 2), "outer_modifier": (self.n + 1, 2)}
+
+    def score(self, structure: ArrayLike) -> float:
+        y = self._checked(structure)
+        total = 0.0
+        for m, (head, *modifiers) in enumerate(y.tolist()):
+            if m > 0:
+                total += self.outer_head[m, -2 - head] if head < 0 else self.arc[head, m]
+            total += sum(float(self.outer_modifier[m, d]) for d in (0, 1) if modifiers[d])
+        return float(total)
+
+    def _checked(self, structure: ArrayLike) -> Ints:
+        """A vine parse as an array; InvalidInput says why it is none."""
+        y = np.asarray(structure)
+        if y.shape != (self.n + 1, 3) or y.dtype.kind not in "iu":
+            raise InvalidInput(f"a vine parse is an array of whole numbers, ({self.n + 1}, 3); found shape {y.shape}.")
+        head = y[:, 0].tolist()
+        for m in range(1, self.n + 1):
+            outer = {OUTER_LEFT: m - self.band - 1 >= 0, OUTER_RIGHT: m + self.band + 1 <= self.n}
+            inner = 0 <= head[m] <= self.n and head[m] != m and abs(head[m] - m) <= self.band
+            if not inner and not outer.get(head[m], False):
+                raise InvalidInput(f"word {m} has head {head[m]}; expected one within {self.band} words, or -2 or -3.")
+        # An outer head is in place of node 0, whose arcs may pass over words of no other tree only.
+        grounded = [max(h, 0) for h in head]
+        arcs = [(min(h, m), max(h, m)) for m, h in enumerate(head) if h >= 0]
+        tops = [m for m in range(1, self.n + 1) if head[m] < -1]
+        crossing = first_crossing([m if m in tops else h for m, h in enumerate(grounded)])
+        covered = any(low < m < high for low, high in arcs for m in tops)
+        if head[0] != -1 or crossing is not None or covered or not _reaches_top(head):
+            raise InvalidInput(f"heads {head} are not a row of projective trees of short arcs.")
+        for h in range(self.n + 1):
+            for d in (0, 1):
+                if y[h, 1 + d] not in (0, 1) or (y[h, 1 + d] and not self._open(h, d, head, arcs)):
+                    raise InvalidInput(f"word {h} cannot have an outer modifier on side {d}.")
+        return y.astype(np.int64)
+
+    def _open(self, h: int, d: int, head: Sequence[int], arcs: Sequence[tuple[int, int]]) -> bool:
+        """Whether h may have an outer modifier on side d."""
+        if not (h - self.band - 1 >= 1 if d == 0 else h + self.band + 1 <= self.n):
+            return False
+        if any(low < h < high for low, high in arcs):
+            return False
+        return not (head[h] >= 0 and (head[h] < h if d == 0 else head[h] > h))
+
+    def magnitude(self) -> tuple[int, float]:
+        largest = max(largest_finite(a) for a in (self.arc, self.outer_head, self.outer_modifier))
+        return 3 * (self.n + 1), largest
+
+    def indicator(self, structure: ArrayLike, view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        y = self._checked(structure)
+        if view == "outer_modifier":
+            out[:] = y[:, 1:]
+        for m in range(1, self.n + 1):
+            if view == "arcs" and y[m, 0] >= 0:
+                out[y[m, 0], m] = 1.0
+            if view == "outer_head" and y[m, 0] < 0:
+                out[m, -2 - y[m, 0]] = 1.0
+        return out
+
+    @cached_property
+    def _forest(self) -> Forest:
+        from certus.kernels import vine as kernel
+
+        build: Any = kernel.build
+        allowed = self.arc > -np.inf
+        empty = np.zeros(1, dtype=np.int32)
+        size = build(allowed, self.band, empty, empty, empty[:0], np.empty((0, 2), dtype=np.int64))
+        in_ptr, tail_ptr = np.zeros(size[0] + 1, dtype=np.int32), np.zeros(size[1] + 1, dtype=np.int32)
+        tail, what = np.empty(2 * size[1], dtype=np.int32), np.empty((size[1], 2), dtype=np.int64)
+        build(allowed, self.band, in_ptr, tail_ptr, tail, what)
+        weights = np.zeros(size[1])
+        parts = {}
+        for kind, (view, scores) in enumerate(
+            zip(VIEWS, (self.arc, self.outer_head, self.outer_modifier), strict=True)
+        ):
+            used = what[:, 0] == kind
+            weights[used] = scores.reshape(-1)[what[used, 1]]
+            parts[view] = np.where(used, what[:, 1], -1)
+        return Forest(Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]]), weights, parts)
+
+    def forest(self) -> Forest:
+        return self._forest
+
+    def from_edges(self, edges: Sequence[int]) -> Ints:
+        chosen = np.asarray(edges, dtype=np.int64)
+        y = np.zeros((self.n + 1, 3), dtype=np.int64)
+        y[0, 0] = -1
+        cells = {view: cell[chosen][cell[chosen] >= 0] for view, cell in self._forest.parts.items()}
+        y[cells["arcs"] % (self.n + 1), 0] = cells["arcs"] // (self.n + 1)
+        y[cells["outer_head"] // 2, 0] = -2 - cells["outer_head"] % 2
+        y[cells["outer_modifier"] // 2, 1 + cells["outer_modifier"] % 2] = 1
+        return y
+
+
+def _reaches_top(head: Sequence[int]) -> bool:
+    """Whether every word leads to node 0 or to an outer head."""
+    for m in range(1, len(head)):
+        v, steps = m, 0
+        while v > 0 and steps <= len(head):
+            v, steps = head[v], steps + 1
+        if v > 0:
+            return False
+    return True

@@ -1,0 +1,96 @@
+"""Padded batches give what each item gives alone; many problems of mixed kind decode in order."""
+
+import numpy as np
+import pytest
+
+import certus
+from certus import Dependency, DependencyBatch, Infeasible, InvalidInput, NotSupported
+
+
+def draw_batch(rng, *, projective, siblings, root, workers=1):
+    """A batch with items of every length and nan in the padding."""
+    lengths = np.array([4, 0, 1, 3, 2])
+    arc = rng.integers(-8, 9, (5, 5, 5)).astype(float)
+    sibling = rng.integers(-8, 9, (5, 5, 5, 5)).astype(float) if siblings else None
+    for b, n in enumerate(lengths):
+        arc[b, n + 1 :] = np.nan
+        arc[b, :, n + 1 :] = np.nan
+        if sibling is not None:
+            sibling[b, :, n + 1 :] = np.nan
+            sibling[b, :, :, n + 1 :] = np.nan
+    return DependencyBatch(arc, sibling, lengths=lengths, projective=projective, root=root, workers=workers)
+
+
+@pytest.mark.parametrize(("projective", "siblings"), [(True, False), (True, True), (False, False)])
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_items_answer_as_they_do_alone(projective, siblings, root):
+    batch = draw_batch(np.random.default_rng(0), projective=projective, siblings=siblings, root=root)
+    result, total = batch.decode(), batch.log_partition()
+    marginals, best = batch.marginals()["arcs"], batch.max_marginals()["arcs"]
+    assert result.certificate.exact.all()
+    for b, n in enumerate(batch.lengths):
+        alone = batch[b]
+        assert result.score[b] == alone.decode().score == alone.score(result.structure[b, : n + 1])
+        assert (result.structure[b, n + 1 :] == -1).all()
+        assert total[b] == pytest.approx(alone.log_partition(), rel=1e-12)
+        np.testing.assert_allclose(marginals[b, : n + 1, : n + 1], alone.marginals()["arcs"], atol=1e-12)
+        assert (best[b, : n + 1, 1 : n + 1] == alone.max_marginals()["arcs"][:, 1:]).all()
+        assert not marginals[b, n + 1 :].any()
+
+
+def test_threads_do_not_change_the_answers():
+    one = draw_batch(np.random.default_rng(1), projective=True, siblings=True, root="single")
+    two = draw_batch(np.random.default_rng(1), projective=True, siblings=True, root="single", workers=2)
+    assert (one.decode().structure == two.decode().structure).all()
+    assert (one.marginals()["arcs"] == two.marginals()["arcs"]).all()
+
+
+def test_an_item_without_a_tree_is_named():
+    arc = np.zeros((2, 3, 3))
+    arc[1, :, 2] = -np.inf
+    batch = DependencyBatch(arc, projective=True)
+    with pytest.raises(Infeasible, match="item 1 of the batch: word 2"):
+        batch.decode()
+    assert batch.log_partition()[1] == -np.inf
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_bad_scores_are_found(bad):
+    arc, sibling = np.zeros((2, 4, 4)), np.zeros((2, 4, 4, 4))
+    sibling[1, 3, 2, 1] = bad
+    with pytest.raises(InvalidInput, match=r"sibling\[1\]\[3, 2, 1\]"):
+        DependencyBatch(arc, sibling, projective=True)
+    arc[0, 1, 2] = bad
+    with pytest.raises(InvalidInput, match=r"arc\[0, 1, 2\]"):
+        DependencyBatch(arc)
+
+
+def test_what_batches_do_not_do_says_what_to_use():
+    with pytest.raises(NotSupported, match="decode_all"):
+        DependencyBatch(np.zeros((1, 3, 3)), np.zeros((1, 3, 3, 3)))
+    with pytest.raises(InvalidInput, match=r"lengths\[0\] is 3"):
+        DependencyBatch(np.zeros((1, 3, 3)), lengths=[3])
+
+
+def test_decode_all_keeps_the_order_of_mixed_problems():
+    rng = np.random.default_rng(2)
+    problems = []
+    for k in range(12):
+        n = k % 5
+        sibling = rng.normal(size=(n + 1,) * 3) if k % 3 else None
+        problems.append(Dependency(rng.normal(size=(n + 1, n + 1)), sibling, projective=k % 2 == 0))
+    problems.append(certus.Tagging(rng.normal(size=(3, 2))))
+    seen = []
+    results = list(certus.decode_all(iter(problems), workers=2, progress=seen.append))
+    assert [r.score for r in results] == [p.decode().score for p in problems]
+    assert seen == list(range(1, len(problems) + 1))
+
+
+def test_decode_all_raises_or_yields_what_cannot_be_decoded():
+    stuck = Dependency(np.full((2, 2), -np.inf), projective=True)
+    fine = Dependency(np.zeros((2, 2)), projective=True)
+    with pytest.raises(Infeasible):
+        list(certus.decode_all([fine, stuck]))
+    results = list(certus.decode_all([fine, stuck, fine], errors="yield"))
+    assert isinstance(results[1], Infeasible)
+    assert results[2].score == 0.0
