@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ _COMPONENT = re.compile(r"([+-][12]|0)\.([a-z]\d?)")
 PAD = 2
 MOST_ROWS = 1 << 20  # words remembered; then the memory is emptied, so that endless input fits
 _BEFORE, _AFTER = 0, 1  # rows that every encoder has
+_hash = lru_cache(maxsize=1 << 18)(stable_hash)  # endings come again, and every column of a tagger asks for the same
 
 TEMPLATES = """
     0.w / 0.l / 0.h / 0.k / 0.m
@@ -158,7 +160,7 @@ class WordEncoder:
         if row == len(self.set_of):
             self.value = np.concatenate([self.value, np.empty_like(self.value)])
             self.set_of = np.concatenate([self.set_of, np.zeros_like(self.set_of)])
-        self.value[row] = [stable_hash(f"{a}={v}") for a, v in zip(ATTRIBUTES, self.attributes(word), strict=True)]
+        self.value[row] = [_hash(f"{a}={v}") for a, v in zip(ATTRIBUTES, self.attributes(word), strict=True)]
         self.set_of[row] = self._set_number.get(self.lexicon.sets.get(word, ()), 0)
         self._row[word] = row
         self._count += 1

@@ -190,38 +190,35 @@ def pair_scores(bits, T, weight, trigram):
 
 
 @njit(cache=True, nogil=True)
-def _add(at, amount, clock, weight, total):
+def _add(at, amount, clock, weight, total, moves):
+    """Move a weight by amount / sqrt(how often it has been moved)."""
+    moves[at] += 1.0
+    amount /= np.sqrt(moves[at])
     weight[at] += amount
     total[at] += clock * amount
 
 
 @njit(cache=True, nogil=True)
-def _move(n, at, rows, value, word, T, shift, place, tags, other, amount, clock, weight, total):
-    """Add amount to the weights of tags where they differ from other; returns how many weights that is."""
-    touched = 0
+def _move(n, at, rows, value, word, T, shift, place, tags, other, amount, clock, weight, total, moves):
+    """Add amount to the weights of tags where they differ from other."""
     b, a = T, T
     other_b, other_a = T, T
     for i in range(n + 1):
         c = tags[i] if i < n else T
         other_c = other[i] if i < n else T
         if c != other_c:
-            touched += place.shape[1]
-            if amount != 0.0:
-                for f in range(place.shape[1]):
-                    _add(place[i, f] + uint64(c), amount, clock, weight, total)
+            for f in range(place.shape[1]):
+                _add(place[i, f] + uint64(c), amount, clock, weight, total, moves)
         if c != other_c or b != other_b:
-            touched += 2
-            if amount != 0.0:
-                _add(_place(_ONE, uint64(b), uint64(0), shift) + uint64(c), amount, clock, weight, total)
-                beside = _place(_WORD, uint64(b), value[rows[at + i], word], shift)
-                _add(beside + uint64(c), amount, clock, weight, total)
+            after = _place(_ONE, uint64(b), uint64(0), shift)
+            beside = _place(_WORD, uint64(b), value[rows[at + i], word], shift)
+            _add(after + uint64(c), amount, clock, weight, total, moves)
+            _add(beside + uint64(c), amount, clock, weight, total, moves)
         if c != other_c or b != other_b or a != other_a:
-            touched += 1
-            if amount != 0.0:
-                _add(_place(_TWO, uint64(a), uint64(b), shift) + uint64(c), amount, clock, weight, total)
+            pair = _place(_TWO, uint64(a), uint64(b), shift)
+            _add(pair + uint64(c), amount, clock, weight, total, moves)
         a, b = b, c
         other_a, other_b = other_b, other_c
-    return touched
 
 
 @njit(cache=True, nogil=True)
@@ -245,13 +242,13 @@ def _score(n, at, rows, value, word, T, shift, weight, tag, count, unary, tags):
 
 @njit(cache=True, nogil=True)
 def train_epoch(order, first, length, rows, value, word, set_of, set_ptr, allowed, ptr, offset, column, seed, bits,
-                T, K, gold, step, clock, weight, total):  # fmt: skip
+                T, K, gold, step, clock, weight, total, moves):  # fmt: skip
     """One pass over the sentences in the given order; returns (loss, wrong tags).
 
-    Each sentence is decoded with 1 added for each wrong tag, and the weights move towards the gold tags by the least
-    step that scores them above what was found by its wrong tags, but at most by ``step``: margin-infused relaxed
-    updates with Hamming cost. A weight that several words share is counted once for each in the length of the move.
-    clock counts the sentences seen before, for averaging: the average is weight - total / sentences seen.
+    Each sentence is decoded with 1 added for each wrong tag; where what was found then beats the gold tags, weights
+    move towards these, each by ``step`` / sqrt(its moves so far): subgradient steps on the hinge loss with Hamming
+    cost, with a step size for each weight as in AdaGrad. clock counts the sentences seen before, for averaging: the
+    average is weight - total / sentences seen. weight, total and moves have one shape.
     """
     shift = uint64(64 - bits)
     longest = 0
@@ -286,8 +283,6 @@ def train_epoch(order, first, length, rows, value, word, set_of, set_ptr, allowe
             continue
         wrong += mistakes
         loss += max(found - reference, 0.0)
-        touched = 2 * _move(n, at, rows, value, word, T, shift, place, target, best, 0.0, clock, weight, total)
-        amount = min(step, max(found - reference, 0.0) / touched)
-        _move(n, at, rows, value, word, T, shift, place, target, best, amount, clock, weight, total)
-        _move(n, at, rows, value, word, T, shift, place, best, target, -amount, clock, weight, total)
+        _move(n, at, rows, value, word, T, shift, place, target, best, step, clock, weight, total, moves)
+        _move(n, at, rows, value, word, T, shift, place, best, target, -step, clock, weight, total, moves)
     return loss, wrong
