@@ -2,9 +2,9 @@
 
     python benchmarks/check_projective.py [--problems 20000] [--seed 0] [--only NAME]
 
-Scores are whole numbers in [-8, 8], so that ties are common and best scores compare with ==; some parts are -inf. For each
-model the problems alternate between single and multi root, have 0 .. 5 words (0 .. 4 above second order) and are asked for
-the best tree; every tenth is asked everything else too.
+Scores are whole numbers in [-8, 8], so that ties are common and best scores compare with ==; some parts are -inf. For
+each model the problems alternate between single and multi root, have 0 .. 5 words (0 .. 4 above second order) and are
+asked for the best tree; every tenth is asked everything else too.
 """
 
 import argparse

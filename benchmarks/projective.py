@@ -3,8 +3,8 @@
     python benchmarks/projective.py [cpp] [peers] [growth] [memory]
 
 One thread; CPU time of that thread, so that other work on the machine counts little; medians over 64 different random
-sentences, ours and the peer in turns. The C++ files are built here, with -O3 -march=native, into a temporary folder. The
-peers are the extra `bench`; what is not installed is left out, with a word.
+sentences, ours and the peer in turns. The C++ files are built here, with -O3 -march=native, into a temporary folder.
+The peers are the extra `bench`; what is not installed is left out, with a word.
 """
 
 import ctypes
@@ -41,10 +41,8 @@ def alternate(ours, theirs, inputs, rounds=3):
 
 
 def report(name, n, ours, theirs, peer, wanted):
-    ratio = theirs / ours
-    print(
-        f"{name:24} n={n:<4} ours {1e6 * ours:10.1f} us   {peer:12} {1e6 * theirs:12.1f} us   ratio {ratio:7.2f}   ({wanted})"
-    )
+    times = f"ours {1e6 * ours:9.1f} us   {peer:12} {1e6 * theirs:9.1f} us"
+    print(f"{name:24} n={n:<4} {times}   ratio {theirs / ours:6.2f}   (wanted {wanted})", flush=True)
 
 
 # -- C++ -------------------------------------------------------------------------------------------------------------
@@ -78,11 +76,12 @@ def against_cpp():
 
             fixed = (ctypes.c_int64(1), ctypes.c_int64(n + 1), pointer(lengths), pointer(heads_cpp), pointer(value_cpp))
 
-            def cpp(arc, fixed=fixed):
-                first.decode(address[id(arc)], *fixed)
-
             arcs = [rng.normal(size=(1, n + 1, n + 1)) for _ in range(SENTENCES)]
             address = {id(arc): pointer(arc) for arc in arcs}
+
+            def cpp(arc, fixed=fixed, address=address):
+                first.decode(address[id(arc)], *fixed)
+
             ours(arcs[1])
             cpp(arcs[1])
             assert value == value_cpp
@@ -94,7 +93,7 @@ def against_cpp():
             absent = np.empty(0)
             count = SENTENCES if n < 40 else 24  # 23 MB each
 
-            def ours(s, n=n, heads=heads):
+            def ours(s, n=n, heads=heads, absent=absent):
                 return thirdorder.decode(*s, absent, n, True, False, heads)
 
             def cpp(s, n=n):

@@ -13,6 +13,7 @@ from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
 from certus.hypergraph import Hypergraph
 from certus.problem import DynamicProgram, Forest, Index
+from certus.result import Result, exact_result
 
 OUTER_LEFT, OUTER_RIGHT = -2, -3
 VIEWS = ("arcs", "outer_head", "outer_modifier")
@@ -65,7 +66,14 @@ class Vine(DynamicProgram[Ints]):
         return {"arcs": self.arc.shape, "outer_head": (self.n + 1, 2), "outer_modifier": (self.n + 1, 2)}
 
     def score(self, structure: ArrayLike) -> float:
-        y = self._checked(structure)
+        return self._score(self._checked(structure))
+
+    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
+        solution = self.solve()  # not checked again: that would take n^2 steps
+        score = self._score(solution.structure)
+        return exact_result(solution.structure, score, solution.value, self.tolerance(), kind=self.kind)
+
+    def _score(self, y: Ints) -> float:
         total = 0.0
         for m, (head, *modifiers) in enumerate(y.tolist()):
             if m > 0:

@@ -1,6 +1,7 @@
 """The hypergraph of vine parses: linear in the words for a fixed band b (LR 8.3.3).
 
-Inside the band, Eisner's items over spans [i, j] with j - i <= b: R, L complete, IR, IL incomplete (see `eisner`). Beyond it
+Inside the band, Eisner's items over spans [i, j] with j - i <= b: R, L complete, IR, IL incomplete (see `eisner`).
+Beyond it
 
     Q(h)   the words up to h, with h's left modifiers, h still without a head
     W(h)   the words up to h, h with its head and open for modifiers to its right
