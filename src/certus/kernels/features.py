@@ -11,7 +11,6 @@ every sentence; node v of a sentence is row base + v. Coarse tags in [0, 64) sta
 Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, between (T,) bool.
 """
 
-import numpy as np
 from numba import njit, uint64
 
 PAD = 3

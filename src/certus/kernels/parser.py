@@ -303,7 +303,7 @@ def best_of_forest(attribute, coarse, base, arc, allowed, single, templates, bit
     arc holds the scores of the arcs alone, with the cost of errors in it if there is one.
     """
     n = allowed.shape[0] - 1
-    arc_template, sibling, grandparent, grandsibling, trisibling = templates
+    _, sibling, grandparent, grandsibling, trisibling = templates
     track_g = grandparent[4].shape[0] > 0 or grandsibling[4].shape[0] > 0
     track_s = trisibling[4].shape[0] > 0
     arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)

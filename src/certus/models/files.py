@@ -20,8 +20,9 @@ def save_model(
     """Write a model file: all of it or nothing."""
     from safetensors.numpy import save
 
-    description = json.dumps(config, ensure_ascii=False, allow_nan=False)
-    data = save(dict(arrays), metadata={"certus": kind, "version": str(version), "config": description})
+    # One key only: several would be written in an order that differs from run to run.
+    description = {"kind": kind, "version": version, "config": config}
+    data = save(dict(arrays), metadata={"certus": json.dumps(description, ensure_ascii=False, allow_nan=False)})
     write_atomically(path, data)
 
 
@@ -37,20 +38,22 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> tuple[d
         raise FormatError(path, None, f"not a model file, or cut short: {error}.") from None
     except OSError as error:
         raise FormatError(path, None, f"cannot be read: {error.strerror or error}.") from None
-    if metadata.get("certus") != kind:
-        raise FormatError(path, None, f"holds {metadata.get('certus', 'something else')!r}; expected a {kind}.")
-    if metadata.get("version") != str(version):
-        found = metadata.get("version")
-        raise FormatError(path, None, f"a {kind} of version {found}; this certus reads {version}. Train it again.")
+    try:
+        found = json.loads(metadata["certus"])
+        config = found["config"]
+    except (KeyError, TypeError, json.JSONDecodeError):
+        raise FormatError(path, None, f"not a model of certus; expected a {kind}.") from None
+    if found.get("kind") != kind:
+        raise FormatError(path, None, f"holds {found.get('kind')!r}; expected a {kind}.")
+    if found.get("version") != version:
+        raise FormatError(
+            path, None, f"a {kind} of version {found.get('version')}; this certus reads {version}. Train it again."
+        )
+    if not isinstance(config, dict):
+        raise FormatError(path, None, "has no readable description; the file is damaged.")
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise FormatError(path, None, f"{name} holds a number that is not finite; the file is damaged.")
-    try:
-        config = json.loads(metadata["config"])
-    except (KeyError, json.JSONDecodeError):
-        config = None
-    if not isinstance(config, dict):
-        raise FormatError(path, None, "has no readable description; the file is damaged.")
     return config, arrays
 
 
