@@ -57,7 +57,7 @@ class Dependency(DynamicProgram[Heads]):
     -----
     Parts that only the innermost modifier has are the cells with ``s == h``; those of the second one are the cells of
     ``trisibling`` with ``t == h``; inner and outer grandchildren are told apart by the order of g, h and m. So
-    positional and inner/outer scores need no arrays of their own (``certus.dependency.positional`` fills them in).
+    positional and inner/outer scores need no arrays of their own.
 
     What decoding costs, for n words:
 
