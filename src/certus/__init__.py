@@ -4,6 +4,7 @@ from certus import constraints
 from certus.constituency import Constituency, Grammar, Tree
 from certus.decode_all import decode_all
 from certus.dependency.batch import DependencyBatch
+from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.problem import Dependency
 from certus.errors import (
     CertusError,
@@ -16,6 +17,7 @@ from certus.errors import (
 )
 from certus.hypergraph import Automaton, Hypergraph, HypergraphBuilder, Hyperpath, intersect
 from certus.joint import Joint
+from certus.models.pipeline import load
 from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_result, save_result
@@ -42,6 +44,8 @@ __all__ = [
     "Infeasible",
     "InvalidInput",
     "Joint",
+    "LabelledDependency",
+    "LabelledTree",
     "LimitReached",
     "NotSupported",
     "Problem",
@@ -55,6 +59,7 @@ __all__ = [
     "constraints",
     "decode_all",
     "intersect",
+    "load",
     "load_result",
     "save_result",
     "verify",

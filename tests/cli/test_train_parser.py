@@ -41,3 +41,28 @@ def test_orders_that_need_projective_trees_say_so(certus, tmp_path):
     (tmp_path / "train.conllu").write_text(SENTENCE)
     files = "--train", tmp_path / "train.conllu", "--output", tmp_path / "model"
     assert "order 1" in certus("train", "parser", *files, "--no-projective", "--order", "2").complaint
+
+
+def test_a_trained_parser_parses_files_and_text(certus, tmp_path):
+    train = tmp_path / "train.conllu"
+    train.write_text("# sent_id = a1\n" + SENTENCE * 3)
+    model = tmp_path / "model"
+    small = "--order", "1", "--epochs", "2", "--bits", "12"
+    assert certus("train", "parser", "--train", train, "--output", model, "--tagger", *small).code == 0
+    again = certus("parse", "--model", model, train)
+    assert (again.code, again.out) == (0, train.read_text())
+    text = certus("parse", "--model", model, "the dog barks")
+    assert [line.split("\t")[6:8] for line in text.out.splitlines() if line] == [
+        ["2", "det"],
+        ["3", "nsubj"],
+        ["0", "root"],
+    ]
+    described = certus("parse", "--model", model, "--json", train).out.splitlines()
+    assert '"sent_id": "a1"' in described[0]
+    assert len(described) == 3
+
+
+def test_a_missing_or_damaged_model_is_refused(certus, tmp_path):
+    assert "no parser.safetensors" in certus("parse", "--model", tmp_path, "a dog").complaint
+    (tmp_path / "parser.safetensors").write_bytes(b"nothing of the kind")
+    assert "not a model file" in certus("parse", "--model", tmp_path, "a dog").complaint

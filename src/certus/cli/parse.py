@@ -25,6 +25,8 @@ class Format(StrEnum):
 
 def parse(
     inputs: Inputs = None,
+    model: Annotated[Path | None, typer.Option(help="Folder of a trained parser: dependency trees, in CoNLL-U")] = None,
+    conllu: Annotated[bool, typer.Option("--conllu", help="With --model: stdin is CoNLL-U")] = False,
     grammar: Annotated[Path | None, typer.Option(help="Rules as text, or a trained grammar [bundled]")] = None,
     tagger: TaggerFile = None,
     joint: Annotated[bool, typer.Option(help="Have parser and tagger agree, or use the grammar alone")] = True,
@@ -39,6 +41,9 @@ def parse(
 ) -> int:
     """Parse sentences, one per line. Lines are read, parsed and printed as they come.
 
+    With --model, dependency trees from .conllu files, whose words, tags and comments are kept, or from text; otherwise
+    phrase structure by a grammar.
+
     An empty line gives an empty line. A sentence that cannot be parsed is reported on stderr with its line and
     gives an empty line too; the exit code is then 2.
     """
@@ -47,8 +52,13 @@ def parse(
     from certus.cli.progress import watched
     from certus.errors import Infeasible, InvalidInput, LimitReached
 
+    if model is not None:
+        from certus.cli.dependencies import parse_dependencies
+
+        parse_dependencies(model, inputs or [], tokenised=tokenised, conllu=conllu, json=json)
+        return 0
     rules = load_grammar(grammar)
-    model = load_tagger(tagger) if joint else None
+    tags = load_tagger(tagger) if joint else None
     code, saved = 0, None
     for line in watched(read_lines(inputs or [], tokenised=tokenised), "parsing"):
         if not line.words:
@@ -57,7 +67,7 @@ def parse(
         if save_result is not None and saved is not None:
             raise InvalidInput(f"{line.place}: a second sentence; --save-result takes one. Nothing was saved.")
         try:
-            problem = _problem(rules, model, line)
+            problem = _problem(rules, tags, line)
             result = problem.decode(max_iterations=max_iterations, time_limit=time_limit)
         except (Infeasible, LimitReached) as error:
             code = complain(f"{line.place}: {error}")

@@ -83,6 +83,7 @@ def parser(
     projective: Annotated[bool, typer.Option(help="Trees without crossing arcs, or any; any needs order 1")] = True,
     learner: Annotated[Learner, typer.Option(help="How weights are found")] = Learner.mira,
     clusters: Annotated[Path | None, typer.Option(help="Word clusters, from certus cluster")] = None,
+    tagger: Annotated[bool, typer.Option(help="Train a tagger too, for words that come without tags")] = False,
     epochs: Annotated[int, typer.Option(min=1, help="Times through the trees, at most")] = 10,
     bits: Annotated[int, typer.Option(min=10, max=30, help="2 to this power weights")] = 22,
     seed: Annotated[int, typer.Option(min=0, help="Order of the sentences")] = 1,
@@ -111,6 +112,15 @@ def parser(
     def report(stage: str, epoch: int, epochs: int, errors: float, score: float | None) -> None:
         dev = "" if score is None else f", dev UAS {100 * score:.2f}"
         typer.echo(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{dev}", err=True)
+
+    if tagger:
+        from certus.models.pipeline import TAGGER_FILE
+        from certus.models.tagger import Tagger
+
+        columns = ["upos", "xpos"] if any(token.xpos != "_" for tree in trees for token in tree) else ["upos"]
+        named = Tagger.train(trees, held_out or None, column=columns, clusters=paths, seed=seed)
+        named.save(output / TAGGER_FILE)
+        typer.echo(f"{output / TAGGER_FILE}: a tagger of {' and '.join(columns)}", err=True)
 
     trained = train_parser(
         trees,
