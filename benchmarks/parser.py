@@ -1,0 +1,100 @@
+"""A dependency parser trained on one treebank: accuracy, speed and what each stage of the cascade leaves.
+
+    python benchmarks/parser.py DATA [--order 3] [--clusters FILE] [--epochs 8] [--no-projective] [--model FILE]
+
+DATA is a folder with train.conllu.gz, dev.conllu.gz and test.conllu.gz. Trains on train, chooses the epoch on dev, and
+prints, for dev and test with the tags of the files: UAS and LAS over all words (labels up to the first colon), words a
+second of processor time on one core, from sentences to sentences. With --model a parser saved before is measured.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from certus.features.brown import Clusters
+from certus.io.conllu import Sentence, read_conllu
+from certus.models.cascade import PASS
+from certus.models.parser import Parser, Settings
+from certus.models.training import train_parser
+
+
+def scores(parser: Parser, sentences: list[Sentence]) -> str:
+    list(parser.parse(sentences[:10]))  # compile
+    start = time.process_time()
+    found = list(parser.parse(sentences))
+    seconds = time.process_time() - start
+    words = heads = labelled = 0
+    for gold, guess in zip(sentences, found, strict=True):
+        for a, b in zip(gold, guess, strict=True):
+            words += 1
+            heads += a.head == b.head
+            labelled += a.head == b.head and a.deprel.split(":")[0] == b.deprel.split(":")[0]
+    return f"UAS {100 * heads / words:.2f}  LAS {100 * labelled / words:.2f}  {words / seconds:,.0f} words/s"
+
+
+def cascade(parser: Parser, sentences: list[Sentence]) -> None:
+    """Heads left per word, and the share of right heads among them, after each stage."""
+    batch = parser.encoder.encode(sentences)
+    whole = parser.cascade
+    open_filter = replace(PASS, width=np.inf)
+    stages = {
+        "dictionary": replace(whole, first=open_filter, second=open_filter, most=10**6),
+        "first filter": replace(whole, second=open_filter),
+        "second filter": whole,
+    }
+    words = int(batch.length.sum())
+    for name, stage in stages.items():
+        start = time.process_time()
+        left = [stage.survivors(batch, s) for s in range(len(sentences))]
+        seconds = time.process_time() - start
+        right = sum(
+            int(kept[s.heads[1:], np.arange(1, len(s) + 1)].sum()) for kept, s in zip(left, sentences, strict=True)
+        )
+        heads = sum(int(kept.sum()) for kept in left) / words
+        print(
+            f"  {name:<14} {heads:6.2f} heads a word, oracle {100 * right / words:.2f}, {words / seconds:,.0f} words/s"
+        )
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("data", type=Path)
+    arguments.add_argument("--order", type=int, default=3)
+    arguments.add_argument("--epochs", type=int, default=8)
+    arguments.add_argument("--bits", type=int, default=22)
+    arguments.add_argument("--clusters", type=Path)
+    arguments.add_argument("--no-projective", action="store_true")
+    arguments.add_argument("--model", type=Path)
+    arguments.add_argument("--save", type=Path)
+    options = arguments.parse_args()
+    parts = {part: list(read_conllu(options.data / f"{part}.conllu.gz")) for part in ("train", "dev", "test")}
+    if options.model:
+        parser = Parser.load(options.model)
+    else:
+        settings = Settings(
+            order=options.order, epochs=options.epochs, bits=options.bits, projective=not options.no_projective
+        )
+        paths = dict(Clusters.load(options.clusters).paths) if options.clusters else None
+        start = time.perf_counter()
+
+        def report(stage: str, epoch: int, epochs: int, errors: float, score: float | None) -> None:
+            dev = "" if score is None else f", dev UAS {100 * score:.2f}"
+            print(f"{time.perf_counter() - start:7.1f} s  {stage} {epoch}/{epochs}{dev}", file=sys.stderr)
+
+        parser = train_parser(parts["train"], parts["dev"], settings=settings, clusters=paths, progress=report)
+        print(f"trained in {time.perf_counter() - start:.0f} s")
+    if options.save:
+        parser.save(options.save)
+    print(f"order {parser.settings.order}, {'projective' if parser.settings.projective else 'non-projective'}")
+    for part in ("dev", "test"):
+        print(f"  {part:<5} {scores(parser, parts[part])}")
+    print("cascade, on dev:")
+    cascade(parser, parts["dev"])
+
+
+if __name__ == "__main__":
+    main()
