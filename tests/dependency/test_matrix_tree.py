@@ -77,6 +77,43 @@ def test_a_padded_batch_gives_what_each_sentence_gives(arcs, root):
         np.testing.assert_array_equal(probability[b], inside)
 
 
+@pytest.mark.parametrize("root", ROOTS)
+def test_no_answer_depends_on_the_rest_of_the_batch(root):
+    """Every way of computing in one batch, lengths mixed: groups of sentences, forbidden arcs, no tree, logarithms."""
+    rng = np.random.default_rng(5)
+    lengths = np.array([9, 3, 0, 6, 11, 1, 5, 2, 11, 8, 4, 7, 10, 3, 9, 1, 6, 11, 2, 5, 7, 9])
+    padded = rng.normal(size=(len(lengths), 13, 13)) * 3
+    for b in (3, 9, 17):
+        padded[b][rng.random((13, 13)) < 0.3] = -INF
+        padded[b][range(12), range(1, 13)] = 0.5  # one tree is left for certain
+    padded[6, :, 2] = -INF  # a word without a head
+    padded[12, 1:4, 5:] = padded[12, 0, 1:4] = padded[12, 4:, 1:4] = -INF  # a part without a root
+    padded[14] *= 400
+    probability, totals = marginals_batch(padded, lengths, root)
+    np.testing.assert_array_equal(log_partition_batch(padded, lengths, root), totals)
+    assert np.flatnonzero(totals == -INF).tolist() == [6, 12]
+    for b, n in enumerate(lengths):
+        inside = np.zeros((13, 13))
+        if totals[b] > -INF:
+            arc = np.ascontiguousarray(padded[b, : n + 1, : n + 1])
+            assert totals[b] == log_partition(arc, root)
+            inside[: n + 1, : n + 1] = marginals(arc, root)
+            np.testing.assert_allclose(inside[:, 1 : n + 1].sum(axis=0), 1.0, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(probability[b], inside)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_groups_of_sentences_equal_enumeration(root):
+    rng = np.random.default_rng(6)
+    lengths = np.array([4, 1, 3, 4, 2, 3, 4, 1, 2, 4])
+    padded = rng.normal(size=(len(lengths), 5, 5)) * 2
+    probability, totals = marginals_batch(padded, lengths, root)
+    for b, n in enumerate(lengths):
+        expected = enumerated(padded[b, : n + 1, : n + 1], root)
+        assert totals[b] == pytest.approx(expected[0], rel=1e-13)
+        np.testing.assert_allclose(probability[b, : n + 1, : n + 1], expected[1], rtol=0, atol=1e-13)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 31])
 def test_counts_of_trees(n):
     """Cayley: (n + 1)^(n - 1) trees with any number of roots; n^(n - 1) with one."""

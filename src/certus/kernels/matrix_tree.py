@@ -1,17 +1,15 @@
 """Sums over all non-projective trees: log-partition and marginals without a single subtraction, and sampling.
 
-Layout as in ``kernels/arborescence.py``: ``score`` is flat with ``stride`` cells per row, node 0 is the root.
-
-The determinant of the matrix-tree theorem is found by eliminating one word k after the other: the arcs h -> k -> m
-become arcs h -> m of weight w[h, k] w[k, m] / D_k, where D_k is the sum of the arcs into k that are left, and the
-product of all D_k is the determinant. This is Gaussian elimination of the Laplacian with every pivot taken as a sum of
-off-diagonal entries ([Grassmann85]_, for Markov chains): nothing is subtracted, so every number has a small relative
-error however close to singular the Laplacian is.
+Node 0 is the root. The determinant of the matrix-tree theorem is found by eliminating one word k after the other: the
+arcs h -> k -> m become arcs h -> m of weight w[h, k] w[k, m] / D_k, where D_k is the sum of the arcs into k that are
+left, and the product of all D_k is the determinant. This is Gaussian elimination of the Laplacian with every pivot
+taken as a sum of off-diagonal entries ([Grassmann85]_, for Markov chains): nothing is subtracted, so every number has a
+small relative error however close to singular the Laplacian is.
 
 Marginals. If j is eliminated last, the arc h -> j has probability w[h, j] p_j(h) / sum_i w[i, j] p_j(i), where p_j(h)
 is the chance that a walk from h to its head, to its head's head and so on, drawn in proportion to w, meets 0 before j;
 the p_j of the words follow by substitution in reverse order, again from sums of products. To have each j last at
-O(n^3) in all, the words are halved recursively: eliminate one half, go on within the other, and the reverse.
+O(n^3) in all, the words are parted recursively: eliminate one part, go on within the other, and the reverse.
 
 A single root is the leading term as the root arcs are scaled by e -> 0: D_k leaves them out, and a word with no other
 arc left must be the root; from then on it takes the place of node 0.
@@ -19,6 +17,16 @@ arc left must be the root; from then on it takes the place of node 0.
 Numbers. Weights are exp(score - largest score into m). They are plain numbers (REAL) while no product can leave the
 range of float64, else logarithms (LOG): one source serves both. With every arc allowed, no entry ever falls below
 the smallest weight, so a bound on the scores settles it. With forbidden arcs each new entry is looked at.
+
+Groups. Sentences in which every arc is allowed all take the same steps (a part that is eliminated leaves another, so
+no word has to become the root), and LANES of them are served at once: the same source again, with numbers of several
+lanes (WIDE). Where their lengths differ, words without modifiers, whose one head is the last word, are put before the
+shorter ones: they leave every sum as it is. What is computed for such a word once no other is left is nan, and
+stays in its own column. The latter of two parts is the largest power of two below their size, so that a sentence is
+parted, and every number rounded, in the same way whatever stands before it: no answer depends on the rest of a batch.
+A sentence alone is faster by itself (REAL), and one with forbidden arcs goes its own way.
+
+Layout. A block of n words has rows 0 (root), 1..n (words) of n cells, each of as many numbers as a group has sentences.
 """
 
 from typing import NamedTuple
@@ -27,17 +35,26 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
+from certus.kernels.lanes import LANES, load, spread, store
+
 U = np.uint64
 
-OK, OUT_OF_RANGE, NO_TREE = 0, 1, 2
+OK, OUT_OF_RANGE, NO_TREE, NO_WORDS = range(4)
 
 MULTI_RANGE = 640.0  # largest difference of scores into one word for REAL: e^-640 is a normal number
 SINGLE_RANGE = 200.0  # with a single root entries reach e^(3 * range)
-TINY, HUGE = 1e-100, 1e100  # bounds on every entry when some arcs are forbidden: x / y * z stays within float64
+LIMIT = 1e100  # entries and their inverses stay below it when some arcs are forbidden: x / y * z is within float64
 
 
 class RealField(NamedTuple):
     """Numbers as they are."""
+
+    zero: float
+    one: float
+
+
+class WideField(NamedTuple):
+    """Numbers as they are, LANES at a time. None is ever zero, or all are."""
 
     zero: float
     one: float
@@ -51,6 +68,7 @@ class LogField(NamedTuple):
 
 
 REAL = RealField(0.0, 1.0)
+WIDE = WideField(0.0, 1.0)
 LOG = LogField(-np.inf, 0.0)
 
 
@@ -61,327 +79,529 @@ def _log_add(a, b):
     return a if b == -np.inf else a + np.log1p(np.exp(b - a))
 
 
+def lanes(sr):
+    """How many numbers make one."""
+    return U(LANES) if isinstance(sr, WideField) else U(1)
+
+
+def number(sr, x):
+    return spread(x) if isinstance(sr, WideField) else x
+
+
+def get(sr, w, i):
+    return load(w, i) if isinstance(sr, WideField) else w[i]
+
+
+def put(sr, w, i, x):
+    if isinstance(sr, WideField):
+        store(w, i, x)
+    else:
+        w[i] = x
+
+
 def plus(sr, a, b):
-    return a + b if isinstance(sr, RealField) else _log_add(a, b)
+    return _log_add(a, b) if isinstance(sr, LogField) else a + b
 
 
 def times(sr, a, b):
-    return a * b if isinstance(sr, RealField) else a + b
+    return a + b if isinstance(sr, LogField) else a * b
 
 
 def over(sr, a, b):
-    return a / b if isinstance(sr, RealField) else a - b
+    return a - b if isinstance(sr, LogField) else a / b
 
 
-def ratio(sr, a, b):
-    """a / b as a plain number."""
-    return a / b if isinstance(sr, RealField) else np.exp(a - b)
+def to_plain(sr, a):
+    return np.exp(a) if isinstance(sr, LogField) else a
 
 
 def to_log(sr, a):
-    return np.log(a) if isinstance(sr, RealField) else a
+    """Logarithm of one number, of one lane."""
+    return a if isinstance(sr, LogField) else np.log(a)
+
+
+def is_zero(sr, a):
+    return False if isinstance(sr, WideField) else a == sr.zero
+
+
+def is_extreme(sr, a, limit):
+    """True for numbers other than 0 that are not well inside the range of float64."""
+    return a != 0.0 and not (a < limit and a * limit > 1.0) if isinstance(sr, RealField) else False
+
+
+@overload(lanes)
+def _lanes(sr):
+    if sr.instance_class is WideField:
+        return lambda sr: U(LANES)
+    return lambda sr: U(1)
+
+
+@overload(number)
+def _number(sr, x):
+    if sr.instance_class is WideField:
+        return lambda sr, x: spread(x)
+    return lambda sr, x: x
+
+
+@overload(get)
+def _get(sr, w, i):
+    if sr.instance_class is WideField:
+        return lambda sr, w, i: load(w, i)
+    return lambda sr, w, i: w[i]
+
+
+@overload(put)
+def _put(sr, w, i, x):
+    if sr.instance_class is WideField:
+        return lambda sr, w, i, x: store(w, i, x)
+
+    def put_one(sr, w, i, x):
+        w[i] = x
+
+    return put_one
 
 
 @overload(plus)
 def _plus(sr, a, b):
-    if sr.instance_class is RealField:
-        return lambda sr, a, b: a + b
-    return lambda sr, a, b: _log_add(a, b)
+    if sr.instance_class is LogField:
+        return lambda sr, a, b: _log_add(a, b)
+    return lambda sr, a, b: a + b
 
 
 @overload(times)
 def _times(sr, a, b):
-    if sr.instance_class is RealField:
-        return lambda sr, a, b: a * b
-    return lambda sr, a, b: a + b
+    if sr.instance_class is LogField:
+        return lambda sr, a, b: a + b
+    return lambda sr, a, b: a * b
 
 
 @overload(over)
 def _over(sr, a, b):
-    if sr.instance_class is RealField:
-        return lambda sr, a, b: a / b
-    return lambda sr, a, b: a - b
+    if sr.instance_class is LogField:
+        return lambda sr, a, b: a - b
+    return lambda sr, a, b: a / b
 
 
-@overload(ratio)
-def _ratio(sr, a, b):
-    if sr.instance_class is RealField:
-        return lambda sr, a, b: a / b
-    return lambda sr, a, b: np.exp(a - b)
+@overload(to_plain)
+def _to_plain(sr, a):
+    if sr.instance_class is LogField:
+        return lambda sr, a: np.exp(a)
+    return lambda sr, a: a
 
 
 @overload(to_log)
 def _to_log(sr, a):
+    if sr.instance_class is LogField:
+        return lambda sr, a: a
+    return lambda sr, a: np.log(a)
+
+
+@overload(is_zero)
+def _is_zero(sr, a):
+    if sr.instance_class is WideField:
+        return lambda sr, a: False
+    return lambda sr, a: a == sr.zero
+
+
+@overload(is_extreme)
+def _is_extreme(sr, a, limit):
     if sr.instance_class is RealField:
-        return lambda sr, a: np.log(a)
-    return lambda sr, a: a
+        return lambda sr, a, limit: a != 0.0 and not (a < limit and a * limit > 1.0)
+    return lambda sr, a, limit: False
 
 
 @njit(cache=True, nogil=True)
-def relative_scores(score, stride, n, out, most, least):
-    """out[h * n + m - 1] <- score of the arc h -> m less the largest score into m; -inf on the diagonal.
+def survey(score, stride, lengths, single, most, shifts, forbidden, values, visits, status):
+    """most[b, m] <- largest score into word m of sentence b of a padded batch: score (B * stride * stride,).
 
-    Rows 0..n, columns 1..n; most and least (n + 1,) are work. Returns the sum of the largest scores (-inf if a word has
-    no head), the largest difference between finite scores into one word, and whether any score is -inf.
+    shifts[b] <- sum of the largest scores; forbidden[b] <- some arc is -inf; status[b] <- OK if the numbers themselves
+    may be tried (REAL), OUT_OF_RANGE if only logarithms will do, NO_TREE if a word has no head, NO_WORDS. values[b] and
+    visits[b] <- what tree_sums need not find out: that there is no tree, or but one, without an arc.
     """
-    for m in range(1, n + 1):
-        most[m] = score[m]
-        least[m] = score[m]
-    for h in range(1, n + 1):
-        row = U(h * stride)
-        for side in range(2):
-            for m in range(U(h + 1 if side else 1), U(n + 1 if side else h)):
-                x = score[row + m]
-                most[m] = x if x > most[m] else most[m]
-                least[m] = x if x < least[m] else least[m]
-    total = 0.0
-    spread = 0.0
-    forbidden = False
-    for m in range(1, n + 1):
-        total += most[m]
-        if least[m] == -np.inf:
-            forbidden = True
-            for h in range(n + 1):
-                x = score[h * stride + m]
-                if h != m and x > -np.inf:
-                    spread = max(spread, most[m] - x)
-        else:
-            spread = max(spread, most[m] - least[m])
-    if total > -np.inf:
-        for h in range(n + 1):
-            for m in range(U(1), U(n + 1)):
-                out[U(h * n) + m - U(1)] = score[U(h * stride) + m] - most[m]
-            if h > 0:
-                out[h * n + h - 1] = -np.inf
-    return total, spread, forbidden
-
-
-@njit(cache=True, nogil=True)
-def relative_batch(score, stride, lengths, single, out, shifts, forbidden, status):
-    """relative_scores of each sentence of a padded batch: score (B * stride * stride,), out (B, stride * stride).
-
-    shifts[b] <- sum of the largest scores into each word; forbidden[b] <- some arc is -inf; status[b] <- OK if the
-    numbers themselves may be tried (REAL), OUT_OF_RANGE if only logarithms will do, NO_TREE if a word has no head.
-    """
-    most = np.empty(stride)
     least = np.empty(stride)
-    area = stride * stride
     for b in range(lengths.shape[0]):
-        shifts[b], spread, forbidden[b] = relative_scores(
-            score[b * area : (b + 1) * area], stride, lengths[b], out[b], most, least
-        )
+        n = lengths[b]
+        page = U(b * stride * stride)
+        high = most[b]
+        for m in range(U(1), U(n + 1)):
+            high[m] = score[page + m]
+            least[m] = score[page + m]
+        for h in range(1, n + 1):
+            row = page + U(h * stride)
+            for side in range(2):
+                for m in range(U(h + 1 if side else 1), U(n + 1 if side else h)):
+                    x = score[row + m]
+                    high[m] = x if x > high[m] else high[m]
+                    least[m] = x if x < least[m] else least[m]
+        shifts[b] = 0.0
+        spread = 0.0
+        forbidden[b] = False
+        for m in range(1, n + 1):
+            shifts[b] += high[m]
+            if least[m] == -np.inf:
+                forbidden[b] = True
+                for h in range(n + 1):
+                    x = score[page + U(h * stride + m)]
+                    if h != m and x > -np.inf:
+                        spread = max(spread, high[m] - x)
+            else:
+                spread = max(spread, high[m] - least[m])
         status[b] = OK if spread <= (SINGLE_RANGE if single or forbidden[b] else MULTI_RANGE) else OUT_OF_RANGE
         if shifts[b] == -np.inf:
             status[b] = NO_TREE
+        if n == 0:
+            status[b] = NO_WORDS
+        values[b], visits[b] = (0.0, 0.0) if n == 0 else (-np.inf, np.inf)
 
 
 @njit(cache=True, nogil=True)
-def _in_range(w, row0, base, stride, lo, hi):
-    """True if all entries among words lo..hi-1 and from the root are 0 or well inside the range of float64."""
-    for j in range(lo, hi):
-        x = w[row0 + j]
-        if x != 0.0 and not TINY < x < HUGE:
-            return False
-    for i in range(lo, hi):
-        for j in range(lo, hi):
-            x = w[base + i * stride + j]
-            if i != j and x != 0.0 and not TINY < x < HUGE:
-                return False
-    return True
+def lay_out(score, stride, lengths, most, members, out):
+    """out <- blocks of groups, one after the other: scores less the largest into the word; -inf on the diagonal.
 
-
-@njit(cache=True, nogil=True)
-def _eliminate(sr, w, row0, base, stride, size, count, forward, single, rooted, checked, pivots):
-    """Eliminate the first (``forward``) or the last ``count`` words of a block of ``size``. pivots[k] <- D_k.
-
-    The arc x -> j is w[base + x * stride + j], the arc from the root w[row0 + j]. The column of k is overwritten by the
-    share of each head in D_k; garbage gathers on the diagonal, which is never read. ``rooted``: a word eliminated
-    before is the single root. Returns (status, elected): the word that had to become the root, or -1.
+    members (G, lanes) names the sentences of each group, a longest one first. The words put before a shorter sentence
+    have one arc, from the last word, of score 0. Returns how much of ``out`` is used.
     """
+    width = U(members.shape[1])
+    start = U(0)
+    for group in members:
+        n = lengths[group[0]]
+        for h in range(n + 1):
+            for lane in range(len(group)):
+                b = group[lane]
+                extra = n - lengths[b]
+                cell = start + U(h * n) * width + U(lane)
+                for _ in range(extra):
+                    out[cell] = 0.0 if h == n else -np.inf
+                    cell += width
+                unreal = 0 < h <= extra
+                row = U(b * stride * stride + (0 if h <= extra else h - extra) * stride)
+                for m in range(U(1), U(lengths[b] + 1)):
+                    out[cell] = -np.inf if unreal else score[row + m] - most[b, m]
+                    cell += width
+                if h > 0:
+                    out[start + U(h * n + h - 1) * width + U(lane)] = -np.inf
+        start += U((n + 1) * n) * width
+    return start
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _settle(sr, run, gap, count, a, given, out, factor, factor_step, b, shared, shared_step):
+    """a[out] <- a[given] + sum over i < count of b[shared + i * shared_step] a[factor + i * factor_step]
+
+    for ``run`` neighbours: ``gap`` is added to given, out and factor. Four at a time share what is loaded of b.
+    """
+    while run >= 4:
+        x0 = get(sr, a, given)
+        x1 = get(sr, a, given + gap)
+        x2 = get(sr, a, given + U(2) * gap)
+        x3 = get(sr, a, given + U(3) * gap)
+        i, j = factor, shared
+        for _ in range(count):
+            y = get(sr, b, j)
+            x0 = plus(sr, x0, times(sr, y, get(sr, a, i)))
+            x1 = plus(sr, x1, times(sr, y, get(sr, a, i + gap)))
+            x2 = plus(sr, x2, times(sr, y, get(sr, a, i + U(2) * gap)))
+            x3 = plus(sr, x3, times(sr, y, get(sr, a, i + U(3) * gap)))
+            i += factor_step
+            j += shared_step
+        put(sr, a, out, x0)
+        put(sr, a, out + gap, x1)
+        put(sr, a, out + U(2) * gap, x2)
+        put(sr, a, out + U(3) * gap, x3)
+        given += U(4) * gap
+        out += U(4) * gap
+        factor += U(4) * gap
+        run -= 4
+    while run > 0:
+        x = get(sr, a, given)
+        i, j = factor, shared
+        for _ in range(count):
+            x = plus(sr, x, times(sr, get(sr, b, j), get(sr, a, i)))
+            i += factor_step
+            j += shared_step
+        put(sr, a, out, x)
+        given += gap
+        out += gap
+        factor += gap
+        run -= 1
+
+
+@njit(cache=True, nogil=True)
+def _extreme(sr, w, at, gap, run, skip):
+    """True if any of ``run`` entries but number ``skip`` is too large or small to go on with."""
+    for c in range(run):
+        if c != skip and is_extreme(sr, w[at], LIMIT):
+            return True
+        at += gap
+    return False
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _kept(size, lo, hi):
+    """The words of a block that are not among lo..hi-1, which are its first or its last ones."""
+    return (hi, size) if lo == 0 else (0, lo)
+
+
+@njit(cache=True, nogil=True)
+def _eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, pivots, at):
+    """Eliminate words lo..hi-1, the first or the last ones of the block w[given:]. pivots[at + k] <- D_k.
+
+        entry[h, m] = given[h, m] + sum over the words i eliminated before of share[h, i] entry[i, m]
+        D_k = sum over heads h of entry[h, k];  share[h, k] = entry[h, k] / D_k
+
+    The block w[work:] gets the shares in the columns of the words eliminated, their entries in their rows; w[left:] the
+    block of the words kept (with garbage on the diagonal, which is never read). ``rooted``: a word eliminated before is
+    the single root. Returns (status, elected): the word that had to become the root, or -1.
+    """
+    one, step = lanes(sr), U(size) * lanes(sr)
+    given, work, left = U(given), U(work), U(left)
+    keep, end = _kept(size, lo, hi)
     elected = -1
-    for t in range(count):
-        k = U(t if forward else size - 1 - t)
-        lo = U(t + 1 if forward else 0)
-        hi = U(size if forward else size - 1 - t)
-        top, first, step = U(row0), U(base), U(stride)
-        pivot = first + k * step
-        total = sr.zero if single and not rooted else w[top + k]
-        for x in range(lo, hi):
-            total = plus(sr, total, w[first + x * step + k])
-        if total == sr.zero:
-            total = w[top + k]
-            if not single or rooted or total == sr.zero:
+    root, since = given, lo  # the row the root's arcs start from, and the word that first passed arcs on to it
+    begin = U(lo) * one
+    for k in range(lo, hi):
+        k_cell, k_row = U(k) * one, U(k + 1) * step
+        k_column = work + U(lo + 1) * step + k_cell
+        done = k - lo
+        _settle(
+            sr, 1, one, k - since, w, root + k_cell, work + k_cell, work + U(since + 1) * step + k_cell, step,
+            w, work + U(since) * one, one,
+        )  # fmt: skip
+        total = number(sr, sr.zero) if single and not rooted else get(sr, w, work + k_cell)
+        extreme = checked and _extreme(sr, w, work + k_cell, one, 1, -1)
+        for first, last in ((k + 1, hi), (keep, end)):
+            row = U(first + 1) * step
+            cell = work + row + k_cell
+            _settle(
+                sr, last - first, step, done, w, given + row + k_cell, cell, work + row + begin, one, w, k_column, step
+            )
+            extreme = extreme or (checked and _extreme(sr, w, cell, step, last - first, -1))
+            for _ in range(first, last):
+                total = plus(sr, total, get(sr, w, cell))
+                cell += step
+            j = U(first) * one
+            _settle(
+                sr, last - first, one, done, w, given + k_row + j, work + k_row + j, work + U(lo + 1) * step + j, step,
+                w, work + k_row + begin, one,
+            )  # fmt: skip
+            extreme = extreme or (checked and _extreme(sr, w, work + k_row + j, one, last - first, -1))
+        if extreme:
+            return OUT_OF_RANGE, elected
+        if is_zero(sr, total):
+            total = get(sr, w, work + k_cell)
+            if not single or rooted or is_zero(sr, total):
                 return NO_TREE, elected
             rooted = True
-            elected = np.int64(k)
-            for j in range(lo, hi):
-                w[top + j] = w[pivot + j]
+            elected = k
+            root, since = work + k_row, k + 1
         else:
-            inverse = over(sr, sr.one, total)
-            row = top
-            for x in range(lo, hi + U(1)):  # the first round is for the root, round x for word x - 1
-                share = times(sr, w[row + k], inverse)
-                w[row + k] = share
-                if share != sr.zero:
-                    for j in range(lo, hi):
-                        w[row + j] = plus(sr, w[row + j], times(sr, share, w[pivot + j]))
-                row = first + x * step
-        pivots[k] = total
-        if checked and not _in_range(w, row0, base, stride, lo, hi):
-            return OUT_OF_RANGE, elected
-    return OK, elected
+            inverse = over(sr, number(sr, sr.one), total)
+            put(sr, w, work + k_cell, times(sr, get(sr, w, work + k_cell), inverse))
+            for first, last in ((k + 1, hi), (keep, end)):
+                cell = work + U(first + 1) * step + k_cell
+                for _ in range(first, last):
+                    put(sr, w, cell, times(sr, get(sr, w, cell), inverse))
+                    cell += step
+        put(sr, pivots, U(at + k) * one, total)
+    j, kept = U(keep) * one, end - keep
+    extreme = False
+    for h in range(kept + 1):  # row 0 is the root's
+        before = since if h == 0 else lo
+        row = U(0) if h == 0 else U(keep + h) * step
+        _settle(
+            sr, kept, one, hi - before, w, (root if h == 0 else given + row) + j, left,
+            work + U(before + 1) * step + j, step, w, work + row + U(before) * one, one,
+        )  # fmt: skip
+        extreme = extreme or (checked and _extreme(sr, w, left, one, kept, h - 1))
+        left += U(kept) * one
+    return OUT_OF_RANGE if extreme else OK, elected
 
 
 @njit(cache=True, nogil=True)
-def _substitute(sr, w, row0, base, stride, start, size, count, forward, elected, rooted, n, chance):
-    """chance[k, j] of the words k that _eliminate took out of a block, last one first, for the words j it kept."""
-    first = U(start + count if forward else start)
-    end = U(start + size if forward else start + size - count)
+def _substitute(sr, w, work, size, lo, hi, elected, rooted, start, n, chance):
+    """chance[k, j] of the words k that _eliminate took out of a block, last one first, for the words j it kept.
+
+    chance[k, j] = sum over the heads h that were left when k went of share[h, k] chance[h, j]
+    """
+    one, step, row_step = lanes(sr), U(size) * lanes(sr), U(n) * lanes(sr)
+    keep, end = _kept(size, lo, hi)
     after_root = rooted or elected >= 0
-    for t in range(count - 1, -1, -1):
-        k = t if forward else size - 1 - t
-        row = U((start + k + 1) * n)
+    first = U(start + keep) * one
+    for k in range(hi - 1, lo - 1, -1):
+        row = U(start + k + 1) * row_step
+        column = U(work) + U(k) * one
         if k == elected:
             after_root = rooted
-            for j in range(first, end):
-                chance[row + j] = sr.one
+            for j in range(first, U(start + end) * one, one):
+                put(sr, chance, row + j, number(sr, sr.one))
             continue
-        share = w[row0 + k]
-        for j in range(first, end):
-            chance[row + j] = share if after_root else times(sr, share, chance[j])
-        for x in range(k + 1 if forward else 0, size if forward else k):
-            share = w[base + x * stride + k]
-            if share != sr.zero:
-                other = U((start + x + 1) * n)
-                for j in range(first, end):
-                    chance[row + j] = plus(sr, chance[row + j], times(sr, share, chance[other + j]))
+        share = get(sr, w, column)
+        for j in range(first, U(start + end) * one, one):
+            put(sr, chance, row + j, share if after_root else times(sr, share, get(sr, chance, j)))
+        for other, last in ((k + 1, hi), (keep, end)):
+            _settle(
+                sr, end - keep, one, last - other, chance, row + first, row + first,
+                U(start + other + 1) * row_step + first, row_step, w, column + U(other + 1) * step, step,
+            )  # fmt: skip
 
 
-ROW0, BASE, STRIDE, FREE, START, SIZE, ROOTED, STAGE, ELECTED, FIELDS = range(10)
+GIVEN, WORK, START, SIZE, ROOTED, STAGE, ELECTED, FIELDS = range(8)
 
 
 @njit(cache=True, nogil=True)
-def _each_last(sr, w, n, single, checked, all_words, chance, pivots):
-    """chance[h, j] <- p_j(h) for all h, j: rows 0..n of n cells. Returns a status; pivots[n] <- sum of log pivots.
+def _each_last(sr, w, given, work, n, single, checked, all_words, chance, pivots):
+    """chance[h, j] <- p_j(h) for all h, j: a block. Returns a status; pivots[k] <- D_k as the last word is last.
 
-    Without ``all_words`` it stops when the last word is last, which is all that the sum of log pivots needs.
+    pivots has room for 2 n numbers, the latter half as work.
+    Without ``all_words`` it stops there: that is all the sum over trees needs.
 
-    w holds (n + 1) * n weights, then work. The recursion over halves is a stack of frames: words START..START+SIZE-1
-    (0-based), where their block of w lies, where work is FREE, whether the root is among the words eliminated before.
-    Stage 0 eliminates the first half in a copy of the block, stage 1 the second half in place.
+    The block of weights is w[given:]; w[work:] is free. The recursion over parts is a stack of frames: the words
+    START..START+SIZE-1 (0-based), where their block is GIVEN, whether the root is among the words eliminated before.
+    Stage 0 eliminates the first part, stage 1 the second.
     """
     frames = np.empty((64, FIELDS), np.int64)
-    frames[0, ROW0], frames[0, BASE], frames[0, STRIDE], frames[0, FREE] = 0, n, n, (n + 1) * n
-    frames[0, START], frames[0, SIZE], frames[0, ROOTED], frames[0, STAGE] = 0, n, 0, 0
+    frames[0, GIVEN], frames[0, WORK], frames[0, START], frames[0, SIZE] = given, work, 0, n
+    frames[0, ROOTED], frames[0, STAGE] = 0, 0
+    one = lanes(sr)
     depth = 0
     while depth >= 0:
         frame = frames[depth]
-        row0, base, stride = frame[ROW0], frame[BASE], frame[STRIDE]
-        free, start, size, stage = frame[FREE], frame[START], frame[SIZE], frame[STAGE]
-        rooted = frame[ROOTED] == 1
-        half = size // 2
+        given, work, start, size = frame[GIVEN], frame[WORK], frame[START], frame[SIZE]
+        stage, rooted = frame[STAGE], frame[ROOTED] == 1
         if size == 1:
-            if w[row0] == sr.zero:
+            pivot = get(sr, w, U(given))
+            if is_zero(sr, pivot):
                 return NO_TREE
-            chance[start] = sr.zero if single and rooted else sr.one
-            chance[(start + 1) * n + start] = sr.zero
             if start == n - 1:
-                pivots[start] = w[row0]
-                pivots[n] = 0.0
-                for k in range(n):
-                    pivots[n] += to_log(sr, pivots[k])
+                put(sr, pivots, U(n + start) * one, pivot)
+                for i in range(U(n) * one):
+                    pivots[i] = pivots[U(n) * one + i]
                 if not all_words:
                     return OK
+            put(sr, chance, U(start) * one, number(sr, sr.zero if single and rooted else sr.one))
+            put(sr, chance, U((start + 1) * n + start) * one, number(sr, sr.zero))
             depth -= 1
             continue
+        latter = 1
+        while 2 * latter < size:
+            latter *= 2
         if stage > 0:
-            first = stage == 1
-            at, block, step = (free, free + size, size) if first else (row0, base, stride)
-            count = half if first else size - half
-            _substitute(sr, w, at, block, step, start, size, count, first, frame[ELECTED], rooted, n, chance)
+            lo, hi = (0, size - latter) if stage == 1 else (size - latter, size)
+            _substitute(sr, w, work, size, lo, hi, frame[ELECTED], rooted, start, n, chance)
         if stage == 2:
             depth -= 1
             continue
-        if stage == 0:
-            for j in range(size):
-                w[free + j] = w[row0 + j]
-            for i in range(size):
-                for j in range(size):
-                    w[free + size + i * size + j] = w[base + i * stride + j]
-            row0, base, stride = free, free + size, size
-            free += size * (size + 1)
-        count = half if stage == 0 else size - half
-        keep = half if stage == 0 else 0
-        status, elected = _eliminate(
-            sr, w, row0, base, stride, size, count, stage == 0, single, rooted, checked, pivots[start : start + size]
-        )
+        lo, hi = (0, size - latter) if stage == 0 else (size - latter, size)
+        left = work + (size + 1) * size * np.int64(one)
+        status, elected = _eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, pivots, n + start)
         if status != OK:
             return status
         frame[STAGE] = stage + 1
         frame[ELECTED] = elected
         depth += 1
         frame = frames[depth]
-        frame[ROW0], frame[BASE], frame[STRIDE] = row0 + keep, base + keep * (stride + 1), stride
-        frame[FREE], frame[START], frame[SIZE] = free, start + keep, size - count
+        size -= hi - lo
+        frame[GIVEN], frame[WORK] = left, left + (size + 1) * size * np.int64(one)
+        frame[START], frame[SIZE] = start + (hi if lo == 0 else 0), size
         frame[ROOTED], frame[STAGE] = rooted or elected >= 0, 0
     return OK
 
 
 @njit(cache=True, nogil=True)
-def tree_sums(sr, which, weight, lengths, single, marginals, forbidden, out, values, visits, status):
-    """Log of the sum over trees of the product of weights, for each sentence of a batch with status ``which``. O(n^3).
+def _aligned(size):
+    """An empty array that starts at a whole number of lanes: loads that straddle cache lines take twice as long."""
+    room = np.empty(size + LANES)
+    first = -(room.ctypes.data // 8) % LANES
+    return room[first : first + size]
 
-    ``weight`` (B, cells) holds rows 0..n of n cells, as relative_batch leaves them (LOG), or their exponentials (REAL).
-    values[b] is -inf if there is no tree. With ``marginals``, out[b, h, m] <- probability of the arc h -> m, and
-    visits[b] <- the expected number of steps by which sample_by_walks draws a tree (it has no meaning with
-    ``single``). Without, out is not used. status[b] <- OK, NO_TREE or (REAL only) OUT_OF_RANGE.
+
+@njit(cache=True, nogil=True)
+def workspace(n):
+    """Room for the blocks of LANES sentences of up to n words, and for tree_sums to work in."""
+    return _aligned(6 * LANES * (n + 1) * n)
+
+
+@njit(cache=True, nogil=True)
+def tree_sums(sr, w, used, members, lengths, single, marginals, forbidden, out, values, visits, status):
+    """Log of the sum over trees of the product of weights, for each sentence of each group. O(n^3).
+
+    w[:used] holds the groups' blocks as lay_out leaves them (LOG), or their exponentials (REAL, WIDE); work follows.
+    values[b] is left as it is if there is no tree. With ``marginals``, out[b, h, m] <- probability of the arc h -> m
+    (0 beyond the sentence), and visits[b] <- the expected number of steps by which sample_by_walks draws a tree (it has
+    no meaning with ``single``). Without, out is not used. status[b] <- OK, NO_TREE or (REAL only) OUT_OF_RANGE.
     """
-    real = sr.one == 1.0
-    width = weight.shape[1]
-    pivots = np.empty(width + 1)
-    chance = np.empty(width)
-    w = np.empty(4 * width)
-    total = np.empty(width)
-    strength = np.empty(width)
-    for b in range(lengths.shape[0]):
-        if status[b] != which:
-            continue
-        n = lengths[b]
-        values[b] = -np.inf
-        visits[b] = np.inf
-        if n == 0:
-            values[b], visits[b], status[b] = 0.0, 0.0, OK
-            continue
-        arcs = weight[b]
-        for i in range((n + 1) * n):
-            w[i] = arcs[i]
-        checked = real and forbidden[b]
-        status[b] = _each_last(sr, w, n, single, checked, marginals, chance, pivots)
-        if status[b] != OK:
-            continue
-        values[b] = pivots[n]
-        if not marginals:
-            continue
-        for j in range(n):
-            total[j] = sr.zero
-            strength[j] = sr.zero
-        for h in range(n + 1):
-            row = U(h * n)
-            for j in range(U(n)):
-                x = arcs[row + j]
-                strength[j] = plus(sr, strength[j], x)
-                x = times(sr, x, chance[row + j])
-                w[row + j] = x
-                total[j] = plus(sr, total[j], x)
-        visits[b] = 0.0
-        for j in range(n):
-            visits[b] += np.exp(min(to_log(sr, strength[j]) - to_log(sr, total[j]), 700.0))
-            if checked and not TINY**2 < total[j] < HUGE**2:
-                status[b] = OUT_OF_RANGE
-        page = out[b]
-        for h in range(U(n + 1)):
-            for j in range(U(n)):
-                page[h, j + U(1)] = ratio(sr, w[h * U(n) + j], total[j])
+    one = lanes(sr)
+    longest = lengths[members[:, 0]].max()
+    chance = _aligned((longest + 1) * longest * members.shape[1])
+    pivots = _aligned(2 * longest * members.shape[1])
+    tilt = _aligned(longest * members.shape[1])
+    start = 0
+    for group in members:
+        n = lengths[group[0]]
+        step = U(n) * one
+        cells = U(n + 1) * step
+        checked = forbidden[group[0]]
+        outcome = _each_last(sr, w, start, used, n, single, checked, marginals, chance, pivots)
+        if outcome == OK and marginals:
+            for j in range(U(0), step, one):
+                total = number(sr, sr.zero)
+                strength = number(sr, sr.zero)
+                for cell in range(j, cells, step):
+                    x = get(sr, w, U(start) + cell)
+                    strength = plus(sr, strength, x)
+                    x = times(sr, x, get(sr, chance, cell))
+                    put(sr, chance, cell, x)
+                    total = plus(sr, total, x)
+                if checked and (is_zero(sr, total) or is_extreme(sr, total, LIMIT**2)):
+                    outcome = OUT_OF_RANGE
+                    break
+                inverse = over(sr, number(sr, sr.one), total)
+                put(sr, tilt, j, to_plain(sr, times(sr, strength, inverse)))
+                for cell in range(j, cells, step):
+                    put(sr, chance, cell, to_plain(sr, times(sr, get(sr, chance, cell), inverse)))
+        start += np.int64(cells)
+        for lane in range(len(group)):
+            b = group[lane]
+            status[b] = outcome
+            if outcome == OK:
+                values[b] = 0.0
+                visits[b] = 0.0
+                for k in range(n - lengths[b], n):
+                    values[b] += to_log(sr, pivots[U(k) * one + U(lane)])
+                    visits[b] += tilt[U(k) * one + U(lane)]
+        if outcome == OK and marginals:
+            _hand_out(chance, group, lengths, out)
+
+
+@njit(cache=True, nogil=True)
+def _hand_out(block, group, lengths, out):
+    """out[b, h, m] <- the numbers of each sentence of a group, 0 where there are none."""
+    n, width = lengths[group[0]], U(len(group))
+    for h in range(out.shape[1]):
+        for lane in range(len(group)):
+            b = group[lane]
+            row = out[b, h]
+            row[0] = 0.0
+            words = lengths[b] if h <= lengths[b] else 0
+            extra = n - lengths[b]
+            cell = U((h if h == 0 else h + extra) * n + extra) * width + U(lane)
+            for m in range(U(1), U(words + 1)):
+                row[m] = block[cell]
+                cell += width
+            for m in range(words + 1, out.shape[2]):
+                row[m] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _relative_scores(score, n):
+    """The block of one sentence: score (n + 1) * (n + 1), flat."""
+    out = np.empty((n + 1) * n)
+    most = np.empty((1, n + 1))
+    lengths = np.full(1, n)
+    number = np.empty(1)
+    survey(score, n + 1, lengths, False, most, number, np.empty(1, np.bool_), number, number, np.empty(1, np.int64))
+    lay_out(score, n + 1, lengths, most, np.zeros((1, 1), np.int64), out)
+    return out
 
 
 @njit(cache=True, nogil=True)
@@ -393,8 +613,7 @@ def sample_by_walks(score, n, rng, heads):
     Generator. Takes as many steps as tree_sums foretells, on average: it may be a great many.
     """
     width = n + 1
-    relative = np.empty(width * n)
-    relative_scores(score, width, n, relative, np.empty(width), np.empty(width))
+    relative = _relative_scores(score, n)
     reach = np.empty((width, width))  # reach[m, h]: weight of the heads 0..h of m
     for m in range(1, width):
         total = 0.0
@@ -431,10 +650,9 @@ def sample_by_contraction(score, n, rng, heads):
     belongs to, and so on with the words before it. Works on logarithms throughout.
     """
     width = n + 1
-    relative = np.empty(width * n)
-    relative_scores(score, width, n, relative, np.empty(width), np.empty(width))
+    relative = _relative_scores(score, n)
     part = np.empty((width, n))  # weights of arcs from the part of the tree topped by word h (or by the root) to m
-    w = np.empty(n * width)
+    w = np.empty(2 * n * width + 2)
     chance = np.empty(n * width)
     pivots = np.empty(n)
     weight = np.empty(width)
@@ -448,10 +666,11 @@ def sample_by_contraction(score, n, rng, heads):
             for h in range(j + 1):
                 for m in range(j):
                     w[h * j + m] = part[h, m]
-            _eliminate(LOG, w, 0, j, j, j, j - 1, True, False, False, False, pivots)
+            block = j * (j + 1)
+            _eliminate(LOG, w, 0, block, 2 * block, j, 0, j - 1, False, False, False, pivots, 0)
             chance[j - 1] = 0.0
             chance[j * j + j - 1] = -np.inf
-            _substitute(LOG, w, 0, j, j, 0, j, j - 1, True, -1, False, j, chance)
+            _substitute(LOG, w, block, j, 0, j - 1, -1, False, 0, j, chance)
             for h in range(j):
                 weight[h] = part[h, j - 1] + chance[h * j + j - 1]
             top = _draw(weight[:j], rng)
