@@ -67,19 +67,6 @@ def test_a_span_that_forms_a_subtree(seed, model, n, root, projective):
     check(problem, trees.subtree(problem, first, last), holds)
 
 
-@settings(max_examples=30)
-@given(seeds, models, st.integers(1, 4), roots)
-def test_at_most_one_modifier_with_a_label(seed, model, n, root):
-    rng = np.random.default_rng(seed)
-    problem = draw_problem(rng, model, n, root, projective=False)
-    labels = rng.integers(0, 2, size=(n + 1, n + 1))
-
-    def holds(y):
-        return all(sum(y[m] == h and labels[h, m] == 1 for m in range(1, n + 1)) <= 1 for h in range(n + 1))
-
-    check(problem, trees.at_most_one_labelled(problem, labels, 1), holds)
-
-
 def test_fixed_heads_complete_a_partial_tree():
     problem = draw_problem(np.random.default_rng(1), "siblings", 4, "multi", projective=False)
     check(problem, trees.fixed_heads([-1, 2, -1, -1, 3]), lambda y: y[1] == 2 and y[4] == 3)
@@ -89,8 +76,6 @@ def test_what_is_asked_is_checked():
     problem = Dependency(np.zeros((4, 4)))
     with pytest.raises(InvalidInput, match="span"):
         trees.subtree(problem, 2, 4)
-    with pytest.raises(InvalidInput, match="labels"):
-        trees.at_most_one_labelled(problem, np.zeros((3, 3)), 0)
     with pytest.raises(InvalidInput, match="head"):
         trees.at_most_modifiers(problem, 1, heads=[7])
     with pytest.raises(InvalidInput, match="heads"):

@@ -15,6 +15,7 @@ from certus.result import Result, Solution, exact_result
 from certus.serialize import floats_from_json, floats_to_json
 
 if TYPE_CHECKING:
+    from certus.dependency.labels import LabelledDependency
     from certus.relax.system import Relaxation
 
 Heads = Ints
@@ -184,6 +185,12 @@ class Dependency(DynamicProgram[Heads]):
         other = type(self).__new__(type(self))
         other._set(arc, self.scores, self.projective, self.root, self.grandparents)
         return other
+
+    def labelled(self, label: ArrayLike) -> "LabelledDependency":
+        """The same problem with labels on its arcs: ``label[h, m, l]`` is added to the score of the arc h -> m."""
+        from certus.dependency.labels import LabelledDependency
+
+        return LabelledDependency._over(self, label)
 
     # -- what was given --------------------------------------------------------------------------------------------
 

@@ -1,27 +1,30 @@
-"""Constraints on dependency trees, said in words and arcs, for every ``Dependency``.
+"""Constraints on dependency trees, said in words, arcs and labels: for ``Dependency`` and ``LabelledDependency``.
 
     from certus.dependency import tree_constraints as trees
 
     trees.constrained(problem, trees.require_arc(2, 5), *trees.subtree(problem, 3, 6))
 
 What only forbids or requires arcs is done by masking the arc scores, so that the problem stays what it was, with all
-its questions and its own decoder. What ties several arcs becomes rows over the view "arcs", relaxed with multipliers
-and closed by branch and bound (``certus.relax``). Both are exact.
+its questions and its own decoder. What ties several arcs becomes rows over the views "arcs" and "labels", relaxed with
+multipliers and closed by branch and bound (``certus.relax``). Both are exact.
 """
 
 from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.checks import Ints
+from certus.dependency.labels import LabelledDependency
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.relax.constraints import Constrained, Constraint, at_most, forbid, require
 
+Trees = TypeVar("Trees", Dependency, LabelledDependency)
 
-def constrained(problem: Dependency, *constraints: Constraint) -> Dependency | Constrained[Ints]:
-    """The problem restricted to trees that satisfy all constraints: a ``Dependency`` where masking arcs suffices."""
+
+def constrained(problem: Trees, *constraints: Constraint) -> Trees | Constrained[Any]:
+    """The problem restricted to trees that satisfy all constraints: of the same kind where masking arcs suffices."""
     relaxed = []
     for constraint in constraints:
         value = constraint.decides
@@ -51,7 +54,9 @@ def fixed_heads(heads: ArrayLike) -> list[Constraint]:
     return [require_arc(int(given[m]), m) for m in range(1, len(given)) if given[m] >= 0]
 
 
-def at_most_modifiers(problem: Dependency, k: int, heads: Iterable[int] | None = None) -> list[Constraint]:
+def at_most_modifiers(
+    problem: Dependency | LabelledDependency, k: int, heads: Iterable[int] | None = None
+) -> list[Constraint]:
     """No head (or none of these heads) has more than k modifiers. With k = 0 its arcs are simply forbidden."""
     out = []
     for h in range(1, problem.n + 1) if heads is None else heads:
@@ -65,21 +70,20 @@ def at_most_modifiers(problem: Dependency, k: int, heads: Iterable[int] | None =
 
 
 def at_most_one_labelled(
-    problem: Dependency, labels: ArrayLike, label: int, heads: Iterable[int] | None = None
+    problem: LabelledDependency, label: int, heads: Iterable[int] | None = None
 ) -> list[Constraint]:
-    """No head (or none of these) has two modifiers with this label; ``labels[h, m]`` is the label of an arc."""
-    of_arc = np.asarray(labels)
-    if of_arc.shape != problem.arc.shape:
-        raise InvalidInput(f"labels have shape {of_arc.shape}; expected one label per arc, {problem.arc.shape}.")
+    """No head (or none of these) has two modifiers with this label: rows over the view "labels"."""
+    if not 0 <= label < problem.label.shape[2]:
+        raise InvalidInput(f"{label} is no label; expected 0..{problem.label.shape[2] - 1}.")
     out = []
     for h in range(problem.n + 1) if heads is None else heads:
-        parts = [(h, m) for m in _modifiers(problem, h) if of_arc[h, m] == label]
+        parts = [(h, m, label) for m in _modifiers(problem, h) if problem.label[h, m, label] > -np.inf]
         if len(parts) > 1:
-            out.append(at_most(1, "arcs", parts).named(f"at most one modifier of {h} with label {label}"))
+            out.append(at_most(1, "labels", parts).named(f"at most one modifier of {h} with label {label}"))
     return out
 
 
-def subtree(problem: Dependency, first: int, last: int) -> list[Constraint]:
+def subtree(problem: Dependency | LabelledDependency, first: int, last: int) -> list[Constraint]:
     """Words first..last are one head with all its descendants: one arc enters the span and none leaves it."""
     n = problem.n
     if not 1 <= first <= last <= n:
@@ -92,7 +96,7 @@ def subtree(problem: Dependency, first: int, last: int) -> list[Constraint]:
     return out
 
 
-def _modifiers(problem: Dependency, h: int) -> list[int]:
+def _modifiers(problem: Dependency | LabelledDependency, h: int) -> list[int]:
     if not 0 <= h <= problem.n:
         raise InvalidInput(f"{h} is no head; expected 0..{problem.n}.")
     return [m for m in range(1, problem.n + 1) if problem.arc[h, m] > -np.inf]

@@ -1,0 +1,360 @@
+"""certus.LabelledDependency: dependency trees whose arcs carry labels, for every model of certus.Dependency.
+
+A label depends on its arc alone, so a labelled problem is an unlabelled one with the labels folded into the arc scores:
+their maximum where the best is sought, the log of their sum where all are summed (DEP 4.3). Labels are then read off,
+or drawn, or given their probabilities, arc by arc.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import count, product
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, Ints, as_positive_int, as_scores
+from certus.dependency import parts as P
+from certus.dependency.problem import Dependency
+from certus.errors import InvalidInput
+from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.result import Result, Solution, exact_result
+from certus.serialize import floats_from_json, floats_to_json
+
+if TYPE_CHECKING:
+    from certus.relax.system import Relaxation
+
+
+class LabelledTree(NamedTuple):
+    """A tree and the labels of its arcs: ``heads[m]`` is the head of word m, ``labels[m]`` the label of that arc.
+
+    Cell 0 of both is -1.
+    """
+
+    heads: Ints
+    labels: Ints
+
+
+class LabelledDependency(DynamicProgram[LabelledTree]):
+    r"""The best dependency tree with labelled arcs, for scores of arcs with labels and of higher-order parts.
+
+    A structure is a ``LabelledTree(heads, labels)``. Its score is that of its tree (see ``certus.Dependency``) and
+    ``label[h, m, l]`` for each of its arcs h -> m with label l. Views: "arcs" (n + 1, n + 1), "labels"
+    (n + 1, n + 1, L).
+
+    Parameters
+    ----------
+    label : array_like of shape (n + 1, n + 1, L)
+        ``label[h, m, l]`` for label l on the arc h -> m; ``-inf`` forbids it. An arc with no label left is forbidden.
+    arc : array_like of shape (n + 1, n + 1), optional
+        ``arc[h, m]``, whatever the label; 0 by default.
+    **options
+        The other arguments of ``certus.Dependency``: sibling, grandparent, ..., projective, root, grandparents.
+
+    Notes
+    -----
+    Folding the labels in takes O(n^2 L). The rest costs what it does without labels, and has the same kind of
+    certificate; what is intractable without labels stays so. ``Dependency.labelled(label)`` adds labels to a problem
+    of pruned parts. ``forest()`` spells labels out, with up to L edges for each edge of the unlabelled forest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> label = np.zeros((3, 3, 2))
+    >>> label[0, 2, 0] = label[2, 1, 1] = 5.0
+    >>> heads, labels = LabelledDependency(label).decode().structure
+    >>> heads.tolist(), labels.tolist()
+    ([-1, 2, 0], [-1, 1, 0])
+    """
+
+    name: ClassVar[str] = "labelled dependency"
+    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}  # one head per word
+
+    def __init__(self, label: ArrayLike, arc: ArrayLike | None = None, **options: Any) -> None:
+        labels = checked_labels(label)
+        trees = Dependency(np.zeros(labels.shape[:2]) if arc is None else arc, **options)
+        self._set(trees, _with_arc_scores(labels, trees))
+
+    @classmethod
+    def _over(cls, trees: Dependency, label: ArrayLike) -> Self:
+        """See ``Dependency.labelled``."""
+        return cls._of(trees, _with_arc_scores(checked_labels(label), trees))
+
+    @classmethod
+    def _of(cls, trees: Dependency, label: Floats) -> Self:
+        self = cls.__new__(cls)
+        self._set(trees, label)
+        return self
+
+    def _set(self, trees: Dependency, label: Floats) -> None:
+        self.label = label  # [h, m, l]: of the arc h -> m and its label l together
+        self.trees = trees._with_arcs(label.max(axis=2))  # the problem with the best label folded in
+        self.n = trees.n
+
+    @property
+    def arc(self) -> Floats:
+        """``arc[h, m]``: the score of the arc h -> m with its best label."""
+        return self.trees.arc
+
+    def __repr__(self) -> str:
+        return f"LabelledDependency({self.label.shape[2]} labels, {self.trees!r})"
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def _checked(self, structure: tuple[ArrayLike, ArrayLike]) -> LabelledTree:
+        if not isinstance(structure, tuple | list) or len(structure) != 2:
+            raise InvalidInput(f"a labelled tree is a pair (heads, labels); found {structure!r}.")
+        heads = P.checked_heads(structure[0], self.n, projective=self.trees.projective, single=self.trees.single)
+        labels, most = np.asarray(structure[1]), self.label.shape[2] - 1
+        if labels.shape != heads.shape or labels.dtype.kind not in "iu" or labels[0] != -1:
+            raise InvalidInput(f"labels are {self.n + 1} whole numbers, labels[0] = -1; found {structure[1]!r}.")
+        for m in range(1, self.n + 1):
+            if not 0 <= labels[m] <= most:
+                raise InvalidInput(f"labels[{m}] is {labels[m]}; labels are 0..{most}.")
+        return LabelledTree(heads, labels.astype(np.int64))
+
+    def score(self, structure: tuple[ArrayLike, ArrayLike]) -> float:
+        heads, labels = self._checked(structure)
+        words = np.arange(1, self.n + 1)
+        arc = self.arc.copy()
+        arc[heads[1:], words] = self.label[heads[1:], words, labels[1:]]
+        return self.trees._with_arcs(arc)._score(heads)
+
+    def all_structures(self) -> Iterator[LabelledTree]:
+        for heads in self.trees.all_structures():
+            allowed = [np.flatnonzero(self.label[heads[m], m] > -np.inf).tolist() for m in range(1, self.n + 1)]
+            for labels in product(*allowed):
+                yield LabelledTree(heads.copy(), np.array([-1, *labels], dtype=np.int64))
+
+    def magnitude(self) -> tuple[int, float]:
+        return self._magnitude
+
+    @cached_property
+    def _magnitude(self) -> tuple[int, float]:
+        terms, largest = self.trees.magnitude()
+        return terms, max(largest, P.largest_finite(self.label))
+
+    # -- the best: labels folded in by their maximum -----------------------------------------------------------------
+
+    def _with_best_labels(self, heads: Ints, scores: Floats) -> LabelledTree:
+        """Ties go to the smallest label."""
+        labels = np.full(self.n + 1, -1, dtype=np.int64)
+        words = np.arange(1, self.n + 1)
+        labels[1:] = scores[heads[1:], words].argmax(axis=1)
+        return LabelledTree(heads, labels)
+
+    def decode(
+        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
+    ) -> Result[LabelledTree]:
+        best = self.trees.decode(max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+        labelled = self._with_best_labels(best.structure, self.label)
+        return Result(labelled, best.score, best.certificate, best.trace, best.info)
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[LabelledTree]:
+        scores = self._penalised(penalties)
+        best = self.trees._with_arcs(scores.max(axis=2)).solve()
+        return Solution(self._with_best_labels(best.structure, scores), best.value)
+
+    def kbest(self, k: int) -> list[Result[LabelledTree]]:
+        """The k best pairs of tree and labels, best first, all different; fewer when there are fewer.
+
+        The k best trees hold them all. Each tree starts with its best labels; the next ones after a labelling have
+        one word more with its next label, no word before the one that changed last, so that none appears twice.
+        """
+        trees = self.trees.kbest(as_positive_int("k", k))
+        order = count()  # ties leave the heap in the order in which they were found
+        falling = np.argsort(-self.label, axis=2, kind="stable")
+        heap = [(-r.score, next(order), r.structure, (0,) * (self.n + 1), 1) for r in trees]
+        heapq.heapify(heap)
+        found: list[Result[LabelledTree]] = []
+        while heap and len(found) < k:
+            negated, _, heads, ranks, last = heapq.heappop(heap)
+            choice = [falling[heads[m], m, ranks[m]] for m in range(1, self.n + 1)]
+            tree = LabelledTree(heads.copy(), np.array([-1, *choice], dtype=np.int64))
+            kind, rank = trees[0].certificate.kind, len(found) + 1
+            found.append(exact_result(tree, self.score(tree), -negated, self.tolerance(), kind=kind, rank=rank))
+            for m in range(last, self.n + 1):
+                h, r = heads[m], ranks[m] + 1
+                if r < self.label.shape[2] and self.label[h, m, falling[h, m, r]] > -np.inf:
+                    loss = float(self.label[h, m, falling[h, m, r - 1]] - self.label[h, m, falling[h, m, r]])
+                    heapq.heappush(heap, (negated + loss, next(order), heads, (*ranks[:m], r, *ranks[m + 1 :]), m))
+        return found
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        scores = self._penalised(penalties)
+        best = scores.max(axis=2)
+        arcs = self.trees._with_arcs(best).max_marginals()["arcs"]
+        rest = arcs - np.where(best > -np.inf, best, 0.0)  # of the best tree with the arc, less the arc
+        return {"arcs": arcs, "labels": rest[:, :, None] + scores}
+
+    # -- sums: labels folded in by the log of their sum --------------------------------------------------------------
+
+    @cached_property
+    def _summed(self) -> tuple[Dependency, Floats]:
+        """The problem with the labels summed out, and the probability of each label given its arc."""
+        from certus.dependency.matrix_tree import fold_labels
+
+        arc, given = fold_labels(self.label)
+        assert given is not None
+        return self.trees._with_arcs(arc), given
+
+    def log_partition(self) -> float:
+        return self._summed[0].log_partition()
+
+    def marginals(self) -> dict[str, Floats]:
+        trees, given = self._summed
+        arcs = trees.marginals()["arcs"]
+        return {"arcs": arcs, "labels": arcs[:, :, None] * given}
+
+    def entropy(self) -> float:
+        trees, given = self._summed
+        of_labels = -np.sum(given * np.log(np.where(given > 0, given, 1.0)), axis=2)
+        return trees.entropy() + float(np.sum(trees.marginals()["arcs"] * of_labels))
+
+    def sample(self, k: int, *, seed: int | None = None) -> list[LabelledTree]:
+        trees, given = self._summed
+        rng = np.random.default_rng(seed)
+        words = np.arange(1, self.n + 1)
+        out = []
+        for heads in trees.sample(k, seed=int(rng.integers(2**63))):
+            upto = given[heads[1:], words].cumsum(axis=1)
+            labels = np.full(self.n + 1, -1, dtype=np.int64)
+            # Scaled by the total, which rounding may leave below 1, so that no label of probability 0 is drawn.
+            labels[1:] = (upto <= rng.random((self.n, 1)) * upto[:, -1:]).sum(axis=1)
+            out.append(LabelledTree(heads, labels))
+        return out
+
+    # -- the hypergraph --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _forest(self) -> Forest:
+        from certus.hypergraph import Hypergraph
+
+        bare = self.trees._with_arcs(np.where(self.arc > -np.inf, 0.0, -np.inf)).forest()
+        graph, cell = bare.graph, bare.parts["arcs"]
+        n_labels = self.label.shape[2]
+        allowed = self.label.reshape(-1, n_labels)[cell] > -np.inf
+        allowed[cell < 0] = np.arange(n_labels) == 0  # an edge that is no arc stays one edge
+        edge, label = np.nonzero(allowed)
+        first = np.r_[0, allowed.sum(axis=1).cumsum()]
+        sizes = np.diff(graph.tail_ptr)[edge]
+        tail_ptr = np.r_[0, sizes.cumsum()]
+        tail = graph.tail[np.repeat(graph.tail_ptr[edge] - tail_ptr[:-1], sizes) + np.arange(tail_ptr[-1])]
+        arcs = cell[edge]
+        labels = np.where(arcs >= 0, arcs * n_labels + label, -1)
+        weights = bare.weights[edge]
+        weights[arcs >= 0] += self.label.reshape(-1)[labels[arcs >= 0]]
+        labelled = Hypergraph(first[graph.in_ptr], tail_ptr, tail, graph.root)
+        return Forest(labelled, weights, {"arcs": arcs, "labels": labels})
+
+    def forest(self) -> Forest:
+        """The hypergraph whose hyperpaths are the labelled projective trees, one to one: an edge per arc and label."""
+        return self._forest
+
+    def from_edges(self, edges: Sequence[int]) -> LabelledTree:
+        cell = self._forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
+        h, m, label = np.unravel_index(cell[cell >= 0], self.label.shape)
+        heads, labels = np.full(self.n + 1, -1, dtype=np.int64), np.full(self.n + 1, -1, dtype=np.int64)
+        heads[m], labels[m] = h, label
+        return LabelledTree(heads, labels)
+
+    # -- what the relaxation engine needs --------------------------------------------------------------------------
+
+    @property
+    def relaxation(self) -> "Callable[[], Relaxation]":
+        """The relaxation of the problem with the best label folded in, where it has one; absent otherwise.
+
+        Its spanning tree carries the labels, each with what it loses against the best one, so that multipliers and
+        proofs of the folded problem fit it as they are.
+        """
+        folded = self.trees.relaxation
+
+        def labelled() -> "Relaxation":
+            relaxation = folded()
+            tree, automata = relaxation.subproblems
+            assert isinstance(tree, Dependency)
+            best = np.where(self.arc > -np.inf, self.arc, 0.0)
+            scores = tree.arc[:, :, None] + (self.label - best[:, :, None])
+            views = {**relaxation.views, "labels": ((0, "labels"),)}
+            return replace(relaxation, subproblems=(self._of(tree, scores), automata), views=views)
+
+        return labelled
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": self.arc.shape, "labels": self.label.shape}
+
+    def _penalised(self, penalties: Penalties | None) -> Floats:
+        scores = self.label
+        for view, penalty in (penalties or {}).items():
+            values = as_scores(f"penalty of {view}", penalty, self.checked_view(view))
+            scores = scores + (values[:, :, None] if view == "arcs" else values)
+        return scores
+
+    def indicator(self, structure: tuple[ArrayLike, ArrayLike], view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        heads, labels = self._checked(structure)
+        cells = (heads[1:], np.arange(1, self.n + 1), labels[1:])
+        out[cells[: out.ndim]] = 1.0
+        return out
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        shape = self.checked_view(view)
+        if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
+            raise InvalidInput(f"{index} is no part of the view {view!r}, which has shape {shape}.")
+        if value not in (0, 1):
+            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        m = index[1]
+        scores = self.label.copy()
+        if value == 0:
+            scores[index] = -np.inf
+        else:
+            scores[:, m] = -np.inf
+            scores[index] = self.label[index]
+        return self._of(self.trees, scores)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        return self.trees._with_arcs(self._penalised(penalties).max(axis=2)).reference_maximum()
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        return {"label": floats_to_json(self.label), "trees": self.trees.to_json()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        try:
+            label, trees = floats_from_json(data["label"], "label"), Dependency.from_json(data["trees"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"not a labelled dependency problem: {error!r}.") from None
+        return cls._of(trees, as_scores("label", checked_labels(label), (*trees.arc.shape, None)))
+
+    def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
+        heads, labels = structure
+        return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
+
+    def structure_from_json(self, data: Any) -> LabelledTree:
+        try:
+            heads, labels = (np.array(data[name], dtype=np.int64) for name in ("heads", "labels"))
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError):
+            raise InvalidInput(f"a labelled tree has heads and labels, whole numbers; found {data!r}.") from None
+        return self._checked((heads, labels))
+
+
+def checked_labels(label: ArrayLike) -> Floats:
+    """A private copy of the label scores, with -inf where there is no arc."""
+    try:
+        labels = np.array(label, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"label is not an array of numbers: {error}") from None
+    if labels.ndim != 3 or labels.shape[0] != labels.shape[1] or not labels.size:
+        raise InvalidInput(f"label has shape {labels.shape}; expected (n + 1, n + 1, L) for n words and L >= 1 labels.")
+    labels[:, 0] = -np.inf
+    labels[np.arange(len(labels)), np.arange(len(labels))] = -np.inf
+    return as_scores("label", labels)
+
+
+def _with_arc_scores(label: Floats, trees: Dependency) -> Floats:
+    return as_scores("label", label, (*trees.arc.shape, None)) + trees.arc[:, :, None]
