@@ -145,7 +145,7 @@ def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float, float]:
 def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats, Floats]:
     """Marginals (if wanted), log-partitions less shifts, shifts, expected steps of sampling by walks, of a batch."""
     from certus.kernels import matrix_tree as kernel
-    from certus.kernels.lanes import LANES
+    from certus.kernels.wide import LANES
 
     batch, width, _ = arc.shape
     score, single = arc.reshape(-1), root == "single"

@@ -35,7 +35,7 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from certus.kernels.lanes import LANES, load, spread, store
+from certus.kernels.wide import LANES, load, spread, store
 
 U = np.uint64
 
