@@ -21,6 +21,7 @@ PROBLEMS = {
     "tagging": ("certus.tagging", "Tagging"),
     "constituency": ("certus.constituency", "Constituency"),
     "dependency": ("certus.dependency", "Dependency"),
+    "labelled dependency": ("certus.dependency.labels", "LabelledDependency"),
     "joint": ("certus.joint", "Joint"),
     "constrained": ("certus.relax.constraints", "Constrained"),
 }
