@@ -174,6 +174,12 @@ def test_sums_over_labelled_trees(case, seed):
         assert all(np.allclose(found[view], expected[view], atol=1e-9, rtol=0) for view in expected)
 
 
+def test_marginals_of_siblings_whatever_the_labels():
+    problem, _, _ = labelled(np.random.default_rng(7), "siblings", 4, 2, "multi", True)
+    siblings = problem.part_marginals("sibling")
+    assert np.allclose(siblings.sum(axis=1), problem.marginals()["arcs"], atol=1e-9)  # one next sibling per arc
+
+
 @pytest.mark.parametrize("projective", [True, False])
 def test_samples_come_as_often_as_they_should(projective):
     rng = np.random.default_rng(5)

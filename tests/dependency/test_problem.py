@@ -48,6 +48,32 @@ def test_verify_accepts_what_decode_returns(problem):
     certus.verify(problem, result)
 
 
+@settings(max_examples=60, deadline=None)
+@given(problems(models=[model for model in MODELS if model != "first order"], largest=3))
+def test_marginals_of_higher_order_parts(problem):
+    """Which parts a tree uses is told by problems that score one part alone."""
+    every = list(problem.all_structures())
+    scores = np.array([problem.score(y) for y in every])
+    if not len(every) or scores.max() == -np.inf:
+        return
+    probability = np.exp(scores - np.logaddexp.reduce(scores))
+    for kind in problem.scores:
+        found = problem.part_marginals(kind)
+        used = np.zeros((len(every), found.size))  # trees by parts
+        for part in range(found.size):
+            unit = np.zeros(found.size)
+            unit[part] = 1.0
+            alone = Dependency(
+                np.zeros(problem.arc.shape),
+                **{kind: unit.reshape(found.shape)},
+                projective=True,
+                root=problem.root,
+                grandparents=problem.grandparents,
+            )
+            used[:, part] = [alone.score(y) for y in every]
+        assert np.allclose(found.ravel(), probability @ used, atol=1e-9, rtol=0)
+
+
 @pytest.mark.parametrize("root", ["single", "multi"])
 def test_crossing_arcs_are_allowed_by_default(root):
     rng = np.random.default_rng(1)
@@ -74,6 +100,13 @@ def test_intractable_questions_say_what_to_ask_instead(question):
         getattr(problem, question)()
     with pytest.raises(NotSupported, match="projective=True"):
         problem.kbest(2)
+
+
+def test_part_marginals_are_of_parts_that_were_given():
+    with pytest.raises(InvalidInput, match="kind is 'grandparent'; expected one of 'sibling'"):
+        Dependency(np.zeros((4, 4)), np.zeros((4, 4, 4)), projective=True).part_marginals("grandparent")
+    with pytest.raises(NotSupported, match="projective=True"):
+        Dependency(np.zeros((4, 4)), np.zeros((4, 4, 4))).part_marginals("sibling")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.checks import Floats, Ints
-from certus.dependency.parts import LEFT, RIGHT, check_memory
+from certus.dependency.parts import LAYOUT, LEFT, RIGHT, check_memory
 from certus.hypergraph import Hypergraph
 from certus.problem import Forest
 
@@ -61,36 +61,32 @@ class DependencyForest:
 
     def _weights(self, cell: Ints) -> Floats:
         """Sum of the scores of each edge's parts."""
-        from certus.kernels.projective_forest import FINISH, STOP
-
-        problem, coord = self.problem, self.coord
-        weights = np.zeros(len(coord))
-        attach = np.flatnonzero(cell >= 0)
-        weights[attach] = problem.arc.reshape(-1)[cell[attach]]
-        for kind, letters in (
-            ("sibling", "hsm"),
-            ("trisibling", "htsm"),
-            ("grandparent", "ghm"),
-            ("grandsibling", "ghsm"),
-        ):
-            if kind not in problem.scores:
-                continue
-            grand = "g" in letters
-            edges = attach
-            if grand and problem.grandparents == "outermost":
-                edges = np.flatnonzero(coord[:, 0] & FINISH)
-            edges = edges[coord[edges, 1 if grand else 3] >= 0] if kind != "sibling" else edges
-            index = [coord[edges, "?ghtsm".index(letter)] for letter in letters]
-            weights[edges] += problem.scores[kind].gather(*index)
-        stop = np.flatnonzero(coord[:, 0] & STOP)
-        g, h, t, m = (coord[stop, c] for c in (1, 2, 3, 5))
-        side = np.where(m == h, t, np.where(m > h, RIGHT, LEFT))
-        if "stop" in problem.scores:
-            weights[stop] += problem.scores["stop"].gather(h, side, m)
-        if "null" in problem.scores:
-            bare = (m == h) & (h > 0)
-            weights[stop[bare]] += problem.scores["null"].gather(g[bare], h[bare], side[bare])
+        weights = np.zeros(len(cell))
+        attach = cell >= 0
+        weights[attach] = self.problem.arc.reshape(-1)[cell[attach]]
+        for kind, scores in self.problem.scores.items():
+            edges, index = self.parts(kind)
+            weights[edges] += scores.gather(*index)
         return weights
+
+    def parts(self, kind: str) -> tuple[Ints, tuple[NDArray[np.integer], ...]]:
+        """The edges that use a part of a kind that was given, one part each; and these parts, one array per index."""
+        from certus.kernels.projective_forest import ATTACH, FINISH, STOP
+
+        coord = self.coord
+        if kind in ("stop", "null"):
+            edges = np.flatnonzero(coord[:, 0] & STOP)
+            g, h, t, m = (coord[edges, c] for c in (1, 2, 3, 5))
+            side = np.where(m == h, t, np.where(m > h, RIGHT, LEFT))
+            if kind == "stop":
+                return edges, (h, side, m)
+            bare = (m == h) & (h > 0)
+            return edges[bare], (g[bare], h[bare], side[bare])
+        grand = kind in ("grandparent", "grandsibling")
+        edges = np.flatnonzero(coord[:, 0] & (FINISH if grand and self.problem.grandparents == "outermost" else ATTACH))
+        if kind != "sibling":
+            edges = edges[coord[edges, 1 if grand else 3] >= 0]  # g, or t: not every modifier has one
+        return edges, tuple(coord[edges, "?ghtsm".index(letter)] for letter in LAYOUT[kind])
 
     def heads(self, edges: Sequence[int]) -> Ints:
         """The tree of a hyperpath."""

@@ -208,6 +208,10 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         arcs = trees.marginals()["arcs"]
         return {"arcs": arcs, "labels": arcs[:, :, None] * given}
 
+    def part_marginals(self, kind: str) -> Floats:
+        """Probability of each higher-order part, whatever the labels; see ``Dependency.part_marginals``."""
+        return self._summed[0].part_marginals(kind)
+
     def entropy(self) -> float:
         trees, given = self._summed
         of_labels = -np.sum(given * np.log(np.where(given > 0, given, 1.0)), axis=2)

@@ -342,6 +342,22 @@ class Dependency(DynamicProgram[Heads]):
 
         return {"arcs": matrix_tree.marginals(self.arc, self.root)}
 
+    def part_marginals(self, kind: str) -> Floats:
+        """Probability of each higher-order part of a kind that was given, in the shape of its scores; by ``forest()``.
+
+        ``kind`` is "sibling", "grandparent", "grandsibling", "trisibling", "stop" or "null". Projective problems only.
+        """
+        from certus.hypergraph import sweeps
+
+        one_of("kind", kind, tuple(self.scores))
+        forest = self.forest()
+        shape = P.shape_of(kind, self.n)
+        P.check_memory(f"the marginals of {kind} parts", shape)
+        edges, index = self._forest.parts(kind)
+        probability = np.zeros(shape)
+        np.add.at(probability, index, sweeps.marginals(forest.graph, forest.weights)[edges])
+        return probability
+
     def entropy(self) -> float:
         if self.projective:
             return super().entropy()
