@@ -40,10 +40,9 @@ def cascade(parser: Parser, sentences: list[Sentence]) -> None:
     """Heads left per word, and the share of right heads among them, after each stage."""
     batch = parser.encoder.encode(sentences)
     whole = parser.cascade
-    open_filter = replace(PASS, width=np.inf)
     stages = {
-        "dictionary": replace(whole, first=open_filter, second=open_filter, most=10**6),
-        "first filter": replace(whole, second=open_filter),
+        "dictionary": replace(whole, first=PASS, second=PASS, most=10**6),
+        "first filter": replace(whole, second=PASS),
         "second filter": whole,
     }
     words = int(batch.length.sum())

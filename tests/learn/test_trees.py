@@ -128,7 +128,7 @@ def test_averaged_weights_are_the_mean_of_all_steps():
     for _ in range(6):
         plus, minus = rng.integers(0, 16, (2, 3)).astype(np.uint64)
         seen.append(weights.value.copy())
-        kernel.move(plus, minus, 1.0, 0.5, weights.clock, weights.value, weights.total)
+        kernel.move(plus, minus, 1.0, 0.5, 0.0, weights.clock, weights.value, weights.total, weights.squares)
         weights.clock += 1.0
     seen.append(weights.value.copy())
     np.testing.assert_allclose(weights.averaged(), np.mean(seen, axis=0), atol=1e-6)

@@ -72,6 +72,7 @@ class Learner(StrEnum):
 
     mira = "mira"
     perceptron = "perceptron"
+    adagrad = "adagrad"
 
 
 @train.command()

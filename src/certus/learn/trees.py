@@ -16,17 +16,23 @@ _NO_TEMPLATES = Templates("hm", ())
 
 @dataclass(frozen=True)
 class Learner:
-    """An online learner: the largest step, and whether a wrong guess must lose by the number of its errors.
+    """An online learner: its largest step, whether a wrong guess must lose by the number of its errors, its rate.
 
-    MIRA (LR 8.4.3) takes the smallest step that satisfies the margin, up to ``cap``; the perceptron always a step of 1.
+    MIRA (LR 8.4.3) takes the smallest step that satisfies the margin, up to ``cap``; the perceptron always a step of 1;
+    AdaGrad, on the same margin, a step for each weight that shrinks as the weight changes.
     """
 
     name: str
     cap: float
     margin: bool
+    rate: float = 0.0
 
 
-LEARNERS = {"mira": Learner("mira", 0.02, True), "perceptron": Learner("perceptron", np.inf, False)}
+LEARNERS = {
+    "mira": Learner("mira", 0.02, True),
+    "perceptron": Learner("perceptron", 1.0, False),
+    "adagrad": Learner("adagrad", 1.0, True, 0.05),
+}
 
 
 @dataclass(frozen=True)
@@ -113,10 +119,9 @@ class Trainer:
             tree = (gold, guess, templates, weights.bits, self._index, self._plus, self._minus)
             n_plus, n_minus = parser.differences(*sentence, *tree)
             cost = errors if self.learner.margin else np.inf
-            parser.move(
-                self._plus[:n_plus], self._minus[:n_minus], cost, min(self.learner.cap, 1.0), weights.clock,
-                weights.value, weights.total,
-            )  # fmt: skip
+            learner = self.learner
+            steps = (cost, learner.cap, learner.rate, weights.clock, weights.value, weights.total, weights.squares)
+            parser.move(self._plus[:n_plus], self._minus[:n_minus], *steps)
         weights.clock += 1.0
         return n, errors
 

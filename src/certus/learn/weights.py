@@ -21,6 +21,7 @@ class Weights:
         self.bits = bits
         self.value: Float32 = np.zeros(1 << bits, dtype=np.float32)
         self.total: NDArray[np.float64] = np.zeros(1 << bits)
+        self.squares: Float32 = np.zeros(1 << bits, dtype=np.float32)  # sum of squared changes, for AdaGrad
         self.clock = 1.0
 
     def averaged(self) -> Float32:

@@ -185,7 +185,7 @@ class _Run:
     def _save(self, path: str | os.PathLike[str]) -> None:
         assert self.weights is not None
         arrays: dict[str, Any] = {f"done.{name}": weight for name, weight in self.done.items()}
-        arrays |= {"value": self.weights.value, "total": self.weights.total}
+        arrays |= {"value": self.weights.value, "total": self.weights.total, "squares": self.weights.squares}
         config = {
             "fingerprint": self._fingerprint(),
             "stage": self.stage,
@@ -213,6 +213,7 @@ class _Run:
         self.done = {name.removeprefix("done."): a for name, a in arrays.items() if name.startswith("done.")}
         self.weights = Weights(int(arrays["value"].size).bit_length() - 1)
         self.weights.value, self.weights.total = arrays["value"].copy(), arrays["total"].copy()
+        self.weights.squares = arrays["squares"].copy()
         self.weights.clock = config["clock"]
 
 
