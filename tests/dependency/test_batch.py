@@ -59,7 +59,7 @@ def test_bad_scores_are_found(bad):
     arc, sibling = np.zeros((2, 4, 4)), np.zeros((2, 4, 4, 4))
     sibling[1, 3, 2, 1] = bad
     with pytest.raises(InvalidInput, match=r"sibling\[1\]\[3, 2, 1\]"):
-        DependencyBatch(arc, sibling, projective=True)
+        DependencyBatch(arc, sibling, projective=True).decode()
     arc[0, 1, 2] = bad
     with pytest.raises(InvalidInput, match=r"arc\[0, 1, 2\]"):
         DependencyBatch(arc)

@@ -21,6 +21,9 @@ class DependencyBatch:
     if ``projective``; padding is not read. The kernels run without the GIL on threads. Every answer has a leading axis
     of B. Certificate kind: "dynamic program" if projective, else "combinatorial".
 
+    Arrays of float64 are not copied: do not change them while the batch is in use. Arc scores are checked at once,
+    sibling scores by each question as it reads them, so that their large array is read only once.
+
     Parameters
     ----------
     arc : array_like of shape (B, N, N)
@@ -51,21 +54,17 @@ class DependencyBatch:
         root: str = "single",
         workers: int | None = None,
     ) -> None:
-        array = np.array(arc, dtype=np.float64, order="C")
-        if array.ndim != 3 or array.shape[1] != array.shape[2] or array.shape[1] < 1:
-            raise InvalidInput(f"arc has shape {array.shape}; expected (items, words + 1, words + 1).")
-        items, size = array.shape[:2]
-        self.lengths = as_lengths(lengths, items, size - 1)
-        array[:, :, 0] = -np.inf
-        array[:, np.arange(size), np.arange(size)] = -np.inf
-        for b in np.flatnonzero(self.lengths < size - 1).tolist():
-            array[b, self.lengths[b] + 1 :] = -np.inf
-            array[b, :, self.lengths[b] + 1 :] = -np.inf
-        self.arc = as_scores("arc", array)
-        self._largest = float(np.abs(array[array > -np.inf]).max(initial=0.0))
         self.projective = bool(projective)
         self.root = one_of("root", root, ("single", "multi"))
         self.workers = (os.cpu_count() or 1) if workers is None else as_positive_int("workers", workers)
+        self.arc = _as_floats("arc", arc)
+        shape = self.arc.shape
+        if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 1:
+            raise InvalidInput(f"arc has shape {shape}; expected (items, words + 1, words + 1).")
+        self.lengths = as_lengths(lengths, shape[0], shape[1] - 1)
+        if not self.projective:
+            self.arc = self._masked()
+        self._largest = self._checked_arcs()
         self.sibling: Floats | None = None
         if sibling is not None:
             if not self.projective:
@@ -73,21 +72,28 @@ class DependencyBatch:
                     "trees with crossing arcs and sibling scores are decoded one by one: use certus.decode_all over "
                     "certus.Dependency problems, or projective=True."
                 )
-            self.sibling = self._checked_sibling(sibling)
+            self.sibling = _as_floats("sibling", sibling)
+            if self.sibling.shape != (*shape, shape[1]):
+                raise InvalidInput(f"sibling has shape {self.sibling.shape}; expected {(*shape, shape[1])}.")
 
-    def _checked_sibling(self, sibling: ArrayLike) -> Floats:
-        """The sibling scores as float64, checked within each item's length only."""
-        from certus.kernels.sibling import survey
-
-        array = np.ascontiguousarray(sibling, dtype=np.float64)
-        if array.shape != (*self.arc.shape, self.arc.shape[1]):
-            raise InvalidInput(f"sibling has shape {array.shape}; expected {(*self.arc.shape, self.arc.shape[1])}.")
-        largest, wrong = survey(array, self.lengths)
-        if wrong >= 0:
-            end = int(self.lengths[wrong]) + 1
-            as_scores(f"sibling[{wrong}]", array[wrong, :end, :end, :end])
-        self._largest = max(self._largest, float(largest))
+    def _masked(self) -> Floats:
+        """A copy of the arc scores with -inf in the cells that are not read."""
+        array, size = self.arc.copy(), self.arc.shape[1]
+        array[:, :, 0] = -np.inf
+        array[:, np.arange(size), np.arange(size)] = -np.inf
+        for b in np.flatnonzero(self.lengths < size - 1).tolist():
+            array[b, self.lengths[b] + 1 :] = -np.inf
+            array[b, :, self.lengths[b] + 1 :] = -np.inf
         return array
+
+    def _checked_arcs(self) -> float:
+        """Largest magnitude of an arc score; raises InvalidInput if one is nan or inf."""
+        from certus.kernels.eisner import survey
+
+        bits, wrong = survey(self.arc, self.lengths)
+        if wrong >= 0:
+            as_scores("arc", self._masked())
+        return float(np.int64(bits).view(np.float64))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -103,25 +109,28 @@ class DependencyBatch:
 
         Raises Infeasible, naming the item, if one has no tree.
         """
-        heads, value = np.empty(self.arc.shape[:2], dtype=np.int64), np.empty(len(self))
+        heads = np.empty(self.arc.shape[:2], dtype=np.int64)
+        value, score = np.empty(len(self)), np.empty(len(self))
+        largest = [self._largest]
 
         def serve(part: slice) -> None:
+            arc, sibling, lengths = self._items(part)
             if self.projective:
-                from certus.dependency import projective
+                from certus.dependency.projective import decode
 
-                sibling = None if self.sibling is None else self.sibling[part]
-                lengths, single = self.lengths[part], self.root == "single"
-                projective.decode(self.arc[part], sibling, lengths, single, heads[part], value[part])
+                answer = heads[part], value[part], score[part]
+                largest.append(decode(arc, sibling, lengths, self.root == "single", *answer, part.start))
             else:
                 from certus.dependency.arborescence import best_heads_batch
+                from certus.kernels.eisner import tree_scores
 
-                heads[part], value[part] = best_heads_batch(self.arc[part], self.lengths[part], self.root)
+                heads[part], value[part] = best_heads_batch(arc, lengths, self.root)
+                tree_scores(arc, heads[part], lengths, score[part])
 
         self._run(serve)
         self._need_trees(value)
-        score = self._scores(heads)
-        terms = (self.lengths + 1) * (1 if self.sibling is None else 2)
-        tolerance = np.finfo(np.float64).eps * terms.astype(np.float64) ** 2 * self._largest
+        terms = (self.lengths + 1) * (1.0 if self.sibling is None else 2.0)
+        tolerance = np.finfo(np.float64).eps * max(largest) * terms * terms
         kind = "dynamic program" if self.projective else "combinatorial"
         return BatchResult(heads, score, BatchCertificate(kind, score, np.maximum(score, value), tolerance))
 
@@ -140,15 +149,15 @@ class DependencyBatch:
         out = np.empty(self.arc.shape)
 
         def serve(part: slice) -> None:
+            arc, sibling, lengths = self._items(part)
             if self.projective:
-                from certus.dependency import projective
+                from certus.dependency.projective import max_totals
 
-                sibling = None if self.sibling is None else self.sibling[part]
-                out[part] = projective.max_totals(self.arc[part], sibling, self.lengths[part], self.root == "single")
+                out[part] = max_totals(arc, sibling, lengths, self.root == "single", part.start)
             else:
                 from certus.dependency.arborescence import max_marginals_batch
 
-                out[part] = max_marginals_batch(self.arc[part], self.lengths[part], self.root)
+                out[part] = max_marginals_batch(arc, lengths, self.root)
 
         self._run(serve)
         return {"arcs": out}
@@ -157,12 +166,11 @@ class DependencyBatch:
         total, out = np.empty(len(self)), np.zeros(self.arc.shape) if with_arcs else np.empty(0)
 
         def serve(part: slice) -> None:
-            arc, lengths = self.arc[part], self.lengths[part]
+            arc, sibling, lengths = self._items(part)
             if self.projective:
-                from certus.dependency import projective
+                from certus.dependency.projective import log_totals
 
-                sibling = None if self.sibling is None else self.sibling[part]
-                total[part], arcs = projective.log_totals(arc, sibling, lengths, self.root == "single", with_arcs)
+                total[part], arcs = log_totals(arc, sibling, lengths, self.root == "single", with_arcs, part.start)
             else:
                 from certus.dependency import matrix_tree
 
@@ -175,6 +183,9 @@ class DependencyBatch:
 
         self._run(serve)
         return total, out
+
+    def _items(self, part: slice) -> tuple[Floats, Floats | None, Ints]:
+        return self.arc[part], None if self.sibling is None else self.sibling[part], self.lengths[part]
 
     def _run(self, serve: Callable[[slice], None]) -> None:
         """Serve all items, in one call, or in one per chunk on threads."""
@@ -195,18 +206,13 @@ class DependencyBatch:
             except Infeasible as error:
                 raise Infeasible(f"item {b} of the batch: {error}") from None
 
-    def _scores(self, heads: Ints) -> Floats:
-        """Scores of the trees, from the input."""
-        word = np.arange(heads.shape[1])
-        used = (word > 0) & (word <= self.lengths[:, None])
-        cell = np.where(used, heads, 0) * len(word) + word
-        arcs = np.take_along_axis(self.arc.reshape(len(heads), -1), cell, axis=1)
-        total: Floats = np.where(used, arcs, 0.0).sum(axis=1)
-        if self.sibling is not None:
-            from certus.kernels.sibling import tree_scores
 
-            tree_scores(self.sibling, heads, self.lengths, total)
-        return total
+def _as_floats(name: str, values: ArrayLike) -> Floats:
+    """Values as a C-contiguous float64 array, copied only if its type or layout asks for it."""
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
 
 
 def as_lengths(lengths: ArrayLike | None, items: int, longest: int) -> Ints:

@@ -4,16 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certus.checks import Floats, Ints
+from certus.checks import Floats, Ints, as_scores
 from certus.dependency.parts import check_memory
 from certus.errors import Infeasible
 from certus.result import Solution
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
-
-# Sums of exponentials are taken without logarithms while nothing that matters can underflow: see _scaled.
-SAFE_EXPONENT = 650.0
 
 
 def best(problem: "Dependency", arc: Floats) -> Solution[Ints] | None:
@@ -22,11 +19,11 @@ def best(problem: "Dependency", arc: Floats) -> Solution[Ints] | None:
     if model is None:
         return None
     heads: Ints = np.empty((1, problem.n + 1), dtype=np.int64)
-    value = np.empty(1)
+    value, score = np.empty(1), np.empty(1)
     if model == "grand":
         value[0] = _best_grand(problem, arc, heads[0])
     else:
-        decode(arc[None], _sibling(problem, model), _length(problem), problem.single, heads, value)
+        decode(arc[None], _sibling(problem, model), _length(problem), problem.single, heads, value, score)
     if value[0] == -np.inf:
         raise infeasible(arc, problem.single)
     return Solution(heads[0], float(value[0]))
@@ -113,96 +110,77 @@ def _best_grand(problem: "Dependency", arc: Floats, heads: Ints) -> float:
 # -- batches of first- and second-order problems: arc (B, N, N), sibling (B, N, N, N) or None --------------------------
 
 
-def decode(arc: Floats, sibling: Floats | None, lengths: Ints, single: bool, heads: Ints, value: Floats) -> None:
-    """Best tree of each item, into heads (B, N) padded with -1 and value (B,), -inf where there is none."""
-    from certus.kernels import eisner
-    from certus.kernels import sibling as second
-
-    if sibling is None:
-        eisner.decode(arc, lengths, single, heads, value)
-    else:
-        second.decode(arc, sibling, lengths, single, heads, value)
+# Arc scores have been checked. Sibling scores are checked as they are read; item 0 is called ``start`` if one is bad.
 
 
-def max_totals(arc: Floats, sibling: Floats | None, lengths: Ints, single: bool) -> Floats:
-    """Best score of a tree with each arc, (B, N, N)."""
-    from certus.kernels.hypergraph import MaxPlus
-
-    out = np.empty_like(arc)
-    _totals(MaxPlus(), arc, sibling, lengths, single, True, out, np.empty(len(arc)))
-    return out
-
-
-def log_totals(
-    arc: Floats, sibling: Floats | None, lengths: Ints, single: bool, with_arcs: bool
-) -> tuple[Floats, Floats]:
-    """Log-partition functions (B,), and arc marginals (B, N, N) if asked for; zeros where there is no tree."""
-    from certus.kernels.hypergraph import Counting, LogPlus
-    from certus.kernels.sibling import exponentials
-
-    shifted, siblings, shift = _scaled(arc, sibling, lengths)
-    heads, best_value = np.empty(arc.shape[:2], dtype=np.int64), np.empty(len(arc))
-    decode(shifted, siblings, lengths, single, heads, best_value)
-    # All scores are now at most 0, and so are all parts of a tree. Trees that underflow are below exp(-700) each and
-    # there are fewer than exp(2 n) of them: next to the best one they are nothing.
-    safe = best_value > 2.0 * lengths + 45.0 - SAFE_EXPONENT
-    safe |= best_value == -np.inf
-    out, total = np.zeros_like(arc), np.empty(len(arc))
-    for linear in (True, False):
-        items = np.flatnonzero(safe == linear)
-        if not len(items):
-            continue
-        whole = len(items) == len(arc)
-        a = shifted if whole else shifted[items]
-        s = siblings if siblings is None or whole else siblings[items]
-        found, value = np.empty_like(a) if with_arcs else np.empty((0, 0, 0)), np.empty(len(a))
-        if linear:
-            if s is not None:
-                exponentials(s, lengths[items], s)
-            _totals(Counting(), np.exp(a), s, lengths[items], single, with_arcs, found, value)
-            with np.errstate(divide="ignore"):
-                total[items] = np.log(value)
-            if with_arcs:
-                out[items] = found / np.where(value > 0, value, 1.0)[:, None, None]
-        else:
-            _totals(LogPlus(), a, s, lengths[items], single, with_arcs, found, value)
-            total[items] = value
-            if with_arcs:
-                out[items] = np.exp(found - value[:, None, None])
-    return total + shift, out
-
-
-def _scaled(arc: Floats, sibling: Floats | None, lengths: Ints) -> tuple[Floats, Floats | None, Floats]:
-    """Scores moved so that none is above 0, keeping all differences between trees; and what was taken off (B,).
-
-    From each word its best arc score (with the best sibling score, which moves to the arc) is taken off.
-    """
-    if sibling is not None:
-        from certus.kernels.sibling import scale
-
-        arcs, siblings = np.full(arc.shape, -np.inf), np.empty(sibling.shape)
-        shift = np.empty(len(arc))
-        scale(arc, sibling, lengths, arcs, siblings, shift)
-        return arcs, siblings, shift
-    column = arc.max(axis=1)
-    column[column == -np.inf] = 0.0
-    return arc - column[:, None, :], None, column.sum(axis=1)
-
-
-def _totals(
-    semiring: object,
+def decode(
     arc: Floats,
     sibling: Floats | None,
     lengths: Ints,
     single: bool,
-    with_arcs: bool,
-    out: Floats,
+    heads: Ints,
     value: Floats,
-) -> None:
-    from certus.kernels import eisner
+    score: Floats,
+    start: int = 0,
+) -> float:
+    """Best tree of each item, into heads (B, N) padded with -1, value (B,), -inf where there is none, and score (B,).
+
+    The value is that of the chart; the score is summed from the input along the tree, where there is one. Returns the
+    largest magnitude of a sibling score.
+    """
+    if sibling is None:
+        from certus.kernels import eisner
+
+        eisner.decode(arc, lengths, single, heads, value)
+        eisner.tree_scores(arc, heads, lengths, score)
+        return 0.0
     from certus.kernels import sibling as second
 
+    return _checked(second.decode(arc, sibling, lengths, single, heads, value, score), sibling, lengths, single, start)
+
+
+def max_totals(arc: Floats, sibling: Floats | None, lengths: Ints, single: bool, start: int = 0) -> Floats:
+    """Best score of a tree with each arc, (B, N, N)."""
+    out, value = np.empty_like(arc), np.empty(len(arc))
     if sibling is None:
-        eisner.arc_totals(semiring, arc, lengths, single, with_arcs, out, value)
+        from certus.kernels import eisner
+
+        eisner.max_totals(arc, lengths, single, out, value)
     else:
-        second.arc_totals(semiring, arc, sibling, lengths, single, with_arcs, out, value)
+        from certus.kernels import sibling as second
+
+        _checked(second.max_totals(arc, sibling, lengths, single, out, value), sibling, lengths, single, start)
+    return out
+
+
+def log_totals(
+    arc: Floats, sibling: Floats | None, lengths: Ints, single: bool, with_arcs: bool, start: int = 0
+) -> tuple[Floats, Floats]:
+    """Log-partition functions (B,), and arc marginals (B, N, N) if asked for; zeros where there is no tree."""
+    out, value = np.empty(arc.shape if with_arcs else (1, 1, 1)), np.empty(len(arc))
+    if sibling is None:
+        from certus.kernels import eisner
+
+        eisner.log_totals(arc, lengths, single, with_arcs, out, value)
+    else:
+        from certus.kernels import sibling as second
+
+        _checked(
+            second.log_totals(arc, sibling, lengths, single, with_arcs, out, value), sibling, lengths, single, start
+        )
+    return value, out
+
+
+def _checked(read: tuple[int, int], sibling: Floats, lengths: Ints, single: bool, start: int) -> float:
+    """Largest magnitude that a kernel has read, from its bits; raises InvalidInput if it met a score that is none.
+
+    Item 0 is called item ``start``.
+    """
+    bits, item = read
+    if item >= 0:
+        n = int(lengths[item])
+        h, s, m = np.ogrid[: n + 1, : n + 1, : n + 1]
+        part = ((h <= s) & (s < m) & ((h > 0) | (s == 0) | (not single))) | ((m > 0) & (m < s) & (s <= h))
+        scores = np.where(part, sibling[item, : n + 1, : n + 1, : n + 1], -np.inf)
+        as_scores(f"sibling[{start + item}]", scores)
+    return float(np.int64(bits).view(np.float64))

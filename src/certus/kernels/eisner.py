@@ -17,7 +17,48 @@ exponentials of scores. Node 0 is row 0; with a single root it is not a row but 
 import numpy as np
 from numba import njit, uint64
 
-from certus.kernels.hypergraph import MaxPlus, plus, times
+from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
+
+# Scores as integers: without its sign bit a float orders as its bits do, and unlike floats integers have a largest one
+# that the compiler takes by vectors. BAD is inf; nan is above it.
+UNSIGNED = 0x7FFFFFFFFFFFFFFF
+BAD = 0x7FF0000000000000
+FORBIDDEN = -0x0010000000000000
+
+SAFE_EXPONENT = 650.0
+
+
+@njit(cache=True, nogil=True)
+def magnitude(bits):
+    """Bits of the absolute value of a score, 0 for -inf, BAD or more for inf and nan."""
+    return 0 if bits == FORBIDDEN else bits & UNSIGNED
+
+
+@njit(cache=True, nogil=True)
+def survey(arc, lengths):
+    """Bits of the largest magnitude of an arc score (B, N, N), and the item with a bad one (-1 if there is none)."""
+    top = 0
+    for k in range(arc.shape[0]):
+        n = lengths[k]
+        for h in range(n + 1):
+            row = arc[k, h].view(np.int64)
+            for m in range(1, h):
+                top = max(top, magnitude(row[m]))
+            for m in range(h + 1, n + 1):
+                top = max(top, magnitude(row[m]))
+        if top >= BAD:
+            return top, k
+    return top, -1
+
+
+@njit(cache=True, nogil=True)
+def tree_scores(arc, heads, lengths, score):
+    """Score of one tree per item from the input, its arcs in order: heads (B, N), score (B,)."""
+    for k in range(arc.shape[0]):
+        total = 0.0
+        for m in range(1, lengths[k] + 1):
+            total += arc[k, heads[k, m], m]
+        score[k] = total
 
 
 @njit(cache=True, nogil=True)
@@ -181,46 +222,119 @@ def decode(arc, lengths, single, heads, value):
 
 
 @njit(cache=True, nogil=True)
-def arc_totals(sr, arc, lengths, single, with_arcs, out, value):
-    """Semiring total over all trees, value (B,), and, if asked for, over those with each arc, out (B, N, N)."""
+def goal(sr, arc, size, n, single, R, L):
+    """Semiring total over all trees, from charts that are filled."""
+    if not single:
+        return R[n]
     one = uint64(1)
-    size = uint64(arc.shape[1])
+    total = sr.zero
+    for m in range(one, n + one):
+        total = plus(sr, total, times(sr, times(sr, arc[m], L[size + m]), R[m * size + n]))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def totals(sr, arc, size, n, single, with_arcs, charts, out):
+    """Semiring total over all trees of one item and, if asked for, over those with each arc, into out (N, N)."""
+    one = uint64(1)
     first = one if single else uint64(0)
-    cells = arc.shape[1] * arc.shape[1]
-    R, L, IR, IL = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
-    dR, dL, dIR, dIL = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
-    B, dB = np.empty(arc.shape[1]), np.empty(arc.shape[1])
+    R, L, IR, IL = charts[0], charts[1], charts[2], charts[3]
+    dR, dL, dIR, dIL = charts[4], charts[5], charts[6], charts[7]
+    B = charts[8]
+    inside(sr, arc, size, n, first, R, L, IR, IL, B)
+    value = goal(sr, arc, size, n, single, R, L)
+    if not with_arcs:
+        return value
+    charts[4:] = sr.zero
     out[:] = sr.zero
+    if single:
+        for m in range(one, n + one):
+            dL[size + m] = times(sr, arc[m], R[m * size + n])
+            dR[m * size + n] = times(sr, arc[m], L[size + m])
+            out[0, m] = times(sr, dL[size + m], L[size + m])
+    else:
+        dR[n] = sr.one
+    outside(sr, arc, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, B)
+    for i in range(first, n + one):
+        for j in range(i + one, n + one):
+            out[i, j] = times(sr, IR[i * size + j], dIR[i * size + j])
+            if i > uint64(0):
+                out[j, i] = times(sr, IL[i * size + j], dIL[i * size + j])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def max_totals(arc, lengths, single, out, value):
+    """Best score of any tree, value (B,), and of a tree with each arc, out (B, N, N)."""
+    size = uint64(arc.shape[1])
+    cells = arc.shape[1] * arc.shape[1]
+    charts = np.empty((9, cells))
+    out[:] = -np.inf
     for k in range(arc.shape[0]):
         n = uint64(lengths[k])
-        value[k] = sr.one
+        value[k] = 0.0
+        if n > uint64(0):
+            sr = MaxPlus(-np.inf, 0.0)
+            value[k] = totals(sr, arc[k].reshape(cells), size, n, single, True, charts, out[k])
+
+
+@njit(cache=True, nogil=True)
+def log_totals(arc, lengths, single, with_arcs, out, value):
+    """Log of the sum over trees, value (B,), and, if asked for, arc marginals, out (B, N, N), else (1, 1, 1).
+
+    Sums are of exponentials, without logarithms, while nothing that matters can underflow: with all scores at most 0,
+    trees that underflow are below exp(-700) each and there are fewer than exp(2 n) of them; next to a best one that is
+    far above that they are nothing.
+    """
+    size = uint64(arc.shape[1])
+    first = uint64(single)
+    cells = arc.shape[1] * arc.shape[1]
+    charts = np.empty((9, cells))
+    arcs = np.full(cells, -np.inf)
+    out[:] = 0.0
+    for k in range(arc.shape[0]):
+        n = uint64(lengths[k])
+        value[k] = 0.0
         if n == uint64(0):
             continue
-        scores = arc[k].reshape(cells)
-        inside(sr, scores, size, n, first, R, L, IR, IL, B)
-        dR[:] = sr.zero
-        dL[:] = sr.zero
-        dIL[:] = sr.zero
-        dB[:] = sr.zero
-        if single:
-            value[k] = sr.zero
-            for m in range(one, n + one):
-                dL[size + m] = times(sr, scores[m], R[m * size + n])
-                dR[m * size + n] = times(sr, scores[m], L[size + m])
-                value[k] = plus(sr, value[k], times(sr, dL[size + m], L[size + m]))
-                if with_arcs:
-                    out[k, 0, m] = times(sr, dL[size + m], L[size + m])
-        else:
-            dR[n] = sr.one
-            value[k] = R[n]
-        if not with_arcs:
+        shift = scale(arc[k].reshape(cells), size, n, arcs)
+        sr = MaxPlus(-np.inf, 0.0)
+        inside(sr, arcs, size, n, first, charts[0], charts[1], charts[2], charts[3], charts[8])
+        best = goal(sr, arcs, size, n, single, charts[0], charts[1])
+        if best == -np.inf:
+            value[k] = -np.inf
             continue
-        outside(sr, scores, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, dB)
-        for i in range(first, n + one):
-            for j in range(i + one, n + one):
-                out[k, i, j] = times(sr, IR[i * size + j], dIR[i * size + j])
-                if i > uint64(0):
-                    out[k, j, i] = times(sr, IL[i * size + j], dIL[i * size + j])
+        found = out[k if with_arcs else 0]
+        if best > 2.0 * lengths[k] + 45.0 - SAFE_EXPONENT:
+            arcs[:] = np.exp(arcs)
+            total = totals(Counting(0.0, 1.0), arcs, size, n, single, with_arcs, charts, found)
+            value[k] = np.log(total) + shift
+            if with_arcs:
+                found /= total
+        else:
+            total = totals(LogPlus(-np.inf, 0.0), arcs, size, n, single, with_arcs, charts, found)
+            value[k] = total + shift
+            if with_arcs:
+                found[:] = np.exp(found - total)
 
 
-__all__ = ["MaxPlus", "arc_totals", "decode", "plus", "times"]
+@njit(cache=True, nogil=True)
+def scale(arc, size, n, arcs):
+    """arcs <- arc with the best score into each word taken off; returns the sum of what was taken off."""
+    one = uint64(1)
+    shift = 0.0
+    arcs[:] = -np.inf
+    for m in range(one, n + one):
+        column = -np.inf
+        for h in range(n + one):
+            if h != m:
+                column = max(column, arc[h * size + m])
+        column = 0.0 if column == -np.inf else column
+        shift += column
+        for h in range(n + one):
+            if h != m:
+                arcs[h * size + m] = arc[h * size + m] - column
+    return shift
+
+
+__all__ = ["decode", "log_totals", "max_totals", "survey", "tree_scores"]

@@ -6,109 +6,176 @@ The charts of `eisner`, plus S[i, j], the words between successive modifiers i <
     IR[i, j] = arc[i, j] (x) ( sib[i, i, j] (x) L[i + 1, j]  (+)  (+)_s  IR[i, s] (x) S[s, j] (x) sib[i, s, j] )
     IL[i, j] = arc[j, i] (x) ( sib[j, j, i] (x) R[i, j - 1]  (+)  (+)_s  IL[s, j] (x) S[i, s] (x) sib[j, s, i] )
 
-with R and L as before. A holds the sum over s of the current row i before arc[i, j] is known to be final. Rows go from
-the last word to the first; node 0 is row 0 unless it has a single modifier. n^3 time, n^2 space besides the scores.
+with R and L as before. A and C hold the sums over s of the current row i before IR[i, j] and IL[i, j] are final. Rows
+go from the last word to the first; node 0 is row 0 unless it has a single modifier. n^3 time.
+
+Every inner loop runs along rows, which are padded to whole lanes (`width` cells). For that the scores of an item are
+first copied, and checked on the way, to pairs[i, s, side, e], i <= s < e, flat, (N, N, 2, width):
+
+    side 0   sib[i, s, e], s == i if e is the innermost modifier
+    side 1   sib[e, s, i], but sib[e, e, i] at s == i
+
+Cells of a row left of its diagonal and right of its end are zero in the charts, so that lanes may cover them; what they
+are in A, C, pairs and in the outside charts does not matter.
 """
 
 import numpy as np
 from numba import njit, uint64
 
-from certus.kernels.eisner import MaxPlus, plus, times
+from certus.kernels.eisner import BAD, SAFE_EXPONENT, MaxPlus, magnitude, plus, times
+from certus.kernels.hypergraph import Counting, LogPlus
+from certus.kernels.lanes import LANES, push, push2, push3
 
 
 @njit(cache=True, nogil=True)
-def inside(sr, arc, sib, size, n, first, R, L, IR, IL, S, A):
-    """Fill rows n .. first of the charts from arc (N * N,) and sib (N * N * N,), N = size."""
-    zero, one = uint64(0), uint64(1)
+def load(sib, size, n, first, pairs, width):
+    """Copy the scores of the parts of n words; returns the bits of the largest magnitude, BAD or more if one is bad.
+
+    sib (N * N * N,) and pairs are seen as int64. Heads left of the modifier go row by row; heads right of it by LANES
+    heads at a time, since they are neighbours in pairs.
+    """
+    zero, one, two, lanes = uint64(0), uint64(1), uint64(2), uint64(LANES)
     square = size * size
+    top = 0
+    for h in range(n + one):
+        last = h + one if h < first else n  # a single root has only an innermost modifier
+        for s in range(h, last):
+            at = h * square + s * size
+            to = (h * size + s) * two * width
+            for m in range(s + one, n + one):
+                v = sib[at + m]
+                pairs[to + m] = v
+                top = max(top, magnitude(v))
+    for low in range(zero, n + one, lanes):
+        high = min(low + lanes, n + one)
+        whole = high - low == lanes
+        for s in range(two, high):
+            if whole and s < low:
+                at = low * square + s * size
+                for m in range(one, s):
+                    to = ((m * size + s) * two + one) * width + low
+                    a = sib[at + m]
+                    b = sib[at + square + m]
+                    c = sib[at + two * square + m]
+                    d = sib[at + (two + one) * square + m]
+                    pairs[to] = a
+                    pairs[to + one] = b
+                    pairs[to + two] = c
+                    pairs[to + two + one] = d
+                    top = max(max(top, magnitude(a)), max(magnitude(b), max(magnitude(c), magnitude(d))))
+            else:
+                for h in range(max(low, s + one), high):
+                    at = h * square + s * size
+                    for m in range(one, s):
+                        v = sib[at + m]
+                        pairs[((m * size + s) * two + one) * width + h] = v
+                        top = max(top, magnitude(v))
+    for h in range(two, n + one):
+        at = h * square + h * size
+        for m in range(one, h):
+            v = sib[at + m]
+            pairs[((m * size + m) * two + one) * width + h] = v
+            top = max(top, magnitude(v))
+    return top
+
+
+@njit(cache=True, nogil=True)
+def inside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, A, C):
+    """Fill rows n .. first of the charts (N * width,) from arc (N * N,) and pairs."""
+    zero, one, two, lanes = uint64(0), uint64(1), uint64(2), uint64(LANES)
     for x in range(n + one - first):
         i = n - x
-        row = i * size
-        for e in range(i, n + one):
-            R[row + e] = sr.zero
-            L[row + e] = sr.zero
-            S[row + e] = sr.zero
-            A[e] = sr.zero
+        row = i * width
+        for q in range(i - i % lanes, n + one, lanes):
+            for e in range(q, q + lanes):
+                R[row + e] = sr.zero
+                L[row + e] = sr.zero
+                S[row + e] = sr.zero
+                IL[row + e] = sr.zero
+                A[e] = sr.zero
+                C[e] = sr.zero
         R[row + i] = sr.one
         L[row + i] = sr.one
+        own = (i * size + i) * two * width
         for r in range(i, n):
             j = r + one
-            low = j * size
+            low = j * width
             c = R[row + r]
-            S[row + j] = plus(sr, S[row + j], c)
-            innermost = times(sr, sib[i * square + row + j], L[row + size + j])
-            right = times(sr, arc[row + j], plus(sr, A[j], innermost))
+            between = plus(sr, S[row + j], c)
+            right = times(sr, arc[i * size + j], plus(sr, A[j], times(sr, pairs[own + j], L[row + width + j])))
             left = sr.zero
             if i > zero:
-                left = times(sr, sib[j * square + low + i], c)
-                at = j * square + i
-                for s in range(i + one, j):
-                    term = times(sr, times(sr, IL[s * size + j], S[row + s]), sib[at + s * size])
-                    left = plus(sr, left, term)
-                left = times(sr, arc[low + i], left)
+                left = times(sr, arc[j * size + i], plus(sr, C[j], times(sr, pairs[own + width + j], c)))
+            done = plus(sr, L[row + j], left)
             IR[row + j] = right
             IL[row + j] = left
-            R[row + j] = plus(sr, R[row + j], right)
-            done = plus(sr, L[row + j], left)
             L[row + j] = done
-            at = i * square + low
-            for e in range(j + one, n + one):
-                S[row + e] = plus(sr, S[row + e], times(sr, c, L[low + e]))
-                R[row + e] = plus(sr, R[row + e], times(sr, right, R[low + e]))
-                L[row + e] = plus(sr, L[row + e], times(sr, done, IL[low + e]))
-                A[e] = plus(sr, A[e], times(sr, times(sr, right, S[low + e]), sib[at + e]))
+            at = (i * size + j) * two * width
+            for e in range(j - j % lanes, n + one, lanes):  # at e == j, S and R take their last terms c and right
+                push(sr, S, row + e, c, L, low + e)
+                push(sr, R, row + e, right, R, low + e)
+                push(sr, L, row + e, done, IL, low + e)
+                push2(sr, A, e, right, S, low + e, pairs, at + e)
+                push2(sr, C, e, between, IL, low + e, pairs, at + width + e)
 
 
 @njit(cache=True, nogil=True)
-def outside(sr, arc, sib, size, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS, dA):
-    """The reverse of inside: dR, dL hold what lies outside the goal's items and zero elsewhere; fills dIR, dIL."""
-    zero, one = uint64(0), uint64(1)
-    square = size * size
+def outside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS, dA, dC, sums):
+    """The reverse of inside: dR, dL hold what lies outside the goal's items and zero elsewhere; fills dIR, dIL.
+
+    sums (4 * LANES,) holds what the weights of one step have gathered so far, lane by lane.
+    """
+    zero, one, two, lanes = uint64(0), uint64(1), uint64(2), uint64(LANES)
     for i in range(first, n + one):
-        row = i * size
+        row = i * width
+        own = (i * size + i) * two * width
+        dA[:] = sr.zero
+        dC[:] = sr.zero
         for x in range(n - i):
             r = n - one - x
             j = r + one
-            low = j * size
+            low = j * width
             c = R[row + r]
+            between = S[row + j]
             right = IR[row + j]
             done = L[row + j]
-            at = i * square + low
-            for e in range(j + one, n + one):
-                dIL[low + e] = plus(sr, dIL[low + e], times(sr, dL[row + e], done))
-                dR[low + e] = plus(sr, dR[low + e], times(sr, dR[row + e], right))
-                dL[low + e] = plus(sr, dL[low + e], times(sr, dS[row + e], c))
-                dS[low + e] = plus(sr, dS[low + e], times(sr, times(sr, dA[e], right), sib[at + e]))
-            ddone = dL[row + j]
-            dright = dR[row + j]
-            dc = sr.zero
-            for e in range(j + one, n + one):
-                ddone = plus(sr, ddone, times(sr, dL[row + e], IL[low + e]))
-                dright = plus(sr, dright, times(sr, dR[row + e], R[low + e]))
-                dright = plus(sr, dright, times(sr, times(sr, dA[e], S[low + e]), sib[at + e]))
-                dc = plus(sr, dc, times(sr, dS[row + e], L[low + e]))
+            at = (i * size + j) * two * width
+            sums[:] = sr.zero
+            for e in range(j - j % lanes, n + one, lanes):  # at e == j, dS[i, j] goes to c and dR[i, j] to right
+                push2(sr, sums, zero, sr.one, dS, row + e, L, low + e)
+                push2(sr, sums, lanes, sr.one, dR, row + e, R, low + e)
+                push2(sr, sums, two * lanes, sr.one, dL, row + e, IL, low + e)
+                push3(sr, sums, lanes, sr.one, dA, e, S, low + e, pairs, at + e)
+                push3(sr, sums, (two + one) * lanes, sr.one, dC, e, IL, low + e, pairs, at + width + e)
+                push(sr, dL, low + e, c, dS, row + e)
+                push(sr, dR, low + e, right, dR, row + e)
+                push(sr, dIL, low + e, done, dL, row + e)
+                push2(sr, dS, low + e, right, dA, e, pairs, at + e)
+                push2(sr, dIL, low + e, between, dC, e, pairs, at + width + e)
+            dc, dright, ddone, dbetween = sr.zero, sr.zero, dL[row + j], sr.zero
+            for v in range(lanes):
+                dc = plus(sr, dc, sums[v])
+                dright = plus(sr, dright, sums[lanes + v])
+                ddone = plus(sr, ddone, sums[two * lanes + v])
+                dbetween = plus(sr, dbetween, sums[(two + one) * lanes + v])
             dL[row + j] = ddone
             dleft = plus(sr, dIL[row + j], ddone)
             dIL[row + j] = dleft
             dIR[row + j] = dright
-            into = times(sr, dright, arc[row + j])
+            into = times(sr, dright, arc[i * size + j])
             dA[j] = into
-            below = row + size + j
-            dL[below] = plus(sr, dL[below], times(sr, into, sib[i * square + row + j]))
+            dL[row + width + j] = plus(sr, dL[row + width + j], times(sr, into, pairs[own + j]))
+            dc = plus(sr, dc, dbetween)
             if i > zero:
-                into = times(sr, dleft, arc[low + i])
-                dc = plus(sr, dc, times(sr, into, sib[j * square + low + i]))
-                at = j * square + i
-                for s in range(i + one, j):
-                    term = times(sr, into, sib[at + s * size])
-                    cell = s * size + j
-                    dS[row + s] = plus(sr, dS[row + s], times(sr, term, IL[cell]))
-                    dIL[cell] = plus(sr, dIL[cell], times(sr, term, S[row + s]))
-            dR[row + r] = plus(sr, dR[row + r], plus(sr, dc, dS[row + j]))
+                into = times(sr, dleft, arc[j * size + i])
+                dC[j] = into
+                dc = plus(sr, dc, times(sr, into, pairs[own + width + j]))
+            dS[row + j] = plus(sr, dS[row + j], dbetween)
+            dR[row + r] = plus(sr, dR[row + r], dc)
 
 
 @njit(cache=True, nogil=True)
-def read_off(sib, size, n, R, L, IR, IL, S, right, i, j, heads, stack):
+def read_off(sib, size, width, R, L, IR, IL, S, right, i, j, heads, stack):
     """Set the heads below one complete item: i reaching right to j, or j reaching left to i. Ties: smallest index."""
     zero = uint64(0)
     one = uint64(1)
@@ -128,7 +195,7 @@ def read_off(sib, size, n, R, L, IR, IL, S, right, i, j, heads, stack):
         if kind == one:
             m = i
             for k in range(i + one, j + one):
-                score = IR[i * size + k] + R[k * size + j]
+                score = IR[i * width + k] + R[k * width + j]
                 if score > best:
                     best = score
                     m = k
@@ -138,10 +205,10 @@ def read_off(sib, size, n, R, L, IR, IL, S, right, i, j, heads, stack):
             top += one
             while True:  # the modifiers of i from m inwards
                 heads[m] = i
-                best = sib[i * square + i * size + m] + L[(i + one) * size + m]
+                best = sib[i * square + i * size + m] + L[(i + one) * width + m]
                 s = i
                 for k in range(i + one, m):
-                    score = IR[i * size + k] + S[k * size + m] + sib[i * square + k * size + m]
+                    score = IR[i * width + k] + S[k * width + m] + sib[i * square + k * size + m]
                     if score > best:
                         best = score
                         s = k
@@ -151,12 +218,12 @@ def read_off(sib, size, n, R, L, IR, IL, S, right, i, j, heads, stack):
                     stack[top, 2] = m
                     top += one
                     break
-                top = split(size, R, L, s, m, stack, top)
+                top = split(width, R, L, s, m, stack, top)
                 m = s
         else:
             m = i
             for k in range(i, j):
-                score = IL[k * size + j] + L[i * size + k]
+                score = IL[k * width + j] + L[i * width + k]
                 if score > best:
                     best = score
                     m = k
@@ -166,10 +233,10 @@ def read_off(sib, size, n, R, L, IR, IL, S, right, i, j, heads, stack):
             top += one
             while True:  # the modifiers of j from m inwards
                 heads[m] = j
-                best = sib[j * square + j * size + m] + R[m * size + j - one]
+                best = sib[j * square + j * size + m] + R[m * width + j - one]
                 s = j
                 for k in range(m + one, j):
-                    score = IL[k * size + j] + S[m * size + k] + sib[j * square + k * size + m]
+                    score = IL[k * width + j] + S[m * width + k] + sib[j * square + k * size + m]
                     if score > best:
                         best = score
                         s = k
@@ -179,18 +246,18 @@ def read_off(sib, size, n, R, L, IR, IL, S, right, i, j, heads, stack):
                     stack[top, 2] = j - one
                     top += one
                     break
-                top = split(size, R, L, m, s, stack, top)
+                top = split(width, R, L, m, s, stack, top)
                 m = s
 
 
 @njit(cache=True, nogil=True)
-def split(size, R, L, i, j, stack, top):
+def split(width, R, L, i, j, stack, top):
     """Push the two halves of S[i, j]; returns the new top."""
     one = uint64(1)
     best = -np.inf
     at = i
     for r in range(i, j):
-        score = R[i * size + r] + L[(r + one) * size + j]
+        score = R[i * width + r] + L[(r + one) * width + j]
         if score > best:
             best = score
             at = r
@@ -205,174 +272,258 @@ def split(size, R, L, i, j, stack, top):
 
 
 @njit(cache=True, nogil=True)
-def decode(arc, sib, lengths, single, heads, value):
-    """Best tree of each item: heads (B, N) padded with -1, value (B,), -inf if none."""
+def tree_score(arc, sib, size, n, heads, inner):
+    """Score of one tree from the input: its arcs in order, then its siblings, right and left; inner (N,) is work."""
+    total = 0.0
+    for m in range(1, n + 1):
+        total += arc[heads[m] * size + m]
+    for h in range(n + 1):
+        inner[h] = h  # the modifier found last on one side of each head
+    for m in range(1, n + 1):
+        h = heads[m]
+        if h < m:
+            total += sib[(h * size + inner[h]) * size + m]
+            inner[h] = m
+    for h in range(n + 1):
+        inner[h] = h
+    for m in range(n, 0, -1):
+        h = heads[m]
+        if h > m:
+            total += sib[(h * size + inner[h]) * size + m]
+            inner[h] = m
+    return total
+
+
+@njit(cache=True, nogil=True)
+def work(size):
+    """Cells of a padded row, room for the pairs of an item, and 10 charts."""
+    width = (size + LANES - 1) // LANES * LANES
+    return width, np.zeros(2 * size * size * width), np.zeros((10, size * width))
+
+
+@njit(cache=True, nogil=True)
+def decode(arc, sib, lengths, single, heads, value, score):
+    """Best tree of each item: heads (B, N) padded with -1, value (B,) from the chart and score (B,) from the input.
+
+    Both are -inf if there is no tree. Returns the bits of the largest magnitude of a sibling score and, if that is BAD
+    or more, the item where reading stopped.
+    """
     one = uint64(1)
     size = uint64(arc.shape[1])
     first = one if single else uint64(0)
     cells = arc.shape[1] * arc.shape[1]
-    R, L, IR, IL, S = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
-    A = np.empty(arc.shape[1])
+    padded, pairs, charts = work(arc.shape[1])
+    width = uint64(padded)
+    R, L, IR, IL, S = charts[0], charts[1], charts[2], charts[3], charts[4]
+    A, C = np.empty(padded), np.empty(padded)
     stack = np.empty((4 * arc.shape[1] + 4, 3), dtype=np.uint64)
+    inner = np.empty(arc.shape[1], dtype=np.int64)
     heads[:] = -1
+    top = 0
+    for k in range(arc.shape[0]):
+        n = uint64(lengths[k])
+        value[k] = 0.0
+        score[k] = 0.0
+        if n == uint64(0):
+            continue
+        scores = arc[k].reshape(cells)
+        raw = sib[k].reshape(cells * arc.shape[1])
+        tree = heads[k]
+        top = max(top, load(raw.view(np.int64), size, n, first, pairs.view(np.int64), width))
+        if top >= BAD:
+            return top, k
+        inside(MaxPlus(-np.inf, 0.0), scores, pairs, size, width, n, first, R, L, IR, IL, S, A, C)
+        best = -np.inf
+        at = one
+        if single:
+            for m in range(one, n + one):
+                total = scores[m] + raw[m] + L[width + m] + R[m * width + n]
+                if total > best:
+                    best = total
+                    at = m
+        else:
+            best = R[n]
+        value[k] = best
+        score[k] = best
+        if best == -np.inf:
+            continue
+        if single:
+            tree[at] = 0
+            read_off(raw, size, width, R, L, IR, IL, S, False, one, at, tree, stack)
+            read_off(raw, size, width, R, L, IR, IL, S, True, at, n, tree, stack)
+        else:
+            read_off(raw, size, width, R, L, IR, IL, S, True, uint64(0), n, tree, stack)
+        score[k] = tree_score(scores, raw, arc.shape[1], lengths[k], tree, inner)
+    return top, -1
+
+
+@njit(cache=True, nogil=True)
+def goal(sr, arc, pairs, size, width, n, single, R, L):
+    """Semiring total over all trees, from charts that are filled."""
+    if not single:
+        return R[n]
+    one = uint64(1)
+    total = sr.zero
+    for m in range(one, n + one):
+        top = times(sr, arc[m], pairs[m])
+        total = plus(sr, total, times(sr, times(sr, top, L[width + m]), R[m * width + n]))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def totals(sr, arc, pairs, size, width, n, single, with_arcs, charts, out):
+    """Semiring total over all trees of one item and, if asked for, over those with each arc, into out (N, N)."""
+    one = uint64(1)
+    first = one if single else uint64(0)
+    R, L, IR, IL, S = charts[0], charts[1], charts[2], charts[3], charts[4]
+    dR, dL, dIR, dIL, dS = charts[5], charts[6], charts[7], charts[8], charts[9]
+    A, C, sums = np.zeros(width), np.zeros(width), np.empty(4 * LANES)
+    inside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, A, C)
+    value = goal(sr, arc, pairs, size, width, n, single, R, L)
+    if not with_arcs:
+        return value
+    charts[5:] = sr.zero
+    out[:] = sr.zero
+    if single:
+        for m in range(one, n + one):
+            top = times(sr, arc[m], pairs[m])
+            dL[width + m] = times(sr, top, R[m * width + n])
+            dR[m * width + n] = times(sr, top, L[width + m])
+            out[0, m] = times(sr, dL[width + m], L[width + m])
+    else:
+        dR[n] = sr.one
+    outside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS, A, C, sums)
+    for i in range(first, n + one):
+        for j in range(i + one, n + one):
+            out[i, j] = times(sr, IR[i * width + j], dIR[i * width + j])
+            if i > uint64(0):
+                out[j, i] = times(sr, IL[i * width + j], dIL[i * width + j])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def max_totals(arc, sib, lengths, single, out, value):
+    """Best score of any tree, value (B,), and of a tree with each arc, out (B, N, N); returns as decode does."""
+    size = uint64(arc.shape[1])
+    cells = arc.shape[1] * arc.shape[1]
+    padded, pairs, charts = work(arc.shape[1])
+    width = uint64(padded)
+    out[:] = -np.inf
+    top = 0
     for k in range(arc.shape[0]):
         n = uint64(lengths[k])
         value[k] = 0.0
         if n == uint64(0):
             continue
-        scores = arc[k].reshape(cells)
-        pairs = sib[k].reshape(cells * arc.shape[1])
-        tree = heads[k]
-        inside(MaxPlus(-np.inf, 0.0), scores, pairs, size, n, first, R, L, IR, IL, S, A)
-        best = -np.inf
-        at = one
-        if single:
-            for m in range(one, n + one):
-                score = scores[m] + pairs[m] + L[size + m] + R[m * size + n]
-                if score > best:
-                    best = score
-                    at = m
-        else:
-            best = R[n]
-        value[k] = best
-        if best == -np.inf:
-            continue
-        if single:
-            tree[at] = 0
-            read_off(pairs, size, n, R, L, IR, IL, S, False, one, at, tree, stack)
-            read_off(pairs, size, n, R, L, IR, IL, S, True, at, n, tree, stack)
-        else:
-            read_off(pairs, size, n, R, L, IR, IL, S, True, uint64(0), n, tree, stack)
+        raw = sib[k].reshape(cells * arc.shape[1]).view(np.int64)
+        top = max(top, load(raw, size, n, uint64(single), pairs.view(np.int64), width))
+        if top >= BAD:
+            return top, k
+        sr = MaxPlus(-np.inf, 0.0)
+        value[k] = totals(sr, arc[k].reshape(cells), pairs, size, width, n, single, True, charts, out[k])
+    return top, -1
 
 
 @njit(cache=True, nogil=True)
-def arc_totals(sr, arc, sib, lengths, single, with_arcs, out, value):
-    """Semiring total over all trees, value (B,), and, if asked for, over those with each arc, out (B, N, N)."""
-    one = uint64(1)
+def log_totals(arc, sib, lengths, single, with_arcs, out, value):
+    """Log of the sum over trees, value (B,), and, if asked for, arc marginals, out (B, N, N), else (1, 1, 1).
+
+    Returns as decode does. Sums are of exponentials, without logarithms, while nothing that matters can underflow: with
+    all scores at most 0, trees that underflow are below exp(-700) each and there are fewer than exp(2 n) of them; next
+    to a best one that is far above that they are nothing.
+    """
     size = uint64(arc.shape[1])
-    first = one if single else uint64(0)
+    first = uint64(single)
     cells = arc.shape[1] * arc.shape[1]
-    R, L, IR, IL, S = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
-    dR, dL, dIR, dIL, dS = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
-    A, dA = np.empty(arc.shape[1]), np.empty(arc.shape[1])
-    out[:] = sr.zero
+    padded, pairs, charts = work(arc.shape[1])
+    width = uint64(padded)
+    arcs = np.empty(cells)
+    A, C = np.empty(padded), np.empty(padded)
+    out[:] = 0.0
+    top = 0
     for k in range(arc.shape[0]):
         n = uint64(lengths[k])
-        value[k] = sr.one
+        value[k] = 0.0
         if n == uint64(0):
             continue
-        scores = arc[k].reshape(cells)
-        pairs = sib[k].reshape(cells * arc.shape[1])
-        inside(sr, scores, pairs, size, n, first, R, L, IR, IL, S, A)
-        dR[:] = sr.zero
-        dL[:] = sr.zero
-        dIL[:] = sr.zero
-        dS[:] = sr.zero
-        dA[:] = sr.zero
-        if single:
-            value[k] = sr.zero
-            for m in range(one, n + one):
-                top = times(sr, scores[m], pairs[m])
-                dL[size + m] = times(sr, top, R[m * size + n])
-                dR[m * size + n] = times(sr, top, L[size + m])
-                value[k] = plus(sr, value[k], times(sr, dL[size + m], L[size + m]))
-                if with_arcs:
-                    out[k, 0, m] = times(sr, dL[size + m], L[size + m])
-        else:
-            dR[n] = sr.one
-            value[k] = R[n]
-        if not with_arcs:
+        raw = sib[k].reshape(cells * arc.shape[1]).view(np.int64)
+        top = max(top, load(raw, size, n, first, pairs.view(np.int64), width))
+        if top >= BAD:
+            return top, k
+        shift = scale(arc[k].reshape(cells), pairs, size, width, n, first, arcs, A)
+        R, L = charts[0], charts[1]
+        sr = MaxPlus(-np.inf, 0.0)
+        inside(sr, arcs, pairs, size, width, n, first, R, L, charts[2], charts[3], charts[4], A, C)
+        best = goal(sr, arcs, pairs, size, width, n, single, R, L)
+        if best == -np.inf:
+            value[k] = -np.inf
             continue
-        outside(sr, scores, pairs, size, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS, dA)
-        for i in range(first, n + one):
-            for j in range(i + one, n + one):
-                out[k, i, j] = times(sr, IR[i * size + j], dIR[i * size + j])
-                if i > uint64(0):
-                    out[k, j, i] = times(sr, IL[i * size + j], dIL[i * size + j])
+        found = out[k if with_arcs else 0]
+        if best > 2.0 * lengths[k] + 45.0 - SAFE_EXPONENT:
+            exponentials(arcs, pairs, size, width, n, first)
+            total = totals(Counting(0.0, 1.0), arcs, pairs, size, width, n, single, with_arcs, charts, found)
+            value[k] = np.log(total) + shift
+            if with_arcs:
+                found /= total
+        else:
+            total = totals(LogPlus(-np.inf, 0.0), arcs, pairs, size, width, n, single, with_arcs, charts, found)
+            value[k] = total + shift
+            if with_arcs:
+                found[:] = np.exp(found - total)
+    return top, -1
 
 
 @njit(cache=True, nogil=True)
-def scale(arc, sib, lengths, arc_out, sib_out, shift):
-    """Scores moved so that none is above 0: the best of sib[h, :, m] goes to arc[h, m], the best of arc[:, m] to shift.
-
-    Reads and writes only cells that are parts of the lengths[k] words of item k; shift (B,) is the sum taken off.
+def scale(arc, pairs, size, width, n, first, arcs, best):
+    """Scores moved so that none is above 0: the best of sib[h, :, m] goes to arc[h, m], the best of arc[:, m] is taken
+    off. Overwrites pairs and arcs (N * N,), best (width,) is work; returns the sum taken off.
     """
-    for k in range(arc.shape[0]):
-        n = lengths[k]
-        shift[k] = 0.0
-        for m in range(1, n + 1):
-            column = -np.inf
-            for h in range(n + 1):
-                if h == m:
-                    continue
-                step = 1 if h < m else -1
-                top = -np.inf
-                for s in range(h, m, step):
-                    top = max(top, sib[k, h, s, m])
-                top = 0.0 if top == -np.inf else top
-                for s in range(h, m, step):
-                    sib_out[k, h, s, m] = sib[k, h, s, m] - top
-                arc_out[k, h, m] = arc[k, h, m] + top
-                column = max(column, arc_out[k, h, m])
-            column = 0.0 if column == -np.inf else column
-            for h in range(n + 1):
-                arc_out[k, h, m] -= column
-            shift[k] += column
+    zero, one, two = uint64(0), uint64(1), uint64(2)
+    for i in range(n + one):
+        last = i + one if i < first else n  # a single root has only an innermost modifier
+        for side in range(two if i > zero else one):
+            for e in range(i + one, n + one):
+                best[e] = -np.inf
+            for s in range(i, last):
+                at = ((i * size + s) * two + side) * width
+                for e in range(s + one, n + one):
+                    best[e] = max(best[e], pairs[at + e])
+            for e in range(i + one, n + one):
+                best[e] = 0.0 if best[e] == -np.inf else best[e]
+                cell = i * size + e if side == zero else e * size + i
+                arcs[cell] = arc[cell] + best[e]
+            for s in range(i, last):
+                at = ((i * size + s) * two + side) * width
+                for e in range(s + one, n + one):
+                    pairs[at + e] -= best[e]
+    shift = 0.0
+    for m in range(one, n + one):
+        column = -np.inf
+        for h in range(n + one):
+            if h != m:
+                column = max(column, arcs[h * size + m])
+        if column > -np.inf:
+            shift += column
+            for h in range(n + one):
+                if h != m:
+                    arcs[h * size + m] -= column
+    return shift
 
 
 @njit(cache=True, nogil=True)
-def exponentials(sib, lengths, out):
-    """out <- exp(sib), for the cells that are parts."""
-    for k in range(sib.shape[0]):
-        n = lengths[k]
-        for h in range(n + 1):
-            for s in range(n + 1):
-                for m in range(1, n + 1):
-                    if (h <= s < m) or (m < s <= h):
-                        out[k, h, s, m] = np.exp(sib[k, h, s, m])
+def exponentials(arcs, pairs, size, width, n, first):
+    """exp of all scores, in place."""
+    zero, one, two = uint64(0), uint64(1), uint64(2)
+    for i in range(n + one):
+        for e in range(i + one, n + one):
+            arcs[i * size + e] = np.exp(arcs[i * size + e])
+            if i > zero:
+                arcs[e * size + i] = np.exp(arcs[e * size + i])
+        for s in range(i, i + one if i < first else n):
+            for side in range(two if i > zero else one):
+                at = ((i * size + s) * two + side) * width
+                for e in range(s + one, n + one):
+                    pairs[at + e] = np.exp(pairs[at + e])
 
 
-@njit(cache=True, nogil=True)
-def survey(sib, lengths):
-    """Largest absolute finite score of a part, and the item with a part that is nan or inf (-1 if there is none)."""
-    largest = 0.0
-    for k in range(sib.shape[0]):
-        n = lengths[k]
-        for h in range(n + 1):
-            for s in range(n + 1):
-                for side in range(2):  # modifiers right of s, and left of it
-                    if (s < h and side == 0) or (s > h and side == 1):
-                        continue
-                    for m in range(s + 1 if side == 0 else 1, n + 1 if side == 0 else s):
-                        v = sib[k, h, s, m]
-                        if not abs(v) <= largest:
-                            if not v < np.inf:
-                                return largest, k
-                            if v > -np.inf:
-                                largest = abs(v)
-    return largest, -1
-
-
-@njit(cache=True, nogil=True)
-def tree_scores(sib, heads, lengths, score):
-    """Add to score (B,) the sibling scores of one tree per item, heads (B, N)."""
-    inner = np.empty(sib.shape[1], dtype=np.int64)  # the modifier found last on one side of each head
-    for k in range(sib.shape[0]):
-        n = lengths[k]
-        for h in range(n + 1):
-            inner[h] = h
-        for m in range(1, n + 1):
-            h = heads[k, m]
-            if h < m:
-                score[k] += sib[k, h, inner[h], m]
-                inner[h] = m
-        for h in range(n + 1):
-            inner[h] = h
-        for m in range(n, 0, -1):
-            h = heads[k, m]
-            if h > m:
-                score[k] += sib[k, h, inner[h], m]
-                inner[h] = m
-
-
-__all__ = ["arc_totals", "decode", "exponentials", "scale", "survey", "tree_scores"]
+__all__ = ["decode", "log_totals", "max_totals"]
