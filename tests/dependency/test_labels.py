@@ -105,6 +105,17 @@ def test_the_k_best_are_pairs_of_tree_and_labels(case, k):
         certus.verify(problem, found[-1])
 
 
+@pytest.mark.parametrize(("n", "n_labels"), [(1, 50), (2, 4)])
+def test_every_rank_of_real_scores_is_exact(n, n_labels):
+    label = np.random.default_rng(n).normal(size=(n + 1, n + 1, n_labels))
+    problem = LabelledDependency(label, projective=True)
+    found = problem.kbest(1000)
+    assert len(found) == sum(1 for _ in problem.all_structures())
+    for result in found:
+        assert result.certificate.exact
+        certus.verify(problem, result)
+
+
 @settings(max_examples=80, deadline=None)
 @given(problems(), seeds)
 def test_penalties_on_arcs_and_on_labels(case, seed):

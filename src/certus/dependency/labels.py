@@ -164,22 +164,26 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         one word more with its next label, no word before the one that changed last, so that none appears twice.
         """
         trees = self.trees.kbest(as_positive_int("k", k))
-        order = count()  # ties leave the heap in the order in which they were found
+        words = np.arange(1, self.n + 1)
         falling = np.argsort(-self.label, axis=2, kind="stable")
-        heap = [(-r.score, next(order), r.structure, (0,) * (self.n + 1), 1) for r in trees]
+        ordered = np.take_along_axis(self.label, falling, axis=2)
+        scores = [ordered[r.structure[1:], words] for r in trees]
+        losses = [(s[:, :1] - s).tolist() for s in scores]  # by tree, word and rank of the label; inf where forbidden
+        order = count()  # ties leave the heap in the order in which they were found
+        heap = [(-r.score, next(order), i, (0,) * self.n, 0) for i, r in enumerate(trees)]
         heapq.heapify(heap)
         found: list[Result[LabelledTree]] = []
         while heap and len(found) < k:
-            negated, _, heads, ranks, last = heapq.heappop(heap)
-            choice = [falling[heads[m], m, ranks[m]] for m in range(1, self.n + 1)]
-            tree = LabelledTree(heads.copy(), np.array([-1, *choice], dtype=np.int64))
-            kind, rank = trees[0].certificate.kind, len(found) + 1
+            negated, _, i, ranks, last = heapq.heappop(heap)
+            heads = trees[i].structure
+            tree = LabelledTree(heads.copy(), np.r_[-1, falling[heads[1:], words, ranks]])
+            kind, rank = trees[i].certificate.kind, len(found) + 1
             found.append(exact_result(tree, self.score(tree), -negated, self.tolerance(), kind=kind, rank=rank))
-            for m in range(last, self.n + 1):
-                h, r = heads[m], ranks[m] + 1
-                if r < self.label.shape[2] and self.label[h, m, falling[h, m, r]] > -np.inf:
-                    loss = float(self.label[h, m, falling[h, m, r - 1]] - self.label[h, m, falling[h, m, r]])
-                    heapq.heappush(heap, (negated + loss, next(order), heads, (*ranks[:m], r, *ranks[m + 1 :]), m))
+            for w in range(last, self.n):
+                following = (*ranks[:w], ranks[w] + 1, *ranks[w + 1 :])
+                if following[w] < self.label.shape[2] and losses[i][w][following[w]] < np.inf:
+                    loss = sum(losses[i][v][r] for v, r in enumerate(following) if r)
+                    heapq.heappush(heap, (loss - trees[i].score, next(order), i, following, w))
         return found
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
