@@ -31,7 +31,7 @@ class Learner:
 LEARNERS = {
     "mira": Learner("mira", 0.02, True),
     "perceptron": Learner("perceptron", 1.0, False),
-    "adagrad": Learner("adagrad", 1.0, True, 0.05),
+    "adagrad": Learner("adagrad", 1.0, True, 0.01),
 }
 
 
