@@ -244,8 +244,8 @@ def test_results_travel(model, projective, listed, tmp_path):
 def test_relaxed_problems_with_a_proof_by_branching():
     rng = np.random.default_rng(0)
     kinds = set()
-    for _ in range(12):
-        n = 6
+    n = 4
+    for _ in range(5):
         label, sibling = rng.normal(size=(n + 1, n + 1, 3)), 3 * rng.normal(size=(n + 1,) * 3)
         grandparent = 3 * rng.normal(size=(n + 1,) * 3)
         problem = LabelledDependency(label, rng.normal(size=(n + 1, n + 1)), sibling=sibling, grandparent=grandparent)
