@@ -352,6 +352,8 @@ def test_what_is_asked_is_checked():
         trees.at_most_one_labelled(problem, 2)
     with pytest.raises(InvalidInput, match="no part"):
         problem.with_fixed("labels", (0, 1, 2), 1)
+    with pytest.raises(InvalidInput, match="no arc"):
+        problem.with_fixed("arcs", (1, 1), 1)
     with pytest.raises(InvalidInput, match="0 or 1"):
         problem.with_fixed("arcs", (0, 1), 2)
     with pytest.raises(InvalidInput, match="no view"):

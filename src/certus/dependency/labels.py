@@ -312,9 +312,11 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         shape = self.checked_view(view)
         if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
             raise InvalidInput(f"{index} is no part of the view {view!r}, which has shape {shape}.")
+        h, m = index[:2]
+        if h == m or m == 0:
+            raise InvalidInput(f"{h} -> {m} is no arc; expected a word m in 1..{self.n} and another node h.")
         if value not in (0, 1):
             raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
-        m = index[1]
         scores = self.label.copy()
         if value == 0:
             scores[index] = -np.inf
