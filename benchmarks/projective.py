@@ -158,9 +158,9 @@ def against_peers(batch=32):
             theirs = crf(x).marginals.detach().numpy()
             np.testing.assert_allclose(ours[:, 0, 1:], np.diagonal(theirs, axis1=1, axis2=2), atol=1e-5)
             np.testing.assert_allclose(first(x).log_partition(), crf(x).partition.detach().numpy(), atol=1e-5)
-            pair = alternate(lambda x: first(x).decode(), lambda x: crf(x).argmax, inputs)
+            pair = alternate(lambda x: first(x).decode(), lambda x: crf(x).argmax, inputs, 15)
             report("first order, argmax", n, *(pair / batch), "torch-struct", ">= 60")
-            pair = alternate(lambda x: first(x).marginals(), lambda x: crf(x).marginals, inputs)
+            pair = alternate(lambda x: first(x).marginals(), lambda x: crf(x).marginals, inputs, 15)
             report("first order, marginals", n, *(pair / batch), "torch-struct", ">= 10")
         if structs is not None:
             lengths = torch.full((batch,), n)
@@ -175,13 +175,13 @@ def against_peers(batch=32):
                 return structs.Dependency2oCRF((scores, pairs), lengths)
 
             np.testing.assert_allclose(first(x).log_partition(), crf1(x).log_partition.detach().numpy(), atol=1e-5)
-            pair = alternate(lambda x: first(x).decode(), lambda x: crf1(x).argmax, inputs)
+            pair = alternate(lambda x: first(x).decode(), lambda x: crf1(x).argmax, inputs, 15)
             report("first order, argmax", n, *(pair / batch), "supar", ">= 60")
-            pair = alternate(lambda x: first(x).marginals(), lambda x: crf1(x).marginals, inputs)
+            pair = alternate(lambda x: first(x).marginals(), lambda x: crf1(x).marginals, inputs, 15)
             report("first order, marginals", n, *(pair / batch), "supar", ">= 10")
-            pair = alternate(lambda x: second(x).decode(), lambda x: crf2(x).argmax, inputs)
+            pair = alternate(lambda x: second(x).decode(), lambda x: crf2(x).argmax, inputs, 15)
             report("second order, argmax", n, *(pair / batch), "supar", ">= 60")
-            pair = alternate(lambda x: second(x).marginals(), lambda x: crf2(x).marginals, inputs)
+            pair = alternate(lambda x: second(x).marginals(), lambda x: crf2(x).marginals, inputs, 15)
             report("second order, marginals", n, *(pair / batch), "supar", ">= 10")
 
 

@@ -65,6 +65,71 @@ def test_bad_scores_are_found(bad):
         DependencyBatch(arc)
 
 
+def is_read(single, h, s, m):
+    """Whether sibling[h, s, m] is a part of some tree."""
+    right = h <= s < m and (h > 0 or s == 0 or not single)
+    return right or 0 < m < s <= h
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("bad", [np.nan, -np.nan, np.inf])
+def test_a_bad_score_is_found_in_every_cell_that_is_read_and_ignored_in_all_others(root, bad):
+    rng = np.random.default_rng(3)
+    lengths = np.array([2, 7, 5])
+    arc, sibling = rng.normal(size=(3, 9, 9)), rng.normal(size=(3, 9, 9, 9))
+    settings = {"lengths": lengths, "projective": True, "root": root, "workers": 1}
+    expected = DependencyBatch(arc, sibling, **settings).decode()
+    cells = list(np.ndindex(8, 8, 8))
+    read = [cell for cell in cells if is_read(root == "single", *cell)]
+    chosen = [read[k] for k in rng.permutation(len(read))[:60]]
+    for h, s, m in chosen:
+        wrong = sibling.copy()
+        wrong[1, h, s, m] = bad
+        with pytest.raises(InvalidInput, match=rf"sibling\[1\]\[{h}, {s}, {m}\] is "):
+            DependencyBatch(arc, wrong, **settings).decode()
+        if s == h:
+            wrong = arc.copy()
+            wrong[1, h, m] = bad
+            with pytest.raises(InvalidInput, match=rf"arc\[1, {h}, {m}\] is "):
+                DependencyBatch(wrong, **settings)
+    batch = DependencyBatch(arc, wrong_everywhere_else(sibling, lengths, root == "single", bad), **settings)
+    assert (batch.decode().structure == expected.structure).all()
+    assert (batch.decode().score == expected.score).all()
+
+
+def wrong_everywhere_else(sibling, lengths, single, bad):
+    """A copy with bad in all cells that are not read."""
+    out = np.full_like(sibling, bad)
+    for b, n in enumerate(lengths):
+        for cell in np.ndindex(n + 1, n + 1, n + 1):
+            if is_read(single, *cell):
+                out[(b, *cell)] = sibling[(b, *cell)]
+    return out
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("question", ["decode", "marginals", "log_partition", "max_marginals"])
+def test_every_question_names_the_item_with_a_bad_score(question, workers):
+    sibling = np.zeros((9, 4, 4, 4))
+    sibling[7, 1, 2, 3] = np.nan
+    batch = DependencyBatch(np.zeros((9, 4, 4)), sibling, projective=True, workers=workers)
+    with pytest.raises(InvalidInput, match=r"sibling\[7\]\[1, 2, 3\] is nan"):
+        getattr(batch, question)()
+
+
+def test_cells_of_arcs_that_are_not_read_are_ignored():
+    rng = np.random.default_rng(4)
+    arc = rng.normal(size=(2, 6, 6))
+    expected = DependencyBatch(arc, projective=True)
+    arc = arc.copy()
+    arc[:, :, 0] = np.nan
+    arc[:, np.arange(6), np.arange(6)] = np.inf
+    batch = DependencyBatch(arc, projective=True)
+    assert (batch.decode().structure == expected.decode().structure).all()
+    assert (batch.marginals()["arcs"] == expected.marginals()["arcs"]).all()
+    assert (batch.max_marginals()["arcs"] == expected.max_marginals()["arcs"]).all()
+
+
 def test_what_batches_do_not_do_says_what_to_use():
     with pytest.raises(NotSupported, match="decode_all"):
         DependencyBatch(np.zeros((1, 3, 3)), np.zeros((1, 3, 3, 3)))

@@ -13,6 +13,8 @@ from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import BatchCertificate, BatchResult
 
+EPSILON = float(np.finfo(np.float64).eps)
+
 
 class DependencyBatch:
     """B dependency problems of up to N - 1 words, answered together.
@@ -130,7 +132,7 @@ class DependencyBatch:
         self._run(serve)
         self._need_trees(value)
         terms = (self.lengths + 1) * (1.0 if self.sibling is None else 2.0)
-        tolerance = np.finfo(np.float64).eps * max(largest) * terms * terms
+        tolerance = EPSILON * max(largest) * terms * terms
         kind = "dynamic program" if self.projective else "combinatorial"
         return BatchResult(heads, score, BatchCertificate(kind, score, np.maximum(score, value), tolerance))
 
@@ -189,20 +191,19 @@ class DependencyBatch:
 
     def _run(self, serve: Callable[[slice], None]) -> None:
         """Serve all items, in one call, or in one per chunk on threads."""
-        chunks = 1 if self.workers == 1 else min(len(self), 4 * self.workers)
-        cuts = [len(self) * k // chunks for k in range(chunks + 1)] if chunks else []
-        parts = [slice(a, b) for a, b in pairwise(cuts)]
-        if len(parts) <= 1:
-            for part in parts:
-                serve(part)
+        if self.workers == 1 or len(self) <= 1:
+            serve(slice(0, len(self)))
             return
+        chunks = min(len(self), 4 * self.workers)
+        parts = [slice(a, b) for a, b in pairwise(len(self) * k // chunks for k in range(chunks + 1))]
         with ThreadPoolExecutor(self.workers) as pool:
             list(pool.map(serve, parts))
 
     def _need_trees(self, value: Floats) -> None:
-        for b in np.flatnonzero(value == -np.inf)[:1]:
+        if value.min(initial=0.0) == -np.inf:
+            b = int(value.argmin())
             try:
-                self[int(b)].decode()
+                self[b].decode()
             except Infeasible as error:
                 raise Infeasible(f"item {b} of the batch: {error}") from None
 

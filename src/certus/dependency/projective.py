@@ -125,14 +125,13 @@ def decode(
 ) -> float:
     """Best tree of each item, into heads (B, N) padded with -1, value (B,), -inf where there is none, and score (B,).
 
-    The value is that of the chart; the score is summed from the input along the tree, where there is one. Returns the
-    largest magnitude of a sibling score.
+    The value is that of the chart; the score is summed from the input along the tree. Returns the largest
+    magnitude of a sibling score.
     """
     if sibling is None:
         from certus.kernels import eisner
 
-        eisner.decode(arc, lengths, single, heads, value)
-        eisner.tree_scores(arc, heads, lengths, score)
+        eisner.decode_and_score(arc, lengths, single, heads, value, score)
         return 0.0
     from certus.kernels import sibling as second
 

@@ -53,11 +53,14 @@ def survey(arc, lengths):
 
 @njit(cache=True, nogil=True)
 def tree_scores(arc, heads, lengths, score):
-    """Score of one tree per item from the input, its arcs in order: heads (B, N), score (B,)."""
+    """Score of one tree per item from the input, its arcs in order: heads (B, N), score (B,), -inf if head 1 is -1."""
     for k in range(arc.shape[0]):
         total = 0.0
-        for m in range(1, lengths[k] + 1):
-            total += arc[k, heads[k, m], m]
+        if lengths[k] > 0 and heads[k, 1] < 0:
+            total = -np.inf
+        else:
+            for m in range(1, lengths[k] + 1):
+                total += arc[k, heads[k, m], m]
         score[k] = total
 
 
@@ -222,6 +225,13 @@ def decode(arc, lengths, single, heads, value):
 
 
 @njit(cache=True, nogil=True)
+def decode_and_score(arc, lengths, single, heads, value, score):
+    """decode, and the scores of its trees, as tree_scores gives them; -inf where there is none."""
+    decode(arc, lengths, single, heads, value)
+    tree_scores(arc, heads, lengths, score)
+
+
+@njit(cache=True, nogil=True)
 def goal(sr, arc, size, n, single, R, L):
     """Semiring total over all trees, from charts that are filled."""
     if not single:
@@ -337,4 +347,4 @@ def scale(arc, size, n, arcs):
     return shift
 
 
-__all__ = ["decode", "log_totals", "max_totals", "survey", "tree_scores"]
+__all__ = ["decode", "decode_and_score", "log_totals", "max_totals", "survey", "tree_scores"]

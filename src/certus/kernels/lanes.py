@@ -6,11 +6,13 @@
 
 Loops over short rows lose most of their time to the tests and the remainders that a vectorising compiler puts around
 them; rows that are padded to whole lanes need neither. `to` may be one of the sources, at cells that are the same or do
-not overlap. LogPlus, which has no vector instruction, goes cell by cell, and so does interpreted code.
+not overlap. No cell may be nan, unless nothing depends on it. LogPlus, which has no vector instruction, goes cell by
+cell, and so does interpreted code.
 """
 
 from llvmlite import ir
 from numba import types, uint64
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from certus.kernels.hypergraph import Counting, MaxPlus, plus, times
@@ -54,7 +56,9 @@ def _emit(context, builder, signature, args):
     target = pointer(1)
     old = builder.load(target, align=8)
     if largest:
-        value = builder.select(builder.fcmp_ordered(">", value, old), value, old)
+        kind = ir.FunctionType(vector, [vector, vector])
+        maximum = cgutils.get_or_insert_function(builder.module, kind, f"llvm.maxnum.v{LANES}f64")
+        value = builder.call(maximum, [value, old], fastmath=("nnan", "nsz"))
     else:
         value = builder.fadd(old, value)
     builder.store(value, target, align=8)
