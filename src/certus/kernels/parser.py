@@ -255,8 +255,7 @@ def max_marginals(arc, projective, single, out):
         value = np.empty(1)
         lengths = np.empty(1, dtype=np.int64)
         lengths[0] = n
-        sr = hypergraph.MaxPlus(-np.inf, 0.0)
-        eisner.arc_totals(sr, arc.reshape(1, n + 1, n + 1), lengths, single, True, out.reshape(1, n + 1, n + 1), value)
+        eisner.max_totals(arc.reshape(1, n + 1, n + 1), lengths, single, out.reshape(1, n + 1, n + 1), value)
         return value[0]
     arborescence.max_marginals(arc.reshape(-1), n + 1, n, single, out)
     best = -np.inf
