@@ -92,10 +92,10 @@ class DependencyBatch:
         """Largest magnitude of an arc score; raises InvalidInput if one is nan or inf."""
         from certus.kernels.eisner import survey
 
-        bits, wrong = survey(self.arc, self.lengths)
+        largest, wrong = survey(self.arc, self.lengths)
         if wrong >= 0:
             as_scores("arc", self._masked())
-        return float(np.int64(bits).view(np.float64))
+        return float(largest)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -111,6 +111,8 @@ class DependencyBatch:
 
         Raises Infeasible, naming the item, if one has no tree.
         """
+        from certus.kernels.eisner import certify, tree_scores
+
         heads = np.empty(self.arc.shape[:2], dtype=np.int64)
         value, score = np.empty(len(self)), np.empty(len(self))
         largest = [self._largest]
@@ -124,17 +126,18 @@ class DependencyBatch:
                 largest.append(decode(arc, sibling, lengths, self.root == "single", *answer, part.start))
             else:
                 from certus.dependency.arborescence import best_heads_batch
-                from certus.kernels.eisner import tree_scores
 
                 heads[part], value[part] = best_heads_batch(arc, lengths, self.root)
                 tree_scores(arc, heads[part], lengths, score[part])
 
         self._run(serve)
-        self._need_trees(value)
-        terms = (self.lengths + 1) * (1.0 if self.sibling is None else 2.0)
-        tolerance = EPSILON * max(largest) * terms * terms
+        bound, tolerance = np.empty(len(self)), np.empty(len(self))
+        unit = EPSILON * max(largest) * (1.0 if self.sibling is None else 4.0)
+        stuck = certify(self.lengths, unit, value, score, bound, tolerance)
+        if stuck >= 0:
+            raise self._without_tree(stuck)
         kind = "dynamic program" if self.projective else "combinatorial"
-        return BatchResult(heads, score, BatchCertificate(kind, score, np.maximum(score, value), tolerance))
+        return BatchResult(heads, score, BatchCertificate(kind, score, bound, tolerance))
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over the trees of each item, (B,); -inf where there is none."""
@@ -143,7 +146,8 @@ class DependencyBatch:
     def marginals(self) -> dict[str, Floats]:
         """Under "arcs", the probability of each arc, (B, N, N); 0 in the padding. Raises Infeasible as decode does."""
         total, arcs = self._log_totals(True)
-        self._need_trees(total)
+        if total.min(initial=0.0) == -np.inf:
+            raise self._without_tree(int(total.argmin()))
         return {"arcs": arcs}
 
     def max_marginals(self) -> dict[str, Floats]:
@@ -199,13 +203,13 @@ class DependencyBatch:
         with ThreadPoolExecutor(self.workers) as pool:
             list(pool.map(serve, parts))
 
-    def _need_trees(self, value: Floats) -> None:
-        if value.min(initial=0.0) == -np.inf:
-            b = int(value.argmin())
-            try:
-                self[b].decode()
-            except Infeasible as error:
-                raise Infeasible(f"item {b} of the batch: {error}") from None
+    def _without_tree(self, b: int) -> Infeasible:
+        """The error for item b, which has no tree."""
+        try:
+            self[b].decode()
+        except Infeasible as error:
+            return Infeasible(f"item {b} of the batch: {error}")
+        raise AssertionError(f"item {b} has a tree")
 
 
 def _as_floats(name: str, values: ArrayLike) -> Floats:
@@ -219,7 +223,9 @@ def _as_floats(name: str, values: ArrayLike) -> Floats:
 def as_lengths(lengths: ArrayLike | None, items: int, longest: int) -> Ints:
     """Words of each item, checked."""
     if lengths is None:
-        return np.full(items, longest, dtype=np.int64)
+        whole = np.empty(items, dtype=np.int64)
+        whole.fill(longest)
+        return whole
     array = np.asarray(lengths)
     if array.shape != (items,) or (items and array.dtype.kind not in "iu"):
         raise InvalidInput(f"lengths has shape {array.shape} and type {array.dtype}; expected {items} whole numbers.")

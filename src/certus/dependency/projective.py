@@ -170,16 +170,16 @@ def log_totals(
     return value, out
 
 
-def _checked(read: tuple[int, int], sibling: Floats, lengths: Ints, single: bool, start: int) -> float:
-    """Largest magnitude that a kernel has read, from its bits; raises InvalidInput if it met a score that is none.
+def _checked(read: tuple[float, int], sibling: Floats, lengths: Ints, single: bool, start: int) -> float:
+    """Largest magnitude that a kernel has read; raises InvalidInput if it met a score that is none.
 
     Item 0 is called item ``start``.
     """
-    bits, item = read
+    largest, item = read
     if item >= 0:
         n = int(lengths[item])
         h, s, m = np.ogrid[: n + 1, : n + 1, : n + 1]
         part = ((h <= s) & (s < m) & ((h > 0) | (s == 0) | (not single))) | ((m > 0) & (m < s) & (s <= h))
         scores = np.where(part, sibling[item, : n + 1, : n + 1, : n + 1], -np.inf)
         as_scores(f"sibling[{start + item}]", scores)
-    return float(np.int64(bits).view(np.float64))
+    return largest

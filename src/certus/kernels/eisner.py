@@ -35,8 +35,14 @@ def magnitude(bits):
 
 
 @njit(cache=True, nogil=True)
+def as_float(bits):
+    """The float with these bits."""
+    return np.array([bits]).view(np.float64)[0]
+
+
+@njit(cache=True, nogil=True)
 def survey(arc, lengths):
-    """Bits of the largest magnitude of an arc score (B, N, N), and the item with a bad one (-1 if there is none)."""
+    """Largest magnitude of an arc score (B, N, N), and the item with a bad one (-1 if there is none)."""
     top = 0
     for k in range(arc.shape[0]):
         n = lengths[k]
@@ -47,8 +53,8 @@ def survey(arc, lengths):
             for m in range(h + 1, n + 1):
                 top = max(top, magnitude(row[m]))
         if top >= BAD:
-            return top, k
-    return top, -1
+            return as_float(top), k
+    return as_float(top), -1
 
 
 @njit(cache=True, nogil=True)
@@ -232,6 +238,21 @@ def decode_and_score(arc, lengths, single, heads, value, score):
 
 
 @njit(cache=True, nogil=True)
+def certify(lengths, unit, value, score, bound, tolerance):
+    """bound <- the greater of value and score, tolerance <- unit (n + 1)^2; returns the first item without tree, or -1.
+
+    All arrays are (B,).
+    """
+    stuck = -1
+    for k in range(lengths.shape[0]):
+        bound[k] = max(value[k], score[k])
+        tolerance[k] = unit * (lengths[k] + 1.0) ** 2
+        if value[k] == -np.inf and stuck < 0:
+            stuck = k
+    return stuck
+
+
+@njit(cache=True, nogil=True)
 def goal(sr, arc, size, n, single, R, L):
     """Semiring total over all trees, from charts that are filled."""
     if not single:
@@ -347,4 +368,4 @@ def scale(arc, size, n, arcs):
     return shift
 
 
-__all__ = ["decode", "decode_and_score", "log_totals", "max_totals", "survey", "tree_scores"]
+__all__ = ["certify", "decode", "decode_and_score", "log_totals", "max_totals", "survey", "tree_scores"]

@@ -22,7 +22,7 @@ are in A, C, pairs and in the outside charts does not matter.
 import numpy as np
 from numba import njit, uint64
 
-from certus.kernels.eisner import BAD, SAFE_EXPONENT, MaxPlus, magnitude, plus, times
+from certus.kernels.eisner import BAD, SAFE_EXPONENT, MaxPlus, as_float, magnitude, plus, times
 from certus.kernels.hypergraph import Counting, LogPlus
 from certus.kernels.lanes import LANES, push, push2, push3
 
@@ -305,8 +305,8 @@ def work(size):
 def decode(arc, sib, lengths, single, heads, value, score):
     """Best tree of each item: heads (B, N) padded with -1, value (B,) from the chart and score (B,) from the input.
 
-    Both are -inf if there is no tree. Returns the bits of the largest magnitude of a sibling score and, if that is BAD
-    or more, the item where reading stopped.
+    Both are -inf if there is no tree. Returns the largest magnitude of a sibling score and the item where a bad one was
+    met, which ends the reading, or -1.
     """
     one = uint64(1)
     size = uint64(arc.shape[1])
@@ -331,7 +331,7 @@ def decode(arc, sib, lengths, single, heads, value, score):
         tree = heads[k]
         top = max(top, load(raw.view(np.int64), size, n, first, pairs.view(np.int64), width))
         if top >= BAD:
-            return top, k
+            return as_float(top), k
         inside(MaxPlus(-np.inf, 0.0), scores, pairs, size, width, n, first, R, L, IR, IL, S, A, C)
         best = -np.inf
         at = one
@@ -354,7 +354,7 @@ def decode(arc, sib, lengths, single, heads, value, score):
         else:
             read_off(raw, size, width, R, L, IR, IL, S, True, uint64(0), n, tree, stack)
         score[k] = tree_score(scores, raw, arc.shape[1], lengths[k], tree, inner)
-    return top, -1
+    return as_float(top), -1
 
 
 @njit(cache=True, nogil=True)
@@ -418,10 +418,10 @@ def max_totals(arc, sib, lengths, single, out, value):
         raw = sib[k].reshape(cells * arc.shape[1]).view(np.int64)
         top = max(top, load(raw, size, n, uint64(single), pairs.view(np.int64), width))
         if top >= BAD:
-            return top, k
+            return as_float(top), k
         sr = MaxPlus(-np.inf, 0.0)
         value[k] = totals(sr, arc[k].reshape(cells), pairs, size, width, n, single, True, charts, out[k])
-    return top, -1
+    return as_float(top), -1
 
 
 @njit(cache=True, nogil=True)
@@ -449,7 +449,7 @@ def log_totals(arc, sib, lengths, single, with_arcs, out, value):
         raw = sib[k].reshape(cells * arc.shape[1]).view(np.int64)
         top = max(top, load(raw, size, n, first, pairs.view(np.int64), width))
         if top >= BAD:
-            return top, k
+            return as_float(top), k
         shift = scale(arc[k].reshape(cells), pairs, size, width, n, first, arcs, A)
         R, L = charts[0], charts[1]
         sr = MaxPlus(-np.inf, 0.0)
@@ -470,7 +470,7 @@ def log_totals(arc, sib, lengths, single, with_arcs, out, value):
             value[k] = total + shift
             if with_arcs:
                 found[:] = np.exp(found - total)
-    return top, -1
+    return as_float(top), -1
 
 
 @njit(cache=True, nogil=True)
