@@ -1,17 +1,13 @@
-"""Speed of projective parsing: against C++, against torch-struct and supar, and growth with the length of the sentence.
+"""Speed of projective parsing: against torch-struct and supar, and growth with the length of the sentence.
 
-    python benchmarks/projective.py [cpp] [peers] [growth] [memory]
+    python benchmarks/projective.py [peers] [growth] [memory]
 
 One thread; CPU time of that thread, so that other work on the machine counts little; medians over 64 different random
-sentences, ours and the peer in turns. The C++ files are built here, with -O3 -march=native, into a temporary folder.
-The peers are the extra `bench`; what is not installed is left out, with a word.
+sentences, ours and the peer in turns. The peers are the extra `bench`; what is not installed is left out, with a word.
 """
 
-import ctypes
 import resource
-import subprocess
 import sys
-import tempfile
 import time
 import types
 from importlib.util import find_spec
@@ -22,7 +18,6 @@ import numpy as np
 import certus
 
 SENTENCES = 64
-CPP = Path(__file__).parent / "cpp"
 
 
 def seconds(run, *arguments):
@@ -43,65 +38,6 @@ def alternate(ours, theirs, inputs, rounds=3):
 def report(name, n, ours, theirs, peer, wanted):
     times = f"ours {1e6 * ours:9.1f} us   {peer:12} {1e6 * theirs:9.1f} us"
     print(f"{name:24} n={n:<4} {times}   ratio {theirs / ours:6.2f}   (wanted {wanted})", flush=True)
-
-
-# -- C++ -------------------------------------------------------------------------------------------------------------
-
-
-def build(name, folder):
-    library = Path(folder) / f"{name}.so"
-    command = ["g++", "-O3", "-march=native", "-shared", "-fPIC", "-o", str(library), str(CPP / f"{name}.cpp")]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(str(library))
-
-
-def pointer(array):
-    return array.ctypes.data_as(ctypes.c_void_p)
-
-
-def against_cpp():
-    from certus.kernels import eisner, thirdorder
-
-    rng = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as folder:
-        first, third = build("eisner", folder), build("model1", folder)
-        third.decode.restype = ctypes.c_double
-        for n in (25, 40, 70):
-            lengths = np.array([n])
-            heads, value = np.empty((1, n + 1), dtype=np.int64), np.empty(1)
-            heads_cpp, value_cpp = heads.copy(), value.copy()
-
-            def ours(arc, lengths=lengths, heads=heads, value=value):
-                eisner.decode(arc, lengths, True, heads, value)
-
-            fixed = (ctypes.c_int64(1), ctypes.c_int64(n + 1), pointer(lengths), pointer(heads_cpp), pointer(value_cpp))
-
-            arcs = [rng.normal(size=(1, n + 1, n + 1)) for _ in range(SENTENCES)]
-            address = {id(arc): pointer(arc) for arc in arcs}
-
-            def cpp(arc, fixed=fixed, address=address):
-                first.decode(address[id(arc)], *fixed)
-
-            ours(arcs[1])
-            cpp(arcs[1])
-            assert value == value_cpp
-            assert (heads == heads_cpp).all()
-            report("first order, argmax", n, *alternate(ours, cpp, arcs, 9), "C++", ">= 0.8")
-        for n in (25, 40):
-            size = n + 1
-            heads = np.empty(size, dtype=np.int64)
-            absent = np.empty(0)
-            count = SENTENCES if n < 40 else 24  # 23 MB each
-
-            def ours(s, n=n, heads=heads, absent=absent):
-                return thirdorder.decode(*s, absent, n, True, False, heads)
-
-            def cpp(s, n=n):
-                return third.decode(*map(pointer, s), ctypes.c_int64(n))
-
-            inputs = [[rng.normal(size=size**order) for order in (2, 3, 3, 4)] for _ in range(count)]
-            assert np.isclose(ours(inputs[1]), cpp(inputs[1]), rtol=1e-12)
-            report("Model 1, dense, argmax", n, *alternate(ours, cpp, inputs), "C++", ">= 0.8")
 
 
 # -- peers -----------------------------------------------------------------------------------------------------------
@@ -272,6 +208,6 @@ def memory():
 
 
 if __name__ == "__main__":
-    sections = {"memory": memory, "cpp": against_cpp, "peers": against_peers, "growth": growth}
+    sections = {"memory": memory, "peers": against_peers, "growth": growth}
     for section in sys.argv[1:] or sections:
         sections[section]()

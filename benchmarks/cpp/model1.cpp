@@ -1,4 +1,4 @@
-// The loop of kernels/thirdorder.py (inside_all, all arrays given, single root) in C++: value of the best tree.
+// The loop of kernels/thirdorder.py (inside_all and read_off, all arrays given, single root) in C++.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -6,7 +6,13 @@
 
 static const double NEVER = -std::numeric_limits<double>::infinity();
 
-extern "C" double decode(const double* arc, const double* sib, const double* gp, const double* gs, int64_t words) {
+struct Item {
+    bool right;
+    size_t g, i, j;
+};
+
+extern "C" double decode(const double* arc, const double* sib, const double* gp, const double* gs, int64_t words,
+                         int64_t* heads) {
     size_t n = words, N = n + 1, square = N * N, cube = N * N * N;
     std::vector<double> R(cube, NEVER), L(cube, NEVER), S(cube, NEVER), IR(cube, NEVER), IL(cube, NEVER);
     std::vector<double> T(square), A(N), V(N), arc_to(square);
@@ -76,6 +82,52 @@ extern "C" double decode(const double* arc, const double* sib, const double* gp,
         }
     }
     double best = NEVER;
-    for (size_t m = 1; m <= n; m++) best = std::max(best, arc[m] + sib[m] + L[(N + m) * N] + R[(m * N + n) * N]);
+    size_t root = 0;
+    for (size_t m = 1; m <= n; m++) {
+        double score = arc[m] + sib[m] + L[(N + m) * N] + R[(m * N + n) * N];
+        if (score > best) best = score, root = m;
+    }
+    std::fill(heads, heads + N, -1);
+    if (root == 0) return best;
+    heads[root] = 0;
+    std::vector<Item> stack{{false, 0, 1, root}, {true, 0, root, n}};
+    while (!stack.empty()) {
+        auto [right, g, i, j] = stack.back();
+        stack.pop_back();
+        if (i == j) continue;
+        size_t h = right ? i : j, m = 0;
+        double top = NEVER;
+        for (size_t k = right ? i + 1 : i; k < (right ? j + 1 : j); k++) {
+            double score = right ? IR[(i * N + k) * N + g] + R[(k * N + j) * N + i]
+                                 : IL[(j * N + k) * N + g] + L[(i * N + k) * N + j];
+            if (score > top) top = score, m = k;
+        }
+        stack.push_back(right ? Item{true, h, m, j} : Item{false, h, i, m});
+        while (true) {
+            heads[m] = h;
+            size_t s = h;
+            top = right ? L[((h + 1) * N + m) * N + h] : R[(m * N + h - 1) * N + h];
+            top += sib[(h * N + h) * N + m] + gs[((g * N + h) * N + h) * N + m];
+            for (size_t k = right ? h + 1 : h - 1; k != m; right ? k++ : k--) {
+                double score = S[(std::min(k, m) * N + std::max(k, m)) * N + h];
+                score += right ? IR[(h * N + k) * N + g] : IL[(h * N + k) * N + g];
+                score += sib[(h * N + k) * N + m] + gs[((g * N + h) * N + k) * N + m];
+                if (score > top) top = score, s = k;
+            }
+            if (s == h) {
+                stack.push_back(right ? Item{false, h, h + 1, m} : Item{true, h, m, h - 1});
+                break;
+            }
+            size_t low = std::min(s, m), high = std::max(s, m), at = low;
+            top = NEVER;
+            for (size_t r = low; r < high; r++) {
+                double score = R[(low * N + r) * N + h] + L[((r + 1) * N + high) * N + h];
+                if (score > top) top = score, at = r;
+            }
+            stack.push_back({true, h, low, at});
+            stack.push_back({false, h, at + 1, high});
+            m = s;
+        }
+    }
     return best;
 }
