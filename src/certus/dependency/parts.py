@@ -147,7 +147,7 @@ def largest_finite(values: Floats) -> float:
         return 0.0
     top, bottom = float(values.max()), float(values.min())
     if bottom == -np.inf:
-        bottom = float(np.min(values, initial=np.inf, where=values > -np.inf))
+        bottom = float(values[values > -np.inf].min(initial=np.inf))
     return max(abs(v) if np.isfinite(v) else 0.0 for v in (top, bottom))
 
 

@@ -253,6 +253,8 @@ class Dependency(DynamicProgram[Heads]):
                     total += get["grandsibling"].at(g, h, s, m)
             if t >= 0 and "trisibling" in get:
                 total += get["trisibling"].at(h, t, s, m)
+        if "stop" not in get and "null" not in get:
+            return total
         for h, sides in enumerate(P.modifiers(head)):
             for d, side in enumerate(sides):
                 if "stop" in get and (h > 0 or d == P.RIGHT):
