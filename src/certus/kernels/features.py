@@ -76,27 +76,3 @@ def part_features(attribute, coarse, base, part, p, ptr, role, offset, column, s
             index[count + 1] = ((code ^ shape) * _FINISH) >> shift
             count += 2
     return count
-
-
-@njit(cache=True, nogil=True)
-def score_parts(attribute, coarse, base, part, ptr, role, offset, column, seed, between, bits, weight, index, out):
-    """out[p] <- sum of the weights of the features of part p."""
-    for p in range(part.shape[0]):
-        count = part_features(attribute, coarse, base, part, p, ptr, role, offset, column, seed, between, bits, index)
-        total = 0.0
-        for k in range(count):
-            total += weight[index[k]]
-        out[p] = total
-
-
-@njit(cache=True, nogil=True)
-def update_parts(attribute, coarse, base, part, ptr, role, offset, column, seed, between, bits,
-                 amount, clock, weight, total, index):  # fmt: skip
-    """Add amount[p] to the weights of the features of each part p, and clock times as much to total, for averaging."""
-    for p in range(part.shape[0]):
-        if amount[p] == 0.0:
-            continue
-        count = part_features(attribute, coarse, base, part, p, ptr, role, offset, column, seed, between, bits, index)
-        for k in range(count):
-            weight[index[k]] += amount[p]
-            total[index[k]] += clock * amount[p]
