@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from certus import Infeasible, Problem, Solution
+from certus import Infeasible, Problem, Result, Solution
+from certus.result import exact_result
 
 
 class Enumerated(Problem[int]):
@@ -49,8 +50,9 @@ class Enumerated(Problem[int]):
             raise Infeasible("no structure is left.")
         return Solution(int(values.argmax()), float(values.max()))
 
-    def decode(self, **limits: Any) -> Any:
-        raise NotImplementedError
+    def decode(self, **limits: Any) -> Result[int]:
+        found = self.solve()
+        return exact_result(found.structure, self.score(found.structure), found.value, 0.0, kind="combinatorial")
 
     def indicator(self, structure: int, view: str) -> np.ndarray:
         return self.parts[structure].reshape(self.shape).copy()
