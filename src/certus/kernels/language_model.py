@@ -1,0 +1,83 @@
+"""Back-off language models as deterministic automata.
+
+A state is a context: the longest end of the words so far that the model knows and that matters. State 0 has no words.
+In state q, word w has the n-gram (q, w) if the model holds it, else q costs its back-off and the longest proper end of
+q that is a state is tried:
+
+    ln p(w | q) = value[q, w]                      if (q, w) is in the model
+                  back_off[q] + ln p(w | suffix[q])  otherwise; q = 0 holds every word.
+
+N-grams of two or more words lie in one open-addressing hash table with linear probing. Slot i takes 24 bytes: the key
+q << 32 | w in ``slots[3 i]`` (-1 if empty), the natural logarithm of the probability in ``values[3 i + 1]`` and the
+state after w in ``slots[3 i + 2]``. ``slots`` (int64) and ``values`` (float64) are two views of the same memory, so
+that a hit touches one or two cache lines. Unigrams lie in ``unigram`` (W,) and ``unigram_state`` (W,).
+"""
+
+import numpy as np
+from numba import njit
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def first_slot(key, n_slots):
+    """Where a key is looked for first."""
+    mixed = np.uint64(key)
+    mixed = (mixed ^ (mixed >> HALF)) * MULTIPLIER
+    mixed = (mixed ^ (mixed >> HALF)) * MULTIPLIER
+    return ((mixed >> HALF) * n_slots) >> HALF
+
+
+@njit(cache=True, nogil=True)
+def insert_all(keys, log_probability, next_state, slots, values):
+    """Fills an empty table (slots all -1) with distinct keys. Returns the slots looked at in all."""
+    n_slots = np.uint64(slots.shape[0] // 3)
+    looked_at = 0
+    for k in range(keys.shape[0]):
+        i = first_slot(keys[k], n_slots)
+        looked_at += 1
+        while slots[np.uint64(3) * i] != -1:
+            looked_at += 1
+            i += np.uint64(1)
+            if i == n_slots:
+                i = np.uint64(0)
+        slots[np.uint64(3) * i] = keys[k]
+        values[np.uint64(3) * i + np.uint64(1)] = log_probability[k]
+        slots[np.uint64(3) * i + np.uint64(2)] = next_state[k]
+    return looked_at
+
+
+@njit(cache=True, nogil=True)
+def advance(lm, state, word):
+    """(ln p(word | state), next state). ``lm`` is an LmArrays; state and word are valid ids."""
+    n_slots = np.uint64(lm.slots.shape[0] // 3)
+    total = 0.0
+    q = np.int64(state)
+    while q != 0:
+        key = (q << 32) | np.int64(word)
+        i = first_slot(key, n_slots)
+        while True:
+            found = lm.slots[np.uint64(3) * i]
+            if found == key:
+                next_state = lm.slots[np.uint64(3) * i + np.uint64(2)]
+                return total + lm.values[np.uint64(3) * i + np.uint64(1)], np.int32(next_state)
+            if found == -1:
+                break
+            i += np.uint64(1)
+            if i == n_slots:
+                i = np.uint64(0)
+        total += lm.back_off[np.uint64(q)]
+        q = np.int64(lm.state_suffix[np.uint64(q)])
+    return total + lm.unigram[np.uint64(word)], lm.unigram_state[np.uint64(word)]
+
+
+@njit(cache=True, nogil=True)
+def advance_all(lm, state, word, ptr, log_probability):
+    """Runs word[ptr[s]:ptr[s + 1]] from state[s] for every s; fills log_probability per word, state with the last."""
+    for s in range(ptr.shape[0] - 1):
+        q = state[s]
+        for k in range(ptr[s], ptr[s + 1]):
+            log_probability[k], q = advance(lm, q, word[k])
+        state[s] = q

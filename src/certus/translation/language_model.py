@@ -1,0 +1,292 @@
+"""N-gram language models with back-off, as automata whose states are contexts."""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.checks import Floats
+from certus.errors import InvalidInput
+from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, read_arpa
+
+Int32 = NDArray[np.int32]
+LN10 = float(np.log(10.0))
+LOAD = 0.6  # share of the slots of the hash table in use
+
+
+class LmArrays(NamedTuple):
+    """A language model for kernels; the head of certus/kernels/language_model.py has the layout.
+
+    All logarithms are natural. Arrays over states: ``back_off``, ``state_suffix`` (the longest proper end that is a
+    state), ``state_length`` (words in the context), ``state_parent`` (the context less its last word) and
+    ``state_word`` (that word); state 0 has no words and its own number as suffix and parent.
+    """
+
+    slots: NDArray[np.int64]
+    values: Floats
+    unigram: Floats
+    unigram_state: Int32
+    back_off: Floats
+    state_suffix: Int32
+    state_length: Int32
+    state_parent: Int32
+    state_word: Int32
+
+
+class LanguageModel:
+    """An n-gram language model with back-off; a deterministic automaton over words.
+
+    A state is an int: the longest end of the words so far, of at most ``order - 1`` words, that the model knows and
+    that matters. Contexts with no n-gram after them and no back-off cost are merged with their ends, so histories share
+    a state whenever the n-grams show that all continuations score alike. Memory: 40 bytes an n-gram, 24 a state.
+
+    Parameters
+    ----------
+    arpa : Arpa
+        The n-grams, as ``certus.io.arpa.read_arpa`` gives them. Contexts that are missing (pruned models) are filled in
+        with their backed-off probabilities.
+
+    Attributes
+    ----------
+    order : int
+    words : list of str
+        The word of each id.
+    unknown, begin, end : int
+        Ids of ``<unk>``, ``<s>`` and ``</s>``.
+    empty_state, begin_state : int
+        The state without context, 0, and the one after ``<s>``.
+    arrays : LmArrays
+        For kernels.
+
+    Examples
+    --------
+    >>> from certus.io.arpa import parse_arpa
+    >>> text = [r"\\data\\", "ngram 1=4", r"\\1-grams:", "-1 <unk>", "0 <s>", "-0.5 </s>", "-0.25 dog", r"\\end\\"]
+    >>> lm = LanguageModel(parse_arpa("\\n".join(text)))
+    >>> round(lm.score(["dog", "cat"]) / np.log(10), 6)
+    -1.75
+    """
+
+    def __init__(self, arpa: Arpa) -> None:
+        self.order = len(arpa.orders)
+        self.words = arpa.words
+        self._ids = {word: i for i, word in enumerate(arpa.words)}
+        self.unknown, self.begin, self.end = (self._ids[mark] for mark in (UNKNOWN, BEGIN, END))
+        self.empty_state = 0
+        self.arrays = _automaton(arpa)
+        self.begin_state = int(self.arrays.unigram_state[self.begin])
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, unknown: float | None = None) -> "LanguageModel":
+        """Read an ARPA file, plain or .gz; see ``certus.io.arpa.read_arpa`` for ``unknown`` and for the errors."""
+        return cls(read_arpa(path, unknown=unknown))
+
+    def __repr__(self) -> str:
+        return f"LanguageModel(order={self.order}, {len(self.words)} words, {self.n_states} states)"
+
+    @property
+    def n_states(self) -> int:
+        """Number of states."""
+        return len(self.arrays.back_off)
+
+    def word_id(self, word: str) -> int:
+        """Id of a word; the one of ``<unk>`` for a word that the model does not know."""
+        return self._ids.get(word, self.unknown)
+
+    def word_ids(self, words: Iterable[str]) -> Int32:
+        """Ids of words."""
+        return np.array([self._ids.get(word, self.unknown) for word in words], dtype=np.int32)
+
+    def context(self, state: int) -> list[str]:
+        """The words of a state."""
+        words: list[str] = []
+        while state != 0:
+            words.append(self.words[self.arrays.state_word[state]])
+            state = int(self.arrays.state_parent[state])
+        return words[::-1]
+
+    def advance(self, state: int, word: int) -> tuple[float, int]:
+        """(ln p(word | state), next state), in plain Python; kernels have one of their own."""
+        lm, total = self.arrays, 0.0
+        while state != 0:
+            i = _find(lm.slots, (state << 32) | word)
+            if i >= 0:
+                return total + float(lm.values[3 * i + 1]), int(lm.slots[3 * i + 2])
+            total += float(lm.back_off[state])
+            state = int(lm.state_suffix[state])
+        return total + float(lm.unigram[word]), int(lm.unigram_state[word])
+
+    def score(self, words: Sequence[str], begin: bool = True, end: bool = True) -> float:
+        """ln p(words), from the state after ``<s>`` if ``begin``, with ``</s>`` after them if ``end``."""
+        if isinstance(words, str):
+            raise InvalidInput(f"words is the string {words[:40]!r}; expected a list of words: split it first.")
+        ids = [self.word_id(word) for word in words] + ([self.end] if end else [])
+        state, total = self.begin_state if begin else self.empty_state, 0.0
+        for word in ids:
+            value, state = self.advance(state, word)
+            total += value
+        return total
+
+    def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """ln p of every word of every sentence and of the ``</s>`` after it; one kernel call for all."""
+        from certus.kernels.language_model import advance_all
+
+        ptr = np.concatenate(([0], np.cumsum([len(s) + 1 for s in sentences], dtype=np.int64)))
+        ids = [i for s in sentences for i in (*(self.word_id(word) for word in s), self.end)]
+        out = np.empty(len(ids))
+        state = np.full(len(sentences), self.begin_state, dtype=np.int32)
+        advance_all(self.arrays, state, np.array(ids, dtype=np.int32), ptr, out)
+        return [out[a:b] for a, b in zip(ptr[:-1], ptr[1:], strict=True)]
+
+
+def _find(slots: NDArray[np.int64], key: int) -> int:
+    """Slot of a key, or -1: what the kernel's table lookup does, in plain Python."""
+    n, low = len(slots) // 3, (1 << 64) - 1
+    mixed = ((key ^ (key >> 32)) * 0x9E3779B97F4A7C15) & low
+    mixed = ((mixed ^ (mixed >> 32)) * 0x9E3779B97F4A7C15) & low
+    i = ((mixed >> 32) * n) >> 32
+    while slots[3 * i] != key:
+        if slots[3 * i] == -1:
+            return -1
+        i = (i + 1) % n
+    return i
+
+
+class _Trie:
+    """N-grams as nodes: 0 is empty, 1 + w the unigram w, then order by order; node (parent, word) found by its key."""
+
+    def __init__(self, n_words: int) -> None:
+        self.n_words = n_words
+        self.keys: list[NDArray[np.int64]] = []  # per order, sorted: parent * n_words + word
+        self.first: list[int] = []  # per order: node number of the first key
+
+    def add(self, keys: NDArray[np.int64], first: int) -> None:
+        self.keys.append(keys)
+        self.first.append(first)
+
+    def find(self, order: int, parent: NDArray[np.int64], word: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Nodes of order ``order`` with these parents (of one order less) and words; -1 where there is none."""
+        keys = self.keys[order - 1]
+        wanted = parent * self.n_words + word
+        at = np.searchsorted(keys, wanted)
+        at[at == len(keys)] = 0
+        hit = keys[at] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
+        return np.where(hit, at + self.first[order - 1], -1)
+
+
+def _automaton(arpa: Arpa) -> LmArrays:
+    """The automaton of a model: trie of n-grams, suffix links, minimal states, hash table."""
+    grams = _with_contexts(arpa)
+    n_words = len(arpa.words)
+    sizes = [1] + [len(words) for words, _, _, _ in grams]
+    first = np.cumsum([0, *sizes])
+    n_nodes = int(first[-1])
+    parent, word, length = (np.zeros(n_nodes, dtype=np.int64) for _ in range(3))
+    suffix = np.zeros(n_nodes, dtype=np.int64)
+    log_probability, back_off = np.zeros(n_nodes), np.zeros(n_nodes)
+    trie = _Trie(n_words)
+    for order, (words, value, back, given) in enumerate(grams, start=1):
+        above = np.zeros(len(words), dtype=np.int64)
+        for k in range(1, order):
+            above = trie.find(k, above, words[:, k - 1].astype(np.int64))
+        keys = above * n_words + words[:, -1]
+        order_of = np.argsort(keys, kind="stable")
+        trie.add(keys[order_of], int(first[order]))
+        nodes = slice(int(first[order]), int(first[order + 1]))
+        parent[nodes], word[nodes] = above[order_of], words[order_of, -1]
+        length[nodes] = order
+        log_probability[nodes], back_off[nodes] = value[order_of] * LN10, back[order_of] * LN10
+        if order > 1:
+            found, cost = _longest_suffix(trie, suffix, length, back_off, parent[nodes], word[nodes])
+            suffix[nodes] = found
+            blank = ~given[order_of]
+            estimate = back_off[parent[nodes]] + cost + log_probability[found]
+            log_probability[nodes] = np.where(blank, estimate, log_probability[nodes])
+
+    extended = np.zeros(n_nodes, dtype=bool)
+    extended[parent[1:]] = True
+    is_state = extended | (back_off != 0.0)
+    is_state[first[-2] :] = False  # the highest order is no context
+    is_state[0] = True
+    number = np.cumsum(is_state) - 1
+    state_of = np.where(is_state, number, 0)
+    for order in range(1, len(grams) + 1):
+        nodes = slice(int(first[order]), int(first[order + 1]))
+        state_of[nodes] = np.where(is_state[nodes], number[nodes], state_of[suffix[nodes]])
+
+    longer = slice(int(first[2]) if len(grams) > 1 else n_nodes, n_nodes)
+    keys = (state_of[parent[longer]] << 32) | word[longer]
+    slots, values = _table(keys, log_probability[longer], state_of[longer])
+    states = np.flatnonzero(is_state)
+    unigrams = slice(1, 1 + n_words)
+    return LmArrays(
+        slots,
+        values,
+        log_probability[unigrams].copy(),
+        state_of[unigrams].astype(np.int32),
+        back_off[states],
+        state_of[suffix[states]].astype(np.int32),
+        length[states].astype(np.int32),
+        state_of[parent[states]].astype(np.int32),
+        word[states].astype(np.int32),
+    )
+
+
+def _longest_suffix(
+    trie: _Trie,
+    suffix: NDArray[np.int64],
+    length: NDArray[np.int64],
+    back_off: Floats,
+    parent: NDArray[np.int64],
+    word: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], Floats]:
+    """For nodes (parent, word): the longest proper suffix that is a node, and the back-off cost on the way to it."""
+    found = np.full(len(parent), -1, dtype=np.int64)
+    cost = np.zeros(len(parent))
+    context = suffix[parent]
+    while (open_ := found < 0).any():
+        for order in np.unique(length[context[open_]]):
+            at = np.flatnonzero(open_ & (length[context] == order))
+            found[at] = trie.find(int(order) + 1, context[at], word[at])
+        missed = found < 0
+        cost[missed] += back_off[context[missed]]
+        context[missed] = suffix[context[missed]]
+    return found, cost
+
+
+def _with_contexts(arpa: Arpa) -> list[tuple[Int32, Floats, Floats, NDArray[np.bool_]]]:
+    """Per order: words, log10 probability, log10 back-off, whether given; with every context of an n-gram present."""
+    out = [(g.words, g.log_probability, g.back_off, np.ones(len(g.words), dtype=bool)) for g in arpa.orders]
+    for k in range(len(out) - 1, 1, -1):
+        words, value, back, given = out[k - 1]
+        contexts = out[k][0][:, :k]
+        ids = _row_ids(np.concatenate([words, contexts]), len(arpa.words))
+        _, at = np.unique(ids, return_index=True)  # the first row with each id
+        missing = at[at >= len(words)] - len(words)
+        if len(missing):
+            out[k - 1] = (
+                np.concatenate([words, contexts[missing]]),
+                np.concatenate([value, np.zeros(len(missing))]),
+                np.concatenate([back, np.zeros(len(missing))]),
+                np.concatenate([given, np.zeros(len(missing), dtype=bool)]),
+            )
+    return out
+
+
+def _row_ids(rows: Int32, n_words: int) -> NDArray[np.int64]:
+    """Numbers that are equal where rows are."""
+    ids = rows[:, 0].astype(np.int64)
+    for k in range(1, rows.shape[1]):
+        ids = np.unique(ids * n_words + rows[:, k], return_inverse=True)[1]
+    return ids
+
+
+def _table(keys: NDArray[np.int64], value: Floats, state: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
+    from certus.kernels.language_model import insert_all
+
+    slots = np.full(3 * (int(len(keys) / LOAD) + 1), -1, dtype=np.int64)
+    values = slots.view(np.float64)
+    insert_all(keys, value, state, slots, values)
+    return slots, values
