@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from certus.checks import Floats, Ints, one_of
+from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import MOST_COARSE, Encoded, Encoder
@@ -103,6 +104,15 @@ class Parser:
         arguments = (*sentences, *self.cascade.arguments, *model, start, heads, value)
         parse(*arguments)
         return start, heads, value
+
+    def problem(self, sentence: Sentence) -> Dependency:
+        """The trees of a tagged sentence over the arcs that the cascade leaves, with the scores of the model.
+
+        A problem like any other: ask it for the k best trees, marginals, samples or a certificate.
+        """
+        from certus.models.scores import problem
+
+        return problem(self, self.encoder.encode([sentence]), 0)
 
     # -- files -----------------------------------------------------------------------------------------------------
 

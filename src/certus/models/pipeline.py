@@ -21,9 +21,22 @@ class Pipeline:
     parser: Parser
     tagger: Tagger | None = None
 
-    def parse(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """The sentences with trees. Tags that are there are kept; a sentence with a word without one is tagged."""
-        return self.parser.parse(self._tagged(sentences))
+    def parse(
+        self, sentences: Iterable[Sentence], *, confidences: bool = False, certificates: bool = False
+    ) -> Iterator[Sentence]:
+        """The sentences with trees. Tags that are there are kept; a sentence with a word without one is tagged.
+
+        With ``confidences`` MISC holds the marginal of every arc; with ``certificates`` comments hold score, bound and
+        kind of proof. Both speak of the trees over the arcs that the parser's cascade leaves.
+        """
+        trees = self.parser.parse(self._tagged(sentences))
+        if not (confidences or certificates):
+            yield from trees
+            return
+        from certus.models.scores import annotated
+
+        while batch := list(islice(trees, BATCH)):
+            yield from annotated(self.parser, batch, confidences=confidences, certificates=certificates)
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""
