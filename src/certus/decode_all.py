@@ -1,14 +1,13 @@
 """Decode many problems of any kind on threads, in order."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from certus.checks import as_positive_int, one_of
+from certus.checks import one_of
 from certus.errors import CertusError
 from certus.problem import Problem
 from certus.result import Result
+from certus.threads import in_order, thread_count
 
 
 def decode_all(
@@ -44,18 +43,9 @@ def decode_all(
     >>> [r.score for r in decode_all(problems)]
     [3.0, 4.0]
     """
-    threads = (os.cpu_count() or 1) if workers is None else as_positive_int("workers", workers)
+    threads = thread_count(workers)
     one_of("errors", errors, ("raise", "yield"))
-    return _decode_all(iter(problems), threads, progress, errors, limits)
 
-
-def _decode_all(
-    problems: Iterator[Problem[Any]],
-    threads: int,
-    progress: Callable[[int], object] | None,
-    errors: str,
-    limits: dict[str, Any],
-) -> Iterator[Result[Any] | CertusError]:
     def decode(problem: Problem[Any]) -> Result[Any] | CertusError:
         try:
             return problem.decode(**limits)
@@ -64,22 +54,13 @@ def _decode_all(
                 raise
             return error
 
-    waiting: list[Future[Result[Any] | CertusError]] = []
-    done = 0
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for problem in problems:
-                waiting.append(pool.submit(decode, problem))
-                if len(waiting) > 4 * threads:
-                    yield waiting.pop(0).result()
-                    done += 1
-                    if progress:
-                        progress(done)
-            while waiting:
-                yield waiting.pop(0).result()
-                done += 1
-                if progress:
-                    progress(done)
-        finally:
-            for future in waiting:
-                future.cancel()
+    return _told(in_order(decode, problems, threads), progress)
+
+
+def _told(
+    results: Iterator[Result[Any] | CertusError], progress: Callable[[int], object] | None
+) -> Iterator[Result[Any] | CertusError]:
+    for done, result in enumerate(results, start=1):
+        yield result
+        if progress:
+            progress(done)

@@ -78,17 +78,24 @@ class Parser:
         """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams."""
         stream = iter(sentences)
         while batch := list(islice(stream, BATCH)):
-            encoded = self.encoder.encode(batch)
-            start, heads, _ = self.heads(encoded)
-            labels = self.labeller.label(encoded, start, heads).tolist()
-            names = self.labeller.labels
-            flat = heads.tolist()
-            for at, sentence in zip(start.tolist(), batch, strict=True):
-                tokens = [
+            yield from self.parse_batch(batch, self.encoder.encode(batch))
+
+    def parse_batch(self, batch: Sequence[Sentence], encoded: Encoded) -> list[Sentence]:
+        """The same for sentences that are encoded already; threads may call it at the same time."""
+        start, heads, _ = self.heads(encoded)
+        labels = self.labeller.label(encoded, start, heads).tolist()
+        names = self.labeller.labels
+        flat = heads.tolist()
+        return [
+            replace(
+                sentence,
+                tokens=[
                     replace(token, head=flat[at + token.id], deprel=names[labels[at + token.id]])
                     for token in sentence.tokens
-                ]
-                yield replace(sentence, tokens=tokens)
+                ],
+            )
+            for at, sentence in zip(start.tolist(), batch, strict=True)
+        ]
 
     def heads(self, batch: Encoded) -> tuple[Ints, Ints, Floats]:
         """Where each sentence begins, the heads of all sentences in a row (-1 at node 0), and the trees' scores."""

@@ -7,9 +7,11 @@ from itertools import islice
 from pathlib import Path
 
 from certus.errors import InvalidInput
+from certus.features.encode import Encoded
 from certus.io.conllu import Sentence
 from certus.models.parser import BATCH, FILE, Parser
 from certus.models.tagger import Tagger
+from certus.threads import in_order, thread_count
 
 TAGGER_FILE = "tagger.safetensors"
 
@@ -22,21 +24,39 @@ class Pipeline:
     tagger: Tagger | None = None
 
     def parse(
-        self, sentences: Iterable[Sentence], *, confidences: bool = False, certificates: bool = False
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        confidences: bool = False,
+        certificates: bool = False,
+        workers: int | None = None,
     ) -> Iterator[Sentence]:
-        """The sentences with trees. Tags that are there are kept; a sentence with a word without one is tagged.
+        """The sentences with trees, as they come. Tags that are there are kept; a sentence that lacks one is tagged.
 
-        With ``confidences`` MISC holds the marginal of every arc; with ``certificates`` comments hold score, bound and
-        kind of proof. Both speak of the trees over the arcs that the parser's cascade leaves.
+        Parameters
+        ----------
+        sentences : iterable of Sentence
+        confidences : bool
+            Write the marginal of every arc into MISC.
+        certificates : bool
+            Write score, bound and kind of proof into comments. Like the confidences, they speak of the trees over the
+            arcs that the parser's cascade leaves.
+        workers : int, optional
+            Threads; by default one for each processor. The answer is the same for any number.
         """
-        trees = self.parser.parse(self._tagged(sentences))
-        if not (confidences or certificates):
-            yield from trees
-            return
-        from certus.models.scores import annotated
+        parser = self.parser
 
-        while batch := list(islice(trees, BATCH)):
-            yield from annotated(self.parser, batch, confidences=confidences, certificates=certificates)
+        def parsed(work: tuple[list[Sentence], Encoded]) -> list[Sentence]:
+            trees = parser.parse_batch(*work)
+            if not (confidences or certificates):
+                return trees
+            from certus.models.scores import annotated
+
+            return list(annotated(parser, trees, work[1], confidences=confidences, certificates=certificates))
+
+        encoded = ((batch, parser.encoder.encode(batch)) for batch in self._tagged(sentences))
+        for batch in in_order(parsed, encoded, thread_count(workers)):
+            yield from batch
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""
@@ -44,7 +64,8 @@ class Pipeline:
 
         return list(self.parse(Sentence.from_words(words) for words in tokenize(text)))
 
-    def _tagged(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    def _tagged(self, sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+        """Batches of sentences, all of them with tags."""
         stream = iter(sentences)
         while batch := list(islice(stream, BATCH)):
             bare = [k for k, sentence in enumerate(batch) if any(token.upos == "_" for token in sentence)]
@@ -56,7 +77,7 @@ class Pipeline:
                     )
                 for k, tagged in zip(bare, self.tagger.tag([batch[k] for k in bare]), strict=True):
                     batch[k] = tagged
-            yield from batch
+            yield batch
 
 
 def load(model: str | os.PathLike[str]) -> Pipeline:

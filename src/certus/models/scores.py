@@ -50,14 +50,13 @@ def problem(parser: "Parser", batch: Encoded, s: int) -> Dependency:
 
 
 def annotated(
-    parser: "Parser", sentences: Sequence[Sentence], *, confidences: bool, certificates: bool
+    parser: "Parser", sentences: Sequence[Sentence], batch: Encoded, *, confidences: bool, certificates: bool
 ) -> Iterator[Sentence]:
-    """Parsed sentences with the certificate in comments, and the confidence in every arc in MISC.
+    """Parsed sentences, encoded as ``batch``, with certificates in comments and the confidence in every arc in MISC.
 
     The certificate speaks of all trees over the arcs that the cascade leaves, under the parser's model. A confidence is
     the share of the arc among these trees, each weighted by the exponential of its score.
     """
-    batch = parser.encoder.encode(sentences)
     for s, sentence in enumerate(sentences):
         trees = problem(parser, batch, s)
         comments, tokens = sentence.comments, sentence.tokens
