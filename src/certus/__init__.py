@@ -22,6 +22,7 @@ from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_result, save_result
 from certus.tagging import HMM, Tagging, TaggingBatch
+from certus.translation import LanguageModel, TranslationForest
 from certus.verify import verify
 
 __version__ = "0.1.0"
@@ -46,6 +47,7 @@ __all__ = [
     "Joint",
     "LabelledDependency",
     "LabelledTree",
+    "LanguageModel",
     "LimitReached",
     "NotSupported",
     "Problem",
@@ -54,6 +56,7 @@ __all__ = [
     "Tagging",
     "TaggingBatch",
     "Trace",
+    "TranslationForest",
     "Tree",
     "VerificationError",
     "constraints",

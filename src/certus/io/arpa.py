@@ -71,7 +71,7 @@ def read_arpa(path: str | os.PathLike[str], *, unknown: float | None = None) -> 
     FormatError : names the line of what is wrong: a count that does not hold, a bad number, an n-gram given twice, a
         word that is no unigram, a missing section or end, no ``<unk>``, ``<s>`` or ``</s>``.
     """
-    return parse_arpa(_read(path), path, unknown=unknown)
+    return parse_arpa(read_bytes(path), path, unknown=unknown)
 
 
 def parse_arpa(data: bytes | str, path: object = "text", *, unknown: float | None = None) -> Arpa:
@@ -135,7 +135,7 @@ def write_arpa(path: str | os.PathLike[str], arpa: Arpa) -> None:
     write_atomically(path, gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data)
 
 
-def _read(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         data = Path(path).read_bytes()
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data

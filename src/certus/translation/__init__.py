@@ -1,5 +1,6 @@
 """Translation: language models, synchronous grammars, forests, and their decoders."""
 
-from certus.translation.language_model import LanguageModel
+from certus.translation.forest import LeafGraph, TranslationForest
+from certus.translation.language_model import LanguageModel, LmArrays
 
-__all__ = ["LanguageModel"]
+__all__ = ["LanguageModel", "LeafGraph", "LmArrays", "TranslationForest"]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -62,9 +63,9 @@ class LanguageModel:
 
     Examples
     --------
-    >>> from certus.io.arpa import parse_arpa
-    >>> text = [r"\\data\\", "ngram 1=4", r"\\1-grams:", "-1 <unk>", "0 <s>", "-0.5 </s>", "-0.25 dog", r"\\end\\"]
-    >>> lm = LanguageModel(parse_arpa("\\n".join(text)))
+    >>> from certus.io.arpa import Ngrams
+    >>> unigrams = Ngrams(np.arange(4, dtype=np.int32)[:, None], np.array([-1, 0, -0.5, -0.25]), np.zeros(4))
+    >>> lm = LanguageModel(Arpa(["<unk>", "<s>", "</s>", "dog"], [unigrams]))
     >>> round(lm.score(["dog", "cat"]) / np.log(10), 6)
     -1.75
     """
@@ -138,7 +139,7 @@ class LanguageModel:
         out = np.empty(len(ids))
         state = np.full(len(sentences), self.begin_state, dtype=np.int32)
         advance_all(self.arrays, state, np.array(ids, dtype=np.int32), ptr, out)
-        return [out[a:b] for a, b in zip(ptr[:-1], ptr[1:], strict=True)]
+        return [out[a:b] for a, b in pairwise(ptr.tolist())]
 
 
 def _find(slots: NDArray[np.int64], key: int) -> int:

@@ -1,0 +1,333 @@
+"""Translation forests: every derivation of a sentence under a synchronous grammar, before any language model (LR 5.1).
+
+The arrays of a ``TranslationForest``, for kernels and decoders. V vertices (a symbol over a span of the source), E
+edges (a rule applied there), numbered bottom-up as in ``certus.Hypergraph``:
+
+    in_ptr (V + 1,)      edges that enter v are range(in_ptr[v], in_ptr[v + 1]); every tail vertex is below its head
+    tail_ptr (E + 1,)    tail of e, IN THE ORDER OF THE TARGET SIDE, is tail[tail_ptr[e]:tail_ptr[e + 1]]
+    tail (...)
+    token_ptr (E + 1,)   target side of e is token[token_ptr[e]:token_ptr[e + 1]]
+    token (...)          a word, by its number in ``words``, or ~j < 0: what the j-th vertex of the tail yields. The
+                         j's of an edge are 0, 1, 2, ... from left to right: each tail vertex stands once
+    weights (E,)         float64, weights . features; the language model is not in it
+    feature_ptr (E + 1,), feature (...), feature_value (...)    features of e, numbered as in ``feature_names``
+    spans (V, 2)         source words covered, half open; None if the file they came from does not say
+    symbols              nonterminal of each vertex; None likewise
+    rules (E,)           row of the grammar each edge comes from, -1 for none; None likewise
+
+``words`` are the target words of this forest; ``lm_tokens(lm)`` is ``token`` with the ids of a language model in their
+place, all words that it does not know being ``<unk>``. A derivation is its edges, head before tails, tails from left to
+right. What it yields is scored by the language model from ``<s>`` to ``</s>``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from certus.checks import Floats, as_scores
+from certus.errors import InvalidInput
+from certus.hypergraph import Hypergraph
+
+if TYPE_CHECKING:
+    from certus.translation.language_model import LanguageModel
+
+Int32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class LeafGraph:
+    """A forest with a vertex for each word, as LR 5.1 has it; see ``TranslationForest.leaf_graph``."""
+
+    graph: Hypergraph
+    word: Int32  # per vertex: its word, as in the forest's ``words``; -1 <s>, -2 </s>, -3 no leaf
+    edge: Int32  # per edge: the edge of the forest it stands for, or -1
+    owner: Int32  # per vertex: the vertex of the forest that it is, or whose rules use this leaf; -1 at <s>, </s>, top
+
+
+class TranslationForest:
+    """The derivations of a source sentence, with target words and rule scores but no language model.
+
+    The head of ``certus/translation/forest.py`` describes the arrays. Forests come from ``certus.SynchronousGrammar``,
+    from files (``certus.io.forests``), or from these arrays.
+
+    Parameters
+    ----------
+    graph : Hypergraph
+        Vertices and edges; tails in the order of the target side.
+    token_ptr, token : array_like of int
+        Target sides.
+    words : sequence of str
+        The word of each non-negative token.
+    weights : array_like, shape (E,), optional
+        Rule scores; zeros by default.
+    feature_names, feature_ptr, feature, feature_value : optional
+        Features of the edges.
+    spans : array_like, shape (V, 2), optional
+    symbols : sequence of str, optional
+    rules : array_like, shape (E,), optional
+
+    Raises
+    ------
+    InvalidInput : the arrays do not fit together; the message names the edge.
+
+    Examples
+    --------
+    >>> graph = Hypergraph(in_ptr=[0, 2, 3], tail_ptr=[0, 0, 0, 1], tail=[0])
+    >>> forest = TranslationForest(graph, [0, 1, 2, 4], [0, 1, ~0, 2], ["dog", "cat", "barks"], [1.0, 2.0, 0.5])
+    >>> forest.yields([2, 1]), forest.score([2, 1])
+    (['cat', 'barks'], 2.5)
+    """
+
+    def __init__(
+        self,
+        graph: Hypergraph,
+        token_ptr: ArrayLike,
+        token: ArrayLike,
+        words: Sequence[str],
+        weights: ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] = (),
+        feature_ptr: ArrayLike | None = None,
+        feature: ArrayLike | None = None,
+        feature_value: ArrayLike | None = None,
+        spans: ArrayLike | None = None,
+        symbols: Sequence[str] | None = None,
+        rules: ArrayLike | None = None,
+    ) -> None:
+        n_edges, n_vertices = graph.n_edges, graph.n_vertices
+        self.graph = graph
+        self.words = list(words)
+        self.token_ptr, self.token = _ragged("token", token_ptr, token, n_edges)
+        _check_tokens(graph, self.token_ptr, self.token, len(self.words))
+        self.weights = as_scores("weights", np.zeros(n_edges) if weights is None else weights, (n_edges,))
+        self.feature_names = list(feature_names)
+        if feature_ptr is None or feature is None or feature_value is None:
+            feature_ptr, feature, feature_value = np.zeros(n_edges + 1, dtype=np.int32), [], []
+        self.feature_ptr, self.feature = _ragged("feature", feature_ptr, feature, n_edges)
+        self.feature_value = as_scores("feature_value", feature_value, (len(self.feature),))
+        _check_range("feature", self.feature, len(self.feature_names), "feature_names")
+        self.spans = None if spans is None else np.ascontiguousarray(spans, dtype=np.int32).reshape(n_vertices, 2)
+        self.symbols = None if symbols is None else list(symbols)
+        self.rules = None if rules is None else np.ascontiguousarray(rules, dtype=np.int32).reshape(n_edges)
+        if self.symbols is not None and len(self.symbols) != n_vertices:
+            raise InvalidInput(f"symbols has {len(self.symbols)} entries; expected one for each of {n_vertices}.")
+
+    def __repr__(self) -> str:
+        return f"TranslationForest(vertices={self.graph.n_vertices}, edges={self.graph.n_edges})"
+
+    # -- scores ----------------------------------------------------------------------------------------------------
+
+    def weighted(self, weights: Mapping[str, float]) -> "TranslationForest":
+        """The same forest, with ``weights . features`` as the score of each edge; names not in it are ignored.
+
+        Raises InvalidInput for a feature without a weight.
+        """
+        missing = [name for name in self.feature_names if name not in weights]
+        if missing:
+            raise InvalidInput(
+                f"the feature {missing[0]!r} has no weight; weights are given for "
+                f"{', '.join(map(repr, weights)) or 'no features'}. Give it one, 0 to leave it out."
+            )
+        vector = as_scores("weights", [weights[name] for name in self.feature_names])
+        return self.with_weights(self.dot(vector))
+
+    def dot(self, vector: Floats) -> Floats:
+        """Per edge, the sum of feature values times the entries of a vector over ``feature_names``."""
+        edge = np.repeat(np.arange(self.graph.n_edges), np.diff(self.feature_ptr))
+        products = vector[self.feature] * self.feature_value
+        return np.bincount(edge, products, self.graph.n_edges).astype(np.float64)
+
+    def with_weights(self, weights: ArrayLike) -> "TranslationForest":
+        """The same forest with other scores of its edges."""
+        return TranslationForest(
+            self.graph,
+            self.token_ptr,
+            self.token,
+            self.words,
+            weights,
+            feature_names=self.feature_names,
+            feature_ptr=self.feature_ptr,
+            feature=self.feature,
+            feature_value=self.feature_value,
+            spans=self.spans,
+            symbols=self.symbols,
+            rules=self.rules,
+        )
+
+    # -- derivations -----------------------------------------------------------------------------------------------
+
+    def score(self, edges: Sequence[int]) -> float:
+        """Sum of the edge weights of a derivation, in plain Python. InvalidInput if it is none of this forest."""
+        self._walk(edges)
+        return float(sum(float(self.weights[e]) for e in edges))
+
+    def yields(self, edges: Sequence[int]) -> list[str]:
+        """The target words of a derivation. InvalidInput if it is none of this forest."""
+        return [self.words[k] for k in self._walk(edges)]
+
+    def features(self, edges: Sequence[int]) -> dict[str, float]:
+        """Feature values of a derivation, summed; features it does not have are left out."""
+        totals: dict[str, float] = {}
+        for e in edges:
+            for k in range(self.feature_ptr[e], self.feature_ptr[e + 1]):
+                name = self.feature_names[self.feature[k]]
+                totals[name] = totals.get(name, 0.0) + float(self.feature_value[k])
+        return totals
+
+    def _walk(self, edges: Sequence[int]) -> list[int]:
+        """Words of a derivation by number; checks that each edge enters the vertex that is due."""
+        graph, out = self.graph, []
+        pending: list[int] = [~graph.root]  # words, and ~vertex for what is still to be expanded; the next one last
+        rest = iter(edges)
+        while pending:
+            item = pending.pop()
+            if item >= 0:
+                out.append(item)
+                continue
+            v, e = ~item, next(rest, None)
+            if e is None or not graph.in_ptr[v] <= e < graph.in_ptr[v + 1]:
+                found = "no edge is left" if e is None else f"edge {e} does not enter it"
+                raise InvalidInput(f"not a derivation: vertex {v} is due, but {found}.")
+            tail = graph.tail_of(e)
+            side = self.token[self.token_ptr[e] : self.token_ptr[e + 1]].tolist()
+            pending.extend(t if t >= 0 else ~int(tail[~t]) for t in reversed(side))
+        extra = next(rest, None)
+        if extra is not None:
+            raise InvalidInput(f"not a derivation: edge {extra} stands after its end.")
+        return out
+
+    # -- views -----------------------------------------------------------------------------------------------------
+
+    def lm_tokens(self, lm: "LanguageModel") -> Int32:
+        """``token`` with word ids of a language model in place of the forest's own; references to tails unchanged."""
+        ids = np.append(lm.word_ids(self.words), np.int32(0))  # one more, so that -1 can be looked up in an empty list
+        return np.where(self.token >= 0, ids[np.maximum(self.token, -1)], self.token).astype(np.int32)
+
+    def leaf_graph(self) -> LeafGraph:
+        """The forest with a vertex for each word, between the leaves ``<s>`` and ``</s>`` (LR 5.1, SYN 3).
+
+        A leaf is a word within a head vertex, that is, within a symbol and span: all rules of one vertex share it, and
+        a word that stands twice in one rule has a second leaf there, so that a derivation passes a leaf at most once.
+        Vertex 0 is ``<s>``, 1 is ``</s>``, then the leaves, the vertices of the forest in their order, and the top,
+        whose one edge has the tail ``<s>``, root, ``</s>``. Leaves are entered by edges with no tail.
+        """
+        graph = self.graph
+        leaf_of: dict[tuple[int, int, int], int] = {}
+        children: list[list[int]] = []  # per edge: leaves, or ~vertex
+        for e, head in enumerate(graph.heads.tolist()):
+            tail = graph.tail_of(e).tolist()
+            seen: dict[int, int] = {}
+            row = []
+            for t in self.token[self.token_ptr[e] : self.token_ptr[e + 1]].tolist():
+                if t < 0:
+                    row.append(~tail[~t])
+                else:
+                    row.append(leaf_of.setdefault((head, t, seen.get(t, 0)), len(leaf_of) + 2))
+                    seen[t] = seen.get(t, 0) + 1
+            children.append(row)
+        first, n_vertices = len(leaf_of) + 2, graph.n_vertices
+        top = first + n_vertices
+        tails: list[list[int]] = [[] for _ in range(first)]
+        tails += [[c if c >= 0 else first + ~c for c in row] for row in children]
+        tails.append([0, first + graph.root, 1])
+        in_ptr = np.concatenate([np.arange(first), first + graph.in_ptr, [len(tails)]])
+        tail_ptr = np.concatenate(([0], np.cumsum([len(t) for t in tails])))
+        word = np.full(top + 1, -3, dtype=np.int32)
+        owner = np.full(top + 1, -1, dtype=np.int32)
+        word[0], word[1] = -1, -2
+        for (head, t, _), leaf in leaf_of.items():
+            word[leaf], owner[leaf] = t, head
+        owner[first:top] = np.arange(n_vertices)
+        edge = np.full(len(tails), -1, dtype=np.int32)
+        edge[first : first + graph.n_edges] = np.arange(graph.n_edges)
+        return LeafGraph(Hypergraph(in_ptr, tail_ptr, [c for row in tails for c in row], top), word, edge, owner)
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Hypergraph JSON (``certus.hypergraph``), with target sides, features and spans under "translation"."""
+        from certus.hypergraph.formats import to_json
+        from certus.serialize import floats_to_json
+
+        data = to_json(self.graph, self.weights)
+        data["translation"] = {
+            "words": self.words,
+            "token_ptr": self.token_ptr.tolist(),
+            "token": self.token.tolist(),
+            "feature_names": self.feature_names,
+            "feature_ptr": self.feature_ptr.tolist(),
+            "feature": self.feature.tolist(),
+            "feature_value": floats_to_json(self.feature_value),
+            "spans": None if self.spans is None else self.spans.tolist(),
+            "symbols": self.symbols,
+            "rules": None if self.rules is None else self.rules.tolist(),
+        }
+        return data
+
+    @classmethod
+    def from_json(cls, data: Any) -> "TranslationForest":
+        """The forest that ``to_json`` described; InvalidInput if it is none."""
+        from certus.hypergraph.formats import from_json
+        from certus.serialize import floats_from_json
+
+        graph, weights = from_json(data)
+        rest = data.get("translation")
+        if not isinstance(rest, dict) or not isinstance(rest.get("words"), list):
+            raise InvalidInput('not a translation forest: the hypergraph has no "translation" with its target words.')
+        try:
+            return cls(
+                graph,
+                rest["token_ptr"],
+                rest["token"],
+                rest["words"],
+                weights,
+                feature_names=rest["feature_names"],
+                feature_ptr=rest["feature_ptr"],
+                feature=rest["feature"],
+                feature_value=floats_from_json(rest["feature_value"], "feature_value"),
+                spans=rest.get("spans"),
+                symbols=rest.get("symbols"),
+                rules=rest.get("rules"),
+            )
+        except KeyError as error:
+            raise InvalidInput(f"the translation forest has no {error}.") from None
+
+
+def _ragged(name: str, ptr: ArrayLike, flat: ArrayLike, n_edges: int) -> tuple[Int32, Int32]:
+    """Offsets per edge and what they point into, as int32."""
+    offsets = np.ascontiguousarray(ptr, dtype=np.int32)
+    values = np.ascontiguousarray(flat, dtype=np.int32)
+    if offsets.shape != (n_edges + 1,) or offsets[0] != 0 or offsets[-1] != len(values) or (np.diff(offsets) < 0).any():
+        raise InvalidInput(
+            f"{name}_ptr does not fit: expected {n_edges + 1} rising offsets from 0 to {len(values)}, one pair an edge."
+        )
+    return offsets, values
+
+
+def _check_range(name: str, values: Int32, size: int, of_what: str) -> None:
+    wrong = (values < 0) | (values >= size)
+    if wrong.any():
+        raise InvalidInput(f"{name}[{int(np.argmax(wrong))}] is out of range: {of_what} has {size} entries.")
+
+
+def _check_tokens(graph: Hypergraph, ptr: Int32, token: Int32, n_words: int) -> None:
+    """Words exist, and the references of an edge are ~0, ~1, ... in this order, one for each tail vertex."""
+    if len(token) and int(token.max()) >= n_words:
+        k = int(np.argmax(token))
+        e = int(np.searchsorted(ptr, k, side="right")) - 1
+        raise InvalidInput(f"edge {e} has word {token[k]} on its target side; there are {n_words} words.")
+    reference = token < 0
+    edge = np.repeat(np.arange(graph.n_edges), np.diff(ptr))[reference]
+    sizes = np.diff(graph.tail_ptr)
+    counts = np.bincount(edge, minlength=graph.n_edges)
+    expected = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)
+    wrong = ~token[reference] != expected
+    if wrong.any() or (counts != sizes).any():
+        e = int(edge[np.argmax(wrong)]) if wrong.any() else int(np.argmax(counts != sizes))
+        raise InvalidInput(
+            f"edge {e} has the references {token[ptr[e] : ptr[e + 1]][token[ptr[e] : ptr[e + 1]] < 0].tolist()} on its "
+            f"target side; expected ~0, ~1, ... from left to right, one for each of its {sizes[e]} tail vertices."
+        )
