@@ -50,13 +50,28 @@ def test_brackets(certus, files):
 
 
 def test_conllu(certus, files):
-    scores = json.loads(certus("evaluate", "--json", *files("conllu", WORDS, OTHER)).out)
-    assert scores == {"sentences": 1, "words": 4, "UPOS": 75.0, "XPOS": 100.0, "UAS": 75.0, "LAS": 50.0}
+    scores = json.loads(certus("evaluate", "--json", "--by-length", *files("conllu", WORDS, OTHER)).out)
+    assert scores == {
+        "sentences": 1,
+        "words": 4,
+        "UPOS": 75.0,
+        "XPOS": 100.0,
+        "feats": 100.0,
+        "UAS": 75.0,
+        "LAS": 50.0,
+        "CLAS": pytest.approx(100 * 2 / 3),
+        "UAS without punctuation": 100.0,
+        "LAS without punctuation": pytest.approx(100 * 2 / 3),
+        "UEM": 0.0,
+        "LEM": 0.0,
+        "by length": {"1-10": {"sentences": 1, "words": 4, "UAS": 75.0, "LAS": 50.0, "UEM": 0.0, "LEM": 0.0}},
+    }
 
 
 def test_table(certus, files):
-    ran = certus("evaluate", *files("conllu", WORDS, WORDS))
-    assert ran.out.splitlines()[-1].split() == ["LAS", "100.00"]
+    lines = certus("evaluate", "--by-length", *files("conllu", WORDS, WORDS)).out.splitlines()
+    assert "LAS                       100.00" in lines
+    assert lines[-1].split() == ["1-10", "1", "4", "100.00", "100.00", "100.00", "100.00"]
 
 
 @pytest.mark.parametrize(

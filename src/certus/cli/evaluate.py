@@ -4,11 +4,14 @@ import json as json_
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from certus.errors import FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    from certus.models.evaluation import AttachmentScores
 
 Item = TypeVar("Item")
 Scores = dict[str, float | int]
@@ -17,23 +20,39 @@ Scores = dict[str, float | int]
 def evaluate(
     gold: Annotated[Path, typer.Argument(help="Gold standard: .conllu, or bracketed trees; plain or .gz")],
     system: Annotated[Path, typer.Argument(help="System output, in the same format")],
+    by_length: Annotated[bool, typer.Option("--by-length", help="CoNLL-U: short and long sentences too")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
 ) -> None:
     """Score system output against a gold standard, sentence by sentence, on the same words.
 
     All scores are percentages. Bracketed trees: labelled precision, recall and F1 in the manner of evalb, whole
-    sentences right, and tagging accuracy, punctuation left out. CoNLL-U: tagging accuracy, and unlabelled and labelled
-    attachment scores over all words, punctuation included; labels are compared up to the first colon.
+    sentences right, and tagging accuracy, punctuation left out. CoNLL-U: tagging accuracy, unlabelled and labelled
+    attachment scores as CoNLL 2018 defines them (all words; labels up to the first colon), the same without words
+    whose gold tag is PUNCT, whole trees right (UEM, LEM), and with --by-length a table by words in the sentence.
     """
     kinds = {is_conllu(gold), is_conllu(system)}
     if len(kinds) == 2:
         raise InvalidInput(f"{gold} and {system} are in different formats; give two .conllu files, or two of brackets.")
-    scores = conllu_scores(gold, system) if kinds == {True} else bracket_scores(gold, system)
+    lengths: dict[str, Scores] = {}
+    if kinds == {True}:
+        attachments = conllu_scores(gold, system)
+        scores = attachments.scores()
+        lengths = attachments.scores_by_length() if by_length else {}
+    else:
+        scores = bracket_scores(gold, system)
     if json:
-        print(json_.dumps(scores))
+        print(json_.dumps(scores | {"by length": lengths} if lengths else scores))
         return
     for name, value in scores.items():
-        print(f"{name:<10} {value:>8}" if isinstance(value, int) else f"{name:<10} {value:>8.2f}")
+        print(f"{name:<24}{_shown(value)}")
+    if lengths:
+        print(f"\n{'words a sentence':<24}" + "".join(f"{name:>11}" for name in next(iter(lengths.values()))))
+    for name, row in lengths.items():
+        print(f"{name:<24}" + "".join(f"{_shown(value):>11}" for value in row.values()))
+
+
+def _shown(value: float) -> str:
+    return f"{value:>8}" if isinstance(value, int) else f"{value:>8.2f}"
 
 
 def is_conllu(path: Path) -> bool:
@@ -41,24 +60,17 @@ def is_conllu(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith(".conllu")
 
 
-def conllu_scores(gold: Path, system: Path) -> Scores:
-    """Tagging accuracy, UAS and LAS over two CoNLL-U files with the same words."""
+def conllu_scores(gold: Path, system: Path) -> "AttachmentScores":
+    """Scores of two CoNLL-U files with the same words."""
     from certus.io.conllu import read_conllu
+    from certus.models.evaluation import AttachmentScores
 
-    sentences = words = upos = xpos = heads = labelled = 0
+    scores = AttachmentScores()
     for number, (g, s) in enumerate(_paired(gold, system, read_conllu(gold), read_conllu(system)), start=1):
         _same_words(system, number, g.words, s.words)
-        sentences += 1
-        for a, b in zip(g.tokens, s.tokens, strict=True):
-            attached = a.head is not None and a.head == b.head
-            words += 1
-            upos += a.upos == b.upos
-            xpos += a.xpos == b.xpos
-            heads += attached
-            labelled += attached and a.deprel.split(":")[0] == b.deprel.split(":")[0]
-    _some(gold, sentences)
-    right = {"UPOS": upos, "XPOS": xpos, "UAS": heads, "LAS": labelled}
-    return {"sentences": sentences, "words": words} | {name: 100 * count / words for name, count in right.items()}
+        scores.add(g, s)
+    _some(gold, scores.count["sentences"])
+    return scores
 
 
 def bracket_scores(gold: Path, system: Path) -> Scores:
