@@ -1,7 +1,9 @@
 """The weights of a linear model over hashed features, averaged over training."""
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from certus.errors import InvalidInput
 
@@ -15,13 +17,13 @@ class Weights:
     clock times every change: so averaging costs nothing until it is asked for (DEP 2.4).
     """
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, bits: int, *, dtype: DTypeLike = np.float32) -> None:
         if not 1 <= bits <= 30:
             raise InvalidInput(f"bits is {bits}; expected 1 to 30, for that power of two of weights.")
         self.bits = bits
-        self.value: Float32 = np.zeros(1 << bits, dtype=np.float32)
+        self.value: NDArray[Any] = np.zeros(1 << bits, dtype=dtype)
         self.total: NDArray[np.float64] = np.zeros(1 << bits)
-        self.squares: Float32 = np.zeros(1 << bits, dtype=np.float32)  # sum of squared changes, for AdaGrad
+        self.squares: NDArray[Any] = np.zeros(1 << bits, dtype=dtype)  # sum of squared changes, for AdaGrad
         self.clock = 1.0
 
     def averaged(self) -> Float32:

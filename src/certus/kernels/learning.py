@@ -1,0 +1,374 @@
+"""Vectors over the parts of dependency trees, and the weights they move.
+
+A part is a row (kind, h, m, x, y): kind 0 the arc "hm", 1 the sibling "hms", 2 the grandparent "hmg", 3 the
+grand-sibling "hmsg", 4 the tri-sibling "hmst"; nodes stand in the order of these roles, ABSENT for one that is missing.
+Trees, marginals and subgradients are vectors with a number for each part. Templates come as in kernels.parser, one
+tuple per kind. Feature vectors are dense arrays of 2**bits numbers that are zero but for the indices in a list of those
+touched, so that sums cost no sorting.
+
+A forest is (in_ptr, tail_ptr, tail, coord) as kernels.projective_forest builds it, with the goal as its last vertex.
+part_of (E, 5) names the part of each kind that an edge scores, -1 for none.
+"""
+
+import numpy as np
+from numba import njit
+
+from certus.kernels import arborescence, hypergraph
+from certus.kernels.features import ABSENT, part_features
+from certus.kernels.hypergraph import LogPlus
+from certus.kernels.parser import neighbours
+from certus.kernels.projective_forest import ATTACH, build, index_arcs
+
+ARC, SIBLING, GRANDPARENT, GRANDSIBLING, TRISIBLING = range(5)
+_EDGES = np.iinfo(np.int32).max
+
+
+# -- the parts of a sentence -----------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def forest_parts(allowed, single, kinds):
+    """The forest of all projective trees over the allowed arcs, and its parts of the kinds (5,) that are wanted.
+
+    Returns (in_ptr, tail_ptr, tail, rows, part_of). The first rows are the arcs in order of (h, m); no part is repeated.
+    """
+    n = allowed.shape[0] - 1
+    track_g = kinds[GRANDPARENT] or kinds[GRANDSIBLING]
+    track_s = kinds[TRISIBLING]
+    arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)
+    none = np.zeros(1, dtype=np.int32)
+    n_vertices, n_edges = build(arc_id, out_ptr, out, into_ptr, into, single, track_g, False, track_s, _EDGES,
+                                none, none, none[:0], np.empty((0, 6), dtype=np.int16))  # fmt: skip
+    in_ptr = np.zeros(n_vertices + 1, dtype=np.int32)
+    tail_ptr = np.zeros(n_edges + 1, dtype=np.int32)
+    tail = np.empty(2 * n_edges, dtype=np.int32)
+    coord = np.empty((n_edges, 6), dtype=np.int16)
+    build(arc_id, out_ptr, out, into_ptr, into, single, track_g, False, track_s, _EDGES, in_ptr, tail_ptr, tail, coord)
+    n_arcs = out.shape[0]
+    known = np.full((2, n_arcs, n + 1), -1, dtype=np.int32)  # the rows of siblings and grandparents
+    both = (
+        track_g and track_s
+    )  # only then do edges share a tri-sibling; those that share a grand-sibling are neighbours
+    known_ts = np.full((n_arcs, n + 1, n + 1) if both else (1, 1, 1), -1, dtype=np.int32)
+    part_of = np.full((n_edges, 5), -1, dtype=np.int32)
+    rows = np.empty((n_arcs + 4 * n_edges, 5), dtype=np.int32)
+    for h in range(n + 1):
+        for a in range(out_ptr[h], out_ptr[h + 1]):
+            _list(rows, a, ARC, h, out[a], ABSENT, ABSENT)
+    count = n_arcs
+    last = -1  # the grand-sibling listed last
+    for e in range(n_edges):
+        if not coord[e, 0] & ATTACH:
+            continue
+        g, h, t, s, m = coord[e, 1], coord[e, 2], coord[e, 3], coord[e, 4], coord[e, 5]
+        a = arc_id[h, m]
+        inner = ABSENT if s == h else s
+        part_of[e, ARC] = a
+        if kinds[SIBLING]:
+            if known[0, a, s] < 0:
+                known[0, a, s] = count
+                count = _list(rows, count, SIBLING, h, m, inner, ABSENT)
+            part_of[e, SIBLING] = known[0, a, s]
+        if kinds[GRANDPARENT] and g >= 0:
+            if known[1, a, g] < 0:
+                known[1, a, g] = count
+                count = _list(rows, count, GRANDPARENT, h, m, g, ABSENT)
+            part_of[e, GRANDPARENT] = known[1, a, g]
+        if kinds[GRANDSIBLING] and g >= 0:
+            p = last
+            if p < 0 or rows[p, 1] != h or rows[p, 2] != m or rows[p, 3] != inner or rows[p, 4] != g:
+                p = count
+                count = _list(rows, count, GRANDSIBLING, h, m, inner, g)
+            part_of[e, GRANDSIBLING] = last = p
+        if kinds[TRISIBLING] and t >= 0:
+            p = known_ts[a, s, t] if track_g else -1
+            if p < 0:
+                p = count
+                count = _list(rows, count, TRISIBLING, h, m, inner, ABSENT if t == h else t)
+                if track_g:
+                    known_ts[a, s, t] = p
+            part_of[e, TRISIBLING] = p
+    return in_ptr, tail_ptr, tail, rows[:count].copy(), part_of
+
+
+@njit(cache=True, nogil=True)
+def _list(rows, count, kind, h, m, x, y):
+    """Append a part; returns the new count."""
+    rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3], rows[count, 4] = kind, h, m, x, y
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
+def score_parts(attribute, coarse, base, rows, templates, bits, weight, index, out):
+    """out[p] <- sum of the weights of the features of each part."""
+    two = np.empty((1, 2), dtype=np.int64)
+    three = np.empty((1, 3), dtype=np.int64)
+    four = np.empty((1, 4), dtype=np.int64)
+    for p in range(rows.shape[0]):
+        count = _features(attribute, coarse, base, rows, p, two, three, four, templates, bits, index)
+        total = 0.0
+        for k in range(count):
+            total += weight[index[k]]
+        out[p] = total
+
+
+@njit(cache=True, nogil=True)
+def _features(attribute, coarse, base, rows, p, two, three, four, templates, bits, index):
+    """Feature indices of part p into index; returns how many. two, three, four: room for a part."""
+    arc, sibling, grandparent, grandsibling, trisibling = templates
+    kind = rows[p, 0]
+    if kind == ARC:
+        two[0, 0], two[0, 1] = rows[p, 1], rows[p, 2]
+        return part_features(attribute, coarse, base, two, 0, *arc, bits, index)
+    if kind <= GRANDPARENT:
+        three[0, 0], three[0, 1], three[0, 2] = rows[p, 1], rows[p, 2], rows[p, 3]
+        if kind == SIBLING:
+            return part_features(attribute, coarse, base, three, 0, *sibling, bits, index)
+        return part_features(attribute, coarse, base, three, 0, *grandparent, bits, index)
+    four[0, 0], four[0, 1], four[0, 2], four[0, 3] = rows[p, 1], rows[p, 2], rows[p, 3], rows[p, 4]
+    if kind == GRANDSIBLING:
+        return part_features(attribute, coarse, base, four, 0, *grandsibling, bits, index)
+    return part_features(attribute, coarse, base, four, 0, *trisibling, bits, index)
+
+
+@njit(cache=True, nogil=True)
+def mark_tree(rows, heads, out):
+    """out[p] <- 1 for the parts of a tree, 0 for the others."""
+    inner = np.empty_like(heads)
+    second = np.empty_like(heads)
+    neighbours(heads, inner, second)
+    for p in range(rows.shape[0]):
+        kind, h, m, x, y = rows[p, 0], rows[p, 1], rows[p, 2], rows[p, 3], rows[p, 4]
+        found = heads[m] == h
+        if kind == GRANDPARENT:
+            found = found and heads[h] == x
+        elif kind != ARC:
+            found = found and inner[m] == x
+        if kind == GRANDSIBLING:
+            found = found and heads[h] == y
+        elif kind == TRISIBLING:
+            found = found and second[m] == y
+        out[p] = 1.0 if found else 0.0
+
+
+@njit(cache=True, nogil=True)
+def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
+    """Log of the sum of exp(score) over the trees of a forest; marginal (P,) <- the probability of each part."""
+    n_edges, n_vertices = part_of.shape[0], in_ptr.shape[0] - 1
+    weight = np.zeros(n_edges)
+    for e in range(n_edges):
+        for kind in range(5):
+            if part_of[e, kind] >= 0:
+                weight[e] += score[part_of[e, kind]]
+    marginal[:] = 0.0
+    chart = np.empty(n_vertices)
+    hypergraph.inside(LogPlus(-np.inf, 0.0), in_ptr, tail_ptr, tail, weight, chart)
+    if chart[n_vertices - 1] == -np.inf:
+        return -np.inf
+    conditional = np.empty(n_edges)
+    hypergraph.log_conditionals(in_ptr, tail_ptr, tail, weight, chart, conditional)
+    uses = np.empty(n_vertices)
+    hypergraph.expected_uses(in_ptr, tail_ptr, tail, conditional, n_vertices - 1, uses, weight)
+    for e in range(n_edges):
+        for kind in range(5):
+            if part_of[e, kind] >= 0:
+                marginal[part_of[e, kind]] += weight[e]
+    return chart[n_vertices - 1]
+
+
+# -- feature vectors -------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def gather(attribute, coarse, base, rows, amount, templates, bits, index, vector):
+    """vector <- vector + sum over parts of amount[p] times their features; returns the indices touched.
+
+    An index may be listed twice. vector (2**bits,) is zero outside the lists that earlier calls returned.
+    """
+    two = np.empty((1, 2), dtype=np.int64)
+    three = np.empty((1, 3), dtype=np.int64)
+    four = np.empty((1, 4), dtype=np.int64)
+    touched = np.empty(1 << 12, dtype=np.int64)
+    size = 0
+    for p in range(rows.shape[0]):
+        if amount[p] == 0.0:
+            continue
+        count = _features(attribute, coarse, base, rows, p, two, three, four, templates, bits, index)
+        if size + count > touched.shape[0]:
+            grown = np.empty(2 * (size + count), dtype=np.int64)
+            grown[:size] = touched[:size]
+            touched = grown
+        for k in range(count):
+            f = index[k]
+            if vector[f] == 0.0:
+                touched[size] = f
+                size += 1
+            vector[f] += amount[p]
+    return touched[:size]
+
+
+@njit(cache=True, nogil=True)
+def move_along(touched, vector, loss, cap, rate, clock, value, total, squares):
+    """Move the weights along a feature vector and clear it; returns its squared norm.
+
+    With rate 0 the step is loss / norm, at most cap. Otherwise each weight has a step of its own, rate over the root of
+    the sum of its squared changes so far, which squares holds (AdaGrad). total adds up clock times every change.
+    """
+    norm = 0.0
+    for k in range(touched.shape[0]):
+        norm += vector[touched[k]] ** 2
+        if rate > 0.0:
+            squares[touched[k]] += vector[touched[k]] ** 2
+            change = rate * vector[touched[k]] / np.sqrt(max(squares[touched[k]], 1e-300))
+            value[touched[k]] += change
+            total[touched[k]] += clock * change
+            vector[touched[k]] = 0.0
+    if rate == 0.0:
+        step = 0.0 if norm == 0.0 else min(cap, loss / norm)
+        for k in range(touched.shape[0]):
+            f = touched[k]
+            value[f] += step * vector[f]
+            total[f] += clock * step * vector[f]
+            vector[f] = 0.0
+    return norm
+
+
+# -- filters ---------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def threshold(through, best, eta):
+    """tau(eta) of LR 8.4.1: eta best + (1 - eta) times the mean of the max-marginals that are not -inf."""
+    count = 0
+    total = 0.0
+    for value in through.flat:
+        if value > -np.inf:
+            count += 1
+            total += value
+    return eta * best + (1.0 - eta) * (total / max(count, 1))
+
+
+@njit(cache=True, nogil=True)
+def forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean):
+    """Max-marginals of arcs and the vector of tau(eta); returns the value of the best tree, -inf if there is none.
+
+    score (P,) of the parts; through (A,) <- value of the best tree with each arc, the first A parts; mean (P,) <- eta
+    times the parts of the best tree + (1 - eta) times the mean, over arcs that are in a tree, of the parts of the best
+    tree with the arc. tau(eta) is the product of mean and score. Ties go to the smallest edge.
+
+    The best tree with an arc is the best outside of an edge's head and the best insides of its tails. So the trees are
+    never made one by one: how many use an item is passed on to the items its best way in and out is made of.
+    """
+    n_edges, n_vertices = part_of.shape[0], in_ptr.shape[0] - 1
+    weight = np.zeros(n_edges)
+    for e in range(n_edges):
+        for kind in range(5):
+            if part_of[e, kind] >= 0:
+                weight[e] += score[part_of[e, kind]]
+    chart = np.empty(n_vertices)
+    back = np.empty(n_vertices, dtype=np.int32)
+    hypergraph.viterbi(in_ptr, tail_ptr, tail, weight, chart, back)
+    through[:] = -np.inf
+    mean[:] = 0.0
+    goal = n_vertices - 1
+    if chart[goal] == -np.inf:
+        return -np.inf
+    # The best way out of each item, and the best edge of each arc.
+    outside = np.full(n_vertices, -np.inf)
+    outside[goal] = 0.0
+    up = np.full(n_vertices, -1, dtype=np.int32)  # the edge by which the best tree goes on above a vertex
+    head = np.empty(n_edges, dtype=np.int32)
+    best_edge = np.full(through.shape[0], -1, dtype=np.int32)
+    for v in range(goal, -1, -1):
+        for e in range(in_ptr[v], in_ptr[v + 1]):
+            head[e] = v
+            total = outside[v] + weight[e]
+            for k in range(tail_ptr[e], tail_ptr[e + 1]):
+                total += chart[tail[k]]
+            if total == -np.inf:
+                continue
+            for k in range(tail_ptr[e], tail_ptr[e + 1]):
+                u = tail[k]
+                above = outside[v] + weight[e]
+                for j in range(tail_ptr[e], tail_ptr[e + 1]):
+                    if j != k:
+                        above += chart[tail[j]]
+                if above > outside[u]:
+                    outside[u] = above
+                    up[u] = e
+            a = part_of[e, ARC]
+            if a >= 0 and total > through[a]:
+                through[a] = total
+                best_edge[a] = e
+    # How much of every edge the mean holds: first outwards, then inwards.
+    count = 0
+    for a in range(through.shape[0]):
+        count += best_edge[a] >= 0
+    share = (1.0 - eta) / count if count else 0.0
+    uses = np.zeros(n_edges)
+    outwards = np.zeros(n_vertices)
+    inwards = np.zeros(n_vertices)
+    inwards[goal] = eta
+    for a in range(through.shape[0]):
+        e = best_edge[a]
+        if e >= 0:
+            uses[e] += share
+            outwards[head[e]] += share
+            for k in range(tail_ptr[e], tail_ptr[e + 1]):
+                inwards[tail[k]] += share
+    for v in range(goal):
+        if outwards[v] > 0.0:
+            e = up[v]
+            uses[e] += outwards[v]
+            outwards[head[e]] += outwards[v]
+            for k in range(tail_ptr[e], tail_ptr[e + 1]):
+                if tail[k] != v:
+                    inwards[tail[k]] += outwards[v]
+    for v in range(goal, -1, -1):
+        if inwards[v] > 0.0:
+            e = back[v]
+            uses[e] += inwards[v]
+            for k in range(tail_ptr[e], tail_ptr[e + 1]):
+                inwards[tail[k]] += inwards[v]
+    for e in range(n_edges):
+        if uses[e] > 0.0:
+            for kind in range(5):
+                if part_of[e, kind] >= 0:
+                    mean[part_of[e, kind]] += uses[e]
+    return chart[goal]
+
+
+@njit(cache=True, nogil=True)
+def crossing_filter(rows, n, score, single, eta, through, mean):
+    """forest_filter for trees with crossing arcs: rows are arcs. One arborescence for each arc, O(n^4) in all."""
+    size = n + 1
+    arc = np.full(size * size, -np.inf)
+    arc_id = np.full((size, size), -1, dtype=np.int64)
+    for a in range(rows.shape[0]):
+        arc[rows[a, 1] * size + rows[a, 2]] = score[a]
+        arc_id[rows[a, 1], rows[a, 2]] = a
+    n_floats, n_ints = arborescence.work_sizes(n)
+    floats, ints = np.empty(n_floats), np.empty(n_ints, dtype=np.int64)
+    heads = np.empty(size, dtype=np.int64)
+    column = np.empty(size)
+    mean[:] = 0.0
+    count = 0
+    for a in range(rows.shape[0]):
+        h, m = rows[a, 1], rows[a, 2]
+        for g in range(size):
+            column[g] = arc[g * size + m]
+            if g != h:
+                arc[g * size + m] = -np.inf
+        through[a] = arborescence.best_heads(arc, size, n, single, heads, floats, ints)
+        for g in range(size):
+            arc[g * size + m] = column[g]
+        if through[a] > -np.inf:
+            count += 1
+            for v in range(1, size):
+                mean[arc_id[heads[v], v]] += 1.0 - eta
+    best = arborescence.best_heads(arc, size, n, single, heads, floats, ints)
+    if best > -np.inf:
+        mean /= count
+        for v in range(1, size):
+            mean[arc_id[heads[v], v]] += eta
+    return best

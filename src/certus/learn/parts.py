@@ -1,0 +1,167 @@
+"""Trees, marginals and subgradients of one sentence as vectors over its parts, and parts as sums of features."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.checks import Bools, Floats, Ints
+from certus.errors import Infeasible, NotSupported
+from certus.features.encode import Encoded
+from certus.learn.trees import TreeModel
+
+Rows = NDArray[np.int32]  # (P, 5): the parts, as kernels.learning has them
+
+
+class Parts:
+    """The trees of one sentence over the allowed arcs, as vectors over the parts that a model scores.
+
+    ``rows`` lists the parts, the arcs first, in order of (h, m). Projective trees of any order, and trees with crossing
+    arcs of first order; sums and max-marginals over higher-order trees with crossing arcs are NP-hard.
+    """
+
+    def __init__(self, model: TreeModel, allowed: Bools) -> None:
+        if not model.projective and not model.first_order:
+            raise NotSupported(
+                "sums and max-marginals over trees with crossing arcs are NP-hard above first order; "
+                "train with the perceptron over relaxed trees, or on projective trees."
+            )
+        self.model, self.n = model, len(allowed) - 1
+        self.allowed: Bools = allowed & ~np.eye(len(allowed), dtype=np.bool_)
+        self.allowed[:, 0] = False
+
+    @cached_property
+    def _forest(self) -> tuple[Any, ...]:
+        from certus.kernels.learning import forest_parts
+
+        kinds = np.array([len(t[4]) > 0 for t in self.model.arrays])
+        forest: tuple[Any, ...] = forest_parts(self.allowed, self.model.single, kinds)
+        return forest
+
+    @cached_property
+    def rows(self) -> Rows:
+        """(kind, h, m, x, y) of each part."""
+        from certus.kernels.features import ABSENT
+
+        if not self.model.first_order:
+            forest: Rows = self._forest[3]
+            return forest
+        arcs = np.argwhere(self.allowed)
+        rows = np.full((len(arcs), 5), ABSENT, dtype=np.int32)
+        rows[:, 0] = 0
+        rows[:, 1:3] = arcs
+        return rows
+
+    @cached_property
+    def n_arcs(self) -> int:
+        """How many of the parts are arcs."""
+        return int(self.allowed.sum())
+
+    def of_tree(self, heads: Ints) -> Floats:
+        """1 for the parts of a tree, 0 for the others."""
+        from certus.kernels.learning import mark_tree
+
+        vector = np.empty(len(self.rows))
+        mark_tree(self.rows, heads, vector)
+        return vector
+
+    def errors(self, heads: Ints) -> Floats:
+        """1 for the arcs that are not in a tree, 0 for all other parts: the Hamming loss as a vector."""
+        vector = np.zeros(len(self.rows))
+        arcs = self.rows[: self.n_arcs]
+        vector[: self.n_arcs] = heads[arcs[:, 2]] != arcs[:, 1]
+        return vector
+
+    def log_sum(self, score: Floats) -> tuple[float, Floats]:
+        """Log of the sum of exp(score) over all trees, and the probability of each part (DEP 4.2, 4.3)."""
+        if not self.model.first_order:
+            from certus.kernels.learning import forest_log_sum
+
+            in_ptr, tail_ptr, tail, _, part_of = self._forest
+            marginal = np.empty(len(score))
+            value = float(forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal))
+            self._require(value)
+            return value, marginal
+        values, out = np.empty(1), np.empty((1, self.n + 1, self.n + 1))
+        arc, lengths = self._matrix(score)[None], np.array([self.n])
+        if self.model.projective:
+            from certus.kernels.eisner import log_totals
+
+            log_totals(arc, lengths, self.model.single, True, out, values)
+        else:
+            from certus.dependency.matrix_tree import marginals_batch
+
+            out, values = marginals_batch(arc, lengths, "single" if self.model.single else "multi")
+        self._require(float(values[0]))
+        return float(values[0]), out[0][self.allowed]
+
+    def best(self, score: Floats) -> tuple[float, Floats]:
+        """Value and parts of a best tree."""
+        if self.model.first_order:
+            from certus.kernels.parser import best_tree
+
+            heads = np.empty(self.n + 1, dtype=np.int64)
+            value = float(best_tree(self._matrix(score), self.model.projective, self.model.single, heads))
+            self._require(value)
+            return value, self.of_tree(heads)
+        value, _, vector = self.filter(score, 1.0)
+        return value, vector
+
+    def filter(self, score: Floats, eta: float) -> tuple[float, Floats, Floats]:
+        """Value of the best tree, max-marginals of the arcs (-inf for one in no tree), and the vector of tau(eta).
+
+        tau(eta) = eta * best + (1 - eta) * mean of the max-marginals is the product of that vector and the scores: eta
+        times the parts of the best tree and (1 - eta) times the mean of those of the best tree with each arc.
+        """
+        from certus.kernels import learning
+
+        through, mean = np.empty(self.n_arcs), np.empty(len(score))
+        if self.model.projective:
+            in_ptr, tail_ptr, tail, _, part_of = self._forest
+            best = learning.forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean)
+        else:
+            best = learning.crossing_filter(self.rows, self.n, score, self.model.single, eta, through, mean)
+        self._require(float(best))
+        return float(best), through, mean
+
+    def _matrix(self, score: Floats) -> Floats:
+        arc = np.full(self.allowed.shape, -np.inf)
+        arc[self.allowed] = score
+        return arc
+
+    def _require(self, value: float) -> None:
+        if value == -np.inf:
+            raise Infeasible(f"the {self.n_arcs} arcs allowed for {self.n} words contain no tree; allow more of them.")
+
+
+class Features:
+    """Parts of the sentences of a batch as feature vectors: their scores, and sums of them.
+
+    ``vector`` is zero between uses; whoever calls ``gather`` clears what it touched.
+    """
+
+    def __init__(self, model: TreeModel, batch: Encoded, bits: int) -> None:
+        self.batch, self.bits, self.templates = batch, bits, model.arrays
+        self.vector: Floats = np.zeros(1 << bits)
+        self._index = np.empty(model.most, dtype=np.uint64)
+
+    def scores(self, s: int, rows: Rows, weight: Floats) -> Floats:
+        """Score of each part of sentence s."""
+        from certus.kernels.learning import score_parts
+
+        score = np.empty(len(rows))
+        arguments = (*self._sentence(s), rows, self.templates, self.bits, weight, self._index, score)
+        score_parts(*arguments)
+        return score
+
+    def gather(self, s: int, rows: Rows, amount: Floats) -> Ints:
+        """Add amount times the features of each part to ``vector``; returns the places that are no longer zero."""
+        from certus.kernels.learning import gather
+
+        arguments = (*self._sentence(s), rows, amount, self.templates, self.bits, self._index, self.vector)
+        touched: Ints = gather(*arguments)
+        return touched
+
+    def _sentence(self, s: int) -> tuple[Any, ...]:
+        return self.batch.attribute, self.batch.coarse, int(self.batch.base[s])
