@@ -10,29 +10,29 @@ GRAMMAR = '1 S -> N V\n0.5 N -> "dogs"\n2 V -> "bark"\n'
 
 
 def test_parser_and_tagger_agree_on_what_the_parser_alone_gets_wrong(certus):
-    assert certus("parse", "Red flies some large jet").out == JET + "\n"
-    assert certus("parse", "--no-joint", "Red flies some large jet").out != JET + "\n"
+    assert certus("parse", "--format", "brackets", "Red flies some large jet").out == JET + "\n"
+    assert certus("parse", "--format", "brackets", "--no-joint", "Red flies some large jet").out != JET + "\n"
 
 
 def test_an_empty_line_gives_an_empty_line(certus):
-    ran = certus("parse", stdin="Red flies some large jet\n\n   \nRed flies some large jet")
+    ran = certus("parse", "--format", "brackets", stdin="Red flies some large jet\n\n   \nRed flies some large jet")
     assert (ran.code, ran.out) == (0, f"{JET}\n\n\n{JET}\n")
 
 
 def test_text_is_tokenised_unless_it_is_already(certus):
-    assert "(AUX did) (PART n't)" in certus("parse", "The dog didn't bark.").out
-    assert "didn't)" in certus("parse", "--tokenised", "The dog didn't bark .").out
+    assert "(AUX did) (PART n't)" in certus("parse", "--format", "brackets", "The dog didn't bark.").out
+    assert "didn't)" in certus("parse", "--format", "brackets", "--tokenised", "The dog didn't bark .").out
 
 
 def test_brackets_in_the_text_do_not_break_the_tree(certus):
     from certus.io.brackets import parse_tree
 
-    tree = parse_tree(certus("parse", "the dog (a big dog) barks").out)
+    tree = parse_tree(certus("parse", "--format", "brackets", "the dog (a big dog) barks").out)
     assert tree.words() == ["the", "dog", "-LRB-", "a", "big", "dog", "-RRB-", "barks"]
 
 
 def test_json_has_the_certificate(certus):
-    ran = certus("parse", "--json", "the old man the boats in the river .", "")
+    ran = certus("parse", "--format", "brackets", "--json", "the old man the boats in the river .", "")
     first, second = ran.out.split("\n")[:2]
     answer = json.loads(first)
     assert answer["exact"] is True
@@ -50,7 +50,7 @@ def test_tree_format_is_indented(certus):
 
 
 def test_unknown_words_are_parsed(certus):
-    ran = certus("parse", "the blorp zorked some glimmy snarks .")
+    ran = certus("parse", "--format", "brackets", "the blorp zorked some glimmy snarks .")
     assert ran.code == 0
     assert "(VERB zorked)" in ran.out
 
@@ -58,14 +58,16 @@ def test_unknown_words_are_parsed(certus):
 def test_a_word_that_a_grammar_does_not_know_is_named(certus, tmp_path):
     path = tmp_path / "g.txt"
     path.write_text(GRAMMAR)
-    ran = certus("parse", "--no-joint", "--grammar", path, stdin="dogs bark\ndogs meow\ndogs bark\n")
+    ran = certus(
+        "parse", "--format", "brackets", "--no-joint", "--grammar", path, stdin="dogs bark\ndogs meow\ndogs bark\n"
+    )
     assert "stdin:2" in ran.complaint
     assert '"meow"' in ran.complaint
     assert ran.out == "(S (N dogs) (V bark))\n\n(S (N dogs) (V bark))\n"  # the others are parsed, lines stay aligned
 
 
 def test_a_sentence_without_a_tree_says_how_far_the_parser_got(certus):
-    ran = certus("parse", "--json", stdin="the the of\nthe dog barks\n")
+    ran = certus("parse", "--format", "brackets", "--json", stdin="the the of\nthe dog barks\n")
     assert "stdin:1" in ran.complaint
     assert '"the"' in ran.complaint
     lines = [json.loads(line) for line in ran.out.splitlines()]
@@ -76,7 +78,7 @@ def test_a_sentence_without_a_tree_says_how_far_the_parser_got(certus):
 def test_a_sentence_of_200_words(certus):
     words = ("the dog and the cat saw a fish in the river with " * 20).split()[:200]
     words[-1] = "fish"
-    answer = json.loads(certus("parse", "--json", "--tokenised", " ".join(words)).out)
+    answer = json.loads(certus("parse", "--format", "brackets", "--json", "--tokenised", " ".join(words)).out)
     assert answer["words"] == words
     assert answer["bound"] >= answer["score"] - 1e-9
 
@@ -109,18 +111,28 @@ def test_a_damaged_grammar_is_refused(certus, tmp_path, text, says):
 
 def test_missing_files_and_garbage(certus, tmp_path):
     assert "missing" in certus("parse", "--grammar", tmp_path / "missing", "a").complaint
-    assert "missing" in certus("parse", "--tagger", tmp_path / "missing", "a").complaint
-    assert "missing.txt" in certus("parse", tmp_path / "missing.txt").complaint
+    assert "missing" in certus("parse", "--format", "brackets", "--tagger", tmp_path / "missing", "a").complaint
+    assert "missing.txt" in certus("parse", "--format", "brackets", tmp_path / "missing.txt").complaint
     garbage = tmp_path / "garbage"
     garbage.write_bytes(bytes(range(256)))
-    assert "garbage" in certus("parse", garbage).complaint
+    assert "garbage" in certus("parse", "--format", "brackets", garbage).complaint
     assert "garbage" in certus("parse", "--grammar", garbage, "a").complaint
-    assert "garbage" in certus("parse", "--tagger", garbage, "a").complaint
-    assert "stdin:1" in certus("parse", stdin=b"\xff\xfe").complaint
+    assert "garbage" in certus("parse", "--format", "brackets", "--tagger", garbage, "a").complaint
+    assert "stdin:1" in certus("parse", "--format", "brackets", stdin=b"\xff\xfe").complaint
 
 
 def test_a_limit_is_said_and_the_gap_is_honest(certus):
-    ran = certus("parse", "--json", "--max-iterations", 1, "--time-limit", 0, "the old man the boats in the river .")
+    ran = certus(
+        "parse",
+        "--format",
+        "brackets",
+        "--json",
+        "--max-iterations",
+        1,
+        "--time-limit",
+        0,
+        "the old man the boats in the river .",
+    )
     if ran.code == 0:
         answer = json.loads(ran.out)
         assert answer["exact"] or "not proved optimal" in ran.err
@@ -129,17 +141,22 @@ def test_a_limit_is_said_and_the_gap_is_honest(certus):
 def test_save_result_takes_one_sentence_and_leaves_nothing_otherwise(certus, tmp_path):
     path = tmp_path / "r.json"
     assert (
-        "second sentence" in certus("parse", "--save-result", path, stdin="the dog barks\nthe cat sleeps\n").complaint
+        "second sentence"
+        in certus(
+            "parse", "--format", "brackets", "--save-result", path, stdin="the dog barks\nthe cat sleeps\n"
+        ).complaint
     )
-    assert "nothing to save" in certus("parse", "--save-result", path, stdin="\n").complaint
+    assert "nothing to save" in certus("parse", "--format", "brackets", "--save-result", path, stdin="\n").complaint
     assert os.listdir(tmp_path) == []
-    assert certus("parse", "--save-result", path, "the dog barks").code == 0
+    assert certus("parse", "--format", "brackets", "--save-result", path, "the dog barks").code == 0
     assert os.listdir(tmp_path) == ["r.json"]
 
 
 def test_a_result_that_cannot_be_written_leaves_nothing(certus, tmp_path):
     (tmp_path / "taken").mkdir()
-    assert certus("parse", "--save-result", tmp_path / "no" / "r.json", "the dog barks").complaint
-    assert certus("parse", "--save-result", tmp_path / "taken", "the dog barks").complaint
+    assert certus(
+        "parse", "--format", "brackets", "--save-result", tmp_path / "no" / "r.json", "the dog barks"
+    ).complaint
+    assert certus("parse", "--format", "brackets", "--save-result", tmp_path / "taken", "the dog barks").complaint
     assert os.listdir(tmp_path) == ["taken"]
     assert os.listdir(tmp_path / "taken") == []

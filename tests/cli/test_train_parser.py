@@ -1,5 +1,7 @@
 """certus train parser."""
 
+import json
+
 import pytest
 
 SENTENCE = (
@@ -60,6 +62,38 @@ def test_a_trained_parser_parses_files_and_text(certus, tmp_path):
     described = certus("parse", "--model", model, "--json", train).out.splitlines()
     assert '"sent_id": "a1"' in described[0]
     assert len(described) == 3
+    more = certus("parse", "--model", model, "--json", "--confidences", "--certificates", train)
+    first = json.loads(more.out.splitlines()[0])
+    assert first["exact"] is True
+    assert first["score"] == pytest.approx(first["bound"])
+    assert all(0 < token["confidence"] <= 1 for token in first["tokens"])
+
+
+def test_the_number_of_threads_and_the_way_in_change_nothing(certus, tmp_path):
+    train = tmp_path / "train.conllu"
+    train.write_text(SENTENCE * 600)
+    model = tmp_path / "model"
+    small = "--order", "1", "--epochs", "1", "--bits", "12"
+    assert certus("train", "parser", "--train", train, "--output", model, "--tagger", *small).code == 0
+    outputs = {
+        certus("parse", "--model", model, train, "--workers", "1").out,
+        certus("parse", "--model", model, train, "--workers", "3").out,
+        certus("parse", "--model", model, "--conllu", stdin=train.read_text()).out,
+        certus("parse", "--model", model, "--conllu", stdin=train.read_text().replace("\n", "\r\n")).out,
+    }
+    assert outputs == {train.read_text()}
+    ways = {
+        certus("parse", "--model", model, "--lines", stdin="the dog\nbarks").out,
+        certus("parse", "--model", model, stdin="the dog\n\nbarks").out,
+        certus("parse", "--model", model, "--tokenised", stdin="the dog\nbarks\n").out,
+    }
+    assert len(ways) == 1
+    assert ways.pop().count("\n\n") == 2
+
+
+def test_options_that_would_be_ignored_are_refused(certus):
+    assert "--format brackets" in certus("parse", "--no-joint", "a dog").complaint
+    assert "--workers is for dependencies" in certus("parse", "--format", "tree", "--workers", "2", "a dog").complaint
 
 
 def test_a_missing_or_damaged_model_is_refused(certus, tmp_path):

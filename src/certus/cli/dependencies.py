@@ -1,42 +1,66 @@
-"""certus parse --model: dependency trees in CoNLL-U."""
+"""certus parse: dependency trees in CoNLL-U."""
 
 import json as json_
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import chain
+from typing import Any
 
-from certus.cli.text import read_lines
+from certus.cli.text import read_lines, read_paragraphs
 from certus.io.conllu import Sentence, parse_conllu, read_conllu
 
 
-def parse_dependencies(model: Path, inputs: list[str], *, tokenised: bool, conllu: bool, json: bool) -> None:
-    """Parse .conllu files, keeping all they hold but heads and labels, and text, one sentence a line."""
+def parse_dependencies(
+    inputs: list[str],
+    *,
+    model: str | None,
+    conllu: bool,
+    tokenised: bool,
+    lines: bool,
+    json: bool,
+    confidences: bool,
+    certificates: bool,
+    workers: int | None,
+) -> None:
+    """Parse .conllu files, keeping all they hold but heads and labels, and text; print trees as they come."""
     from certus.cli.progress import watched
     from certus.models.pipeline import load
 
-    pipeline = load(model)
-    for sentence in watched(pipeline.parse(_sentences(inputs, tokenised=tokenised, conllu=conllu)), "parsing"):
-        print(_described(sentence) if json else sentence, end="\n" if json else "")
+    pipeline = load() if model is None else load(model)
+    sentences = _sentences(inputs, conllu=conllu, tokenised=tokenised, lines=lines)
+    trees = pipeline.parse(sentences, confidences=confidences, certificates=certificates, workers=workers)
+    for sentence in watched(trees, "parsing"):
+        print(_described(sentence, confidences, certificates) if json else sentence, end="\n" if json else "")
 
 
-def _sentences(inputs: list[str], *, tokenised: bool, conllu: bool) -> Iterator[Sentence]:
+def _sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: bool) -> Iterator[Sentence]:
+    from certus.models.tokenizer import tokenize
+
     for given in inputs or ["-"]:
         if given.removesuffix(".gz").endswith(".conllu"):
             yield from read_conllu(given)
         elif conllu and given == "-":
             yield from parse_conllu(sys.stdin.buffer, path="stdin")
-        else:
-            for line in read_lines([given], tokenised=tokenised):
+        elif tokenised:
+            for line in read_lines([given], tokenised=True):
                 if line.words:
                     yield Sentence.from_words(line.words)
+        else:
+            for paragraph in read_paragraphs(given, lines=lines):
+                split = tokenize(paragraph)
+                for words in [list(chain.from_iterable(split))] if lines else split:
+                    yield Sentence.from_words(words)
 
 
-def _described(sentence: Sentence) -> str:
+def _described(sentence: Sentence, confidences: bool, certificates: bool) -> str:
     columns = ("form", "lemma", "upos", "xpos", "head", "deprel")
-    return json_.dumps(
-        {
-            "sent_id": sentence.comment("sent_id"),
-            "tokens": [{name: getattr(token, name) for name in columns} for token in sentence],
-        },
-        ensure_ascii=False,
-    )
+    tokens = [{name: getattr(token, name) for name in columns} for token in sentence]
+    if confidences:
+        for token, shown in zip(sentence, tokens, strict=True):
+            shown["confidence"] = float(token.misc.rpartition("Confidence=")[2])
+    data: dict[str, Any] = {"sent_id": sentence.comment("sent_id"), "tokens": tokens}
+    if certificates:
+        said = {key: sentence.comment(key) or "" for key in ("score", "bound", "certificate")}
+        kind, _, status = said["certificate"].rpartition(", ")
+        data |= {"score": float(said["score"]), "bound": float(said["bound"]), "kind": kind, "exact": status == "exact"}
+    return json_.dumps(data, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""certus parse: the best tree of each sentence, parser and tagger in agreement, with its certificate."""
+"""certus parse: the best tree of each sentence, dependencies or phrases, with its certificate."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -17,45 +17,90 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How trees are printed."""
+    """What is printed: dependency trees in CoNLL-U, or phrases."""
 
+    conllu = "conllu"
     brackets = "brackets"
     tree = "tree"
 
 
 def parse(
     inputs: Inputs = None,
-    model: Annotated[Path | None, typer.Option(help="Folder of a trained parser: dependency trees, in CoNLL-U")] = None,
-    conllu: Annotated[bool, typer.Option("--conllu", help="With --model: stdin is CoNLL-U")] = False,
-    grammar: Annotated[Path | None, typer.Option(help="Rules as text, or a trained grammar [bundled]")] = None,
-    tagger: TaggerFile = None,
-    joint: Annotated[bool, typer.Option(help="Have parser and tagger agree, or use the grammar alone")] = True,
-    tokenised: Tokenised = False,
-    format: Annotated[Format, typer.Option(help="One line a sentence, or an indented tree")] = Format.brackets,
-    json: JsonLines = False,
-    save_result: Annotated[
-        Path | None, typer.Option(help="Save the result of the one sentence, to be verified")
+    format: Annotated[
+        Format | None,
+        typer.Option(help="Dependencies; or phrases, one line a sentence or an indented tree", show_default="conllu"),
     ] = None,
-    max_iterations: Annotated[int, typer.Option(min=1, help="Iterations before giving up on a proof")] = 500,
-    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds for one sentence")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Dependencies: name or folder of a trained parser", show_default="en")
+    ] = None,
+    conllu: Annotated[bool, typer.Option("--conllu", help="Dependencies: stdin is CoNLL-U")] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Dependencies: every line of a text is a sentence")] = False,
+    confidences: Annotated[bool, typer.Option("--confidences", help="Dependencies: marginals of arcs in MISC")] = False,
+    certificates: Annotated[
+        bool, typer.Option("--certificates", help="Dependencies: score, bound and kind of proof in comments")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Dependencies: threads", show_default="all processors")
+    ] = None,
+    grammar: Annotated[
+        Path | None, typer.Option(help="Phrases: rules as text, or a trained grammar", show_default="bundled")
+    ] = None,
+    tagger: TaggerFile = None,
+    joint: Annotated[bool, typer.Option(help="Phrases: have parser and tagger agree, or the grammar alone")] = True,
+    save_result: Annotated[
+        Path | None, typer.Option(help="Phrases: save the result of the one sentence, to be verified")
+    ] = None,
+    max_iterations: Annotated[int, typer.Option(min=1, help="Phrases: iterations before giving up on a proof")] = 500,
+    time_limit: Annotated[float | None, typer.Option(min=0, help="Phrases: seconds for one sentence")] = None,
+    tokenised: Tokenised = False,
+    json: JsonLines = False,
 ) -> int:
-    """Parse sentences, one per line. Lines are read, parsed and printed as they come.
+    """Parse text, files or stdin.
 
-    With --model, dependency trees from .conllu files, whose words, tags and comments are kept, or from text; otherwise
-    phrase structure by a grammar.
+    Dependency trees, unless --grammar or --format brackets or tree asks for phrases. Files that end in .conllu (or
+    .conllu.gz) keep their words, tags and comments; text is split into sentences and words.
 
-    An empty line gives an empty line. A sentence that cannot be parsed is reported on stderr with its line and
-    gives an empty line too; the exit code is then 2.
+    Phrases are parsed line by line. An empty line gives an empty line. A sentence that cannot be parsed is reported on
+    stderr with its line and gives an empty line too; the exit code is then 2.
     """
     from certus.cli import complain
     from certus.cli.models import load_grammar, load_tagger
     from certus.cli.progress import watched
     from certus.errors import Infeasible, InvalidInput, LimitReached
 
-    if model is not None:
+    dependencies = format is Format.conllu or (format is None and grammar is None)
+    _check_options(
+        dependencies,
+        {
+            "--model": model is not None,
+            "--conllu": conllu,
+            "--lines": lines,
+            "--confidences": confidences,
+            "--certificates": certificates,
+            "--workers": workers is not None,
+        },
+        {
+            "--grammar": grammar is not None,
+            "--tagger": tagger is not None,
+            "--no-joint": not joint,
+            "--save-result": save_result is not None,
+            "--time-limit": time_limit is not None,
+        },
+    )
+    if dependencies:
         from certus.cli.dependencies import parse_dependencies
 
-        parse_dependencies(model, inputs or [], tokenised=tokenised, conllu=conllu, json=json)
+        parse_dependencies(
+            inputs or [],
+            model=model,
+            conllu=conllu,
+            tokenised=tokenised,
+            lines=lines,
+            json=json,
+            confidences=confidences,
+            certificates=certificates,
+            workers=workers,
+        )
         return 0
     rules = load_grammar(grammar)
     tags = load_tagger(tagger) if joint else None
@@ -76,7 +121,7 @@ def parse(
         saved = (problem, result)
         if not result.certificate.exact:
             complain(f"{line.place}: not proved optimal; a better parse could score {result.certificate.gap:.6g} more.")
-        print(_described(line, result) if json else _printed(_tree(result), format), flush=True)
+        print(_described(line, result) if json else _printed(_tree(result), format or Format.brackets), flush=True)
     if save_result is not None:
         if saved is None:
             raise InvalidInput("--save-result: no sentence was parsed, so there is nothing to save.")
@@ -84,6 +129,18 @@ def parse(
 
         save(save_result, *saved)
     return code
+
+
+def _check_options(dependencies: bool, for_dependencies: dict[str, bool], for_phrases: dict[str, bool]) -> None:
+    """Refuse an option that would be ignored."""
+    from certus.errors import InvalidInput
+
+    unused = for_phrases if dependencies else for_dependencies
+    for name, given in unused.items():
+        if given:
+            now, other = ("dependencies", "phrases") if dependencies else ("phrases", "dependencies")
+            remedy = "--format brackets" if dependencies else "no --grammar and --format conllu"
+            raise InvalidInput(f"{name} is for {other}, and {now} are asked for; give {remedy}, or leave {name} out.")
 
 
 def _problem(grammar: "Grammar", tagger: "HMM | None", line: Line) -> "Problem[Any]":

@@ -1,4 +1,7 @@
-"""Sentences from text, files or stdin: one per line, read as they come."""
+"""Lines and paragraphs from text, files or stdin, read as they come.
+
+Lines are split into words as the Penn Treebank has them, for grammars; certus.models.tokenizer finds the sentences of
+a text and splits them as the English Web Treebank does, for dependency parsers."""
 
 import re
 import sys
@@ -30,17 +33,41 @@ def read_lines(inputs: list[str], *, tokenised: bool) -> Iterator[Line]:
     An input that names a file is read, "-" is stdin, and no input at all is stdin too. Anything else is a sentence
     itself, unless it looks like the name of a file that is missing.
     """
+    for source, number, text in _numbered(inputs):
+        yield Line(source, number, words_of(text, tokenised))
+
+
+LONGEST_PARAGRAPH = 1 << 16  # characters; text without empty lines is cut at the end of a line
+
+
+def read_paragraphs(given: str, *, lines: bool) -> Iterator[str]:
+    """The text of one input, in pieces that end at empty lines; with ``lines``, line by line."""
+    held: list[str] = []
+    size = 0
+    for _, _, text in _numbered([given]):
+        if held and (lines or not text.strip() or size > LONGEST_PARAGRAPH):
+            yield "\n".join(held)
+            held, size = [], 0
+        if text.strip():
+            held.append(text)
+            size += len(text)
+    if held:
+        yield "\n".join(held)
+
+
+def _numbered(inputs: list[str]) -> Iterator[tuple[str, int, str]]:
+    """Where each line of the inputs stands, and the line."""
     for position, given in enumerate(inputs or ["-"], start=1):
         if given == "-":
-            if not inputs and sys.stdin.isatty():
-                print("certus: reading sentences from the terminal, one per line; Ctrl-D ends.", file=sys.stderr)
-            yield from _lines_of("stdin", sys.stdin.buffer, tokenised)
+            if sys.stdin.isatty():
+                print("certus: reading from the terminal; Ctrl-D ends.", file=sys.stderr)
+            yield from _lines_of("stdin", sys.stdin.buffer)
         elif _names_a_file(given):
             with open(given, "rb") as stream:
-                yield from _lines_of(given, stream, tokenised)
+                yield from _lines_of(given, stream)
         else:
             for number, text in enumerate(given.split("\n"), start=1):
-                yield Line(f"argument {position}", number, words_of(text, tokenised))
+                yield f"argument {position}", number, text
 
 
 def _names_a_file(given: str) -> bool:
@@ -58,7 +85,7 @@ def _names_a_file(given: str) -> bool:
     return False
 
 
-def _lines_of(source: str, stream: BinaryIO, tokenised: bool) -> Iterator[Line]:
+def _lines_of(source: str, stream: BinaryIO) -> Iterator[tuple[str, int, str]]:
     for number, raw in enumerate(stream, start=1):
         try:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -66,7 +93,7 @@ def _lines_of(source: str, stream: BinaryIO, tokenised: bool) -> Iterator[Line]:
             raise FormatError(source, number, f"not UTF-8 text (byte {error.start} of the line).") from None
         if "\0" in text:
             raise FormatError(source, number, "holds a NUL character; the input must be text.")
-        yield Line(source, number, words_of(text, tokenised))
+        yield source, number, text.rstrip("\r\n")
 
 
 def words_of(text: str, tokenised: bool) -> list[str]:

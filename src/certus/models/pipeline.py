@@ -80,8 +80,11 @@ class Pipeline:
             yield batch
 
 
-def load(model: str | os.PathLike[str]) -> Pipeline:
-    """Load a trained parser from its folder, as ``certus train parser`` leaves it, with its tagger if there is one.
+BUNDLED = Path(__file__).parent / "data"  # a folder for each model that comes with the package
+
+
+def load(model: str | os.PathLike[str] = "en") -> Pipeline:
+    """Load a trained parser, with its tagger if there is one: by name if it is bundled ("en"), or from its folder.
 
     Examples
     --------
@@ -90,7 +93,14 @@ def load(model: str | os.PathLike[str]) -> Pipeline:
     certus.errors.InvalidInput: nowhere: there is no parser.safetensors in it; train one with certus train parser.
     """
     folder = Path(model)
+    if not (folder / FILE).is_file() and os.fspath(model) in bundled():
+        folder = BUNDLED / os.fspath(model)
     if not (folder / FILE).is_file():
         raise InvalidInput(f"{model}: there is no {FILE} in it; train one with certus train parser.")
     tagger = Tagger.load(folder / TAGGER_FILE) if (folder / TAGGER_FILE).is_file() else None
     return Pipeline(Parser.load(folder / FILE), tagger)
+
+
+def bundled() -> list[str]:
+    """Names of the models that come with the package."""
+    return sorted(path.parent.name for path in BUNDLED.glob(f"*/{FILE}"))
