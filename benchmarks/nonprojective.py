@@ -53,10 +53,10 @@ def scored(rng, heads, kinds):
         pruned = np.argsort(-arc[:, m], kind="stable")[KEPT:]
         arc[pruned[pruned != first_order[m]], m] = -np.inf
     parts = {kind: PART_NOISE * rng.normal(size=(n + 1,) * 3) for kind in kinds}
-    for g, h, _, s, m, _ in attachments(heads.tolist()):
-        parts["sibling"][h, s, m] += GOLD_PART
-        if g >= 0 and "grandparent" in parts:
-            parts["grandparent"][g, h, m] += GOLD_PART
+    g, h, _, s, m, _ = attachments(heads.tolist())
+    parts["sibling"][h, s, m] += GOLD_PART
+    if "grandparent" in parts:
+        parts["grandparent"][g[g >= 0], h[g >= 0], m[g >= 0]] += GOLD_PART
     return certus.Dependency(arc, **parts), first_order
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Y = TypeVar("Y")
 
+EPSILON = float(np.finfo(np.float64).eps)
 KINDS = ("dynamic program", "combinatorial", "dual", "branch and bound", "integer program")
 
 
@@ -17,7 +18,7 @@ def rounding(terms: int, magnitude: float) -> float:
 
     This is all a certificate's tolerance covers.
     """
-    return float(np.finfo(np.float64).eps * max(terms, 1) ** 2 * magnitude)
+    return EPSILON * max(terms, 1) ** 2 * magnitude
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def test_the_kernel_and_the_engine_make_the_same_steps(model):
         problem = draw_problem(np.random.default_rng(seed), model, 4, projective=False)
         if optimum(problem) == -np.inf:
             continue
-        result = nonprojective.decode(problem, step="per increase", exact=False, max_iterations=30)
+        result = nonprojective.decode(problem, step="per increase", exact=False, max_iterations=30, estimate=False)
         relaxation = nonprojective.relaxation(problem)
         engine = Engine(relaxation, step=per_increase(problem.magnitude()[1]))
         origin = np.zeros(relaxation.n_rows)

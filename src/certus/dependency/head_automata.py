@@ -9,7 +9,7 @@ decodes the models for which trees with crossing arcs are NP-hard.
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from certus.kernels.head_lattices import Lattices
 
 NO_HEAD = -1
+_NO_VALUES: Floats = np.empty(0)
+_NO_KEYS: Ints = np.empty(0, dtype=np.int64)
 
 
 class Automaton(Protocol):
@@ -180,7 +182,7 @@ class HeadAutomata(Problem[Choices]):
             given = problem.automata
             self._set(arc, given.automaton_of, given.by_head, problem.root, given.largest)
             return self
-        by_head = any(kind in problem.scores for kind in ("grandparent", "grandsibling", "null"))
+        by_head, _ = shape_of_automata(problem)
         largest = problem.magnitude()[1]
         self._set(arc, lambda g, h, side: PartAutomaton(problem, g, h, side), by_head, problem.root, largest)
         self._problem = problem
@@ -249,7 +251,7 @@ class HeadAutomata(Problem[Choices]):
     def lattices(self) -> "Lattices":
         """The automata as flat arrays for the kernels."""
         if self._problem is not None:
-            return part_lattices(self._problem, self.arc > -np.inf, self.by_head)
+            return part_lattices(self._problem, self.arc > -np.inf)
         return automaton_lattices(self)
 
     def _values(self, penalties: Penalties | None) -> tuple[Floats, Floats]:
@@ -365,35 +367,61 @@ class HeadAutomata(Problem[Choices]):
         return max(before + automaton.stop(state) for state, before in value.items())
 
 
-def part_lattices(problem: "Dependency", allowed: np.ndarray[Any, np.dtype[np.bool_]], by_head: bool) -> "Lattices":
+def shape_of_automata(problem: "Dependency") -> tuple[bool, bool]:
+    """Whether modifiers are scored together with the head of their head, and whether states are pairs of modifiers."""
+    scores = problem.scores
+    by_head = "grandparent" in scores or "grandsibling" in scores or "null" in scores
+    pairs = "trisibling" in scores or ("grandsibling" in scores and problem.grandparents == "outermost")
+    return by_head, pairs
+
+
+def part_tables(problem: "Dependency") -> tuple[Ints, tuple[Floats, ...], tuple[Ints, ...], Floats]:
+    """The part scores as ``add_parts`` reads them: (when, strides) of each kind, then its scores, keys and default.
+
+    The tuples have one entry for every kind there is, so that kernels see one type; those past the rows are empty.
+    """
+    values, keys, unlisted = list[Floats](), list[Ints](), np.zeros(len(P.LAYOUT))
+    for k, scores in enumerate(problem.scores.values()):
+        if isinstance(scores, P.ListedScores):
+            values.append(scores.values)
+            keys.append(scores.keys)
+            unlisted[k] = scores.unlisted
+        else:
+            flat = scores.dense().reshape(-1)
+            values.append(flat if flat.flags.carray else np.require(flat, requirements=["C", "A", "W"]))
+            keys.append(_NO_KEYS)
+    padding = len(P.LAYOUT) - len(values)
+    table = _part_table(tuple(problem.scores), problem.n, problem.grandparents == "outermost")
+    return table, (*values, *[_NO_VALUES] * padding), (*keys, *[_NO_KEYS] * padding), unlisted
+
+
+@lru_cache(maxsize=256)
+def _part_table(kinds: tuple[str, ...], n: int, outermost: bool) -> Ints:
+    """For each kind of part, which transitions complete it, and the strides of (g, h, d, t, s, m) in its scores."""
+    from certus.kernels import head_lattices as kernels
+
+    table = np.zeros((len(kinds), 7), dtype=np.int64)
+    special = {"trisibling": kernels.WITH_SIBLING, "stop": kernels.AT_END, "null": kernels.AT_EMPTY}
+    for row, kind in zip(table, kinds, strict=True):
+        letters = P.LAYOUT[kind]
+        row[0] = special.get(kind, kernels.AT_MODIFIER)
+        if outermost and kind in ("grandparent", "grandsibling"):
+            # The part is complete at the end of the side, where its m is the last modifier and its s the one before.
+            row[0], letters = kernels.AT_OUTERMOST, letters.replace("s", "t").replace("m", "s")
+        shape = P.shape_of(kind, n)
+        for axis, letter in enumerate(letters):
+            row[1 + "ghdtsm".index(letter)] = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    return table
+
+
+def part_lattices(problem: "Dependency", allowed: np.ndarray[Any, np.dtype[np.bool_]]) -> "Lattices":
     """The lattices of the part scores of a ``Dependency``, whether they are dense or listed."""
     from certus.kernels import head_lattices as kernels
 
-    outermost = problem.grandparents == "outermost"
-    pairs = "trisibling" in problem.scores or (outermost and "grandsibling" in problem.scores)
     lattices: Lattices
-    lattices, added = kernels.skeleton(allowed, by_head, pairs, problem.single)
-    for kind, scores in problem.scores.items():
-        letters = P.LAYOUT[kind]
-        with_head = kind in ("grandparent", "grandsibling")
-        if with_head and outermost:
-            # The part is complete at the end of the side, where its m is the last modifier and its s the one before.
-            when, letters = kernels.AT_OUTERMOST, letters.replace("s", "t").replace("m", "s")
-        else:
-            when = {
-                "trisibling": kernels.WITH_SIBLING,
-                "stop": kernels.AT_END,
-                "null": kernels.AT_EMPTY,
-            }.get(kind, kernels.AT_MODIFIER)
-        shape = P.shape_of(kind, problem.n)
-        strides = np.zeros(6, dtype=np.int64)
-        for axis, letter in enumerate(letters):
-            strides["ghdtsm".index(letter)] = int(np.prod(shape[axis + 1 :], dtype=np.int64))
-        if isinstance(scores, P.ListedScores):
-            values, keys, unlisted = scores.values, scores.keys, scores.unlisted
-        else:
-            values, keys, unlisted = scores.dense().reshape(-1), np.empty(0, dtype=np.int64), 0.0
-        kernels.add_parts(lattices, added, when, strides, values, keys, unlisted)
+    lattices, added = kernels.skeleton(allowed, *shape_of_automata(problem), problem.single)
+    for row, values, keys, unlisted in zip(*part_tables(problem), strict=False):
+        kernels.add_parts(lattices, added, row[0], row[1:], values, keys, unlisted)
     return lattices
 
 

@@ -1,10 +1,11 @@
 """Trees with crossing arcs under higher-order scores: head automata tied to a spanning tree (LR 6, algorithms 8 and 9).
 
 The tree gets the multipliers and a small share of the arc scores, the automata get all other scores less the
-multipliers; the subgradient moves the multipliers where the two differ. One kernel runs the whole loop
-(``certus.kernels.head_automata.relax``), decoding again only the automata whose multipliers changed. Where the loop
-does not prove its best tree optimal, arcs are removed by their max-marginals, and then the arcs in dispute are branched
-on, with the multipliers of the parent to start from.
+multipliers; the subgradient moves the multipliers where the two differ. It starts where the max-marginals of the
+automata say that the two nearly agree. One kernel runs the whole loop (``certus.kernels.head_automata.relax``),
+decoding again only the automata whose multipliers changed. Where the loop does not prove its best tree optimal, arcs
+are removed by their max-marginals, and then the arcs in dispute are branched on, with the multipliers of the parent to
+start from.
 
 Differs from LR alg. 9 in the updates, which are printed there with an error; see ``relax`` for the ones used.
 """
@@ -20,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.checks import Floats, Ints, as_positive_int, one_of
-from certus.dependency.head_automata import HeadAutomata
+from certus.dependency.automata_problem import AutomataDependency
+from certus.dependency.head_automata import HeadAutomata, part_tables, shape_of_automata
 from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
 from certus.result import Certificate, Result, Trace, rounding
 
 if TYPE_CHECKING:
-    from certus.dependency.automata_problem import AutomataDependency
     from certus.dependency.problem import Dependency
     from certus.relax.system import Relaxation
 
@@ -38,6 +39,7 @@ WINDOW = 80  # iterations of the root over which the gap must shrink by STALL, o
 STALL = 0.1
 FACTOR, PATIENCE, SHRINK = 1.5, 5, 0.7  # of Polyak's step
 NODE_ITERATIONS = 40
+NO_TREE = "every tree over the allowed arcs uses a forbidden part; allow some of them."
 TREE, AUTOMATA, ABOVE = 0, 1, 2  # copies of the arcs, in the order of the relaxation's view
 
 
@@ -73,6 +75,7 @@ def decode(
     share: float = SHARE,
     step: str = "polyak",
     lazy: bool = True,
+    estimate: bool = True,
 ) -> Result[Ints]:
     """The best tree, crossing arcs allowed, for scores above arcs; NP-hard in general, fast on sentences.
 
@@ -91,6 +94,8 @@ def decode(
         (dual - best score) / disagreements, or c / (t + 1) after t increases of the dual.
     lazy : bool
         Decode again only the automata whose multipliers changed. The answer is the same without.
+    estimate : bool
+        Start from multipliers estimated by max-marginals, instead of zero.
 
     Raises
     ------
@@ -101,14 +106,63 @@ def decode(
     one_of("step", step, ("polyak", "per increase"))
     if time_limit is not None and not time_limit > 0:
         raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
-    search = Search(problem, max_iterations, time_limit, share, step, lazy)
+    started = perf_counter()
+    first = None
+    if estimate and step == "polyak" and share == SHARE and not isinstance(problem, AutomataDependency):
+        first = FirstRound(problem, min(ROUND, max_iterations), lazy)
+        if first.closed or (not exact and first.score > -np.inf and first.used == max_iterations):
+            return first.result(perf_counter() - started)
+    search = Search(problem, max_iterations, started, time_limit, share, step, lazy)
+    if first is not None:
+        search.take(first)
+    elif estimate:
+        search.kernels.first_multipliers(search.lattices, search.arc, share, search.root.u[0])
     search.run(exact)
     if search.score == -np.inf:
         if search.out_of_time:
             raise LimitReached(f"no tree found in {time_limit:g} s, nor a proof that there is none: raise time_limit.")
-        raise Infeasible("every tree over the allowed arcs uses a forbidden part; allow some of them.")
+        raise Infeasible(NO_TREE)
     score = problem.score(search.heads)
     return Result(search.heads, score, search.certificate(score), search.trace(), search.info())
+
+
+class FirstRound:
+    """The first iterations for part scores, in one kernel call: most sentences need no more."""
+
+    def __init__(self, problem: "Dependency", iterations: int, lazy: bool) -> None:
+        from certus.kernels import head_automata as kernels
+
+        self.problem = problem
+        n = problem.n
+        by_head, pairs = shape_of_automata(problem)
+        self.by_head = by_head
+        table, values, keys, unlisted = part_tables(problem)
+        self.multipliers = np.zeros((2, n + 1, n + 1))
+        self.heads: Ints = np.full(n + 1, -1, dtype=np.int64)
+        self.memory = np.zeros(kernels.MEMORY)
+        self.memory[kernels.FACTOR] = FACTOR
+        rows = np.zeros((iterations, 4))
+        terms = (n + 1) * (1 + len(problem.scores))
+        scores = (problem.arc, by_head, pairs, problem.single, table, values, keys, unlisted, terms)
+        found = (self.multipliers, self.heads, self.memory, rows)
+        status, self.used = kernels.relax_parts(*scores, SHARE, PATIENCE, SHRINK, int(lazy), *found)
+        if status == kernels.INFEASIBLE:
+            raise Infeasible(NO_TREE)
+        self.closed = status == kernels.CLOSED
+        self.rows: Floats = rows[: self.used]
+        self.score, self.bound = float(self.memory[kernels.BEST_PRIMAL]), float(self.memory[kernels.BEST_DUAL])
+        self.decoded = int(self.memory[kernels.DECODED])
+
+    def result(self, seconds: float) -> Result[Ints]:
+        score = self.problem._score(self.heads)
+        duals = {"arcs": self.multipliers[0]}
+        if self.by_head:
+            duals["above"] = self.multipliers[1]
+        arc, largest, u, u_sum = self.memory[-4:].tolist()
+        tolerance = rounding_of_dual(self.problem.n, len(duals), arc, largest, u, u_sum)
+        certificate = Certificate("dual", score, max(self.bound, score), tolerance, duals)
+        info = info_of(seconds, self.used, 1, 0, self.decoded, self.problem.n)
+        return Result(self.heads, score, certificate, trace_of(self.rows), info)
 
 
 @dataclass(slots=True)
@@ -131,6 +185,7 @@ class Search:
         self,
         problem: "Dependency | AutomataDependency",
         max_iterations: int,
+        started: float,
         time_limit: float | None,
         share: float,
         step: str,
@@ -139,8 +194,8 @@ class Search:
         from certus.kernels import head_automata, head_lattices
 
         self.problem, self.kernels, self.restrict = problem, head_automata, head_lattices.restrict
-        self.started = perf_counter()
-        self.deadline = None if time_limit is None else self.started + time_limit
+        self.started = started
+        self.deadline = None if time_limit is None else started + time_limit
         self.max_iterations = max_iterations
         self.automata = HeadAutomata.of(problem, 0.0)
         self.lattices = self.automata.lattices
@@ -159,6 +214,14 @@ class Search:
         size = len(self.arc)
         gone: Mask = np.zeros(size, dtype=np.uint8)
         self.root = Node(gone, (), np.zeros((2, size)), np.inf, np.zeros(size))
+
+    def take(self, first: FirstRound) -> None:
+        """Go on from the first round: its tree, its bound and the multipliers that prove it."""
+        if first.score > -np.inf:
+            self.score, self.heads = first.score, first.heads
+        self.root.u, self.root.bound = first.multipliers[:, *self.cells], first.bound
+        self.rows, self.decoded = [first.rows], first.decoded
+        self.max_iterations -= first.used
 
     @property
     def out_of_time(self) -> bool:
@@ -276,7 +339,8 @@ class Search:
     def run(self, exact: bool) -> None:
         """Relax, remove, branch: until proved, or a limit."""
         root = self.root
-        self.descend(root, self.max_iterations, WINDOW if exact else None)
+        if self.max_iterations:
+            self.descend(root, self.max_iterations, WINDOW if exact else None)
         if self.closed(root) or (not exact and self.score > -np.inf):
             return
         self.tighten(root)
@@ -314,7 +378,7 @@ class Search:
             ones = (*ones, arc)
         node = Node(gone, ones, parent.u, parent.bound, parent.dispute)
         if not self.out_of_time:
-            self.descend(node, min(NODE_ITERATIONS, self.max_iterations), None)
+            self.descend(node, min(NODE_ITERATIONS, max(1, self.max_iterations)), None)
             self.tighten(node)
         return node
 
@@ -375,14 +439,13 @@ class Search:
 
     def rounding_of(self, u: Floats, gone: Mask) -> float:
         """Rounding that the dual value at multipliers u may carry; as ``Relaxation.tolerance``."""
-        arc = float(np.abs(self.arc).max(initial=0.0))
         if gone.any():
             u = u * (1 - gone)
         if self.share != SHARE:
             u = u + np.stack([(self.share - SHARE) * self.arc, np.zeros(len(self.arc))]) * (1 - gone)
-        terms = self.automata.magnitude()[0] * (1 + len(self.automata.views))
-        tree = rounding(2 * (self.problem.n + 1), SHARE * arc + float(np.abs(u[0] + u[1]).max(initial=0.0)))
-        return tree + rounding(terms, self.problem.magnitude()[1] + float(np.abs(u).max(initial=0.0)))
+        sizes = (np.abs(values).max(initial=0.0) for values in (u, u[0] + u[1]))
+        arc, largest = float(np.abs(self.arc).max(initial=0.0)), self.problem.magnitude()[1]
+        return rounding_of_dual(self.problem.n, len(self.automata.views), arc, largest, *map(float, sizes))
 
     def certificate(self, score: float) -> Certificate:
         """Of the whole tree: kind "dual" when the root alone makes the bound."""
@@ -424,18 +487,30 @@ class Search:
         return tuple(Removed("arcs", c, tuple(self.flat(int(a)) for a in arcs)) for c, arcs in copies if len(arcs))
 
     def trace(self) -> Trace:
-        rows = np.concatenate(self.rows) if self.rows else np.zeros((0, 4))
-        return Trace(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), rows[:, 3].astype(np.int64))
+        return trace_of(np.concatenate(self.rows) if self.rows else np.zeros((0, 4)))
 
     def info(self) -> Mapping[str, Any]:
         iterations = sum(len(rows) for rows in self.rows)
-        return {
-            "seconds": perf_counter() - self.started,
-            "iterations": iterations,
-            "nodes": self.nodes,
-            "fixed": self.removed,
-            "decoded": self.decoded / max(1, iterations * 2 * (self.problem.n + 1)),  # share of automata, per iteration
-        }
+        seconds = perf_counter() - self.started
+        return info_of(seconds, iterations, self.nodes, self.removed, self.decoded, self.problem.n)
+
+
+def rounding_of_dual(n: int, views: int, arc: float, largest: float, u: float, u_sum: float) -> float:
+    """Rounding that a dual value may carry, from the largest arc score, score, multiplier and sum of multipliers.
+
+    As ``Relaxation.tolerance``: that of the tree and that of the automata.
+    """
+    return rounding(2 * (n + 1), SHARE * arc + u_sum) + rounding(4 * (n + 1) * (1 + views), largest + u)
+
+
+def trace_of(rows: Floats) -> Trace:
+    return Trace(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), rows[:, 3].astype(np.int64))
+
+
+def info_of(seconds: float, iterations: int, nodes: int, fixed: int, decoded: int, n: int) -> Mapping[str, Any]:
+    """What a result says of the run; "decoded" is the share of the automata decoded per iteration."""
+    share = decoded / max(1, iterations * 2 * (n + 1))
+    return {"seconds": seconds, "iterations": iterations, "nodes": nodes, "fixed": fixed, "decoded": share}
 
 
 def _share(arc: Floats, share: float) -> Floats:

@@ -221,17 +221,26 @@ def modifiers(head: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     return sides
 
 
-def attachments(head: Sequence[int]) -> Iterator[tuple[int, int, int, int, int, bool]]:
-    """(g, h, t, s, m, outermost) for each word m: what its higher-order parts are made of.
+def attachments(head: Sequence[int]) -> tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]:
+    """(g, h, t, s, m, outermost) of every word m, as arrays: what its higher-order parts are made of.
 
     g is -1 when h is node 0; s == h when m is innermost, and then t is -1; t == h when s is innermost.
     """
-    for h, sides in enumerate(modifiers(head)):
-        for side in sides:
-            t, s = -1, h
-            for m in side:
-                yield head[h], h, t, s, m, m == side[-1]
-                t, s = s, m
+    size = len(head)
+    t, s = [-1] * size, [-1] * size
+    outermost = [False] * size
+    for words, right in ((range(1, size), True), (range(size - 1, 0, -1), False)):
+        second, last = [-1] * size, list(range(size))  # of each head's modifiers so far
+        for m in words:
+            h = head[m]
+            if (m > h) is right:
+                t[m], s[m] = second[h], last[h]
+                second[h], last[h] = last[h], m
+        for h, m in enumerate(last):
+            outermost[m] |= m != h
+    heads, seconds, inner = np.array((head, t, s), dtype=np.int64)
+    above = heads[heads[1:]]
+    return above, heads[1:], seconds[1:], inner[1:], np.arange(1, size), np.array(outermost)[1:]
 
 
 def all_heads(allowed: NDArray[np.bool_], *, projective: bool, single: bool) -> Iterator[Ints]:

@@ -243,24 +243,26 @@ class Dependency(DynamicProgram[Heads]):
             return total
         get = self.scores
         head = heads.tolist()
-        for g, h, t, s, m, outermost in P.attachments(head):
-            if "sibling" in get:
-                total += get["sibling"].at(h, s, m)
-            if g >= 0 and (outermost or self.grandparents == "all"):
-                if "grandparent" in get:
-                    total += get["grandparent"].at(g, h, m)
-                if "grandsibling" in get:
-                    total += get["grandsibling"].at(g, h, s, m)
-            if t >= 0 and "trisibling" in get:
-                total += get["trisibling"].at(h, t, s, m)
+        g, h, t, s, m, outermost = P.attachments(head)
+        if "sibling" in get:
+            total += float(get["sibling"].gather(h, s, m).sum())
+        if "grandparent" in get or "grandsibling" in get:
+            used = g >= 0 if self.grandparents == "all" else (g >= 0) & outermost
+            if "grandparent" in get:
+                total += float(get["grandparent"].gather(g[used], h[used], m[used]).sum())
+            if "grandsibling" in get:
+                total += float(get["grandsibling"].gather(g[used], h[used], s[used], m[used]).sum())
+        if "trisibling" in get:
+            used = t >= 0
+            total += float(get["trisibling"].gather(h[used], t[used], s[used], m[used]).sum())
         if "stop" not in get and "null" not in get:
             return total
-        for h, sides in enumerate(P.modifiers(head)):
+        for v, sides in enumerate(P.modifiers(head)):
             for d, side in enumerate(sides):
-                if "stop" in get and (h > 0 or d == P.RIGHT):
-                    total += get["stop"].at(h, d, side[-1] if side else h)
-                if "null" in get and h > 0 and not side:
-                    total += get["null"].at(head[h], h, d)
+                if "stop" in get and (v > 0 or d == P.RIGHT):
+                    total += get["stop"].at(v, d, side[-1] if side else v)
+                if "null" in get and v > 0 and not side:
+                    total += get["null"].at(head[v], v, d)
         return total
 
     def all_structures(self) -> Iterator[Heads]:

@@ -8,14 +8,17 @@ import numpy as np
 from numba import njit
 
 from certus.kernels.arborescence import best_heads, work_sizes
+from certus.kernels.head_lattices import add_parts, skeleton
 
 U = np.uint64
+EPSILON = np.finfo(np.float64).eps
 
 LIMIT, CLOSED, INFEASIBLE = 0, 1, 2  # how a run of the loop ends
 HARMONIC, POLYAK = 0, 1  # step rules
 # The loop's memory between calls: least dual, best primal, Polyak's factor, increases of the dual, iterations without
-# progress, last dual, lattices decoded.
-BEST_DUAL, BEST_PRIMAL, FACTOR, INCREASES, STALLED, LAST_DUAL, DECODED, MEMORY = 0, 1, 2, 3, 4, 5, 6, 7
+# progress, last dual, lattices decoded; then sizes: of the largest arc score, score, multiplier and sum of two.
+BEST_DUAL, BEST_PRIMAL, FACTOR, INCREASES, STALLED, LAST_DUAL, DECODED = 0, 1, 2, 3, 4, 5, 6
+LARGEST_ARC, LARGEST, LARGEST_U, LARGEST_SUM, MEMORY = 7, 8, 9, 10, 11
 
 
 @njit(cache=True, nogil=True)
@@ -176,6 +179,58 @@ def head_max_marginals(lat, arc_value, up_value, through, through_up):
                 x = value[lat.value_ptr[2 * h + 1] - columns + g] + value[lat.value_ptr[2 * h + 2] - columns + g]
                 through_up[a] = x + up_value[a] - best
     return total
+
+
+@njit(cache=True, nogil=True)
+def two_best(lat, worth, best, second):
+    """best[m], second[m] <- the two largest worths of the arcs into each word, -inf where there are fewer."""
+    for m in range(1, best.shape[0]):
+        best[m] = second[m] = -np.inf
+        for i in range(lat.up_ptr[m], lat.up_ptr[m + 1]):
+            x = worth[lat.up[i]]
+            if x > best[m]:
+                second[m] = best[m]
+                best[m] = x
+            elif x > second[m]:
+                second[m] = x
+
+
+@njit(cache=True, nogil=True)
+def first_multipliers(lat, arc, share, u):
+    """u[a] <- multipliers to start from, (A,): they make the first tree and the first automata nearly agree.
+
+    Every word asks a price of all its heads, which changes no tree. At a price just above its best arc a head takes no
+    modifier gladly, and the max-marginals say what each arc would be worth to it, with the company that suits it best.
+    The price is then set midway between the two heads to which the word is worth most, and the tree gets half of
+    what an arc is worth above the price.
+    """
+    n = lat.width.shape[0] - 1
+    value = (1.0 - share) * arc
+    best, second = np.empty(n + 1), np.empty(n + 1)
+    two_best(lat, value, best, second)
+    gap = 0.0
+    words = 0
+    for m in range(1, n + 1):
+        if second[m] > -np.inf:
+            gap += best[m] - second[m]
+            words += 1
+    gap /= max(words, 1)
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        value[a] -= best[lat.arc_mod[a]] + 0.5 * gap
+    worth, above = np.empty(arc.shape[0]), np.zeros(arc.shape[0])
+    if head_max_marginals(lat, value, above, worth, np.empty(arc.shape[0])) == -np.inf:
+        return
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        worth[a] += best[lat.arc_mod[a]] + 0.5 * gap
+    two_best(lat, worth, best, second)
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        m = lat.arc_mod[a]
+        if worth[a] > -np.inf:
+            price = 0.5 * (best[m] + second[m]) if second[m] > -np.inf else best[m] - gap
+            u[a] = 0.5 * (price + worth[a])
 
 
 @njit(cache=True, nogil=True)
@@ -374,3 +429,40 @@ def best_choices(lat, arc_value, up_value, used, column):
             take_path(lat, 2 * h, column[h], value, used)
             take_path(lat, 2 * h + 1, column[h], value, used)
     return total
+
+
+@njit(cache=True, nogil=True)
+def relax_parts(arc, by_head, pairs, single_root, table, values, keys, unlisted, terms, share, patience, shrink, lazy,
+                multipliers, heads, memory, trace):  # fmt: skip
+    """The lattices of part scores, their first multipliers and ``relax`` with Polyak's steps, in one call.
+
+    arc (n+1, n+1). Row k of table says which transitions complete the parts of kind k and where their scores lie in
+    values[k]; see add_parts, which keys[k] and unlisted[k] are for too. terms is the number of terms in a score, for
+    its rounding. multipliers (2, n+1, n+1) gets those of the lowest dual value; heads, memory, trace as in ``relax``.
+    """
+    lat, added = skeleton(arc > -np.inf, by_head, pairs, single_root)
+    arcs = lat.arc_head.shape[0]
+    score = np.empty(arcs)
+    largest = 0.0
+    for a in range(arcs):
+        score[a] = arc[lat.arc_head[a], lat.arc_mod[a]]
+        largest = max(largest, abs(score[a]))
+    memory[LARGEST_ARC] = largest
+    for k in range(table.shape[0]):
+        found = add_parts(lat, added, table[k, 0], table[k, 1:], values[k], keys[k], unlisted[k])
+        largest = max(largest, found)
+    memory[LARGEST] = largest
+    u, best = np.zeros((2, arcs)), np.zeros((2, arcs))
+    first_multipliers(lat, score, share, u[0])
+    memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
+    memory[BEST_PRIMAL] = -np.inf
+    status, used = relax(lat, score, share, single_root, u[0], u[1], best[0], best[1], heads, np.zeros(arcs),
+                         EPSILON * terms * terms * largest, POLYAK, max(largest, 1e-300), patience, shrink, lazy,
+                         memory, trace)  # fmt: skip
+    for a in range(arcs):
+        h, m = lat.arc_head[a], lat.arc_mod[a]
+        multipliers[0, h, m] = best[0, a]
+        multipliers[1, h, m] = best[1, a]
+        memory[LARGEST_U] = max(memory[LARGEST_U], abs(best[0, a]), abs(best[1, a]))
+        memory[LARGEST_SUM] = max(memory[LARGEST_SUM], abs(best[0, a] + best[1, a]))
+    return status, used

@@ -179,8 +179,11 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
 
     The part of a transition has the flat index strides . (g, h, d, t, s, m), where d is the side. With keys (sorted)
     values[i] is the score of index keys[i] and other parts score ``unlisted``; without keys, values holds all scores.
+    Returns the largest absolute finite score that was added.
     """
     n = lat.width.shape[0] - 1
+    dense = keys.shape[0] == 0 and values.shape[0] > 0
+    largest = 0.0
     for side in range(2 * n + 2):
         h = side // 2
         first = lat.in_ptr[lat.state_ptr[side]]
@@ -202,20 +205,21 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
                 index = part
                 if strides[0] != 0:
                     index += strides[0] * lat.arc_head[lat.up[lat.up_ptr[h] + g]]
-                if keys.shape[0] == 0 and values.shape[0] > 0:
-                    lat.weight[w + g] += values[index]
-                    continue
-                low, high = 0, keys.shape[0]
-                while low < high:
-                    middle = (low + high) // 2
-                    if keys[middle] < index:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low < keys.shape[0] and keys[low] == index:
-                    lat.weight[w + g] += values[low]
+                if dense:
+                    x = values[index]
                 else:
-                    lat.weight[w + g] += unlisted
+                    low, high = 0, keys.shape[0]
+                    while low < high:
+                        middle = (low + high) // 2
+                        if keys[middle] < index:
+                            low = middle + 1
+                        else:
+                            high = middle
+                    x = values[low] if low < keys.shape[0] and keys[low] == index else unlisted
+                lat.weight[w + g] += x
+                if x > -np.inf:
+                    largest = max(largest, abs(x))
+    return largest
 
 
 @njit(cache=True, nogil=True)
