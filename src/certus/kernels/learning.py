@@ -30,7 +30,7 @@ _EDGES = np.iinfo(np.int32).max
 def forest_parts(allowed, single, kinds):
     """The forest of all projective trees over the allowed arcs, and its parts of the kinds (5,) that are wanted.
 
-    Returns (in_ptr, tail_ptr, tail, rows, part_of). The first rows are the arcs in order of (h, m); no part is repeated.
+    Returns (in_ptr, tail_ptr, tail, rows, part_of). The first rows are the arcs in order of (h, m); no part twice.
     """
     n = allowed.shape[0] - 1
     track_g = kinds[GRANDPARENT] or kinds[GRANDSIBLING]
