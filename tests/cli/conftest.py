@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from certus.cli import main
+from certus.data import demo_tagger
 
 
 @dataclass
@@ -56,4 +57,11 @@ def treebank(tmp_path):
         "( (S (NP-SBJ (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .)) )\n"
         "( (S (NP-SBJ-1 (NN time)) (VP (VBZ flies) (NP (-NONE- *T*-1))) (. .)) )\n"
     )
+    return path
+
+
+@pytest.fixture
+def hmm(tmp_path):
+    path = tmp_path / "hmm.json"
+    demo_tagger().save(path)
     return path

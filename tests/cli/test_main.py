@@ -44,10 +44,10 @@ def start(*arguments: str, **options: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code, *arguments], **options)
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path):
+def test_a_reader_that_goes_away_is_no_error(hmm, tmp_path):
     path = tmp_path / "many.txt"
     path.write_text("the dog barks\n" * 20_000)
-    process = start("tag", str(path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = start("tag", "--tagger", str(hmm), str(path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline().startswith(b"the/DET")
     process.stdout.close()
     errors = process.stderr.read().decode()
@@ -57,8 +57,8 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
-def test_interrupt_ends_cleanly():
-    process = start("tag", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def test_interrupt_ends_cleanly(hmm):
+    process = start("tag", "--tagger", str(hmm), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdin.write(b"the dog barks\n")
     process.stdin.flush()
     assert process.stdout.readline().startswith(b"the/DET")  # it streams: the answer comes before the input ends

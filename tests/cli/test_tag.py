@@ -4,32 +4,35 @@ import json
 import re
 
 
-def test_inline(certus):
-    assert certus("tag", "the dog barks.").out == "the/DET dog/NOUN barks/VERB ./PUNCT\n"
+def test_inline(certus, hmm):
+    assert certus("tag", "--tagger", hmm, "the dog barks.").out == "the/DET dog/NOUN barks/VERB ./PUNCT\n"
 
 
-def test_columns(certus):
-    assert certus("tag", "--format", "columns", "the dog barks").out == "the\tDET\ndog\tNOUN\nbarks\tVERB\n\n"
+def test_columns(certus, hmm):
+    assert (
+        certus("tag", "--tagger", hmm, "--format", "columns", "the dog barks").out
+        == "the\tDET\ndog\tNOUN\nbarks\tVERB\n\n"
+    )
 
 
-def test_json(certus):
-    answer = json.loads(certus("tag", "--json", "the dog barks").out)
+def test_json(certus, hmm):
+    answer = json.loads(certus("tag", "--tagger", hmm, "--json", "the dog barks").out)
     assert answer["tags"] == ["DET", "NOUN", "VERB"]
     assert answer["exact"] is True
 
 
-def test_empty_lines_and_unknown_words(certus):
-    ran = certus("tag", stdin="\nthe blorp zorked\n\n")
+def test_empty_lines_and_unknown_words(certus, hmm):
+    ran = certus("tag", "--tagger", hmm, stdin="\nthe blorp zorked\n\n")
     assert ran.code == 0
     assert re.fullmatch(r"\nthe/DET blorp/\w+ zorked/\w+\n\n", ran.out)
 
 
-def test_a_sentence_of_200_words(certus):
-    ran = certus("tag", "--tokenised", " ".join(["the dog sees a"] * 50))
+def test_a_sentence_of_200_words(certus, hmm):
+    ran = certus("tag", "--tagger", hmm, "--tokenised", " ".join(["the dog sees a"] * 50))
     assert len(ran.out.split()) == 200
 
 
-def test_bad_input(certus, tmp_path):
+def test_bad_input(certus, hmm, tmp_path):
     path = tmp_path / "t.json"
     path.write_text('{"format": "certus-hmm", "version": 1, "tags": ["A"], "trig')
     assert ":1: not valid JSON" in certus("tag", "--tagger", path, "a").complaint
@@ -37,4 +40,5 @@ def test_bad_input(certus, tmp_path):
     assert str(path) in certus("tag", "--tagger", path, "a").complaint
     path.write_text("[]")
     assert "not a tagger" in certus("tag", "--tagger", path, "a").complaint
-    assert "stdin:2" in certus("tag", stdin=b"the dog\n\xff").complaint
+    assert "stdin:2" in certus("tag", "--tagger", hmm, stdin=b"the dog\n\xff").complaint
+    assert "hidden Markov" in certus("tag", "--tagger", hmm, "--format", "conllu", "a").complaint

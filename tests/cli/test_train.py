@@ -1,5 +1,6 @@
 """certus train, and the models it writes in use."""
 
+import json
 import os
 
 import pytest
@@ -16,7 +17,7 @@ def test_grammar_and_tagger_from_one_treebank_parse_together(certus, treebank, t
     ran = certus("train", "grammar", "--treebank", treebank, "--output", grammar)
     assert (ran.code, ran.out) == (0, "")
     assert "3 trees" in ran.err
-    assert certus("train", "tagger", "--train", treebank, "--output", tagger).code == 0
+    assert certus("train", "tagger", "--hmm", "--train", treebank, "--output", tagger).code == 0
     ran = certus("parse", "--grammar", grammar, "--tagger", tagger, "a cat flies.")
     assert ran.out == "(TOP (S (NP (DT a) (NN cat)) (VP (VBZ flies)) (. .)))\n"
     assert certus("tag", "--tagger", tagger, "a cat flies.").out == "a/DT cat/NN flies/VBZ ./.\n"
@@ -31,13 +32,30 @@ def test_a_fallback_gives_every_sentence_a_tree(certus, treebank, tmp_path):
     assert "(FRAG " in certus("parse", "--no-joint", "--grammar", grammar, odd).out
 
 
+@pytest.mark.parametrize("kind", [["--hmm"], ["--bits", "10", "--epochs", "3"]], ids=["hmm", "linear"])
 @pytest.mark.parametrize(("column", "tag"), [("upos", "NOUN"), ("xpos", "NN")])
-def test_tagger_from_conllu(certus, tmp_path, column, tag):
+def test_tagger_from_conllu(certus, tmp_path, column, tag, kind):
     (tmp_path / "train.conllu").write_text(CONLLU)
     output = tmp_path / "t.json"
-    ran = certus("train", "tagger", "--train", tmp_path / "train.conllu", "--column", column, "--output", output)
+    ran = certus("train", "tagger", *kind, "--train", tmp_path / "train.conllu", "--column", column, "--output", output)
     assert ran.code == 0
     assert f"dog/{tag}" in certus("tag", "--tagger", output, "the dog barks").out
+    assert sorted(os.listdir(tmp_path)) == ["t.json", "train.conllu"]
+
+
+def test_a_tagger_of_two_columns_fills_conllu(certus, tmp_path):
+    (tmp_path / "train.conllu").write_text(CONLLU)
+    output = tmp_path / "t.safetensors"
+    columns = "--column", "upos", "--column", "xpos"
+    train = "train", "tagger", "--train", tmp_path / "train.conllu", *columns, "--bits", "10", "--output", output
+    assert certus(*train).code == 0
+    bare = "\n".join("\t".join([*line.split("\t")[:3], "_", "_", *line.split("\t")[5:]]) if line else line
+                     for line in CONLLU.split("\n"))  # fmt: skip
+    (tmp_path / "bare.conllu").write_text(bare)
+    assert certus("tag", "--tagger", output, "--format", "conllu", tmp_path / "bare.conllu").out == CONLLU
+    answer = json.loads(certus("tag", "--tagger", output, "--json", "the dog barks").out)
+    assert (answer["xpos"][1], answer["exact"]) == ("NN", True)
+    assert "one column" in certus(*train, "--hmm").complaint
 
 
 @pytest.mark.parametrize("what", ["grammar", "tagger"])

@@ -1,13 +1,10 @@
 """certus parse: dependency trees in CoNLL-U."""
 
 import json as json_
-import sys
-from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
-from certus.cli.text import read_lines, read_paragraphs
-from certus.io.conllu import Sentence, parse_conllu, read_conllu
+from certus.cli.sentences import read_sentences
+from certus.io.conllu import Sentence
 
 
 def parse_dependencies(
@@ -27,29 +24,10 @@ def parse_dependencies(
     from certus.models.pipeline import load
 
     pipeline = load() if model is None else load(model)
-    sentences = _sentences(inputs, conllu=conllu, tokenised=tokenised, lines=lines)
+    sentences = read_sentences(inputs, conllu=conllu, tokenised=tokenised, lines=lines)
     trees = pipeline.parse(sentences, confidences=confidences, certificates=certificates, workers=workers)
     for sentence in watched(trees, "parsing"):
         print(_described(sentence, confidences, certificates) if json else sentence, end="\n" if json else "")
-
-
-def _sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: bool) -> Iterator[Sentence]:
-    from certus.models.tokenizer import tokenize
-
-    for given in inputs or ["-"]:
-        if given.removesuffix(".gz").endswith(".conllu"):
-            yield from read_conllu(given)
-        elif conllu and given == "-":
-            yield from parse_conllu(sys.stdin.buffer, path="stdin")
-        elif tokenised:
-            for line in read_lines([given], tokenised=True):
-                if line.words:
-                    yield Sentence.from_words(line.words)
-        else:
-            for paragraph in read_paragraphs(given, lines=lines):
-                split = tokenize(paragraph)
-                for words in [list(chain.from_iterable(split))] if lines else split:
-                    yield Sentence.from_words(words)
 
 
 def _described(sentence: Sentence, confidences: bool, certificates: bool) -> str:

@@ -7,6 +7,7 @@ from certus.errors import FormatError
 
 if TYPE_CHECKING:
     from certus.constituency import Grammar
+    from certus.models.tagger import Tagger
     from certus.tagging import HMM, Tagging
 
 
@@ -24,8 +25,23 @@ def load_grammar(path: Path | None) -> "Grammar":
     return Grammar.from_text(text, path=path)
 
 
+def load_any_tagger(path: Path | None) -> "Tagger | HMM":
+    """A tagger saved by ``certus train tagger``, of either kind; the bundled English one without a path."""
+    if path is None:
+        from certus.models.pipeline import bundled_tagger
+
+        return bundled_tagger()
+    with open(path, "rb") as stream:
+        begins = stream.read(16).lstrip()[:1]
+    if begins in (b"{", b"["):
+        return load_tagger(path)
+    from certus.models.tagger import Tagger
+
+    return Tagger.load(path)
+
+
 def load_tagger(path: Path | None) -> "HMM":
-    """A tagger saved by ``certus train tagger``; the bundled one without a path."""
+    """A hidden Markov model saved by ``certus train tagger --hmm``; a small bundled one without a path."""
     if path is None:
         from certus.data import demo_tagger
 

@@ -2,17 +2,28 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from certus.io.conllu import Sentence
 
 
-def read_tagged(path: Path, *, column: str = "upos") -> Iterator[list[tuple[str, str]]]:
-    """Sentences as lists of (word, tag): of a .conllu file, from the column named, or of bracketed trees."""
+def read_sentences_with_tags(path: Path) -> "Iterator[Sentence]":
+    """Sentences of a .conllu file, or of bracketed trees: their tags stand in both columns."""
     if path.name.removesuffix(".gz").endswith(".conllu"):
         from certus.io.conllu import read_conllu
 
-        for sentence in read_conllu(path):
-            yield sentence.tagged(column)
+        yield from read_conllu(path)
     else:
         from certus.io.brackets import read_trees
+        from certus.io.conllu import Sentence, Token
 
         for tree in read_trees(path, clean=True):
-            yield list(zip(tree.words(), tree.tags(), strict=True))
+            pairs = zip(tree.words(), tree.tags(), strict=True)
+            yield Sentence([Token(i, word, upos=tag, xpos=tag) for i, (word, tag) in enumerate(pairs, start=1)])
+
+
+def read_tagged(path: Path, *, column: str = "upos") -> Iterator[list[tuple[str, str]]]:
+    """The same as lists of (word, tag), with tags from the column named."""
+    for sentence in read_sentences_with_tags(path):
+        yield sentence.tagged(column)

@@ -16,6 +16,7 @@ class Column(StrEnum):
 
     upos = "upos"
     xpos = "xpos"
+    feats = "feats"
 
 
 @train.callback(invoke_without_command=True)
@@ -51,20 +52,63 @@ def grammar(
 def tagger(
     train: Annotated[list[Path], typer.Option(help=".conllu, or bracketed trees; plain or .gz; may be repeated")],
     output: Annotated[Path, typer.Option(help="Where the tagger goes")],
-    column: Annotated[Column, typer.Option(help="Which tags of a .conllu file")] = Column.upos,
+    dev: Annotated[Path | None, typer.Option(help="Tagged sentences to choose the best epoch by")] = None,
+    column: Annotated[
+        list[Column] | None, typer.Option(help="Which tags of .conllu files; may be repeated", show_default="upos")
+    ] = None,
+    clusters: Annotated[Path | None, typer.Option(help="Word clusters, from certus cluster")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Times through the sentences, at most")] = 12,
+    bits: Annotated[int, typer.Option(min=8, max=28, help="2 to this power weights for each column")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Order of the sentences")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was broken off")] = False,
+    hmm: Annotated[bool, typer.Option("--hmm", help="A hidden Markov model, to be joined with a grammar")] = False,
 ) -> None:
-    """Estimate a trigram hidden Markov model from tagged sentences."""
+    """Train a trigram tagger; after every epoch the state is saved beside the output, for --resume."""
     from certus.cli.progress import watched
     from certus.cli.tagged import read_tagged
     from certus.errors import InvalidInput
-    from certus.tagging import HMM
 
-    sentences = [sentence for path in train for sentence in watched(read_tagged(path, column=column), "reading")]
+    columns = [str(c) for c in column or [Column.upos]]
+    if hmm:
+        from certus.tagging import HMM
+
+        if dev is not None or clusters is not None or resume or len(columns) > 1 or columns == ["feats"]:
+            raise InvalidInput("--hmm counts tags of one column, upos or xpos; leave --dev, --clusters, --resume out.")
+        pairs = [s for path in train for s in watched(read_tagged(path, column=columns[0]), "reading")]
+        if not pairs:
+            raise InvalidInput(f"{train[0]}: holds no sentences; a tagger is estimated from at least one.")
+        estimated = HMM.estimate(pairs)
+        estimated.save(output)
+        typer.echo(f"{output}: {estimated}, from {len(pairs)} sentences", err=True)
+        return
+    from certus.cli.tagged import read_sentences_with_tags
+    from certus.features.brown import Clusters
+    from certus.models.tagger import Epoch, Tagger
+
+    sentences = [s for path in train for s in watched(read_sentences_with_tags(path), "reading")]
     if not sentences:
-        raise InvalidInput(f"{train[0]}: holds no sentences; a tagger is estimated from at least one.")
-    estimated = HMM.estimate(sentences)
-    estimated.save(output)
-    typer.echo(f"{output}: {estimated}, from {len(sentences)} sentences", err=True)
+        raise InvalidInput(f"{train[0]}: holds no sentences; a tagger is trained on at least one.")
+    checkpoint = output.with_name(output.name + ".checkpoint")
+
+    def report(epoch: Epoch) -> None:
+        dev = "" if epoch.accuracy is None else f", dev {100 * epoch.accuracy:.2f}"
+        typer.echo(f"{epoch.column} {epoch.epoch}/{epoch.epochs}: {epoch.wrong} wrong{dev}", err=True)
+
+    trained = Tagger.train(
+        sentences,
+        list(read_sentences_with_tags(dev)) if dev is not None else None,
+        column=columns,
+        clusters=Clusters.load(clusters).paths if clusters is not None else None,
+        epochs=epochs,
+        bits=bits,
+        seed=seed,
+        checkpoint=checkpoint,
+        resume=resume,
+        progress=report,
+    )
+    trained.save(output)
+    checkpoint.unlink(missing_ok=True)
+    typer.echo(f"{output}: {trained}, from {len(sentences)} sentences", err=True)
 
 
 class Learner(StrEnum):

@@ -101,6 +101,11 @@ def load(model: str | os.PathLike[str] = "en") -> Pipeline:
     return Pipeline(Parser.load(folder / FILE), tagger)
 
 
+def bundled_tagger(model: str = "en") -> Tagger:
+    """The tagger of a bundled model."""
+    return Tagger.load(BUNDLED / model / TAGGER_FILE)
+
+
 def bundled() -> list[str]:
     """Names of the models that come with the package."""
     return sorted(path.parent.name for path in BUNDLED.glob(f"*/{FILE}"))

@@ -47,7 +47,8 @@ def read_tagger(path: str | os.PathLike[str]) -> list[ColumnModel]:
     """Read a tagger's models, checked."""
     header, arrays = load_model(path, KIND, VERSION)
     try:
-        words = bytes(_array(path, arrays, "words", np.uint8, None)).decode().split("\n")
+        listed = bytes(_array(path, arrays, "words", np.uint8, None)).decode()
+        words = listed.split("\n") if listed else []
         paths = ["", *header["paths"]]
         entries = [(e["column"], tuple(e["tags"]), [(), *map(tuple, e["sets"])], e["bits"]) for e in header["models"]]
     except (KeyError, TypeError, ValueError) as error:
