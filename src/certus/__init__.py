@@ -22,7 +22,7 @@ from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_result, save_result
 from certus.tagging import HMM, Tagging, TaggingBatch
-from certus.translation import LanguageModel, TranslationForest
+from certus.translation import LanguageModel, SynchronousGrammar, TranslationForest
 from certus.verify import verify
 
 __version__ = "0.1.0"
@@ -53,6 +53,7 @@ __all__ = [
     "Problem",
     "Result",
     "Solution",
+    "SynchronousGrammar",
     "Tagging",
     "TaggingBatch",
     "Trace",

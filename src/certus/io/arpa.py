@@ -22,19 +22,16 @@ An entry is the logarithm to base 10 of a probability, the words, and the logari
 if left out. Fields are separated by tabs or blanks.
 """
 
-import gzip
 import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.checks import Floats
 from certus.errors import FormatError
-from certus.serialize import write_atomically
+from certus.io.files import read_bytes, write_maybe_gzip
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 
@@ -131,18 +128,7 @@ def write_arpa(path: str | os.PathLike[str], arpa: Arpa) -> None:
             text = " ".join([arpa.words[w] for w in ids])
             parts.append(f"{value:.7g}\t{text}\n" if last else f"{value:.7g}\t{text}\t{back_off:.7g}\n")
     parts.append("\n\\end\\\n")
-    data = "".join(parts).encode()
-    write_atomically(path, gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data)
-
-
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    try:
-        data = Path(path).read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(path, None, f"the gzip data is damaged or cut short: {error}.") from None
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be read: {error.strerror}.") from None
+    write_maybe_gzip(path, "".join(parts))
 
 
 def _header(path: object, lines: list[bytes]) -> tuple[int, list[int], list[int]]:

@@ -5,7 +5,6 @@ that enter it and a line for each of them: target tokens, with ``[k]`` for node 
 features ``name=value``. The last node is the goal. Source spans are not part of it.
 """
 
-import gzip
 import os
 import re
 
@@ -13,8 +12,8 @@ import numpy as np
 
 from certus.errors import FormatError, InvalidInput
 from certus.hypergraph import Hypergraph
-from certus.io.arpa import read_bytes
-from certus.serialize import read_json, write_atomically, write_json
+from certus.io.files import feature_number, read_text, write_maybe_gzip
+from certus.serialize import read_json, write_json
 from certus.translation.forest import TranslationForest
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
@@ -35,11 +34,7 @@ def read_forest(path: str | os.PathLike[str]) -> TranslationForest:
             return TranslationForest.from_json(data)
         except InvalidInput as error:
             raise FormatError(path, None, str(error)) from None
-    try:
-        text = read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(path, None, f"not UTF-8 text (byte {error.start}).") from None
-    return forest_from_text(text, path)
+    return forest_from_text(read_text(path), path)
 
 
 def write_forest(path: str | os.PathLike[str], forest: TranslationForest) -> None:
@@ -50,8 +45,7 @@ def write_forest(path: str | os.PathLike[str], forest: TranslationForest) -> Non
     if str(path).endswith(".json"):
         write_json(path, forest.to_json())
         return
-    data = forest_to_text(forest).encode()
-    write_atomically(path, gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data)
+    write_maybe_gzip(path, forest_to_text(forest))
 
 
 def forest_to_text(forest: TranslationForest) -> str:
@@ -142,14 +136,3 @@ def forest_from_text(text: str, path: object = "text") -> TranslationForest:
         feature=np.array(feature, dtype=np.int32),
         feature_value=np.array(feature_value),
     )
-
-
-def feature_number(path: object, line: int, name: str, value: str) -> float:
-    """A feature value as a finite number; FormatError otherwise."""
-    try:
-        number = float(value)
-    except ValueError:
-        number = float("nan")
-    if not np.isfinite(number):
-        raise FormatError(path, line, f"feature {name} is {value!r}; expected a finite number.")
-    return number

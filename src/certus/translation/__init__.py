@@ -1,6 +1,7 @@
 """Translation: language models, synchronous grammars, forests, and their decoders."""
 
 from certus.translation.forest import LeafGraph, TranslationForest
+from certus.translation.grammar import SynchronousGrammar
 from certus.translation.language_model import LanguageModel, LmArrays
 
-__all__ = ["LanguageModel", "LeafGraph", "LmArrays", "TranslationForest"]
+__all__ = ["LanguageModel", "LeafGraph", "LmArrays", "SynchronousGrammar", "TranslationForest"]

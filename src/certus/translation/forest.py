@@ -125,13 +125,7 @@ class TranslationForest:
 
         Raises InvalidInput for a feature without a weight.
         """
-        missing = [name for name in self.feature_names if name not in weights]
-        if missing:
-            raise InvalidInput(
-                f"the feature {missing[0]!r} has no weight; weights are given for "
-                f"{', '.join(map(repr, weights)) or 'no features'}. Give it one, 0 to leave it out."
-            )
-        vector = as_scores("weights", [weights[name] for name in self.feature_names])
+        vector = feature_weights(weights, self.feature_names)
         return self.with_weights(self.dot(vector))
 
     def dot(self, vector: Floats) -> Floats:
@@ -294,6 +288,17 @@ class TranslationForest:
             )
         except KeyError as error:
             raise InvalidInput(f"the translation forest has no {error}.") from None
+
+
+def feature_weights(weights: Mapping[str, float], names: Sequence[str]) -> Floats:
+    """The weight of each feature; InvalidInput for a feature without one."""
+    missing = [name for name in names if name not in weights]
+    if missing:
+        raise InvalidInput(
+            f"the feature {missing[0]!r} has no weight; weights are given for "
+            f"{', '.join(map(repr, weights)) or 'no features'}. Give it one, 0 to leave it out."
+        )
+    return as_scores("weights", [weights[name] for name in names])
 
 
 def _ragged(name: str, ptr: ArrayLike, flat: ArrayLike, n_edges: int) -> tuple[Int32, Int32]:

@@ -66,7 +66,7 @@ class LanguageModel:
     >>> from certus.io.arpa import Ngrams
     >>> unigrams = Ngrams(np.arange(4, dtype=np.int32)[:, None], np.array([-1, 0, -0.5, -0.25]), np.zeros(4))
     >>> lm = LanguageModel(Arpa(["<unk>", "<s>", "</s>", "dog"], [unigrams]))
-    >>> round(lm.score(["dog", "cat"]) / np.log(10), 6)
+    >>> round(lm.score(["dog", "cat"]) / float(np.log(10)), 6)
     -1.75
     """
 

@@ -1,0 +1,159 @@
+"""Source-side parsing with a synchronous grammar, over a trie of source sides (CKY with dotted rules).
+
+Symbols of source sides are numbered: nonterminal a is a, word w is L + w, with L nonterminals. Node q of the trie has
+the children ``child[k]`` by ``child_symbol[k]``, k in range(child_ptr[q], child_ptr[q + 1]), sorted by symbol; rules
+that end there rewrite the nonterminals node_left[node_left_ptr[q]:node_left_ptr[q + 1]]. Node 0 is the root of ordinary
+rules, which cover at most ``max_span`` words; node 1 that of glue rules, which begin at the first word.
+
+An item is a node reached over a span, with the item before it and the vertex it took (-1 for a word). The items of a
+span are contiguous, as are its vertices. Spans come by length, so vertices are numbered bottom-up; within a span,
+nonterminals come in ``unary_order``, so that unary rules rewrite them upwards.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def find_child(child_ptr, child_symbol, child, q, symbol):
+    """The child of node q by a symbol, or -1."""
+    lo, hi = child_ptr[q], child_ptr[q + 1]
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if child_symbol[mid] < symbol:
+            lo = mid + 1
+        else:
+            hi = mid
+    if lo < child_ptr[q + 1] and child_symbol[lo] == symbol:
+        return child[lo]
+    return np.int32(-1)
+
+
+@njit(cache=True, nogil=True)
+def parse_source(
+    sentence,
+    copied,
+    copy_label,
+    unary_order,
+    max_span,
+    child_ptr,
+    child_symbol,
+    child,
+    node_left_ptr,
+    node_left,
+    node_glue,
+    vertex_at,
+):
+    """Every way to apply a source side to a span of the sentence.
+
+    ``sentence`` (n,) word numbers, -1 for one the grammar does not have; ``copied`` (n,) whether a word may be copied
+    as ``copy_label``; ``vertex_at`` ((n + 1) (n + 1) L,) is filled with the vertex of nonterminal a over words i..j - 1
+    at ((i (n + 1)) + j) L + a, -1 if there is none. Returns matches (node, or -1 for a copy; i; j; tail_ptr; tail: the
+    vertices of its nonterminals in the order of the source side) and vertices (label; i; j).
+    """
+    n, n_labels = sentence.shape[0], unary_order.shape[0]
+    width = n + 1
+    vertex_at[:] = -1
+    item_first = np.zeros(width * width, dtype=np.int64)
+    item_last = np.zeros(width * width, dtype=np.int64)
+    vertex_first = np.zeros(width * width, dtype=np.int64)
+    vertex_last = np.zeros(width * width, dtype=np.int64)
+    items = np.empty((1024, 3), dtype=np.int32)  # node, item before, vertex taken
+    n_items = 0
+    vertices = np.empty((256, 3), dtype=np.int32)  # label, i, j
+    n_vertices = 0
+    matches = np.empty((1024, 3), dtype=np.int32)  # node, i, j
+    tail_ptr = np.zeros(1025, dtype=np.int32)
+    tail = np.empty(1024, dtype=np.int32)
+    n_matches, n_tail = 0, 0
+    present = np.zeros(n_labels, dtype=np.bool_)
+    for i in range(n):  # the roots stand before word i
+        item_first[i * width + i] = n_items
+        for root in range(2):
+            if root == 0 or i == 0:
+                if n_items == items.shape[0]:
+                    items = np.concatenate((items, np.empty_like(items)))
+                items[n_items, 0], items[n_items, 1], items[n_items, 2] = root, -1, -1
+                n_items += 1
+        item_last[i * width + i] = n_items
+    for length in range(1, n + 1):
+        for i in range(n - length + 1):
+            if length > max_span and i > 0:
+                continue
+            j = i + length
+            span = i * width + j
+            item_first[span], vertex_first[span] = n_items, n_vertices
+            present[:] = False
+            # Steps: the end k of the items to go on from, and the vertex to take, -1 for word j - 1. After all longer
+            # items come the unary steps, k = i, which take the vertices of this very span as they are made.
+            for k in range(j - 1, i - 1, -1):
+                first_v, last_v = vertex_first[k * width + j], vertex_last[k * width + j]
+                n_steps = n_labels if k == i else last_v - first_v
+                for step in range(-1, n_steps):
+                    if step < 0:
+                        if k != j - 1:
+                            continue
+                        v, symbol = -1, n_labels + sentence[j - 1]
+                        if sentence[j - 1] < 0:
+                            symbol = -1
+                        if copied[j - 1] and length == 1:
+                            present[copy_label] = True
+                            if n_matches == matches.shape[0]:
+                                matches = np.concatenate((matches, np.empty_like(matches)))
+                                tail_ptr = np.concatenate((tail_ptr, np.empty_like(tail_ptr)))
+                            matches[n_matches, 0], matches[n_matches, 1], matches[n_matches, 2] = -1, i, j
+                            n_matches += 1
+                            tail_ptr[n_matches] = n_tail
+                    elif k == i:
+                        symbol = unary_order[step]
+                        if not present[symbol]:
+                            continue
+                        v = n_vertices
+                        vertex_at[span * n_labels + symbol] = v
+                        if n_vertices == vertices.shape[0]:
+                            vertices = np.concatenate((vertices, np.empty_like(vertices)))
+                        vertices[v, 0], vertices[v, 1], vertices[v, 2] = symbol, i, j
+                        n_vertices += 1
+                    else:
+                        v = first_v + step
+                        symbol = vertices[v, 0]
+                    if symbol < 0:
+                        continue
+                    for item in range(item_first[i * width + k], item_last[i * width + k]):
+                        q = find_child(child_ptr, child_symbol, child, items[item, 0], symbol)
+                        if q < 0 or (length > max_span and not node_glue[q]):
+                            continue
+                        if child_ptr[q + 1] > child_ptr[q]:
+                            if n_items == items.shape[0]:
+                                items = np.concatenate((items, np.empty_like(items)))
+                            items[n_items, 0], items[n_items, 1], items[n_items, 2] = q, item, v
+                            n_items += 1
+                        if node_left_ptr[q + 1] == node_left_ptr[q]:
+                            continue
+                        for a in range(node_left_ptr[q], node_left_ptr[q + 1]):
+                            present[node_left[a]] = True
+                        if n_matches == matches.shape[0]:
+                            matches = np.concatenate((matches, np.empty_like(matches)))
+                            tail_ptr = np.concatenate((tail_ptr, np.empty_like(tail_ptr)))
+                        matches[n_matches, 0], matches[n_matches, 1], matches[n_matches, 2] = q, i, j
+                        n_matches += 1
+                        begin, taken, before = n_tail, v, item
+                        while before >= 0:  # from right to left; turned round below
+                            if taken >= 0:
+                                if n_tail == tail.shape[0]:
+                                    tail = np.concatenate((tail, np.empty_like(tail)))
+                                tail[n_tail] = taken
+                                n_tail += 1
+                            taken, before = items[before, 2], items[before, 1]
+                        for x in range((n_tail - begin) // 2):
+                            y = tail[begin + x]
+                            tail[begin + x] = tail[n_tail - 1 - x]
+                            tail[n_tail - 1 - x] = y
+                        tail_ptr[n_matches] = n_tail
+            item_last[span], vertex_last[span] = n_items, n_vertices
+    return (
+        matches[:n_matches].copy(),
+        tail_ptr[: n_matches + 1].copy(),
+        tail[:n_tail].copy(),
+        vertices[:n_vertices].copy(),
+    )

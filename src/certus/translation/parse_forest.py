@@ -1,0 +1,181 @@
+"""From a source sentence to its translation forest: the source side is parsed, then each match takes all its rules."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.errors import Infeasible
+from certus.hypergraph import Hypergraph
+from certus.hypergraph.graph import gathered
+from certus.translation.forest import TranslationForest
+
+if TYPE_CHECKING:
+    from certus.translation.grammar import SynchronousGrammar
+
+Int64 = NDArray[np.int64]
+PASS_THROUGH = "PassThrough"
+
+
+def parse_forest(grammar: "SynchronousGrammar", words: list[str], *, copy: bool) -> TranslationForest:
+    """The forest of a sentence; see ``SynchronousGrammar.forest``."""
+    from certus.kernels.scfg import parse_source
+
+    if not words:
+        raise Infeasible("the sentence is empty; a rule covers at least one word.")
+    rules, trie, n = grammar.rules, grammar.trie, len(words)
+    sentence = grammar.source_ids(words)
+    copied = _without_own_rule(grammar, sentence) if copy else np.zeros(n, dtype=bool)
+    n_labels = len(rules.nonterminals)
+    vertex_at = np.empty((n + 1) * (n + 1) * n_labels, dtype=np.int32)
+    matches, match_ptr, match_tail, vertices = parse_source(
+        sentence,
+        copied,
+        grammar.copy_label,
+        grammar.unary_order,
+        n if grammar.max_span is None else grammar.max_span,
+        *trie[:6],
+        vertex_at,
+    )
+    root = vertex_at[n * n_labels + rules.nonterminals.index(grammar.goal)]
+    if root < 0:
+        raise Infeasible(_why(grammar, words, vertices))
+
+    copies = np.flatnonzero(matches[:, 0] < 0)
+    node = np.maximum(matches[:, 0], 0)
+    counts = np.where(matches[:, 0] < 0, 1, (trie.rule_ptr[node + 1] - trie.rule_ptr[node]).astype(np.int64))
+    first = np.cumsum(counts) - counts
+    match = np.repeat(np.arange(len(matches)), counts)  # of each edge
+    rule = trie.rule[np.minimum(trie.rule_ptr[node[match]] + np.arange(len(match)) - first[match], len(trie.rule) - 1)]
+    left = rules.left[rule]
+    rule, left = rule.astype(np.int64), left.astype(np.int64)
+    copied_edges = first[copies]
+    rule[copied_edges], left[copied_edges] = -1, grammar.copy_label
+    i, j = matches[match, 1].astype(np.int64), matches[match, 2].astype(np.int64)
+    head = vertex_at[(i * (n + 1) + j) * n_labels + left].astype(np.int64)
+
+    used = _reachable(head, match, match_ptr, match_tail, int(root), len(vertices))
+    edges = np.flatnonzero(used[head])
+    edges = edges[np.argsort(head[edges], kind="stable")]
+    number = np.cumsum(used) - 1
+    return _assemble(
+        grammar,
+        words,
+        number[head[edges]],
+        rule[edges],
+        i[edges],
+        number,
+        match_ptr[match[edges]],
+        match_tail,
+        vertices[used],
+    )
+
+
+def _assemble(
+    grammar: "SynchronousGrammar",
+    words: list[str],
+    head: Int64,
+    rule: Int64,
+    start: Int64,
+    number: Int64,
+    tail_at: NDArray[np.int32],
+    match_tail: NDArray[np.int32],
+    vertices: NDArray[np.int32],
+) -> TranslationForest:
+    """Forest of edges sorted by head; the rule of a copy is -1, and ``start`` the word it copies."""
+    rules = grammar.rules
+    is_copy = rule < 0
+    target, link_ptr, link = grammar.target_order
+    some = np.where(is_copy, 0, rule)
+
+    def rows(ptr: NDArray[np.int32]) -> tuple[Int64, Int64]:
+        """Offsets and positions of the rows of the rules, nothing for copies."""
+        sizes = np.where(is_copy, 0, np.diff(ptr)[some])
+        offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        return offsets, np.repeat(ptr[some].astype(np.int64) - offsets[:-1], sizes) + np.arange(offsets[-1])
+
+    tail_ptr, at = rows(link_ptr)
+    tail = number[match_tail[np.repeat(tail_at, np.diff(tail_ptr)) + link[at]]]
+    token_ptr, at = rows(rules.target_ptr)
+    token = target[at].astype(np.int64)
+    used, inverse = np.unique(token[token >= 0], return_inverse=True)
+    token[token >= 0] = inverse
+    vocabulary = [rules.target_words[w] for w in used.tolist()]
+    feature_ptr, at = rows(rules.feature_ptr)
+    names, feature, value = list(rules.feature_names), rules.feature[at].astype(np.int64), rules.feature_value[at]
+    weights = np.where(is_copy, 0.0, grammar.weights[some])
+
+    copies = np.flatnonzero(is_copy)
+    if len(copies):
+        ids = {word: k for k, word in enumerate(vocabulary)}
+        copied = [ids.setdefault(words[k], len(ids)) for k in start[copies].tolist()]
+        vocabulary = list(ids)
+        token = np.insert(token, token_ptr[copies], copied)
+        token_ptr = token_ptr + np.concatenate(([0], np.cumsum(is_copy)))
+        if PASS_THROUGH in grammar.feature_weights:
+            if PASS_THROUGH not in names:
+                names.append(PASS_THROUGH)
+            feature = np.insert(feature, feature_ptr[copies], names.index(PASS_THROUGH))
+            value = np.insert(value, feature_ptr[copies], 1.0)
+            feature_ptr = feature_ptr + np.concatenate(([0], np.cumsum(is_copy)))
+            weights[copies] = grammar.feature_weights[PASS_THROUGH]
+    in_ptr = np.concatenate(([0], np.cumsum(np.bincount(head, minlength=len(vertices)))))
+    return TranslationForest(
+        Hypergraph(in_ptr, tail_ptr, tail),
+        token_ptr,
+        token,
+        vocabulary,
+        weights,
+        feature_names=names,
+        feature_ptr=feature_ptr,
+        feature=feature,
+        feature_value=value,
+        spans=vertices[:, 1:],
+        symbols=[rules.nonterminals[a] for a in vertices[:, 0].tolist()],
+        rules=rule,
+    )
+
+
+def _without_own_rule(grammar: "SynchronousGrammar", sentence: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which words no one-word rule covers."""
+    trie, n_labels = grammar.trie, len(grammar.rules.nonterminals)
+    children = slice(int(trie.child_ptr[0]), int(trie.child_ptr[1]))
+    at = trie.child[children]
+    ends = trie.child_symbol[children][trie.rule_ptr[at + 1] > trie.rule_ptr[at]]
+    return (sentence < 0) | ~np.isin(sentence + n_labels, ends)
+
+
+def _reachable(
+    head: Int64,
+    match: Int64,
+    match_ptr: NDArray[np.int32],
+    match_tail: NDArray[np.int32],
+    root: int,
+    n_vertices: int,
+) -> NDArray[np.bool_]:
+    """Which vertices some derivation of the root uses; vertices are numbered bottom-up."""
+    pairs = np.unique(head * len(match_ptr) + match)  # each match once for each of its heads
+    heads, found = pairs // len(match_ptr), pairs % len(match_ptr)
+    ptr, at = gathered(match_ptr, found)
+    tails = match_tail[at]
+    bounds = np.searchsorted(heads, np.arange(n_vertices + 1))
+    used = np.zeros(n_vertices, dtype=bool)
+    used[root] = True
+    for v in range(root, -1, -1):
+        if used[v]:
+            used[tails[ptr[bounds[v]] : ptr[bounds[v + 1]]]] = True
+    return used
+
+
+def _why(grammar: "SynchronousGrammar", words: list[str], vertices: NDArray[np.int32]) -> str:
+    covered = {k for _, i, j in vertices.tolist() for k in range(i, j)}
+    for k, word in enumerate(words):
+        if k not in covered:
+            return (
+                f"no rule covers word {k + 1} ({word!r}) of the sentence. Add a rule, or let unknown words be copied "
+                'with unknown="copy".'
+            )
+    limit = (
+        "" if grammar.max_span is None else f" Rules cover at most {grammar.max_span} words; are glue rules missing?"
+    )
+    return f"no derivation of [{grammar.goal}] covers all {len(words)} words of the sentence.{limit}"
