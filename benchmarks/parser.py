@@ -1,6 +1,6 @@
 """A dependency parser trained on one treebank: accuracy, speed and what each stage of the cascade leaves.
 
-    python benchmarks/parser.py DATA [--order 3] [--clusters FILE] [--epochs 8] [--no-projective] [--model FILE]
+    python benchmarks/parser.py DATA [--order 3] [--clusters FILE] [--epochs 8] [--non-projective] [--model FILE]
 
 DATA is a folder with train.conllu.gz, dev.conllu.gz and test.conllu.gz. Trains on train, chooses the epoch on dev, and
 prints, for dev and test with the tags of the files: UAS and LAS over all words (labels up to the first colon), words a
@@ -66,7 +66,7 @@ def main() -> None:
     arguments.add_argument("--epochs", type=int, default=8)
     arguments.add_argument("--bits", type=int, default=22)
     arguments.add_argument("--clusters", type=Path)
-    arguments.add_argument("--no-projective", action="store_true")
+    arguments.add_argument("--non-projective", action="store_true")
     arguments.add_argument("--model", type=Path)
     arguments.add_argument("--save", type=Path)
     options = arguments.parse_args()
@@ -75,7 +75,7 @@ def main() -> None:
         parser = Parser.load(options.model)
     else:
         settings = Settings(
-            order=options.order, epochs=options.epochs, bits=options.bits, projective=not options.no_projective
+            order=options.order, epochs=options.epochs, bits=options.bits, projective=not options.non_projective
         )
         paths = dict(Clusters.load(options.clusters).paths) if options.clusters else None
         start = time.perf_counter()

@@ -33,6 +33,7 @@ LEARNERS = {
     "perceptron": Learner("perceptron", 1.0, False),
     "adagrad": Learner("adagrad", 1.0, True, 0.01),
 }
+ITERATIONS = 40  # of the relaxation of trees with crossing arcs; what it has then is learned from
 
 
 @dataclass(frozen=True)
@@ -102,28 +103,60 @@ class Trainer:
             return 0, 0.0
         allowed = self.allowed(s)
         templates = self.model.arrays
-        arc = np.empty((n + 1, n + 1))
+        arc: Floats = np.empty((n + 1, n + 1))
         sentence = (batch.attribute, batch.coarse, base)
         parser.score_arcs(*sentence, allowed, templates[0], weights.bits, weights.value, self._index, arc)
         if self.learner.margin:
             add_errors(arc, gold)
         guess = np.empty(n + 1, dtype=np.int64)
+        if not self.model.projective and not self.model.first_order:
+            return self._learn_crossing(s, arc, allowed, guess)
         if self.model.first_order:
             parser.best_tree(arc, self.model.projective, self.model.single, guess)
         else:
             parser.best_of_forest(
                 *sentence, arc, allowed, self.model.single, templates, weights.bits, weights.value, self._index, guess
             )
+        return n, self._towards(s, guess)
+
+    def _learn_crossing(self, s: int, arc: Floats, allowed: Bools, guess: Ints) -> tuple[int, float]:
+        """Learn from what the relaxation finds: a tree that is proved the best, or else the choices of all heads."""
+        from certus.dependency.nonprojective import polyak_rule
+        from certus.kernels.crossing import guess_crossing
+
+        batch, weights, gold = self.batch, self.weights, self.trees[s]
+        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), arc, allowed, self.model.single)
+        model = (self.model.arrays, weights.bits, weights.value, self._index)
+        proved, wrong, plus, minus = guess_crossing(*sentence, *model, polyak_rule(ITERATIONS), gold, guess)
+        if proved:
+            return len(gold) - 1, self._towards(s, guess)
+        self._move(plus, minus, float(wrong))
+        return len(gold) - 1, float(wrong)
+
+    def _towards(self, s: int, guess: Ints) -> float:
+        """Move the weights from a guessed tree towards the right one; returns the number of wrong heads."""
+        from certus.kernels.parser import differences
+
+        batch, gold = self.batch, self.trees[s]
         errors = float((guess[1:] != gold[1:]).sum())
-        if not np.array_equal(guess, gold):
-            tree = (gold, guess, templates, weights.bits, self._index, self._plus, self._minus)
-            n_plus, n_minus = parser.differences(*sentence, *tree)
-            cost = errors if self.learner.margin else np.inf
-            learner = self.learner
-            steps = (cost, learner.cap, learner.rate, weights.clock, weights.value, weights.total, weights.squares)
-            parser.move(self._plus[:n_plus], self._minus[:n_minus], *steps)
+        if np.array_equal(guess, gold):
+            self.weights.clock += 1.0
+            return errors
+        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), gold, guess)
+        tree = (self.model.arrays, self.weights.bits, self._index, self._plus, self._minus)
+        n_plus, n_minus = differences(*sentence, *tree)
+        self._move(self._plus[:n_plus], self._minus[:n_minus], errors)
+        return errors
+
+    def _move(self, plus: Any, minus: Any, errors: float) -> None:
+        """Move the weights towards the features of plus and away from those of minus, by the learner's step."""
+        from certus.kernels.parser import move
+
+        learner, weights = self.learner, self.weights
+        cost = errors if learner.margin else np.inf
+        steps = (cost, learner.cap, learner.rate, weights.clock, weights.value, weights.total, weights.squares)
+        move(plus, minus, *steps)
         weights.clock += 1.0
-        return n, errors
 
 
 def add_errors(arc: Floats, gold: Ints) -> None:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certus.checks import Floats, Ints, one_of
 from certus.dependency.problem import Dependency
@@ -57,8 +58,6 @@ class Settings:
         if self.order not in (1, 2, 3):
             raise InvalidInput(f"order is {self.order!r}; expected 1, 2 or 3.")
         one_of("learner", self.learner, tuple(LEARNERS))
-        if not self.projective and self.order > 1:
-            raise InvalidInput("a trained parser of order 2 or 3 is projective; use order 1 for crossing arcs.")
 
 
 @dataclass(frozen=True)
@@ -97,20 +96,30 @@ class Parser:
             for at, sentence in zip(start.tolist(), batch, strict=True)
         ]
 
-    def heads(self, batch: Encoded) -> tuple[Ints, Ints, Floats]:
-        """Where each sentence begins, the heads of all sentences in a row (-1 at node 0), and the trees' scores."""
+    def heads(self, batch: Encoded, *, search: bool = True) -> tuple[Ints, Ints, Floats]:
+        """Where each sentence begins, the heads of all sentences in a row (-1 at node 0), and the trees' scores.
+
+        Above first order with crossing arcs, ``search`` goes on to branching where the relaxation proves no tree.
+        """
         from certus.kernels.parser import parse
 
+        if not self.model.projective and not self.model.first_order:
+            from certus.models.nonprojective import crossing_heads
+
+            return crossing_heads(self, batch, search=search)[:3]
         start = np.cumsum(batch.length + 1) - batch.length - 1
         heads = np.empty(int((batch.length + 1).sum()), dtype=np.int64)
         value = np.empty(len(batch.length))
-        most = max(self.model.most, self.cascade.first.templates.most, self.cascade.second.templates.most)
-        index = np.empty(most, dtype=np.uint64)
         sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length)
-        model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight, index)
+        model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight, self.index())
         arguments = (*sentences, *self.cascade.arguments, *model, start, heads, value)
         parse(*arguments)
         return start, heads, value
+
+    def index(self) -> NDArray[np.uint64]:
+        """Room for the features of any part, for the kernels."""
+        most = max(self.model.most, self.cascade.first.templates.most, self.cascade.second.templates.most)
+        return np.empty(most, dtype=np.uint64)
 
     def problem(self, sentence: Sentence) -> Dependency:
         """The trees of a tagged sentence over the arcs that the cascade leaves, with the scores of the model.
@@ -184,7 +193,7 @@ class Parser:
         right = words = 0
         for at in range(0, len(sentences), BATCH):
             some = sentences[at : at + BATCH]
-            _, heads, _ = self.heads(self.encoder.encode(some))
+            _, heads, _ = self.heads(self.encoder.encode(some), search=False)
             gold = np.concatenate([sentence.heads for sentence in some])
             right += int(((heads == gold) & (gold >= 0)).sum())
             words += int((gold >= 0).sum())

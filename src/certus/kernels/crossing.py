@@ -1,0 +1,199 @@
+"""Trees with crossing arcs under a trained model above first order: head automata scored by features, tied to the tree.
+
+The lattices of ``head_lattices`` get their weights from the features of the parts that a transition completes; see
+``parser`` for templates and sentences. Parts that put a word above its own head are forbidden.
+"""
+
+import numpy as np
+from numba import njit
+
+from certus.kernels.features import ABSENT
+from certus.kernels.head_automata import (
+    BEST_DUAL,
+    BEST_PRIMAL,
+    CLOSED,
+    EPSILON,
+    FACTOR,
+    LAST_DUAL,
+    MEMORY,
+    POLYAK,
+    best_choices,
+    first_multipliers,
+    relax,
+)
+from certus.kernels.head_lattices import skeleton
+from certus.kernels.parser import collect, neighbours, part_score, score_arcs, surviving_arcs
+
+PARTS = 5  # kinds of parts, at most one of each for every word
+
+
+@njit(cache=True, nogil=True)
+def scored_lattices(attribute, coarse, base, allowed, single, templates, bits, weight, index):
+    """The lattices of the allowed arcs (n + 1, n + 1), weighted by all parts but the arcs themselves."""
+    _, sibling, grandparent, grandsibling, trisibling = templates
+    use_s, use_g = sibling[4].shape[0] > 0, grandparent[4].shape[0] > 0
+    use_gs, pairs = grandsibling[4].shape[0] > 0, trisibling[4].shape[0] > 0
+    n = allowed.shape[0] - 1
+    lat, added = skeleton(allowed, use_g or use_gs, pairs, single)
+    three = np.empty((1, 3), dtype=np.int64)
+    four = np.empty((1, 4), dtype=np.int64)
+    above = np.empty(n + 1)  # grandparent scores of one arc, by column
+    known = np.empty(n + 1, dtype=np.int64)  # where the weights of (h, s, m) are, by s
+    for side in range(1, 2 * n + 2):
+        h = side // 2
+        first = lat.state_ptr[side]
+        columns = lat.width[h]
+        last_arc = -1
+        for v in range(first + 1, lat.state_ptr[side + 1] - 1):
+            a = lat.state_arc[v]
+            m = lat.arc_mod[a]
+            if a != last_arc:
+                last_arc = a
+                known[:] = -1
+                for g in range(columns):
+                    above[g] = 0.0
+                    top = lat.arc_head[lat.up[lat.up_ptr[h] + g]] if h > 0 else -1
+                    if top == m:
+                        above[g] = -np.inf
+                    elif use_g and h > 0:
+                        three[0, 0], three[0, 1], three[0, 2] = h, m, top
+                        above[g] = part_score(attribute, coarse, base, three, grandparent, bits, weight, index)
+            for e in range(lat.in_ptr[v], lat.in_ptr[v + 1]):
+                s = added[e, 1]
+                inner = ABSENT if s == h else s
+                w = lat.weight_ptr[side] + (e - lat.in_ptr[first]) * columns
+                if known[s] >= 0:
+                    for g in range(columns):
+                        lat.weight[w + g] = lat.weight[known[s] + g]
+                    continue
+                known[s] = w
+                beside = 0.0
+                if use_s:
+                    three[0, 0], three[0, 1], three[0, 2] = h, m, inner
+                    beside = part_score(attribute, coarse, base, three, sibling, bits, weight, index)
+                for g in range(columns):
+                    lat.weight[w + g] = beside + above[g]
+                    if use_gs and h > 0 and above[g] > -np.inf:
+                        top = lat.arc_head[lat.up[lat.up_ptr[h] + g]]
+                        four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, inner, top
+                        lat.weight[w + g] += part_score(attribute, coarse, base, four, grandsibling, bits, weight,
+                                                        index)  # fmt: skip
+        if pairs:
+            for e in range(lat.in_ptr[first], lat.in_ptr[lat.state_ptr[side + 1] - 1]):
+                t, s, m = added[e, 0], added[e, 1], added[e, 2]
+                if s != h:
+                    four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, ABSENT if t == h else t
+                    x = part_score(attribute, coarse, base, four, trisibling, bits, weight, index)
+                    w = lat.weight_ptr[side] + (e - lat.in_ptr[first]) * columns
+                    for g in range(columns):
+                        lat.weight[w + g] += x
+    return lat
+
+
+@njit(cache=True, nogil=True)
+def arcs_of(lat, arc):
+    """The scores (n + 1, n + 1) of the arcs as one array over them."""
+    out = np.empty(lat.arc_head.shape[0])
+    for a in range(out.shape[0]):
+        out[a] = arc[lat.arc_head[a], lat.arc_mod[a]]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def relaxed(lat, arc, single, rule, u, heads):
+    """Dual decomposition from estimated multipliers: (proved, score of the best tree, least dual value).
+
+    arc (A,); u (2, A) gets the multipliers of the least dual value. rule is (share of the tree, Polyak's factor,
+    patience, shrink, iterations). heads are those of the best tree; its score is -inf if none was found.
+    """
+    share, factor, patience, shrink, iterations = rule
+    n = lat.width.shape[0] - 1
+    largest = 0.0
+    for a in range(arc.shape[0]):
+        largest = max(largest, abs(arc[a]))
+    for w in range(lat.weight.shape[0]):
+        if lat.weight[w] > -np.inf:
+            largest = max(largest, abs(lat.weight[w]))
+    tolerance = EPSILON * (PARTS * (n + 1)) ** 2 * largest
+    memory = np.zeros(MEMORY)
+    memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
+    memory[BEST_PRIMAL] = -np.inf
+    memory[FACTOR] = factor
+    moved = np.zeros((2, arc.shape[0]))
+    first_multipliers(lat, arc, share, moved[0])
+    status, _ = relax(lat, arc, share, single, moved[0], moved[1], u[0], u[1], heads, np.zeros(arc.shape[0]),
+                      tolerance, POLYAK, max(largest, 1e-300), patience, shrink, 1, memory,
+                      np.empty((iterations, 4)))  # fmt: skip
+    return status == CLOSED, memory[BEST_PRIMAL], memory[BEST_DUAL]
+
+
+@njit(cache=True, nogil=True)
+def parse_crossing(attribute, coarse, base, length, longest, first, first_bits, first_weight, first_width,
+                   second, second_bits, second_weight, second_width, most, projective, single,
+                   templates, bits, weight, index, start, heads, value, rule, proved):  # fmt: skip
+    """Parse the sentences of a batch as ``parser.parse`` does; proved[s] <- whether the tree of s is proved the best.
+
+    A tree that is not is the best one found, or undefined if value[s] is -inf.
+    """
+    for s in range(length.shape[0]):
+        n = length[s]
+        own = heads[start[s] : start[s] + n + 1]
+        own[0] = -1
+        value[s] = 0.0
+        proved[s] = True
+        if n == 0:
+            continue
+        allowed = surviving_arcs(attribute, coarse, base[s], n, longest, first, first_bits, first_weight, first_width,
+                                 second, second_bits, second_weight, second_width, most, projective, single,
+                                 index)  # fmt: skip
+        arc = np.empty((n + 1, n + 1))
+        score_arcs(attribute, coarse, base[s], allowed, templates[0], bits, weight, index, arc)
+        lat = scored_lattices(attribute, coarse, base[s], allowed, single, templates, bits, weight, index)
+        scores = arcs_of(lat, arc)
+        proved[s], value[s], _ = relaxed(lat, scores, single, rule, np.zeros((2, scores.shape[0])), own)
+
+
+@njit(cache=True, nogil=True)
+def guess_crossing(attribute, coarse, base, arc, allowed, single, templates, bits, weight, index, rule, gold, guess):
+    """Guess the tree of a sentence; where the guess is not proved, say what the relaxation chose instead.
+
+    arc (n + 1, n + 1) are the scores of the arcs alone, with the cost of errors in it if there is one. Returns (proved,
+    wrong arcs, features of gold, features of the choice); the last three are only filled if not proved. The choice is
+    that of the head automata at the best multipliers: no tree, but the best in a larger set (LR 6.6).
+    """
+    lat = scored_lattices(attribute, coarse, base, allowed, single, templates, bits, weight, index)
+    scores = arcs_of(lat, arc)
+    u = np.zeros((2, scores.shape[0]))
+    nothing = np.empty(0, dtype=np.uint64)
+    proved, _, _ = relaxed(lat, scores, single, rule, u, guess)
+    if proved:
+        return True, 0, nothing, nothing
+    n = gold.shape[0] - 1
+    used = np.zeros(scores.shape[0], dtype=np.int64)
+    column = np.zeros(n + 1, dtype=np.int64)
+    best_choices(lat, (1.0 - rule[0]) * scores - u[0], -u[1], used, column)
+    size = index.shape[0] * PARTS
+    plus = np.empty(n * size, dtype=np.uint64)
+    minus = np.empty(used.sum() * size, dtype=np.uint64)
+    inner, second = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    neighbours(gold, inner, second)
+    kinds = np.ones(PARTS, dtype=np.bool_)
+    n_plus = n_minus = wrong = 0
+    for m in range(1, n + 1):
+        n_plus = collect(attribute, coarse, base, m, gold[m], inner[m], second[m], gold[gold[m]], kinds, templates,
+                         bits, index, plus, n_plus)  # fmt: skip
+    for side in range(1, 2 * n + 2):
+        h = side // 2
+        g = lat.arc_head[lat.up[lat.up_ptr[h] + column[h]]] if h > 0 and lat.by_head[0] == 1 else -1
+        s = t = ABSENT
+        rank = -1
+        for v in range(lat.state_ptr[side] + 1, lat.state_ptr[side + 1] - 1):
+            a = lat.state_arc[v]
+            if used[a] == 1 and lat.state_rank[v] != rank:
+                rank = lat.state_rank[v]
+                m = lat.arc_mod[a]
+                wrong += gold[m] != h
+                n_minus = collect(attribute, coarse, base, m, h, s, t, g, kinds, templates, bits, index, minus,
+                                  n_minus)  # fmt: skip
+                s, t = m, s
+    return False, wrong, plus[:n_plus], minus[:n_minus]
