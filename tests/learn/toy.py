@@ -6,6 +6,7 @@ from certus.features import templates as T
 from certus.features.encode import Encoder
 from certus.io.conllu import Sentence, Token
 from certus.kernels.features import ABSENT
+from certus.learn.examples import Examples
 from certus.learn.trees import TreeModel
 from tests.oracles.trees import all_trees, projective_trees
 
@@ -63,3 +64,15 @@ def parts_of(model, heads):
         if s != ABSENT:
             own += [(4, h, m, s, t)]
         yield from (row for row in own if has[row[0]])
+
+
+def examples_of(order, projective, lengths, seed):
+    """Random sentences with random trees of a model."""
+    rng = np.random.default_rng(seed)
+    batch, _ = treebank(lengths, seed)
+    model = model_of(order, projective, True)
+    trees = []
+    for n in lengths:
+        every = trees_over(model, all_arcs(n))
+        trees.append(every[rng.integers(len(every))])
+    return Examples(model, batch, trees, lambda s: all_arcs(lengths[s]), BITS)

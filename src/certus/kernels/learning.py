@@ -20,6 +20,7 @@ from certus.kernels.parser import neighbours
 from certus.kernels.projective_forest import ATTACH, build, index_arcs
 
 ARC, SIBLING, GRANDPARENT, GRANDSIBLING, TRISIBLING = range(5)
+LEAST = 5e-324
 _EDGES = np.iinfo(np.int32).max
 
 
@@ -181,9 +182,9 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
 
 @njit(cache=True, nogil=True)
 def gather(attribute, coarse, base, rows, amount, templates, bits, index, vector):
-    """vector <- vector + sum over parts of amount[p] times their features; returns the indices touched.
+    """vector <- sum over parts of amount[p] times their features, from zero; returns the indices touched, each once.
 
-    An index may be listed twice. vector (2**bits,) is zero outside the lists that earlier calls returned.
+    A sum of 0 is written as the smallest number above it, which marks the place as touched.
     """
     two = np.empty((1, 2), dtype=np.int64)
     three = np.empty((1, 3), dtype=np.int64)
@@ -204,6 +205,8 @@ def gather(attribute, coarse, base, rows, amount, templates, bits, index, vector
                 touched[size] = f
                 size += 1
             vector[f] += amount[p]
+            if vector[f] == 0.0:
+                vector[f] = LEAST
     return touched[:size]
 
 
@@ -214,22 +217,33 @@ def move_along(touched, vector, loss, cap, rate, clock, value, total, squares):
     With rate 0 the step is loss / norm, at most cap. Otherwise each weight has a step of its own, rate over the root of
     the sum of its squared changes so far, which squares holds (AdaGrad). total adds up clock times every change.
     """
+    norm = squared_norm(touched, vector)
+    step = 0.0 if norm == 0.0 else min(cap, loss / norm)
+    for k in range(touched.shape[0]):
+        f = touched[k]
+        if rate > 0.0:
+            squares[f] += vector[f] ** 2
+            step = rate / np.sqrt(squares[f]) if squares[f] > 0.0 else 0.0
+        value[f] += step * vector[f]
+        total[f] += clock * step * vector[f]
+        vector[f] = 0.0
+    return norm
+
+
+@njit(cache=True, nogil=True)
+def add_and_clear(touched, vector, factor, target):
+    """target <- target + factor * vector, and vector <- 0, in the places touched."""
+    for k in range(touched.shape[0]):
+        target[touched[k]] += factor * vector[touched[k]]
+        vector[touched[k]] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def squared_norm(touched, vector):
+    """|vector|^2 in the places touched."""
     norm = 0.0
     for k in range(touched.shape[0]):
         norm += vector[touched[k]] ** 2
-        if rate > 0.0:
-            squares[touched[k]] += vector[touched[k]] ** 2
-            change = rate * vector[touched[k]] / np.sqrt(max(squares[touched[k]], 1e-300))
-            value[touched[k]] += change
-            total[touched[k]] += clock * change
-            vector[touched[k]] = 0.0
-    if rate == 0.0:
-        step = 0.0 if norm == 0.0 else min(cap, loss / norm)
-        for k in range(touched.shape[0]):
-            f = touched[k]
-            value[f] += step * vector[f]
-            total[f] += clock * step * vector[f]
-            vector[f] = 0.0
     return norm
 
 

@@ -14,49 +14,17 @@ from certus.learn.trees import TreeModel
 Rows = NDArray[np.int32]  # (P, 5): the parts, as kernels.learning has them
 
 
-class Parts:
-    """The trees of one sentence over the allowed arcs, as vectors over the parts that a model scores.
+class PartVectors:
+    """Vectors over the parts of one sentence that a model scores; ``rows`` lists them, the arcs first, by (h, m)."""
 
-    ``rows`` lists the parts, the arcs first, in order of (h, m). Projective trees of any order, and trees with crossing
-    arcs of first order; sums and max-marginals over higher-order trees with crossing arcs are NP-hard.
-    """
+    rows: Rows
 
     def __init__(self, model: TreeModel, allowed: Bools) -> None:
-        if not model.projective and not model.first_order:
-            raise NotSupported(
-                "sums and max-marginals over trees with crossing arcs are NP-hard above first order; "
-                "train with the perceptron over relaxed trees, or on projective trees."
-            )
         self.model, self.n = model, len(allowed) - 1
         self.allowed: Bools = allowed & ~np.eye(len(allowed), dtype=np.bool_)
         self.allowed[:, 0] = False
-
-    @cached_property
-    def _forest(self) -> tuple[Any, ...]:
-        from certus.kernels.learning import forest_parts
-
-        kinds = np.array([len(t[4]) > 0 for t in self.model.arrays])
-        forest: tuple[Any, ...] = forest_parts(self.allowed, self.model.single, kinds)
-        return forest
-
-    @cached_property
-    def rows(self) -> Rows:
-        """(kind, h, m, x, y) of each part."""
-        from certus.kernels.features import ABSENT
-
-        if not self.model.first_order:
-            forest: Rows = self._forest[3]
-            return forest
-        arcs = np.argwhere(self.allowed)
-        rows = np.full((len(arcs), 5), ABSENT, dtype=np.int32)
-        rows[:, 0] = 0
-        rows[:, 1:3] = arcs
-        return rows
-
-    @cached_property
-    def n_arcs(self) -> int:
-        """How many of the parts are arcs."""
-        return int(self.allowed.sum())
+        self.n_arcs = int(self.allowed.sum())
+        self.kinds = np.array([len(t[4]) > 0 for t in model.arrays])
 
     def of_tree(self, heads: Ints) -> Floats:
         """1 for the parts of a tree, 0 for the others."""
@@ -72,6 +40,41 @@ class Parts:
         arcs = self.rows[: self.n_arcs]
         vector[: self.n_arcs] = heads[arcs[:, 2]] != arcs[:, 1]
         return vector
+
+
+class Parts(PartVectors):
+    """The trees of one sentence over the allowed arcs, as vectors over the parts that a model scores.
+
+    Projective trees of any order, and trees with crossing arcs of first order; sums and max-marginals over higher-order
+    trees with crossing arcs are NP-hard.
+    """
+
+    def __init__(self, model: TreeModel, allowed: Bools) -> None:
+        if not model.projective and not model.first_order:
+            raise NotSupported(
+                "sums and max-marginals over trees with crossing arcs are NP-hard above first order; "
+                "train with the perceptron over relaxed trees, or on projective trees."
+            )
+        super().__init__(model, allowed)
+        if model.first_order:
+            self.rows = self._arcs()
+        else:
+            self.rows = self._forest[3]
+
+    @cached_property
+    def _forest(self) -> tuple[Any, ...]:
+        from certus.kernels.learning import forest_parts
+
+        forest: tuple[Any, ...] = forest_parts(self.allowed, self.model.single, self.kinds)
+        return forest
+
+    def _arcs(self) -> Rows:
+        from certus.kernels.features import ABSENT
+
+        rows = np.full((self.n_arcs, 5), ABSENT, dtype=np.int32)
+        rows[:, 0] = 0
+        rows[:, 1:3] = np.argwhere(self.allowed)
+        return rows
 
     def log_sum(self, score: Floats) -> tuple[float, Floats]:
         """Log of the sum of exp(score) over all trees, and the probability of each part (DEP 4.2, 4.3)."""

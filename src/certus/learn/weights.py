@@ -25,6 +25,7 @@ class Weights:
         self.total: NDArray[np.float64] = np.zeros(1 << bits)
         self.squares: NDArray[Any] = np.zeros(1 << bits, dtype=dtype)  # sum of squared changes, for AdaGrad
         self.clock = 1.0
+        self.extra: dict[str, NDArray[np.float64]] = {}  # what else a learner must remember to go on
 
     def averaged(self) -> Float32:
         """The average of the weights over all steps so far."""

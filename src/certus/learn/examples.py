@@ -1,0 +1,50 @@
+"""What learners by marginals learn from: sentences, their right trees and all others, two losses (DEP 2.4, 4.4)."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from certus.checks import Bools, Floats, Ints
+from certus.features.encode import Encoded
+from certus.learn.parts import Features, Parts
+from certus.learn.trees import TreeModel
+
+
+class Examples:
+    """The sentences of a treebank with the vectors of their right trees over the parts of all their trees."""
+
+    def __init__(
+        self, model: TreeModel, batch: Encoded, trees: Sequence[Ints], allowed: Callable[[int], Bools], bits: int
+    ) -> None:
+        self.model, self.trees, self.allowed = model, trees, allowed
+        self.features = Features(model, batch, bits)
+        self.words = sum(len(tree) - 1 for tree in trees)
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def order(self, seed: int, epoch: int) -> Iterator[int]:
+        """The sentences that have words, in an order that depends on the seed and the epoch only."""
+        for s in np.random.default_rng([seed, epoch]).permutation(len(self.trees)):
+            if len(self.trees[s]) > 1:
+                yield int(s)
+
+    def parts(self, s: int) -> Parts:
+        """The parts of a sentence; its right tree must be among the trees they make."""
+        return Parts(self.model, self.allowed(s))
+
+    def scores(self, s: int, parts: Parts, weight: Floats) -> Floats:
+        """The scores of the parts of a sentence."""
+        return self.features.scores(s, parts.rows, weight)
+
+
+def log_loss(parts: Parts, score: Floats, right: Floats) -> tuple[float, Floats]:
+    """-log P(right tree), and its gradient by the scores of parts: their marginals less the right tree (DEP 4.4.1)."""
+    total, marginal = parts.log_sum(score)
+    return total - float(right @ score), marginal - right
+
+
+def hinge_loss(parts: Parts, score: Floats, right: Floats, errors: Floats) -> tuple[float, Floats]:
+    """max over trees of (errors - margin to the right tree), and a subgradient by the scores (DEP 4.4.2)."""
+    value, best = parts.best(score + errors)
+    return max(0.0, value - float(right @ score)), best - right

@@ -1,0 +1,105 @@
+"""The perceptron over relaxed trees (LR 6.6): learning where the best tree is too hard to find.
+
+In place of the best tree y* in Y it takes the best z* in a larger set Z that is easy to search, and moves the weights
+by phi(y) - phi(z*). Here Z lets every word choose its modifiers, and its head, without regard to the other words; any
+other relaxed solution, fractional or not a tree, can be given instead.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from certus.checks import Bools, Floats, Ints
+from certus.errors import Infeasible, NotSupported
+from certus.features.encode import Encoded
+from certus.learn.parts import Features, PartVectors, Rows
+from certus.learn.trees import TreeModel
+from certus.learn.weights import Weights
+
+
+class RelaxedParts(PartVectors):
+    """The modifiers, and the head, that each word may choose on its own over the allowed arcs: the set Z.
+
+    Any model up to grand-siblings, crossing arcs or not; node 0 has one modifier if the model has a single root.
+    """
+
+    def __init__(self, model: TreeModel, allowed: Bools) -> None:
+        from certus.kernels.relaxed import parts
+
+        super().__init__(model, allowed)
+        if self.kinds[4]:
+            raise NotSupported("relaxed trees have no tri-siblings; use a model of arcs up to grand-siblings.")
+        self.rows, *self._index = parts(self.allowed, self.kinds)
+
+    def best(self, score: Floats) -> tuple[float, Floats]:
+        """Value and parts of the best choice; at least the value of the best tree. O(parts)."""
+        from certus.kernels.relaxed import best_choice
+
+        vector = np.empty(len(score))
+        arguments = (*self._index, self.kinds, self.model.single, score, vector)
+        value = float(best_choice(*arguments))
+        if value == -np.inf:
+            raise Infeasible(f"the {self.n_arcs} arcs allowed for {self.n} words leave one without a head.")
+        return value, vector
+
+
+Inference = Callable[[int, Rows, Floats], Floats]  # sentence, parts, their scores -> how much of each part there is
+
+
+class RelaxedTrainer:
+    """The averaged perceptron with relaxed inference, epoch by epoch.
+
+    ``infer(s, rows, score)`` gives the relaxed solution of sentence s as a vector over its parts, in [0, 1] but
+    otherwise free: fractional, or a mean of the disagreeing solutions of a dual decomposition. Without it each word
+    chooses on its own (``RelaxedParts.best``).
+    """
+
+    def __init__(
+        self,
+        model: TreeModel,
+        batch: Encoded,
+        trees: Sequence[Ints],
+        allowed: Callable[[int], Bools],
+        weights: Weights,
+        seed: int,
+        infer: Inference | None = None,
+    ) -> None:
+        self.model, self.trees, self.allowed = model, trees, allowed
+        self.weights, self.seed, self.infer = weights, seed, infer
+        self.objective = 0.0  # mean of score(z*) - score(y) over the last epoch: 0 when all is learned
+        self._features = Features(model, batch, weights.bits)
+
+    def epoch(self, number: int) -> Iterator[tuple[int, float]]:
+        """Go through all sentences once, in an order that depends on the seed and the epoch only.
+
+        Yields the words of each sentence and how many of their arcs the relaxed solution lacks.
+        """
+        total = 0.0
+        for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
+            if len(self.trees[s]) > 1:
+                words, lacking, loss = self._learn(int(s))
+                total += loss
+                yield words, lacking
+        self.objective = total / max(len(self.trees), 1)
+
+    def _learn(self, s: int) -> tuple[int, float, float]:
+        gold = self.trees[s]
+        parts = RelaxedParts(self.model, self.allowed(s))
+        score = self._features.scores(s, parts.rows, self.weights.value)
+        guess = parts.best(score)[1] if self.infer is None else self.infer(s, parts.rows, score)
+        right = parts.of_tree(gold)
+        move_towards(self._features, self.weights, s, parts.rows, right - guess)
+        own = right[: parts.n_arcs] > 0.0
+        lacking = len(gold) - 1 - float(guess[: parts.n_arcs][own].sum())
+        return len(gold) - 1, lacking, float((guess - right) @ score)
+
+
+def move_towards(features: Features, weights: Weights, s: int, rows: Rows, amount: Floats) -> None:
+    """The perceptron's step along a vector over parts, w + sum of amount * phi(part), remembered for averaging."""
+    from certus.kernels.learning import move_along
+
+    if amount.any():
+        touched = features.gather(s, rows, amount)
+        state = (weights.clock, weights.value, weights.total, weights.squares)
+        move_along(touched, features.vector, np.inf, 1.0, 0.0, *state)
+    weights.clock += 1.0

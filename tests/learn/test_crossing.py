@@ -1,0 +1,114 @@
+"""Trained models above first order with crossing arcs: a proved guess is the best of all trees, others are relaxed."""
+
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+
+from certus.dependency.nonprojective import polyak_rule
+from certus.features.encode import Encoder
+from certus.kernels import crossing
+from certus.kernels import parser as kernel
+from certus.kernels.features import ABSENT
+from certus.learn.trees import LEARNERS, Trainer, TreeModel
+from certus.learn.weights import Weights
+from tests.learn.test_trees import BITS, KINDS, score, sentence
+from tests.oracles.trees import all_trees
+
+ABOVE_FIRST = [order for order in KINDS if order != 1]
+
+
+def drawn(order, single, n, seed):
+    """A model with random weights, a sentence, its arc scores, and arguments for the kernels."""
+    rng = np.random.default_rng(seed)
+    model = TreeModel(KINDS[order], False, single)
+    words = sentence(n, rng)
+    batch = Encoder.of([words]).encode([words])
+    weight = rng.normal(size=1 << BITS).astype(np.float32)
+    allowed = np.ones((n + 1, n + 1), dtype=np.bool_)
+    np.fill_diagonal(allowed, False)
+    allowed[:, 0] = False
+    index = np.empty(model.most, dtype=np.uint64)
+    where = (batch.attribute, batch.coarse, int(batch.base[0]))
+    arc = np.empty((n + 1, n + 1))
+    kernel.score_arcs(*where, allowed, model.arrays[0], BITS, weight, index, arc)
+    return model, batch, weight, (*where, arc, allowed, single, model.arrays, BITS, weight, index)
+
+
+@pytest.mark.parametrize("order", ABOVE_FIRST)
+@pytest.mark.parametrize("single", [True, False])
+def test_a_proved_guess_is_the_best_of_all_trees(order, single):
+    count = 0
+    for seed in range(6):
+        model, batch, weight, arguments = drawn(order, single, 4, seed)
+        trees = {tree: score(model, batch, weight, tree) for tree in map(tuple, all_trees(4, single=single))}
+        gold, guess = np.array(next(iter(trees))), np.full(5, -1)
+        proved, _, plus, _ = crossing.guess_crossing(*arguments, polyak_rule(100), gold, guess)
+        if proved:
+            assert trees[tuple(guess.tolist())] == pytest.approx(max(trees.values()), abs=1e-9)
+            count += 1
+        else:
+            assert weight[plus].sum() == pytest.approx(trees[tuple(gold.tolist())], abs=1e-4)
+    assert count
+
+
+def choices(n, h, single):
+    """(g, left modifiers, right modifiers), both innermost first, that head h may choose."""
+    for g in [g for g in range(n + 1) if g != h] if h else [-1]:
+        others = [m for m in range(1, n + 1) if m not in (g, h)]
+        for taken in chain.from_iterable(combinations(others, k) for k in range(len(others) + 1)):
+            if h or not single or len(taken) == 1:
+                yield g, [m for m in reversed(taken) if m < h], [m for m in taken if m > h]
+
+
+def value_of(model, where, weight, choice, h):
+    """Score of the parts of one head's choice."""
+    g, *sides = choice
+    index = np.empty(model.most, dtype=np.uint64)
+    total = 0.0
+    for side in sides:
+        for k, m in enumerate(side):
+            s, t = [*reversed(side[:k]), ABSENT, ABSENT][:2]
+            parts = {"hm": (h, m), "hms": (h, m, s)}
+            if h:
+                parts |= {"hmg": (h, m, g), "hmsg": (h, m, s, g)}
+            if k:
+                parts["hmst"] = (h, m, s, t)
+            for template in model.templates:
+                if template.roles in parts:
+                    row = np.array([parts[template.roles]], dtype=np.int64)
+                    total += kernel.part_score(*where, row, template.arrays, BITS, weight, index)
+    return total
+
+
+@pytest.mark.parametrize("order", ABOVE_FIRST)
+@pytest.mark.parametrize("single", [True, False])
+def test_without_iterations_every_head_chooses_its_best_modifiers(order, single):
+    model, _, weight, arguments = drawn(order, single, 3, 7)
+    best = sum(
+        max(value_of(model, arguments[:3], weight, choice, h) for choice in choices(3, h, single)) for h in range(4)
+    )
+    gold = np.array([-1, 0, 1, 1])
+    rule = (0.0, 1.5, 5, 0.7, 0)
+    proved, wrong, _, minus = crossing.guess_crossing(*arguments, rule, gold, np.full(4, -1))
+    assert not proved
+    assert weight[minus].astype(np.float64).sum() == pytest.approx(best, abs=1e-9)
+    assert wrong > 0
+
+
+@pytest.mark.parametrize("iterations", [0, 40])
+def test_learning_reaches_trees_with_crossing_arcs(iterations, monkeypatch):
+    monkeypatch.setattr("certus.learn.trees.ITERATIONS", iterations)
+    rng = np.random.default_rng(0)
+    words = [sentence(4, rng) for _ in range(3)]
+    trees = [np.array(heads) for heads in ([-1, 3, 0, 2, 2], [-1, 0, 4, 1, 1], [-1, 2, 0, 2, 1])]
+    batch = Encoder.of(words).encode(words)
+    allowed = ~np.eye(5, dtype=np.bool_)
+    allowed[:, 0] = False
+    weights = Weights(BITS)
+    trainer = Trainer(
+        TreeModel(KINDS[3], False, True), batch, trees, lambda s: allowed, weights, LEARNERS["perceptron"], 1
+    )
+    errors = [sum(wrong for _, wrong in trainer.epoch(k)) for k in range(12)]
+    assert errors[0] > 0
+    assert errors[-1] == 0
