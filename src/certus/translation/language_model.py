@@ -22,7 +22,9 @@ class LmArrays(NamedTuple):
 
     All logarithms are natural. Arrays over states: ``back_off``, ``state_suffix`` (the longest proper end that is a
     state), ``state_length`` (words in the context), ``state_parent`` (the context less its last word) and
-    ``state_word`` (that word); state 0 has no words and its own number as suffix and parent.
+    ``state_word`` (that word); state 0 has no words and its own number as suffix and parent. The suffix of a state is
+    shorter by one word. ``state_extendable`` says whether some longer state ends in the words of a state: if not, what
+    stands before them no longer matters.
     """
 
     slots: NDArray[np.int64]
@@ -34,6 +36,7 @@ class LmArrays(NamedTuple):
     state_length: Int32
     state_parent: Int32
     state_word: Int32
+    state_extendable: NDArray[np.bool_]
 
 
 class LanguageModel:
@@ -179,7 +182,7 @@ class _Trie:
 
 def _automaton(arpa: Arpa) -> LmArrays:
     """The automaton of a model: trie of n-grams, suffix links, minimal states, hash table."""
-    grams = _with_contexts(arpa)
+    grams = _closed(arpa)
     n_words = len(arpa.words)
     sizes = [1] + [len(words) for words, _, _, _ in grams]
     first = np.cumsum([0, *sizes])
@@ -200,17 +203,19 @@ def _automaton(arpa: Arpa) -> LmArrays:
         length[nodes] = order
         log_probability[nodes], back_off[nodes] = value[order_of] * LN10, back[order_of] * LN10
         if order > 1:
-            found, cost = _longest_suffix(trie, suffix, length, back_off, parent[nodes], word[nodes])
-            suffix[nodes] = found
-            blank = ~given[order_of]
-            estimate = back_off[parent[nodes]] + cost + log_probability[found]
-            log_probability[nodes] = np.where(blank, estimate, log_probability[nodes])
+            shorter = trie.find(order - 1, suffix[parent[nodes]], word[nodes]) if order > 2 else 1 + word[nodes]
+            suffix[nodes] = shorter
+            backed_off = back_off[parent[nodes]] + log_probability[shorter]
+            log_probability[nodes] = np.where(given[order_of], log_probability[nodes], backed_off)
 
     extended = np.zeros(n_nodes, dtype=bool)
     extended[parent[1:]] = True
     is_state = extended | (back_off != 0.0)
     is_state[first[-2] :] = False  # the highest order is no context
     is_state[0] = True
+    for order in range(len(grams) - 1, 1, -1):  # an end of a context is a context
+        nodes = slice(int(first[order]), int(first[order + 1]))
+        is_state[suffix[nodes][is_state[nodes]]] = True
     number = np.cumsum(is_state) - 1
     state_of = np.where(is_state, number, 0)
     for order in range(1, len(grams) + 1):
@@ -232,43 +237,24 @@ def _automaton(arpa: Arpa) -> LmArrays:
         length[states].astype(np.int32),
         state_of[parent[states]].astype(np.int32),
         word[states].astype(np.int32),
+        np.bincount(state_of[suffix[states[1:]]], minlength=len(states)) > 0,
     )
 
 
-def _longest_suffix(
-    trie: _Trie,
-    suffix: NDArray[np.int64],
-    length: NDArray[np.int64],
-    back_off: Floats,
-    parent: NDArray[np.int64],
-    word: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], Floats]:
-    """For nodes (parent, word): the longest proper suffix that is a node, and the back-off cost on the way to it."""
-    found = np.full(len(parent), -1, dtype=np.int64)
-    cost = np.zeros(len(parent))
-    context = suffix[parent]
-    while (open_ := found < 0).any():
-        for order in np.unique(length[context[open_]]):
-            at = np.flatnonzero(open_ & (length[context] == order))
-            found[at] = trie.find(int(order) + 1, context[at], word[at])
-        missed = found < 0
-        cost[missed] += back_off[context[missed]]
-        context[missed] = suffix[context[missed]]
-    return found, cost
+def _closed(arpa: Arpa) -> list[tuple[Int32, Floats, Floats, NDArray[np.bool_]]]:
+    """Per order: words, log10 probability, log10 back-off, whether given.
 
-
-def _with_contexts(arpa: Arpa) -> list[tuple[Int32, Floats, Floats, NDArray[np.bool_]]]:
-    """Per order: words, log10 probability, log10 back-off, whether given; with every context of an n-gram present."""
+    Beginnings and ends of n-grams that the file leaves out (pruned models) are added: they only back off.
+    """
     out = [(g.words, g.log_probability, g.back_off, np.ones(len(g.words), dtype=bool)) for g in arpa.orders]
     for k in range(len(out) - 1, 1, -1):
         words, value, back, given = out[k - 1]
-        contexts = out[k][0][:, :k]
-        ids = _row_ids(np.concatenate([words, contexts]), len(arpa.words))
-        _, at = np.unique(ids, return_index=True)  # the first row with each id
-        missing = at[at >= len(words)] - len(words)
+        parts = np.concatenate([words, out[k][0][:, :k], out[k][0][:, 1:]])
+        _, at = np.unique(_row_ids(parts, len(arpa.words)), return_index=True)  # the first row of each
+        missing = at[at >= len(words)]
         if len(missing):
             out[k - 1] = (
-                np.concatenate([words, contexts[missing]]),
+                np.concatenate([words, parts[missing]]),
                 np.concatenate([value, np.zeros(len(missing))]),
                 np.concatenate([back, np.zeros(len(missing))]),
                 np.concatenate([given, np.zeros(len(missing), dtype=bool)]),
