@@ -70,7 +70,8 @@ def best_choice(at, out_ptr, out, into_ptr, into, kinds, single, score, best):
     """best (P,) <- 1 for the parts of the best modifiers, and head, of each word on its own; returns its value.
 
     -inf if a word has no head to choose. A word may be claimed by many heads or by none. Node 0 claims exactly one if
-    single. One chain of modifiers outwards for each word, side and head of it. Ties go to the smallest index and to fewer modifiers.
+    single. One chain of modifiers outwards for each word, side and head of it. Ties go to the smallest index and to
+    fewer modifiers.
     """
     n = out_ptr.shape[0] - 2
     chain = np.empty(out.shape[0])

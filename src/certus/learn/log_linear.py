@@ -112,8 +112,8 @@ class LbfgsTrainer:
             return value, gradient[self._active]
 
         options = {"maxiter": self.iterations, "maxcor": 6, "ftol": 1e-12, "gtol": 1e-8}
-        start: Any = weight[self._active]  # the overloads of minimize know only some kinds of arrays
-        found = minimize(at, start, jac=True, method="L-BFGS-B", options=options)
+        solve: Any = minimize  # its overloads know only some kinds of arrays
+        found = solve(at, weight[self._active], jac=True, method="L-BFGS-B", options=options)
         weight[self._active] = found.x
         self.objective, self.gradient = float(found.fun), float(np.abs(found.jac).max(initial=0.0))
         yield self.examples.words, wrong
