@@ -49,6 +49,14 @@ def test_words_without_tags_need_a_tagger(folder, tmp_path):
         list(certus.load(tmp_path).parse(untagged(treebank(1, 1))))
 
 
+def test_text_without_ends_of_sentences_is_refused_before_any_harm(folder):
+    endless = treebank(1, 1)[0]
+    endless.tokens *= 1000
+    endless.comments = ["# sent_id = endless"]
+    with pytest.raises(InvalidInput, match=r"sentence 2 \(endless\).*expected at most 2000"):
+        list(certus.load(folder).parse([*treebank(1, 2), endless]))
+
+
 def test_a_folder_without_a_model_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="there is no parser"):
         certus.load(tmp_path)

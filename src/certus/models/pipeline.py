@@ -14,6 +14,7 @@ from certus.models.tagger import Tagger
 from certus.threads import in_order, thread_count
 
 TAGGER_FILE = "tagger.safetensors"
+MOST_WORDS = 2000  # in a sentence: time grows with the cube of it
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Pipeline:
 
     def _tagged(self, sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
         """Batches of sentences, all of them with tags."""
-        stream = iter(sentences)
+        stream = iter(_of_bounded_length(sentences))
         while batch := list(islice(stream, BATCH)):
             bare = [k for k, sentence in enumerate(batch) if any(token.upos == "_" for token in sentence)]
             if bare:
@@ -78,6 +79,18 @@ class Pipeline:
                 for k, tagged in zip(bare, self.tagger.tag([batch[k] for k in bare]), strict=True):
                     batch[k] = tagged
             yield batch
+
+
+def _of_bounded_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    for number, sentence in enumerate(sentences, start=1):
+        if len(sentence) > MOST_WORDS:
+            name = sentence.comment("sent_id")
+            raise InvalidInput(
+                f"sentence {number}{f' ({name})' if name else ''}, which begins with "
+                f'"{" ".join(sentence.words[:5])}", has {len(sentence)} words; expected at most {MOST_WORDS}. '
+                "Split it into sentences."
+            )
+        yield sentence
 
 
 BUNDLED = Path(__file__).parent / "data"  # a folder for each model that comes with the package
