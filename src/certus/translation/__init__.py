@@ -1,7 +1,16 @@
 """Translation: language models, synchronous grammars, forests, and their decoders."""
 
+from certus.translation.cube_pruning import Translation, cube_pruning
 from certus.translation.forest import LeafGraph, TranslationForest
 from certus.translation.grammar import SynchronousGrammar
 from certus.translation.language_model import LanguageModel, LmArrays
 
-__all__ = ["LanguageModel", "LeafGraph", "LmArrays", "SynchronousGrammar", "TranslationForest"]
+__all__ = [
+    "LanguageModel",
+    "LeafGraph",
+    "LmArrays",
+    "SynchronousGrammar",
+    "Translation",
+    "TranslationForest",
+    "cube_pruning",
+]
