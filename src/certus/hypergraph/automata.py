@@ -200,7 +200,12 @@ def trigram_automaton(
 
 
 def intersect(
-    graph: Hypergraph, weights: ArrayLike, automaton: Automaton, symbols_of_edge: Iterable[Hashable]
+    graph: Hypergraph,
+    weights: ArrayLike,
+    automaton: Automaton,
+    symbols_of_edge: Iterable[Hashable],
+    *,
+    most: int = _MOST,
 ) -> tuple[Hypergraph, Floats, Int32]:
     """The hypergraph of the derivations whose symbol sequence an automaton accepts, scored by both (LR theorem 2.2.1).
 
@@ -213,6 +218,8 @@ def intersect(
     ----------
     symbols_of_edge : one symbol for each edge
         Read for edges with an empty tail; None (or -1, where symbols are numbers) is the empty symbol.
+    most : int
+        Give up beyond so many edges.
 
     Returns
     -------
@@ -222,7 +229,7 @@ def intersect(
 
     Raises
     ------
-    NotSupported : the result has 2^31 edges or tail entries, or more.
+    NotSupported : the result has more than ``most`` edges, or 2^31 tail entries.
     """
     from certus.kernels import intersection as kernels
 
@@ -242,11 +249,11 @@ def intersect(
         automaton.transitions,
         automaton.weights,
         automaton.initial,
-        _MOST,
+        most,
     )
     if first < 0:
         raise NotSupported(
-            "the intersection has more than 2^31 edges. Prune the graph first, or decode the two jointly by relaxation."
+            f"the intersection has more than {most} edges. Prune the graph first, or decode the two jointly by relaxation."
         )
     ends = np.arange(first, last)
     ends = ends[automaton.final_weights[end[ends]] > -np.inf]

@@ -47,24 +47,6 @@ class Pieces(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def longest(in_ptr, tail_ptr, tail, token_ptr, alive, edges, words):
-    """edges[v], words[v] <- the most edges and words of any derivation of v (float64: they may be huge); -inf if none."""
-    for v in range(edges.shape[0]):
-        edges[v] = -np.inf
-        words[v] = -np.inf
-        for e in range(in_ptr[v], in_ptr[v + 1]):
-            if alive[e]:
-                n_tails = tail_ptr[e + 1] - tail_ptr[e]
-                a = 1.0
-                b = np.float64(token_ptr[e + 1] - token_ptr[e] - n_tails)
-                for t in range(tail_ptr[e], tail_ptr[e + 1]):
-                    a += edges[tail[t]]
-                    b += words[tail[t]]
-                edges[v] = max(edges[v], a)
-                words[v] = max(words[v], b)
-
-
-@njit(cache=True, nogil=True)
 def _piece(kind, left, right, kinds, lefts, rights, slots, n):
     """(number, is new) of the piece with these parts; a new one is written at n."""
     mask = np.uint64(slots.shape[0] - 1)

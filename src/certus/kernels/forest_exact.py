@@ -277,7 +277,7 @@ def _grown(array, n):
 
 
 @njit(cache=True, nogil=True)
-def _slot(slots, item, score_of, piece, left0, left1, state, prev, last):
+def _slot(slots, item, piece, left0, left1, state, prev, last):
     """Slot of the item with this signature, or the empty one where it belongs."""
     mask = np.uint64(slots.shape[0] - 1)
     h = np.uint64(left0) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(left1)
@@ -309,11 +309,11 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
     its best derivation, the first words by q. ``out`` bounds every completion. With a ``beam`` above 0 only so many
     items of a piece are kept, the best by score + completion. Stops after ``budget`` combinations.
 
-    Returns status (0 done, 1 out of budget), lost (largest bound of an item that the beam dropped), the number of items
-    of all, item (n, 8), score (n,), way (k, 4) and the number of combinations. item[i] is piece, two words that pack
-    the first words, state, last word but one, last word, number of first words, best way; the last item is the top's if
-    there is any. way[k] is (item, left part or -1, right part or -1, edge or -1); with ``all_ways`` every way to make
-    an item is listed, else only the best.
+    Returns status (0 done, 1 out of budget), lost (largest bound of an item that the beam dropped), item (n, 8), score
+    (n,), way (k, 4), way_score (k,) and the number of combinations. item[i] is piece, two numbers that pack the first
+    words, state, last word but one, last word, number of first words, best way; the last item is the top's if there is
+    any. way[k] is (item, left part or -1, right part or -1, edge or -1); with ``all_ways`` every way to make an item is
+    listed, else only the best. Parts of an item stand before it.
     """
     full = max(order, 2) - 1
     n_pieces = g.kind.shape[0]
@@ -322,6 +322,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
     score = np.empty(1024)
     bound = np.empty(1024)
     way = np.empty((1024, 4), np.int64)
+    way_score = np.empty(1024)
     slots = np.full(4096, -1, np.int64)
     kept = np.empty(1024, np.int64)  # items of the pieces, piece by piece: what combinations run over
     kept_ptr = np.zeros(n_pieces + 1, np.int64)
@@ -375,7 +376,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                 for bi in range(b0, b1):
                     tried += 1
                     if tried > budget:
-                        return 1, lost, n, item[:n], score[:n], way[:n_ways], tried
+                        return 1, lost, item[:n], score[:n], way[:n_ways], way_score[:n_ways], tried
                     b = -1
                     if a < 0:
                         left0, left1, state, prev, last, count, s = 0, 0, 0, -1, -1, 0, gain
@@ -435,7 +436,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                     total = s + out[g.offset[p] + row * m + column]
                     if not total >= least:
                         continue
-                    at = _slot(slots, item, score, p, left0, left1, state, prev, last)
+                    at = _slot(slots, item, p, left0, left1, state, prev, last)
                     i = slots[at]
                     new = i < 0
                     if new:
@@ -450,7 +451,6 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                                     _slot(
                                         slots,
                                         item,
-                                        score,
                                         item[k, 0],
                                         item[k, 1],
                                         item[k, 2],
@@ -459,7 +459,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                                         item[k, 5],
                                     )
                                 ] = k
-                            at = _slot(slots, item, score, p, left0, left1, state, prev, last)
+                            at = _slot(slots, item, p, left0, left1, state, prev, last)
                         i = n
                         n += 1
                         slots[at] = i
@@ -479,6 +479,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                     if all_ways or new:
                         if n_ways == way.shape[0]:
                             way = _grown(way, n_ways)
+                            way_score = _grown(way_score, n_ways)
                         k = n_ways
                         n_ways += 1
                     else:
@@ -488,6 +489,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                         way[k, 1] = a
                         way[k, 2] = b
                         way[k, 3] = edge
+                        way_score[k] = s
                     if better:
                         item[i, 7] = k
         if n_kept + n - first_item > kept.shape[0]:
@@ -506,4 +508,4 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
             elif bound[i] > lost:
                 lost = bound[i]
         kept_ptr[p + 1] = n_kept
-    return 0, lost, n, item[:n], score[:n], way[:n_ways], tried
+    return 0, lost, item[:n], score[:n], way[:n_ways], way_score[:n_ways], tried

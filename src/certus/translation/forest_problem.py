@@ -1,0 +1,259 @@
+"""Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.result import Certificate, Result, Solution, Trace, exact_result
+from certus.translation.bigram_relaxation import BigramRelaxation, Clock, Progress, beam_search
+from certus.translation.bigram_relaxation import decode as search
+from certus.translation.forest import TranslationForest
+from certus.translation.language_model import LanguageModel
+from certus.translation.lm_automaton import largest_log_probability, spell_out
+from certus.translation.scored_forest import ScoredForest, longest, prepare
+
+METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
+MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
+MOST_MEMORY = 4e9
+BYTES_PER_ITEM = 200  # of a search, its tables included
+
+
+class ForestTranslation(DynamicProgram[Ints]):
+    r"""The best translation in a forest of derivations, scored by rules and by a language model.
+
+    Solves  max over derivations y of  sum of forest.weights[e] over the edges of y  +  lm_weight * ln p(<s> words </s>),
+    where the words are what y yields. Structures are int64 arrays of edges of the forest, head before tails, tails from
+    left to right; ``words(structure)`` is the translation. The one view is "edges" (E,): how often each edge is used.
+
+    ``decode`` proves the optimum for language models of any order up to 7: bounds from a bigram relaxation with
+    multipliers remove what cannot be best, and an exact search does the rest (``certus.translation.bigram_relaxation``).
+    With a bigram model the relaxation is the problem itself, and one sweep decodes it. Memory grows with the square of
+    the number of different words, and with the sum over vertices of first words times last words. Certificate kind:
+    "combinatorial", with the multipliers of the bound as witness.
+
+    The questions that need all structures at once (``log_partition``, ``marginals``, ``sample``, ``max_marginals``)
+    spell out the exhaustive intersection of the forest with the model, which only small forests allow.
+
+    Parameters
+    ----------
+    forest : TranslationForest
+        Edges of weight -inf are forbidden.
+    lm : LanguageModel
+    lm_weight : float
+
+    Examples
+    --------
+    >>> from certus.io.arpa import parse_arpa
+    >>> from certus.io.forests import forest_from_text
+    >>> words = "-1 <unk>|0 <s>|-0.5 </s>|-0.25 dog|-0.75 cat"
+    >>> lm = LanguageModel(parse_arpa(f"/data/|ngram 1=5|/1-grams:|{words}|/end/".translate({47: 92, 124: 10})))
+    >>> problem = ForestTranslation(forest_from_text("1 2|2|cat ||||dog |||".replace("|", chr(10), 2)), lm)
+    """
+
+    name: ClassVar[str] = "forest translation"
+    kind: ClassVar[str] = "combinatorial"
+
+    def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
+        if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
+            raise InvalidInput(f"lm_weight is {lm_weight!r}; expected a finite number.")
+        if lm.order > 7:
+            raise NotSupported(f"the language model has order {lm.order}; at most 7.")
+        self.translation_forest = forest
+        self.lm = lm
+        self.lm_weight = float(lm_weight)
+        self._magnitude: tuple[int, float] | None = None
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def words(self, structure: Ints) -> list[str]:
+        """The translation that a derivation yields."""
+        return self.translation_forest.yields(self._checked(structure))
+
+    def score(self, structure: Ints) -> float:
+        edges = self._checked(structure)
+        rules = self.translation_forest.score(edges)
+        return rules + self.lm_weight * self.lm.score(self.translation_forest.yields(edges))
+
+    def all_structures(self) -> Iterator[Ints]:
+        for edges in self.translation_forest.graph.hyperpaths():
+            yield np.array(edges, dtype=np.int64)
+
+    def magnitude(self) -> tuple[int, float]:
+        if self._magnitude is None:
+            f = self.translation_forest
+            graph, n = f.graph, f.graph.root + 2
+            edges, words = longest(graph.in_ptr[:n], graph.tail_ptr, graph.tail, f.token_ptr)
+            finite = f.weights[f.weights > -np.inf]
+            largest = max(
+                float(np.abs(finite).max(initial=0.0)), abs(self.lm_weight) * largest_log_probability(self.lm)
+            )
+            self._magnitude = int(min(edges + words + 1, 2.0**62)), largest
+        return self._magnitude
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"edges": (self.translation_forest.graph.n_edges,)}
+
+    def indicator(self, structure: Ints, view: str) -> Floats:
+        (size,) = self.checked_view(view)
+        return np.bincount(self._checked(structure), minlength=size).astype(np.float64)
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        """The problem without an edge (value 0). That an edge is used (value 1) is not supported."""
+        (size,) = self.checked_view(view)
+        if len(index) != 1 or not 0 <= index[0] < size:
+            raise InvalidInput(f"index {index!r} is not one of the edges 0..{size - 1}.")
+        if value != 0:
+            raise NotSupported("an edge of a translation forest can be forbidden, not required.")
+        weights = self.translation_forest.weights.copy()
+        weights[index[0]] = -np.inf
+        return self._with_weights(weights)
+
+    def _checked(self, structure: Any) -> list[int]:
+        array = np.asarray(structure)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise InvalidInput("a derivation is a list of edges, head before tails.")
+        edges: list[int] = array.tolist()
+        return edges
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def decode(
+        self,
+        *,
+        max_iterations: int = 200,
+        time_limit: float | None = None,
+        exact: bool = True,
+        method: str = "search",
+        memory_limit: float = MOST_MEMORY,
+        pops: int = 200,
+    ) -> Result[Ints]:
+        """The best derivation with its certificate; at a limit the best one seen, with its honest gap.
+
+        Parameters
+        ----------
+        max_iterations : int
+            Steps on the multipliers.
+        time_limit : float, optional
+            Seconds.
+        exact : bool
+            False: multipliers and beams only; no exact search.
+        method : str
+            - "search": the bigram relaxation with removal, and exact search of what it leaves.
+            - "beam": the same relaxation, and beam search within its bounds until nothing is dropped (LR 7.6).
+            - "intersection": exhaustive dynamic program over forest and model; the oracle. Small forests.
+            - "simple", "paths", "partitions": Lagrangian relaxation on single leaves (LR 5.2), on leaves and the paths
+              between them (LR 5.3), and the latter tightened by partitions of the leaves (LR 5.4). Small forests.
+            - "ilp": the integer program of leaves and paths, solved by HiGHS. Small forests.
+            - "cube": cube pruning with ``pops``; a heuristic, bounded by the relaxation without multipliers.
+        memory_limit : float
+            Bytes that tables and search may take, roughly.
+        """
+        one_of("method", method, METHODS)
+        clock = Clock(time_limit)
+        if method == "intersection":
+            return self._by_intersection()
+        if method in ("simple", "paths", "partitions"):
+            from certus.translation.leaf_paths import decode_by_leaves
+
+            return decode_by_leaves(self, method, as_positive_int("max_iterations", max_iterations), clock)
+        if method == "ilp":
+            from certus.translation.leaf_program import solve_ilp
+
+            return solve_ilp(self, time_limit)
+        progress = self._progress(self.translation_forest.weights)
+        most_items = int(memory_limit / BYTES_PER_ITEM)
+        if method == "cube":
+            from certus.translation.cube_pruning import cube_pruning
+
+            found = cube_pruning(self.translation_forest, self.lm, self.lm_weight, as_positive_int("pops", pops))
+            progress.bound = progress.relaxation.value()
+            return self._result(progress, clock, found.edges)
+        run = beam_search if method == "beam" else search
+        run(progress, clock, as_positive_int("max_iterations", max_iterations), most_items, exact=exact)
+        return self._result(progress, clock, progress.relaxation.forest.derivation(progress.edges))
+
+    def _by_intersection(self) -> Result[Ints]:
+        from certus.hypergraph import sweeps
+
+        forest = self.forest()
+        value, edges = sweeps.best(forest.graph, forest.weights)
+        structure = self.from_edges(edges.tolist())
+        return exact_result(structure, self.score(structure), value, self.tolerance(), kind="dynamic program")
+
+    def _progress(self, weights: Floats, *, k: int = 1) -> Progress:
+        """A run on the forest with these weights; Infeasible if it has no derivation."""
+        prepared = prepare(self.translation_forest, self.lm, weights, k=k)
+        relaxation = BigramRelaxation(prepared, self.lm, self.lm_weight)
+        if not relaxation.value() > -np.inf:
+            raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
+        problem = self if weights is self.translation_forest.weights else self._with_weights(weights)
+        return Progress(relaxation, lambda edges: problem.score(np.array(prepared.derivation(edges))))
+
+    def _with_weights(self, weights: Floats) -> Self:
+        return type(self)(self.translation_forest.with_weights(weights), self.lm, self.lm_weight)
+
+    def _result(self, progress: Progress, clock: Clock, edges: Sequence[int]) -> Result[Ints]:
+        structure = np.array(edges, dtype=np.int64)
+        score = self.score(structure)
+        bound = max(score, progress.bound)
+        kind = "dynamic program" if progress.relaxation.exact else self.kind
+        duals = None if progress.relaxation.exact else {"pairs": progress.relaxation.multipliers(progress.u)}
+        certificate = Certificate(kind, score, bound, self.tolerance(), duals)
+        return Result(structure, score, certificate, progress.trace(), {**progress.info, "seconds": clock.seconds})
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
+        weights = self._penalised(penalties)
+        progress = self._progress(weights)
+        search(progress, Clock(), 200, int(MOST_MEMORY / BYTES_PER_ITEM), exact=True)
+        if not progress.proved:
+            raise NotSupported("the best derivation under these penalties was not found within memory.")
+        structure = np.array(progress.relaxation.forest.derivation(progress.edges), dtype=np.int64)
+        return Solution(structure, progress.score)
+
+    def kbest(self, k: int) -> list[Result[Ints]]:
+        """The k best derivations, best first, each a different one, though some may yield the same words.
+
+        All derivations within a margin of the best are spelt out, a margin that is widened until there are k of them.
+        """
+        from certus.translation.forest_kbest import within
+
+        k = as_positive_int("k", k)
+        best = self.decode()
+        if k == 1 or not best.certificate.exact:
+            return [best]
+        found = within(self, best, k)
+        return [
+            exact_result(y, self.score(y), value, self.tolerance(), kind=self.kind, rank=rank)
+            for rank, (value, y) in enumerate(found, start=1)
+        ]
+
+    def _penalised(self, penalties: Penalties | None) -> Floats:
+        weights = self.translation_forest.weights
+        for view, penalty in (penalties or {}).items():
+            weights = weights + as_scores(f"penalties[{view!r}]", penalty, self.checked_view(view))
+        return weights
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        from certus.translation.reference import best_value
+
+        return best_value(self.translation_forest, self.lm, self.lm_weight, self._penalised(penalties))
+
+    # -- forest and model, spelt out -------------------------------------------------------------------------------
+
+    def forest(self) -> Forest:
+        return self._forest
+
+    @cached_property
+    def _forest(self) -> Forest:
+        graph, weights, origin = spell_out(self.translation_forest, self.lm, self.lm_weight, MOST_SPELT_OUT)
+        return Forest(graph, weights, {"edges": origin})
+
+    def from_edges(self, edges: Sequence[int]) -> Ints:
+        origin = self.forest().parts["edges"][np.asarray(edges, dtype=np.int64)]
+        return origin[origin >= 0]
