@@ -1,0 +1,298 @@
+"""How phrase-based translations are searched for: optimal beam search and its rivals (LR 7.4 - 7.7).
+
+Every method returns the best translation it found and a bound. All but the last two can prove it the best:
+
+optimal beam   bounds from the lattice of coverages and last words; where that is too large, multipliers as below with
+               last words for contexts, and words tracked where the multipliers stall
+alternating    LR alg. 13: a round of subgradient descent on the multipliers, then beam search under their bounds
+staged         LR alg. 13: all rounds first, then beam searches of growing width
+tight          multipliers alone, and words tracked where they stall, in the manner of LR-TIGHT
+astar          A* under the bounds of the lattice of coverages, or of the multipliers' lattice at zero
+beam           LR alg. 10 once, with bounds at multipliers zero
+stack          stack decoding with estimates of what is left in the place of bounds; proves nothing
+"""
+
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from certus.checks import Floats
+from certus.errors import LimitReached
+from certus.relax.engine import Log
+from certus.relax.steps import polyak
+from certus.translation.phrase_relaxation import MOST_HYPOTHESES, Found, PhraseRelaxation, Sentence
+from certus.translation.phrases import Int32
+
+METHODS = ("optimal beam", "alternating", "staged", "tight", "astar", "beam", "stack")
+WIDEST = MOST_HYPOTHESES  # a beam that prunes nothing
+
+
+@dataclass
+class Run:
+    """A search under way: the best translation so far, the least dual value, and what to report."""
+
+    sentence: Sentence
+    deadline: float | None
+    path: Int32 | None = None
+    score: float = -inf
+    proof: str | None = None  # "search" or "dual" once the score is proved the best
+    dual: float = inf
+    multipliers: Floats | None = None  # of the dual, when they are a witness for it
+    log: Log = field(default_factory=Log)
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def spend(self, what: str, started: float) -> float:
+        """Adds the time since ``started`` to an entry of the report; returns the time now."""
+        now = perf_counter()
+        self.info[what] = self.info.get(what, 0.0) + now - started
+        return now
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.deadline is not None and perf_counter() >= self.deadline
+
+    def offer(self, found: Found) -> None:
+        """Takes what a search found, and the proof if it pruned nothing."""
+        self.info["hypotheses"] = self.info.get("hypotheses", 0) + found.hypotheses
+        self.info["searches"] = self.info.get("searches", 0) + 1
+        if found.score > self.score:
+            self.score, self.path = found.score, found.path
+        if not found.pruned:
+            self.proof = "search"
+
+    def relaxation(self, tracked: tuple[int, ...] | None, *, exact: bool) -> PhraseRelaxation | None:
+        """The relaxation that tracks these words (None: all), or None if its lattice is too large."""
+        started = perf_counter()
+        lattice = self.sentence.lattice(tracked)
+        made = None if lattice is None else PhraseRelaxation(self.sentence, lattice, exact_contexts=exact)
+        self.spend("lattice seconds", started)
+        if made is not None:
+            self.info["lattice size"] = made.size
+        return made
+
+    def counted(self, *, exact: bool) -> PhraseRelaxation:
+        """The relaxation that keeps the number of words covered."""
+        made = self.relaxation((), exact=exact)
+        if made is None:
+            raise LimitReached(f"the lattice of a sentence of {self.sentence.arrays.n} words is too large.")
+        return made
+
+    def swept(self, relaxation: PhraseRelaxation, multipliers: Floats) -> float:
+        """A sweep, timed."""
+        started = perf_counter()
+        dual = relaxation.sweep(multipliers)
+        self.spend("relaxation seconds", started)
+        return dual
+
+    def searched(self, relaxation: PhraseRelaxation, width: int, future: Floats | None = None) -> Found:
+        """A beam search under the last sweep's bounds, timed, and its find taken."""
+        started = perf_counter()
+        found = relaxation.search(self.score if future is None else -inf, width, future=future)
+        self.spend("search seconds", started)
+        self.offer(found)
+        return found
+
+
+def decode(
+    sentence: Sentence, method: str, *, width: int, max_iterations: int, time_limit: float | None
+) -> Run:
+    """Search by a method; ``width`` is the beam of "beam" and "stack"."""
+    run = Run(sentence, None if time_limit is None else perf_counter() + time_limit)
+    if method == "optimal beam":
+        _optimal_beam(run, max_iterations)
+    elif method in ("alternating", "staged"):
+        relaxation = run.counted(exact=True)
+        _rounds(run, relaxation, max_iterations, exact=True, staged=method == "staged")
+    elif method == "tight":
+        _tight(run, max_iterations)
+    elif method == "astar":
+        _astar(run)
+    elif method == "beam":
+        relaxation = run.counted(exact=True)
+        run.dual, run.multipliers = run.swept(relaxation, np.zeros(sentence.arrays.n)), relaxation.multipliers
+        run.searched(relaxation, width)
+    else:
+        _stack(run, width)
+    if run.path is None:
+        raise LimitReached(
+            f"the search ended at its limits before any translation was found; a wider beam than {width}, more time or "
+            'the method "optimal beam" may find one.'
+        )
+    if run.proof is None and run.multipliers is None:
+        relaxation = run.counted(exact=True)
+        run.multipliers = np.zeros(sentence.arrays.n)
+        run.dual = run.swept(relaxation, run.multipliers)
+    return run
+
+
+def _optimal_beam(run: Run, max_iterations: int) -> None:
+    relaxation = run.relaxation(None, exact=False)
+    if relaxation is None:
+        _rounds(run, run.counted(exact=False), max_iterations, exact=False, tighten=True)
+        return
+    dual = run.swept(relaxation, np.zeros(run.sentence.arrays.n))
+    width = 1
+    while run.proof is None and not run.out_of_time:
+        run.searched(relaxation, width)
+        run.log.add(dual, run.score, 0.0, 0)
+        if width >= WIDEST:
+            break
+        width = min(10 * width, WIDEST)
+
+
+def _rounds(
+    run: Run,
+    relaxation: PhraseRelaxation,
+    max_iterations: int,
+    *,
+    exact: bool,
+    staged: bool = False,
+    tighten: bool = False,
+    beams: bool = True,
+) -> None:
+    """Subgradient descent on the multipliers with Polyak's steps, and beam searches under the bounds it gives.
+
+    Alternating, a search follows every round, wider as the gap shrinks, ten times wider whenever the dual stalls.
+    Staged, one of width 1 comes first and the others at the end. With ``tighten`` words are tracked at a stall.
+    """
+    n = run.sentence.arrays.n
+    u, rule = np.zeros(n), polyak(patience=3)
+    state = rule.init(1.0)
+    tracked: tuple[int, ...] = ()
+    blame, wider, since, mark = np.zeros(n), 1, 0, inf
+    best, best_u = inf, u
+    for k in range(max_iterations):
+        dual = run.swept(relaxation, u)
+        if dual < best:
+            best, best_u = dual, u
+        path = relaxation.path()
+        residual = relaxation.uses(path) - 1.0
+        if not tracked and exact and dual < run.dual:
+            run.dual, run.multipliers = dual, u
+        if not residual.any() and _keeps_limit(run.sentence, path):
+            # the bound of last words is no score: only exact contexts make the path's value its own
+            if exact:
+                run.score, run.path = dual, path
+                run.proof = "search" if tracked else "dual"
+            else:
+                run.searched(relaxation, 1)
+        elif k == 0 or (beams and not staged):
+            gap = best - run.score
+            width = 10 ** min(4, max(0, int(4 - gap))) if np.isfinite(gap) else 1
+            run.searched(relaxation, min(WIDEST, max(width, wider)))
+        if run.proof is None and best <= run.score + run.sentence.tolerance(best_u):
+            run.proof = "dual" if exact and not tracked else "search"
+        norm2 = float(residual @ residual)
+        step = 0.0
+        if norm2 > 0:
+            step, state = rule.update(state, dual, run.score, norm2)
+        run.log.add(dual, run.score, step, n)
+        if run.proof is not None or run.out_of_time:
+            break
+        blame += np.abs(residual)
+        since += 1
+        if since >= 10:  # a stall: the last ten rounds closed less than a tenth of the gap
+            if mark - best < 0.1 * (mark - run.score) or norm2 == 0:
+                wider *= 10
+                if staged:
+                    break
+                if tighten:
+                    more = _tighter(run, relaxation, tracked, blame, exact)
+                    if more is not None:
+                        tracked, relaxation = more
+                        blame[:] = 0.0
+                        state = rule.init(1.0)
+                        best, u, wider = inf, best_u, 1
+                        since, mark = 0, inf
+                        continue
+            since, mark = 0, best
+        u = u - step * residual
+    run.info["rounds"] = len(run.log.dual)
+    run.info["tracked"] = len(tracked)
+    if run.proof is None and beams:
+        if not tighten or staged:
+            run.swept(relaxation, best_u)
+        width = 100
+        while run.proof is None and not run.out_of_time:
+            run.searched(relaxation, width)
+            if width >= WIDEST:
+                break
+            width = min(10 * width, WIDEST)
+
+
+def _tighter(
+    run: Run, relaxation: PhraseRelaxation, tracked: tuple[int, ...], blame: Floats, exact: bool
+) -> tuple[tuple[int, ...], PhraseRelaxation] | None:
+    """The relaxation with up to three more words tracked, those most often covered twice or not at all.
+
+    None if there is none to add or the lattice becomes too large.
+    """
+    order = [i for i in np.argsort(-blame, kind="stable").tolist() if blame[i] > 0 and i not in tracked]
+    if not order:
+        order = [i for i in range(len(blame)) if i not in tracked]
+    if not order or len(tracked) >= 60:
+        return None
+    more = tuple(sorted((*tracked, *order[:3])))
+    made = run.relaxation(more, exact=exact)
+    return None if made is None else (more, made)
+
+
+def _keeps_limit(sentence: Sentence, path: Int32) -> bool:
+    """True if a path that covers every word once keeps the distortion limit and its second condition."""
+    p = sentence.arrays
+    last, g, covered = -1, 0, np.zeros(p.n + 1, dtype=bool)
+    for span in p.phrase_span[path].tolist():
+        i, j = int(p.span_start[span]), int(p.span_end[span])
+        if abs(i - last - 1) > sentence.limit or (sentence.gap and i != g and j + 1 - g > sentence.limit):
+            return False
+        covered[i : j + 1] = True
+        while covered[g]:
+            g += 1
+        last = j
+    return True
+
+
+def _tight(run: Run, max_iterations: int) -> None:
+    relaxation = run.counted(exact=True)
+    _rounds(run, relaxation, max_iterations, exact=True, tighten=True, beams=False)
+
+
+def _astar(run: Run) -> None:
+    relaxation = run.relaxation(None, exact=False)
+    if relaxation is None:
+        relaxation = run.counted(exact=True)
+    dual = run.swept(relaxation, np.zeros(run.sentence.arrays.n))
+    run.searched(relaxation, 0)
+    run.log.add(dual, run.score, 0.0, 0)
+
+
+def _stack(run: Run, width: int) -> None:
+    """Stacks by number of words covered, as Moses has them; no beam threshold."""
+    relaxation = run.relaxation(None, exact=False)
+    if relaxation is None:
+        relaxation = run.counted(exact=False)
+    relaxation.bound[:] = 0.0
+    run.searched(relaxation, width, future=future_estimates(run.sentence))
+    run.proof = None
+
+
+def future_estimates(sentence: Sentence) -> Floats:
+    """Estimates [i, j] of what the words i .. j will score: best segmentation, no context, no distortion (Koehn)."""
+    from certus.kernels.language_model import advance_all
+
+    p = sentence.arrays
+    value = np.empty(len(p.word))
+    state = np.zeros(len(p.word_ptr) - 1, dtype=np.int32)
+    advance_all(sentence.lm.arrays, state, p.word, p.word_ptr.astype(np.int64), value)
+    sums = np.concatenate(([0.0], np.cumsum(value)))
+    alone = p.score + sentence.lm_weight * (sums[p.word_ptr[1:-1]] - sums[p.word_ptr[:-2]])
+    out = np.full((p.n, p.n), -inf)
+    np.maximum.at(out, (p.span_start[p.phrase_span], p.span_end[p.phrase_span]), alone)
+    for length in range(2, p.n + 1):
+        for i in range(p.n - length + 1):
+            j = i + length - 1
+            out[i, j] = max(out[i, j], float((out[i, i:j] + out[i + 1 : j + 1, j]).max()))
+    return out

@@ -1,0 +1,410 @@
+"""Phrase-based translation: the best sequence of phrases that covers a sentence, in any order (LR 7)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from math import inf, isfinite
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from certus.checks import Floats, as_positive_int, one_of
+from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
+from certus.problem import Index, Penalties, Problem
+from certus.result import Certificate, Result, Solution, exact_result
+from certus.translation import phrase_decoding
+from certus.translation.language_model import LanguageModel
+from certus.translation.lm_automaton import largest_log_probability
+from certus.translation.phrase_reference import Packed, Reference
+from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
+from certus.translation.phrases import PhraseOption, checked_options, pack
+
+Structure = tuple[int, ...]
+
+
+class PhraseTranslation(Problem[Structure]):
+    r"""The best translation of a sentence by phrases, in any order that a distortion limit allows.
+
+    Solves  max over sequences of options that cover every source word exactly once of
+
+        sum of option scores  +  lm_weight * ln p(<s> target words </s>)  -  distortion * sum |start_k - end_(k-1) - 1|,
+
+    with end_0 = -1 and no cost after the last. NP-hard without a limit; with one, time and memory are linear in the
+    sentence and exponential in the limit. A structure is a tuple of indices into ``options``, in target order. The one
+    view is "options" (O,): which options are used. Certificate kind: "combinatorial" (all that could be better was
+    searched), or "dual" (multipliers prove the bound, exact or not).
+
+    Parameters
+    ----------
+    options : iterable of PhraseOption
+    lm : LanguageModel
+        Of any order.
+    source : sequence of str
+        The sentence; only its length matters here.
+    lm_weight, distortion : float
+    distortion_limit : int or None
+        Largest |start - end of the one before - 1|; None for no limit.
+    window : bool
+        As Moses has it, a phrase that does not start at the first uncovered word g must also end at
+        g + distortion_limit - 1 or before, so that g stays in reach. False leaves this out.
+
+    Raises
+    ------
+    InvalidInput : an option that is none, a limit below 0, a weight that is no number.
+
+    Examples
+    --------
+    >>> from certus.io.arpa import parse_arpa
+    >>> words = ["-1 <unk>", "0 <s>", "-1 </s>", "-1 the", "-1 poor"]
+    >>> lm = LanguageModel(parse_arpa("\n".join(["\\data\\", "ngram 1=5", "\\1-grams:", *words, "\\end\\"])))
+    >>> options = [PhraseOption(0, 0, ("the",), 1.0), PhraseOption(1, 1, ("poor",), 1.0)]
+    >>> problem = PhraseTranslation(options, lm, source=["les", "pauvres"], distortion=1.0)
+    >>> problem.words(problem.decode().structure)
+    ['the', 'poor']
+    """
+
+    name: ClassVar[str] = "phrase translation"
+
+    def __init__(
+        self,
+        options: Iterable[PhraseOption],
+        lm: LanguageModel,
+        *,
+        source: Sequence[str],
+        lm_weight: float = 1.0,
+        distortion: float = 0.0,
+        distortion_limit: int | None = 6,
+        window: bool = True,
+    ) -> None:
+        if isinstance(source, str):
+            raise InvalidInput(f"source is the string {source[:40]!r}; expected a list of words: split it first.")
+        if not isinstance(lm, LanguageModel):
+            raise InvalidInput(f"lm is {type(lm).__name__}; expected a certus.LanguageModel.")
+        self.source = tuple(source)
+        self.options = checked_options(options, len(self.source))
+        self.lm = lm
+        self.lm_weight = _number("lm_weight", lm_weight)
+        self.distortion = _number("distortion", distortion)
+        if distortion_limit is not None and (
+            isinstance(distortion_limit, bool) or not isinstance(distortion_limit, int | np.integer)
+        ):
+            raise InvalidInput(f"distortion_limit is {distortion_limit!r}; expected a whole number, or None.")
+        if distortion_limit is not None and distortion_limit < 0:
+            raise InvalidInput(
+                f"distortion_limit is {distortion_limit}; no phrase satisfies a limit below 0. 0 keeps the source "
+                "order, None allows any."
+            )
+        self.distortion_limit = None if distortion_limit is None else int(distortion_limit)
+        self.window = bool(window)
+
+    def __repr__(self) -> str:
+        limit = "no limit" if self.distortion_limit is None else f"limit {self.distortion_limit}"
+        return f"PhraseTranslation({self.n} words, {len(self.options)} options, {limit})"
+
+    @property
+    def n(self) -> int:
+        """Number of source words."""
+        return len(self.source)
+
+    @property
+    def _limit(self) -> int:
+        return self.n if self.distortion_limit is None else min(self.distortion_limit, self.n)
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def words(self, structure: Sequence[int]) -> list[str]:
+        """The translation."""
+        return [word for k in self._checked(structure) for word in self.options[k].target]
+
+    def phrases(self, structure: Sequence[int]) -> list[PhraseOption]:
+        """The options used, in target order."""
+        return [self.options[k] for k in self._checked(structure)]
+
+    def _checked(self, structure: Any) -> list[int]:
+        """The options of a translation; InvalidInput if it is none."""
+        array = np.asarray(structure)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise InvalidInput("a translation is a sequence of option numbers, in target order.")
+        chosen: list[int] = array.tolist()
+        covered, last, g = [False] * (self.n + 1), -1, 0
+        for place, k in enumerate(chosen):
+            if not 0 <= k < len(self.options):
+                raise InvalidInput(f"structure[{place}] is {k}; options are 0..{len(self.options) - 1}.")
+            o = self.options[k]
+            if any(covered[o.start : o.end + 1]):
+                raise InvalidInput(f"structure[{place}], option {k} ({o}), covers a word that is covered already.")
+            if abs(o.start - last - 1) > self._limit:
+                raise InvalidInput(f"structure[{place}], option {k} ({o}), jumps further than {self._limit} words.")
+            if self.window and o.start != g and o.end + 1 - g > self._limit:
+                raise InvalidInput(f"structure[{place}], option {k} ({o}), leaves word {g} out of reach.")
+            covered[o.start : o.end + 1] = [True] * (o.end - o.start + 1)
+            while covered[g]:
+                g += 1
+            last = o.end
+        if g < self.n:
+            raise InvalidInput(f"word {g} ({self.source[g]!r}) is not covered.")
+        return chosen
+
+    def score(self, structure: Sequence[int]) -> float:
+        chosen = [self.options[k] for k in self._checked(structure)]
+        last, jumps = -1, 0
+        for o in chosen:
+            jumps += abs(o.start - last - 1)
+            last = o.end
+        words = [word for o in chosen for word in o.target]
+        total = sum(float(o.score) for o in chosen) - self.distortion * jumps
+        return total + self.lm_weight * self.lm.score(words) if total > -inf else -inf
+
+    def all_structures(self) -> Iterator[Structure]:
+        agenda: list[tuple[Structure, int, int]] = [((), 0, -1)]
+        while agenda:
+            chosen, covered, last = agenda.pop()
+            if covered == (1 << self.n) - 1:
+                yield chosen
+                continue
+            g = 0
+            while covered >> g & 1:
+                g += 1
+            for k, o in enumerate(self.options):
+                bits = ((1 << (o.end - o.start + 1)) - 1) << o.start
+                near = abs(o.start - last - 1) <= self._limit
+                if not near or covered & bits or (self.window and o.start != g and o.end + 1 - g > self._limit):
+                    continue
+                agenda.append(((*chosen, k), covered | bits, o.end))
+
+    def magnitude(self) -> tuple[int, float]:
+        usable = [o for o in self.options if o.score > -inf]
+        longest = max((len(o.target) for o in usable), default=0)
+        largest = max((abs(float(o.score)) for o in usable), default=0.0)
+        largest = max(largest, abs(self.lm_weight) * largest_log_probability(self.lm), abs(self.distortion) * self.n)
+        return (2 + longest) * self.n + 1, largest
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"options": (len(self.options),)}
+
+    def indicator(self, structure: Sequence[int], view: str) -> Floats:
+        (size,) = self.checked_view(view)
+        return np.bincount(self._checked(structure), minlength=size).astype(np.float64)
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        """The problem without an option (value 0), or without those that share a word with it (value 1)."""
+        (size,) = self.checked_view(view)
+        if len(index) != 1 or not 0 <= index[0] < size:
+            raise InvalidInput(f"index {index!r} is not one of the options 0..{size - 1}.")
+        if value not in (0, 1):
+            raise InvalidInput(f"value is {value!r}; an option is fixed to 0 or 1.")
+        one = self.options[index[0]]
+        penalty = np.zeros(size)
+        if value == 0:
+            penalty[index[0]] = -inf
+        else:
+            for k, o in enumerate(self.options):
+                if k != index[0] and o.start <= one.end and one.start <= o.end:
+                    penalty[k] = -inf
+        return self._with_scores(penalty)
+
+    def _with_scores(self, added: Floats) -> Self:
+        """The same problem with numbers added to the scores of the options."""
+        options = [
+            PhraseOption(o.start, o.end, o.target, float(o.score) + float(x))
+            for o, x in zip(self.options, added, strict=True)
+        ]
+        return self._with_options(options)
+
+    def _with_options(self, options: Iterable[PhraseOption]) -> Self:
+        return type(self)(
+            options,
+            self.lm,
+            source=self.source,
+            lm_weight=self.lm_weight,
+            distortion=self.distortion,
+            distortion_limit=self.distortion_limit,
+            window=self.window,
+        )
+
+    # -- decoding --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The options that are not forbidden, by span: what the kernels number from 0."""
+        usable = [k for k, o in enumerate(self.options) if o.score > -inf]
+        return sorted(usable, key=lambda k: (self.options[k].start, self.options[k].end))
+
+    @cached_property
+    def _packed(self) -> list[Packed]:
+        ids = {word: self.lm.word_id(word) for k in self._order for word in self.options[k].target}
+        chosen = (self.options[k] for k in self._order)
+        return [(int(o.start), int(o.end), float(o.score), tuple([ids[w] for w in o.target])) for o in chosen]
+
+    @cached_property
+    def sentence(self) -> Sentence:
+        """The arrays the kernels read."""
+        arrays = pack(self.n, self.lm.order, self.lm.end, self._packed)
+        return Sentence(
+            arrays, self.lm, self.lm_weight, self.distortion, self._limit, self.window, self.magnitude()
+        )
+
+    def _check_feasible(self) -> None:
+        """Infeasible unless some options cover the sentence without overlap; then source order keeps every limit."""
+        spans = sorted({(self.options[k].start, self.options[k].end) for k in self._order})
+        reached = [True] + [False] * self.n
+        for i, j in spans:
+            reached[j + 1] = reached[j + 1] or reached[i]
+        if reached[self.n]:
+            return
+        for i, word in enumerate(self.source):
+            if not any(a <= i <= b for a, b in spans):
+                raise Infeasible(
+                    f"no option covers source word {i} ({word!r}). Add one, or let unknown words be copied "
+                    "(PhraseModel(unknown=...))."
+                )
+        at = max(k for k in range(self.n) if reached[k])
+        raise Infeasible(
+            f"no set of options covers the sentence without overlap: words 0..{at - 1} can be covered, but nothing "
+            f"goes on from word {at} ({self.source[at]!r}) to the end. Add options of single words."
+        )
+
+    def decode(
+        self,
+        *,
+        max_iterations: int = 500,
+        time_limit: float | None = None,
+        exact: bool = True,
+        method: str = "optimal beam",
+        width: int = 100,
+    ) -> Result[Structure]:
+        """The best translation, with its certificate.
+
+        Parameters
+        ----------
+        max_iterations : int
+            Rounds of subgradient descent, for methods that have any.
+        time_limit : float, optional
+            Seconds; looked at between searches.
+        exact : bool
+            False stops after a beam search of ``width`` under the default bounds, proved or not.
+        method : str
+            "optimal beam" (the default and the fastest), "alternating", "staged", "tight", "astar"; or, without a proof
+            unless nothing was pruned, "beam" and "stack". ``certus.translation.phrase_decoding`` says what they do.
+        width : int
+            Hypotheses kept per number of words covered by "beam" and "stack".
+
+        Raises
+        ------
+        Infeasible : no set of options covers the sentence.
+        LimitReached : a limit ended the search before any translation was found.
+        """
+        one_of("method", method, phrase_decoding.METHODS)
+        as_positive_int("max_iterations", max_iterations)
+        self._check_feasible()
+        if self.n == 0:
+            return exact_result((), self.score(()), self.score(()), self.tolerance(), kind="combinatorial")
+        run = phrase_decoding.decode(
+            self.sentence,
+            method if exact or method != "optimal beam" else "beam",
+            width=as_positive_int("width", width),
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+        )
+        assert run.path is not None
+        structure = tuple(self._order[o] for o in run.path.tolist())
+        score = self.score(structure)
+        info = {"method": method, **run.info}
+        if run.proof == "search":
+            certificate = Certificate("combinatorial", score, max(score, run.score), self.tolerance())
+        else:
+            assert run.multipliers is not None
+            tolerance = self.sentence.tolerance(run.multipliers)
+            duals = {"words": run.multipliers}
+            certificate = Certificate("dual", score, max(score, run.dual), tolerance, duals)
+        return Result(structure, score, certificate, run.log.trace(), info)
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Structure]:
+        problem = self
+        for view, penalty in (penalties or {}).items():
+            self.checked_view(view)
+            problem = problem._with_scores(np.asarray(penalty, dtype=np.float64))
+        result = problem.decode()
+        return Solution(result.structure, result.score)
+
+    def kbest(self, k: int) -> list[Result[Structure]]:
+        """The k best translations as sequences of options, best first; fewer when there are fewer. Exact.
+
+        Searches all that may score within some distance of the best, ever further until there are k. Translations of
+        the same words by different phrases, or in a different order, are different. Needs the lattice of coverages.
+        """
+        from certus.hypergraph import Hypergraph, sweeps
+
+        as_positive_int("k", k)
+        self._check_feasible()
+        if self.n == 0:
+            return [self.decode()]
+        lattice = self.sentence.lattice(None)
+        if lattice is None:
+            raise NotSupported("kbest() needs the lattice of coverages, which is too large here; set a distortion limit.")
+        relaxation = PhraseRelaxation(self.sentence, lattice, exact_contexts=False)
+        relaxation.sweep(np.zeros(self.n))
+        best = self.decode()
+        distance = 1.0
+        while True:
+            lower = best.score - distance
+            found = relaxation.search(lower, phrase_decoding.WIDEST, keep_arcs=True)
+            if found.pruned:
+                raise LimitReached(f"the {k} best translations need more hypotheses than one search may hold.")
+            arcs = found.arcs.astype(np.int64)
+            start, end = 0, found.hypotheses  # the hypotheses, and one vertex more for the end
+            graph, edges, _ = Hypergraph.from_edges(
+                np.concatenate(([start], np.where(arcs[:, 2] < 0, end, arcs[:, 2]))),
+                np.concatenate(([0], np.arange(len(arcs) + 1))),
+                arcs[:, 0],
+                n_vertices=end + 1,
+                root=end,
+            )
+            weights = np.concatenate(([0.0], found.arc_scores))
+            structures = []
+            for value, path in sweeps.kbest(graph, weights[edges], k):
+                chosen = [int(arcs[e - 1, 1]) for e in edges[path].tolist() if e > 0 and arcs[e - 1, 1] >= 0]
+                structures.append((value, tuple(self._order[o] for o in reversed(chosen))))
+            inside = [s for s in structures if s[0] > lower]
+            if len(inside) == k or not np.isfinite(lower):
+                return [
+                    exact_result(y, self.score(y), value, self.tolerance(), kind="combinatorial", rank=rank)
+                    for rank, (value, y) in enumerate(inside, 1)
+                ]
+            distance = distance * 2.0 if distance < 1e3 else inf
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        problem = self
+        for view, penalty in (penalties or {}).items():
+            self.checked_view(view)
+            problem = problem._with_scores(np.asarray(penalty, dtype=np.float64))
+        return problem._reference.best_value()
+
+    def reference_dual(self, duals: Any) -> tuple[float, float]:
+        """The bound that multipliers of the source words give, and its rounding, in plain Python; for certus.verify."""
+        if not isinstance(duals, Mapping) or set(duals) != {"words"}:
+            raise InvalidInput('expected multipliers of "words".')
+        u = np.asarray(duals["words"], dtype=np.float64)
+        if u.shape != (self.n,) or not np.isfinite(u).all():
+            raise InvalidInput(f"the multipliers have shape {u.shape}; expected {self.n} finite numbers.")
+        return self._reference.dual_value(u.tolist()), self.sentence.tolerance(u)
+
+    @property
+    def _reference(self) -> Reference:
+        return Reference(
+            self.n, self._packed, self.lm, self.lm_weight, self.distortion, self._limit, self.window
+        )
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def structure_to_json(self, structure: Sequence[int]) -> list[int]:
+        return self._checked(structure)
+
+    def structure_from_json(self, data: Any) -> Structure:
+        return tuple(self._checked(data))
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not isfinite(value):
+        raise InvalidInput(f"{name} is {value!r}; expected a finite number.")
+    return float(value)
