@@ -1,7 +1,14 @@
 """certus finds the best structure for a sentence, and proves it."""
 
 from certus import constraints
-from certus.constituency import Constituency, Grammar, Tree
+from certus.constituency import (
+    Constituency,
+    Grammar,
+    LexicalizedConstituency,
+    LexicalizedGrammar,
+    LexicalizedTree,
+    Tree,
+)
 from certus.decode_all import decode_all
 from certus.dependency.batch import DependencyBatch
 from certus.dependency.labels import LabelledDependency, LabelledTree
@@ -47,6 +54,9 @@ __all__ = [
     "Joint",
     "LabelledDependency",
     "LabelledTree",
+    "LexicalizedConstituency",
+    "LexicalizedGrammar",
+    "LexicalizedTree",
     "LanguageModel",
     "LimitReached",
     "NotSupported",

@@ -1,0 +1,422 @@
+"""certus.LexicalizedConstituency: the best lexicalised tree of a sentence (LR 4.2.2)."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from certus.checks import Floats, Ints, as_scores
+from certus.constituency import lexicalized_json
+from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
+from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
+from certus.constituency.tree import Tree
+from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.result import Solution
+
+
+class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
+    r"""The best phrase-structure tree with heads under a lexicalised grammar.
+
+    Solves  max over lexicalised trees y with the given words  of  log P(y),  for a grammar in the manner of Collins'
+    Model 1. Exact: every spine, every head and every span is searched, in O(n^4) time and O(n^3) memory times constants
+    of the grammar. Certificate kind: "dynamic program".
+
+    Parameters
+    ----------
+    grammar : LexicalizedGrammar
+    words : sequence of str
+        The sentence, one string a word; at least one to have a tree.
+
+    Structures are :class:`certus.LexicalizedTree`: a tree and the heads of its words. The views are "arcs", of shape
+    (n + 1, n + 1), and "tags", of shape (n, T): a joint problem may tie either, or both.
+
+    Notes
+    -----
+    ``decode``, ``solve`` and ``max_marginals`` work on the chart. The other questions spell out the hypergraph of the
+    sentence, which is too large beyond some ten words: ask them of ``within(width)``, which keeps every tree that scores
+    no more than ``width`` less than the best.
+
+    Examples
+    --------
+    >>> from certus import LexicalizedGrammar
+    >>> from certus.io.brackets import parse_tree
+    >>> grammar = LexicalizedGrammar.from_treebank([parse_tree("(TOP (S (NP (NN dogs)) (VP (VBP bark))))")])
+    >>> best = LexicalizedConstituency(grammar, ["dogs", "bark"]).decode().structure
+    >>> str(best), best.heads
+    ('(TOP (S (NP (NN dogs)) (VP (VBP bark))))', (-1, 2, 0))
+    """
+
+    name = "lexicalized constituency"
+    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "tags": 1}
+    memory_limit: ClassVar[int] = 6 << 30
+
+    def __init__(self, grammar: SpineScores, words: Sequence[str]) -> None:
+        if isinstance(words, str):
+            raise InvalidInput(f"words is the string {words!r}; expected a sequence of words, such as words.split().")
+        for i, word in enumerate(words):
+            if not isinstance(word, str):
+                raise InvalidInput(f"words[{i}] is {word!r}; expected a string.")
+        self._set(tables(grammar, words), np.inf)
+
+    @classmethod
+    def from_tables(cls, scores: Tables, *, width: float = np.inf) -> Self:
+        """The problem of a sentence whose scores are known already."""
+        self = cls.__new__(cls)
+        self._set(scores, width)
+        return self
+
+    def _set(self, scores: Tables, width: float) -> None:
+        self.tables, self.words, self.tags, self.width = scores, scores.words, scores.tags, width
+        self.n = len(self.words)
+
+    def within(self, width: float) -> Self:
+        """The same problem less trees, and parts of them, that score more than ``width`` below the best tree.
+
+        Exact pruning by max-marginals: a part is left out only if no tree with it scores as much as the best one less
+        ``width``; so every tree within ``width`` of the best is kept, and some others. Solving it, with any penalties,
+        takes one sweep over a hypergraph of what is left.
+        """
+        if isinstance(width, bool) or not isinstance(width, int | float) or not width >= 0:
+            raise InvalidInput(f"width is {width!r}; expected a number of at least 0.")
+        return self.from_tables(self.tables, width=float(width))
+
+    @property
+    def pruned(self) -> bool:
+        """True if some trees are left out: the problem was made by ``within``."""
+        return self.width < np.inf
+
+    def __repr__(self) -> str:
+        within = f", within {self.width:g}" if self.pruned else ""
+        return f"LexicalizedConstituency({self.n} words, {len(self.tags)} tags{within})"
+
+    # -- charts ----------------------------------------------------------------------------------------------------
+
+    def _check_memory(self, charts: int) -> None:
+        if self.n == 0:
+            raise Infeasible("the sentence has no words; every tree has at least one.")
+        t = self.tables
+        nodes, groups, contexts = len(t.node_score), len(t.group_word), len(t.context_word)
+        needed = 8 * charts * (8 * nodes * self.n + self.n * (self.n + 1) // 2 * (groups + 6 * contexts))
+        if needed > self.memory_limit:
+            raise NotSupported(
+                f"parsing {self.n} words with {contexts} contexts takes {needed / 2**30:.1f} GiB; the limit is "
+                f"{self.memory_limit / 2**30:.1f} GiB. Split the sentence, or raise LexicalizedConstituency.memory_limit."
+            )
+
+    def _weighted(self, penalties: Penalties | None) -> "_Weighted":
+        from certus.kernels import lexicalized as kernel
+
+        t = self.tables
+        node, attach, root = t.node_score, t.attach, t.root_score
+        for view, penalty in (penalties or {}).items():
+            checked = as_scores(f"penalty {view!r}", penalty, self.checked_view(view))
+            if view == "tags":
+                node = node + checked[self._node_word, self._node_tag]
+            elif np.any(checked != 0.0):
+                root = root + checked[0, t.group_word + 1]
+                weighted = np.empty_like(attach)
+                kernel.penalise(
+                    self.n, t.group_ptr, t.group_word, t.context_ptr, t.context_word, t.attach_ptr, attach, checked,
+                    weighted,
+                )  # fmt: skip
+                attach = weighted
+        return _Weighted(node, attach, root)
+
+    @cached_property
+    def _node_word(self) -> Ints:
+        return np.repeat(np.arange(self.n), np.diff(self.tables.node_ptr))
+
+    @cached_property
+    def _node_tag(self) -> Ints:
+        number = {tag: t for t, tag in enumerate(self.tags)}
+        return np.array([number[spine[0]] for spine in self.tables.node_spine], dtype=np.int64)
+
+    def _inside(self, w: "_Weighted", charts: int = 1) -> "_Chart":
+        from certus.kernels import lexicalized as kernel
+
+        self._check_memory(charts)
+        t = self.tables
+        chart = _Chart.empty(t)
+        kernel.inside(
+            self.n, t.node_ptr, t.node_below, t.node_context, t.node_group, w.node, t.group_ptr, t.context_ptr,
+            t.stop, t.attach_ptr, w.attach, t.distance, *chart,
+        )  # fmt: skip
+        if not (w.root + chart.whole[self._top] > -np.inf).any():
+            raise self._no_tree(w)
+        return chart
+
+    @property
+    def _top(self) -> int:
+        return (self.n - 1) * self.n // 2
+
+    def _no_tree(self, w: "_Weighted") -> Infeasible:
+        t = self.tables
+        for i in range(self.n):
+            nodes = slice(t.node_ptr[i], t.node_ptr[i + 1])
+            if not (w.node[nodes] > -np.inf).any():
+                why = "it has no tag" if nodes.start == nodes.stop else "all its tags are forbidden"
+                return Infeasible(f'word {i + 1} ("{self.words[i]}") has no spine: {why}.')
+        return Infeasible(f"no tree: the grammar derives none over the {self.n} words under the given penalties.")
+
+    def _static(self, w: "_Weighted") -> tuple[Any, ...]:
+        t = self.tables
+        return (
+            self.n, t.node_ptr, t.node_below, t.node_context, t.node_group, w.node, t.group_word, t.group_ptr,
+            t.context_ptr, t.stop, t.attach_ptr, w.attach, w.root, t.distance,
+        )  # fmt: skip
+
+    # -- questions on the chart ------------------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": (self.n + 1, self.n + 1), "tags": (self.n, len(self.tags))}
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[LexicalizedTree]:
+        if self.pruned:
+            return super().solve(penalties)
+        from certus.kernels import lexicalized as kernel
+
+        w = self._weighted(penalties)
+        chart = self._inside(w)
+        chosen, head, level = (np.empty(self.n, dtype=np.int64) for _ in range(3))
+        value = kernel.derivation(*self._static(w), *chart, chosen, head, level)
+        return Solution(self._tree(chosen, head, level), float(value))
+
+    def _tree(self, chosen: Ints, head: Ints, level: Ints) -> LexicalizedTree:
+        spine = self.tables.node_spine
+        return from_spines(
+            Spines(
+                self.words,
+                ((), *(spine[v] for v in chosen.tolist())),
+                (-1, *(h + 1 for h in head.tolist())),
+                (0, *(len(spine[v]) - 1 if v >= 0 else 0 for v in level.tolist())),
+            )
+        )
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        if self.pruned:
+            return super().max_marginals(penalties)
+        w = self._weighted(penalties)
+        _, _, arcs, group_best = self._outside(w)
+        tags = np.full((self.n, len(self.tags)), -np.inf)
+        np.maximum.at(tags, (self.tables.group_word, self.tables.group_tag), group_best)
+        return {"arcs": arcs, "tags": tags}
+
+    def _outside(self, w: "_Weighted") -> "tuple[_Chart, _Chart, Floats, Floats]":
+        from certus.kernels import lexicalized as kernel
+
+        chart = self._inside(w, charts=2)
+        around = _Chart.empty(self.tables)
+        arcs, group_best = np.empty((self.n + 1, self.n + 1)), np.empty(len(self.tables.group_word))
+        kernel.outside(*self._static(w), *chart, *around, arcs, group_best)
+        return chart, around, arcs, group_best
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        if self.pruned:
+            return super().reference_maximum(penalties)
+        from certus.constituency.lexicalized_reference import best_value
+
+        checked = {view: as_scores(f"penalty {view!r}", p, self.checked_view(view)) for view, p in (penalties or {}).items()}
+        return best_value(self.tables, self._node_word, self._node_tag, checked)
+
+    # -- the hypergraph --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _forest(self) -> tuple[Forest, Ints]:
+        """The hypergraph of the trees, and for each edge (node, group, head): see kernels.lexicalized.forest."""
+        from certus.hypergraph import Hypergraph
+        from certus.kernels import lexicalized as kernel
+
+        w = self._weighted(None)
+        chart, around, _, _ = self._outside(w)
+        best = float((w.root + chart.whole[self._top]).max())
+        least = best - self.width
+        number = np.empty(sum(item.size for item in chart), dtype=np.int32)
+        nothing = np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty((0, 3), dtype=np.int32)
+        arguments = (*self._static(w), *chart, *around, least, number)
+        n_vertices, n_edges = kernel.forest(*arguments, np.empty(0, dtype=np.int64), *nothing)
+        if 100 * n_edges > self.memory_limit:
+            raise NotSupported(
+                f"the hypergraph of {self.n} words has {n_edges} edges, too many to spell out. Ask within(width), which "
+                "keeps the trees that score no more than width less than the best, or raise memory_limit."
+            )
+        first = np.empty(n_vertices + 1, dtype=np.int64)
+        tails = np.empty((n_edges, 2), dtype=np.int64)
+        weights, what = np.empty(n_edges), np.empty((n_edges, 3), dtype=np.int32)
+        kernel.forest(*arguments, first, tails, weights, what)
+        # From the top down to bottom up: vertices and edges the other way round.
+        tails, weights, what = tails[::-1], weights[::-1].copy(), what[::-1].copy()
+        in_ptr = (n_edges - first[::-1]).astype(np.int32)
+        present = tails >= 0
+        vertex = np.where(present, n_vertices + 1 - number[np.maximum(tails, 0)], -1)
+        tail_ptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int32)
+        graph = Hypergraph(in_ptr, tail_ptr, vertex[present].astype(np.int32), n_vertices - 1)
+        return Forest(graph, weights, self._parts(what)), what
+
+    def _parts(self, what: Ints) -> dict[str, Ints]:
+        """Cells of the views that edges use: an arc where a modifier meets its head, a tag where a spine ends."""
+        t = self.tables
+        modifier, spine = what[:, 1] >= 0, (what[:, 0] >= 0) & (what[:, 2] == -1)
+        arcs, tags = np.full(len(what), -1, dtype=np.int64), np.full(len(what), -1, dtype=np.int64)
+        arcs[modifier] = what[modifier, 2] * (self.n + 1) + t.group_word[what[modifier, 1]] + 1
+        node = what[spine, 0]
+        tags[spine] = self._node_word[node] * len(self.tags) + self._node_tag[node]
+        return {"arcs": arcs, "tags": tags}
+
+    def forest(self) -> Forest:
+        return self._forest[0]
+
+    def from_edges(self, edges: Sequence[int]) -> LexicalizedTree:
+        forest, what = self._forest
+        graph = forest.graph
+        into = {int(graph.heads[e]): e for e in edges}  # no derivation uses a vertex twice
+        chosen, head, level = (np.full(self.n, -1, dtype=np.int64) for _ in range(3))
+        for e in edges:
+            node, group, h = what[e].tolist()
+            if group >= 0:
+                head[self.tables.group_word[group]] = h - 1
+            elif node >= 0 and forest.parts["tags"][e] >= 0:
+                chosen[self._node_word[node]] = node
+            elif node >= 0:
+                modifier = into[int(graph.tail_of(e)[1])]
+                level[self.tables.group_word[what[modifier, 1]]] = node
+        return self._tree(chosen, head, level)
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def _checked(self, structure: LexicalizedTree) -> LexicalizedTree:
+        if not isinstance(structure, LexicalizedTree):
+            raise InvalidInput(f"the structure is {type(structure).__name__}; expected a certus.LexicalizedTree.")
+        if tuple(structure.words) != self.words:
+            raise InvalidInput(f"the tree's words are {structure.words}; expected {list(self.words)}.")
+        return structure
+
+    @cached_property
+    def _whole_spines(self) -> dict[tuple[int, tuple[str, ...], str], int]:
+        """(word, spine, label above) -> node."""
+        t = self.tables
+        above = np.searchsorted(t.group_ptr[:, self.n], np.arange(len(t.group_word)), side="right") // 2
+        return {
+            (int(self._node_word[v]), t.node_spine[v], t.labels[above[t.node_group[v]]]): v
+            for v in np.flatnonzero(t.node_group >= 0).tolist()
+        }
+
+    def score(self, structure: LexicalizedTree) -> float:
+        parts = spines(self._checked(structure))
+        t, n = self.tables, self.n
+        node = [-1] * (n + 1)
+        for m in range(1, n + 1):
+            h = parts.head[m]
+            above = parts.spine[h][parts.level[m]] if h else ""
+            node[m] = self._whole_spines.get((m - 1, parts.spine[m], above), -1)
+            if node[m] < 0:
+                return -np.inf
+        root = parts.head.index(0, 1)
+        total = float(t.root_score[t.node_group[node[root]]])
+        for h in range(1, n + 1):
+            total += float(t.node_score[node[h]])
+            path = [node[h]]
+            while t.node_below[path[-1]] >= 0:
+                path.append(int(t.node_below[path[-1]]))
+            edge = [h, h]
+            for level, v in enumerate(reversed(path[:-1]), start=1):
+                here = [m for m in range(1, n + 1) if parts.head[m] == h and parts.level[m] == level]
+                for side in (0, 1):
+                    mine = [m for m in here if m > h] if side else [m for m in reversed(here) if m < h]
+                    total += self._level_score(parts, node, h, v, side, mine, edge)
+        return total
+
+    def _level_score(
+        self, parts: Spines, node: list[int], h: int, v: int, side: int, modifiers: list[int], edge: list[int]
+    ) -> float:
+        """Score of the modifiers of one level on one side, the end of the level included; moves the edge."""
+        t, total, state = self.tables, 0.0, 0
+        c = int(t.node_context[v])
+        for m in modifiers:
+            g = int(t.node_group[node[m]])
+            row = int(np.searchsorted(t.group_ptr[:, self.n], g, side="right"))
+            first, last = (int(t.context_ptr[row // 2, k]) for k in (0, self.n))
+            at = int(t.attach_ptr[g]) + 3 * (last - first) * int(t.distance[h - 1, edge[side] - 1])
+            total += float(t.attach[at + 3 * (c - first) + state])
+            state = 1 if row % 2 else 2
+            below = [w for w in range(1, self.n + 1) if _dominates(parts.head, m, w)]
+            edge[side] = max(below) if side else min(below)
+        return total + float(t.stop[c, state, side, t.distance[h - 1, edge[side] - 1]])
+
+    def indicator(self, structure: LexicalizedTree, view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        tree = self._checked(structure)
+        if view == "arcs":
+            out[tree.dependencies[1:], np.arange(1, self.n + 1)] = 1.0
+            return out
+        for i, label in enumerate(tree.tags):
+            if label not in self.tags:
+                raise InvalidInput(f'word {i + 1} of the tree has the tag "{label}", which the grammar does not have.')
+            out[i, self.tags.index(label)] = 1.0
+        return out
+
+    def magnitude(self) -> tuple[int, float]:
+        t = self.tables
+        largest = 0.0
+        for scores in (t.node_score, t.attach, t.stop, t.root_score):
+            finite = scores[scores > -np.inf]
+            largest = max(largest, float(np.abs(finite).max(initial=0.0)))
+        deepest = max((len(spine) for spine in t.node_spine), default=1)
+        return max(self.n, 1) * (2 + 2 * deepest), largest
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        return lexicalized_json.to_json(self.tables, self.width)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        scores, width = lexicalized_json.from_json(data)
+        return cls.from_tables(scores, width=width)
+
+    def structure_to_json(self, structure: LexicalizedTree) -> Any:
+        tree = self._checked(structure)
+        return {"tree": [list(node) for node in tree.tree.preorder()], "heads": list(tree.heads)}
+
+    def structure_from_json(self, data: Any) -> LexicalizedTree:
+        try:
+            tree = Tree.from_preorder((label, word, int(arity)) for label, word, arity in data["tree"])
+            heads = tuple(int(h) for h in data["heads"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f'not a lexicalised tree: expected "tree" and "heads"; {error}') from None
+        return self._checked(LexicalizedTree(tree, heads))
+
+
+def _dominates(head: Sequence[int], m: int, w: int) -> bool:
+    while w > 0 and w != m:
+        w = head[w]
+    return w == m
+
+
+class _Weighted(NamedTuple):
+    """The scores that penalties change."""
+
+    node: Floats
+    attach: Floats
+    root: Floats
+
+
+class _Chart(NamedTuple):
+    """The items of kernels.lexicalized, in the order in which its forest lays them end to end but for open and done."""
+
+    open: Floats
+    done: Floats
+    whole: Floats
+    next: Floats
+
+    @classmethod
+    def empty(cls, t: Tables) -> "_Chart":
+        nodes, spans = len(t.node_score), t.n * (t.n + 1) // 2
+        return cls(
+            np.empty((2, nodes, 3, t.n)),
+            np.empty((2, nodes, t.n)),
+            np.empty((spans, len(t.group_word))),
+            np.empty((spans, 2, 3 * len(t.context_word))),
+        )
