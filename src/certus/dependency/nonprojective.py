@@ -66,9 +66,9 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
     return Relaxation((tree, automata), (1.0, 1.0), {"arcs": blocks}, tuple(rows), lambda leaves: leaves[0])
 
 
-def polyak_rule(iterations: int) -> tuple[float, float, int, float, int]:
-    """Share of the tree, Polyak's factor, patience and shrink, and iterations: as the kernels of trained models ask."""
-    return (SHARE, FACTOR, PATIENCE, SHRINK, iterations)
+def polyak_rule(iterations: int, rounds: int) -> tuple[float, float, int, float, int, int]:
+    """Share of the tree, Polyak's factor, patience and shrink, iterations of a round and rounds, for the parser."""
+    return (SHARE, FACTOR, PATIENCE, SHRINK, iterations, rounds)
 
 
 def decode(

@@ -7,21 +7,24 @@ The lattices of ``head_lattices`` get their weights from the features of the par
 import numpy as np
 from numba import njit
 
+from certus.kernels import arborescence
 from certus.kernels.features import ABSENT
 from certus.kernels.head_automata import (
     BEST_DUAL,
     BEST_PRIMAL,
-    CLOSED,
     EPSILON,
     FACTOR,
     LAST_DUAL,
+    LIMIT,
     MEMORY,
     POLYAK,
+    STALLED,
     best_choices,
     first_multipliers,
+    head_max_marginals,
     relax,
 )
-from certus.kernels.head_lattices import skeleton
+from certus.kernels.head_lattices import restrict, skeleton
 from certus.kernels.parser import collect, neighbours, part_score, score_arcs, surviving_arcs
 
 PARTS = 5  # kinds of parts, at most one of each for every word
@@ -100,13 +103,40 @@ def arcs_of(lat, arc):
 
 
 @njit(cache=True, nogil=True)
-def relaxed(lat, arc, single, rule, u, heads):
-    """Dual decomposition from estimated multipliers: (proved, score of the best tree, least dual value).
+def keep_arcs(lat, arc, single, share, u, score, keep):
+    """Set keep[a] to 0 where no tree with arc a scores more than ``score``, by the dual value at multipliers u (2, A).
 
-    arc (A,); u (2, A) gets the multipliers of the least dual value. rule is (share of the tree, Polyak's factor,
-    patience, shrink, iterations). heads are those of the best tree; its score is -inf if none was found.
+    Returns how many arcs went.
     """
-    share, factor, patience, shrink, iterations = rule
+    n = lat.width.shape[0] - 1
+    through, above = np.empty(arc.shape[0]), np.empty(arc.shape[0])
+    total = head_max_marginals(lat, (1.0 - share) * arc - u[0], -u[1], through, above)
+    tree = np.full((n + 1, n + 1), -np.inf)
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        tree[lat.arc_head[a], lat.arc_mod[a]] = share * arc[a] + u[0, a] + u[1, a]
+    best = np.empty((n + 1, n + 1))
+    arborescence.max_marginals(tree.reshape(-1), n + 1, n, single, best)
+    value = best.max()
+    gone = 0
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        bound = min(best[lat.arc_head[a], lat.arc_mod[a]], value + min(through[a], above[a]))
+        if total + bound <= score:
+            keep[a] = 0
+            gone += 1
+    return gone
+
+
+@njit(cache=True, nogil=True)
+def relaxed(lat, arc, single, rule, u, heads):
+    """Dual decomposition from estimated multipliers: (proved, score of the best tree).
+
+    arc (A,); u (2, A) gets the last multipliers of a least dual value. rule is (share of the tree, Polyak's factor,
+    patience, shrink, iterations of a round, rounds). After a round that proves nothing, arcs that no better tree uses
+    are removed. heads are those of the best tree; its score is -inf if none was found.
+    """
+    share, factor, patience, shrink, iterations, rounds = rule
     n = lat.width.shape[0] - 1
     largest = 0.0
     for a in range(arc.shape[0]):
@@ -116,15 +146,25 @@ def relaxed(lat, arc, single, rule, u, heads):
             largest = max(largest, abs(lat.weight[w]))
     tolerance = EPSILON * (PARTS * (n + 1)) ** 2 * largest
     memory = np.zeros(MEMORY)
-    memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
     memory[BEST_PRIMAL] = -np.inf
-    memory[FACTOR] = factor
     moved = np.zeros((2, arc.shape[0]))
     first_multipliers(lat, arc, share, moved[0])
-    status, _ = relax(lat, arc, share, single, moved[0], moved[1], u[0], u[1], heads, np.zeros(arc.shape[0]),
-                      tolerance, POLYAK, max(largest, 1e-300), patience, shrink, 1, memory,
-                      np.empty((iterations, 4)))  # fmt: skip
-    return status == CLOSED, memory[BEST_PRIMAL], memory[BEST_DUAL]
+    keep = np.ones(arc.shape[0], dtype=np.uint8)
+    left = lat
+    for k in range(rounds):
+        if k > 0:
+            if keep_arcs(left, arc, single, share, u, memory[BEST_PRIMAL], keep) > 0:
+                left = restrict(lat, keep, True)
+            moved[:] = u
+        memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
+        memory[FACTOR] = factor
+        memory[STALLED] = 0.0
+        status, _ = relax(left, arc, share, single, moved[0], moved[1], u[0], u[1], heads, np.zeros(arc.shape[0]),
+                          tolerance, POLYAK, max(largest, 1e-300), patience, shrink, 1, memory,
+                          np.empty((iterations, 4)))  # fmt: skip
+        if status != LIMIT:
+            return memory[BEST_PRIMAL] > -np.inf, memory[BEST_PRIMAL]
+    return False, memory[BEST_PRIMAL]
 
 
 @njit(cache=True, nogil=True)
@@ -150,7 +190,7 @@ def parse_crossing(attribute, coarse, base, length, longest, first, first_bits, 
         score_arcs(attribute, coarse, base[s], allowed, templates[0], bits, weight, index, arc)
         lat = scored_lattices(attribute, coarse, base[s], allowed, single, templates, bits, weight, index)
         scores = arcs_of(lat, arc)
-        proved[s], value[s], _ = relaxed(lat, scores, single, rule, np.zeros((2, scores.shape[0])), own)
+        proved[s], value[s] = relaxed(lat, scores, single, rule, np.zeros((2, scores.shape[0])), own)
 
 
 @njit(cache=True, nogil=True)
@@ -165,7 +205,7 @@ def guess_crossing(attribute, coarse, base, arc, allowed, single, templates, bit
     scores = arcs_of(lat, arc)
     u = np.zeros((2, scores.shape[0]))
     nothing = np.empty(0, dtype=np.uint64)
-    proved, _, _ = relaxed(lat, scores, single, rule, u, guess)
+    proved, _ = relaxed(lat, scores, single, rule, u, guess)
     if proved:
         return True, 0, nothing, nothing
     n = gold.shape[0] - 1

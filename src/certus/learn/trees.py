@@ -127,7 +127,7 @@ class Trainer:
         batch, weights, gold = self.batch, self.weights, self.trees[s]
         sentence = (batch.attribute, batch.coarse, int(batch.base[s]), arc, allowed, self.model.single)
         model = (self.model.arrays, weights.bits, weights.value, self._index)
-        proved, wrong, plus, minus = guess_crossing(*sentence, *model, polyak_rule(ITERATIONS), gold, guess)
+        proved, wrong, plus, minus = guess_crossing(*sentence, *model, polyak_rule(ITERATIONS, 1), gold, guess)
         if proved:
             return len(gold) - 1, self._towards(s, guess)
         self._move(plus, minus, float(wrong))

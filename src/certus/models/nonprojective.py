@@ -16,7 +16,7 @@ from certus.features.encode import Encoded
 if TYPE_CHECKING:
     from certus.models.parser import Parser
 
-ITERATIONS = 100  # of the relaxation, before branching
+ITERATIONS, ROUNDS = 40, 3  # of the relaxation, before branching; between rounds arcs are removed
 SECONDS = 5.0  # for one sentence that needs branching
 
 
@@ -32,7 +32,7 @@ def crossing_heads(parser: "Parser", batch: Encoded, *, search: bool = True) -> 
     value, proved = np.empty(len(batch.length)), np.empty(len(batch.length), dtype=np.bool_)
     sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length)
     model: tuple[Any, ...] = (parser.model.arrays, parser.settings.bits, parser.weight, parser.index())
-    found = (start, heads, value, polyak_rule(ITERATIONS), proved)
+    found = (start, heads, value, polyak_rule(ITERATIONS, ROUNDS), proved)
     arguments: tuple[Any, ...] = (*sentences, *parser.cascade.arguments, *model, *found)
     parse_crossing(*arguments)
     if search:
