@@ -38,6 +38,38 @@ def test_items_answer_as_they_do_alone(projective, siblings, root):
         assert not marginals[b, n + 1 :].any()
 
 
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_items_of_about_the_same_length_answer_as_they_do_alone(root):
+    """They are served by groups, in the same arithmetic: every bit is the same."""
+    rng = np.random.default_rng(5)
+    lengths = np.array([12, 12, 3, 11, 9, 12, 10, 0, 12, 11, 9, 9, 8])
+    arc, sibling = rng.normal(size=(13, 14, 14)), rng.normal(size=(13, 14, 14, 14))
+    arc[rng.random(arc.shape) < 0.1] = -np.inf
+    arc[:, range(13), range(1, 14)] = 0.5  # one tree is left for certain
+    sibling[3:5][rng.random((2, 14, 14, 14)) < 0.2] = -np.inf
+    sibling[:, range(13), range(13), range(1, 14)] = 0.0
+    settings = {"projective": True, "root": root, "workers": 1}
+    result = DependencyBatch(arc, sibling, lengths=lengths, **settings).decode()
+    for b in range(13):
+        alone = DependencyBatch(arc[b : b + 1], sibling[b : b + 1], lengths=lengths[b : b + 1], **settings).decode()
+        assert (result.structure[b] == alone.structure[0]).all()
+        assert result.score[b] == alone.score[0]
+        assert result.certificate.bound[b] == alone.certificate.bound[0]
+
+
+def test_forbidden_parts_of_a_longer_item_do_not_reach_a_shorter_one():
+    rng = np.random.default_rng(0)
+    arc, sibling = rng.normal(size=(3, 8, 8)), rng.normal(size=(3, 8, 8, 8))
+    arc[0] *= 400  # summed by logarithms
+    sibling[:2, :, :, 7] = -np.inf
+    sibling[0, range(7), range(7), 7] = 0.0
+    batch = DependencyBatch(arc, sibling, lengths=[7, 7, 5], projective=True, workers=1)
+    assert batch.log_partition()[1] == -np.inf
+    arcs = DependencyBatch(arc[::2], sibling[::2], lengths=[7, 5], projective=True, workers=1).marginals()["arcs"]
+    np.testing.assert_allclose(arcs[1, :6, :6], batch[2].marginals()["arcs"], rtol=0, atol=1e-12)
+    assert batch.log_partition()[2] == pytest.approx(batch[2].log_partition(), rel=1e-12)
+
+
 def test_threads_do_not_change_the_answers():
     one = draw_batch(np.random.default_rng(1), projective=True, siblings=True, root="single")
     two = draw_batch(np.random.default_rng(1), projective=True, siblings=True, root="single", workers=2)
@@ -73,15 +105,16 @@ def is_read(single, h, s, m):
 
 @pytest.mark.parametrize("root", ["single", "multi"])
 @pytest.mark.parametrize("bad", [np.nan, -np.nan, np.inf])
-def test_a_bad_score_is_found_in_every_cell_that_is_read_and_ignored_in_all_others(root, bad):
+@pytest.mark.parametrize("lengths", [(2, 7, 5), (8, 7, 8)])  # one by one, as a group
+def test_a_bad_score_is_found_in_every_cell_that_is_read_and_ignored_in_all_others(root, bad, lengths):
     rng = np.random.default_rng(3)
-    lengths = np.array([2, 7, 5])
+    lengths = np.array(lengths)
     arc, sibling = rng.normal(size=(3, 9, 9)), rng.normal(size=(3, 9, 9, 9))
     settings = {"lengths": lengths, "projective": True, "root": root, "workers": 1}
     expected = DependencyBatch(arc, sibling, **settings).decode()
     cells = list(np.ndindex(8, 8, 8))
     read = [cell for cell in cells if is_read(root == "single", *cell)]
-    chosen = [read[k] for k in rng.permutation(len(read))[:60]]
+    chosen = [read[k] for k in rng.permutation(len(read))[:30]]
     for h, s, m in chosen:
         wrong = sibling.copy()
         wrong[1, h, s, m] = bad

@@ -18,26 +18,9 @@ import numpy as np
 from numba import njit, uint64
 
 from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
-
-# Scores as integers: without its sign bit a float orders as its bits do, and unlike floats integers have a largest one
-# that the compiler takes by vectors. BAD is inf; nan is above it.
-UNSIGNED = 0x7FFFFFFFFFFFFFFF
-BAD = 0x7FF0000000000000
-FORBIDDEN = -0x0010000000000000
+from certus.kernels.wide import BAD, as_float, magnitude
 
 SAFE_EXPONENT = 650.0
-
-
-@njit(cache=True, nogil=True)
-def magnitude(bits):
-    """Bits of the absolute value of a score, 0 for -inf, BAD or more for inf and nan."""
-    return 0 if bits == FORBIDDEN else bits & UNSIGNED
-
-
-@njit(cache=True, nogil=True)
-def as_float(bits):
-    """The float with these bits."""
-    return np.array([bits]).view(np.float64)[0]
 
 
 @njit(cache=True, nogil=True)

@@ -35,7 +35,7 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from certus.kernels.wide import LANES, load, spread, store
+from certus.kernels.wide import LANES, aligned, load, spread, store
 
 U = np.uint64
 
@@ -508,17 +508,9 @@ def _each_last(sr, w, given, work, n, single, checked, all_words, chance, pivots
 
 
 @njit(cache=True, nogil=True)
-def _aligned(size):
-    """An empty array that starts at a whole number of lanes: loads that straddle cache lines take twice as long."""
-    room = np.empty(size + LANES)
-    first = -(room.ctypes.data // 8) % LANES
-    return room[first : first + size]
-
-
-@njit(cache=True, nogil=True)
 def workspace(n):
     """Room for the blocks of LANES sentences of up to n words, and for tree_sums to work in."""
-    return _aligned(6 * LANES * (n + 1) * n)
+    return aligned(6 * LANES * (n + 1) * n)
 
 
 @njit(cache=True, nogil=True)
@@ -532,9 +524,9 @@ def tree_sums(sr, w, used, members, lengths, single, marginals, forbidden, out, 
     """
     one = lanes(sr)
     longest = lengths[members[:, 0]].max()
-    chance = _aligned((longest + 1) * longest * members.shape[1])
-    pivots = _aligned(2 * longest * members.shape[1])
-    tilt = _aligned(longest * members.shape[1])
+    chance = aligned((longest + 1) * longest * members.shape[1])
+    pivots = aligned(2 * longest * members.shape[1])
+    tilt = aligned(longest * members.shape[1])
     start = 0
     for group in members:
         n = lengths[group[0]]

@@ -22,9 +22,13 @@ are in A, C, pairs and in the outside charts does not matter.
 import numpy as np
 from numba import njit, uint64
 
-from certus.kernels.eisner import BAD, SAFE_EXPONENT, MaxPlus, as_float, magnitude, plus, times
-from certus.kernels.hypergraph import Counting, LogPlus
+from certus.kernels.eisner import SAFE_EXPONENT
+from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
 from certus.kernels.lanes import LANES, push, push2, push3
+from certus.kernels.sibling_groups import GROUP, fill, workspace
+from certus.kernels.wide import BAD, as_float, magnitude
+
+ENOUGH = 3  # items for which a group is faster than one by one
 
 
 @njit(cache=True, nogil=True)
@@ -302,58 +306,94 @@ def work(size):
 
 
 @njit(cache=True, nogil=True)
+def best_tree(arc, sib, size, width, n, single, R, L, IR, IL, S, tree, stack, inner):
+    """The best tree that the charts hold, into tree (N,); returns its value and its score, -inf if there is none."""
+    one = uint64(1)
+    best = -np.inf
+    at = one
+    if single:
+        for m in range(one, n + one):
+            total = arc[m] + sib[m] + L[width + m] + R[m * width + n]
+            if total > best:
+                best = total
+                at = m
+    else:
+        best = R[n]
+    if best == -np.inf:
+        return best, best
+    if single:
+        tree[at] = 0
+        read_off(sib, size, width, R, L, IR, IL, S, False, one, at, tree, stack)
+        read_off(sib, size, width, R, L, IR, IL, S, True, at, n, tree, stack)
+    else:
+        read_off(sib, size, width, R, L, IR, IL, S, True, uint64(0), n, tree, stack)
+    return best, tree_score(arc, sib, np.int64(size), np.int64(n), tree, inner)
+
+
+@njit(cache=True, nogil=True)
+def alike(lengths, order, at):
+    """How many items from order[at] on make a group: of about the same length, which falls. 1 if none is made."""
+    most = lengths[order[at]]
+    end = at + 1
+    while end < min(at + GROUP, order.shape[0]) and 4 * lengths[order[end]] >= 3 * most:
+        end += 1
+    return end - at if end - at >= ENOUGH and most >= GROUP else 1
+
+
+@njit(cache=True, nogil=True)
 def decode(arc, sib, lengths, single, heads, value, score):
     """Best tree of each item: heads (B, N) padded with -1, value (B,) from the chart and score (B,) from the input.
 
     Both are -inf if there is no tree. Returns the largest magnitude of a sibling score and the item where a bad one was
-    met, which ends the reading, or -1.
+    met, which ends the reading, or -1. Items of about the same length go by groups: no answer depends on that.
     """
-    one = uint64(1)
-    size = uint64(arc.shape[1])
-    first = one if single else uint64(0)
+    size, first = uint64(arc.shape[1]), uint64(single)
     cells = arc.shape[1] * arc.shape[1]
-    padded, pairs, charts = work(arc.shape[1])
-    width = uint64(padded)
-    R, L, IR, IL, S = charts[0], charts[1], charts[2], charts[3], charts[4]
-    A, C = np.empty(padded), np.empty(padded)
     stack = np.empty((4 * arc.shape[1] + 4, 3), dtype=np.uint64)
     inner = np.empty(arc.shape[1], dtype=np.int64)
+    order = np.argsort(-lengths)
+    members, tops = np.empty(GROUP, dtype=np.int64), np.zeros(GROUP, dtype=np.int64)
+    padded, pairs, charts = work(0)
+    group_charts, arcs, left, rows = workspace(0)
     heads[:] = -1
     top = 0
-    for k in range(arc.shape[0]):
-        n = uint64(lengths[k])
+    at = 0
+    while at < order.shape[0] and lengths[order[at]] > 0:
+        count = alike(lengths, order, at)
+        for lane in range(GROUP):
+            members[lane] = order[at + min(lane, count - 1)]  # lanes left over repeat the last item
+        at += count
+        if count == 1:
+            if padded == 0:
+                padded, pairs, charts = work(arc.shape[1])
+            n, width = uint64(lengths[members[0]]), uint64(padded)
+            raw = sib[members[0]].reshape(cells * arc.shape[1]).view(np.int64)
+            tops[0] = load(raw, size, n, first, pairs.view(np.int64), width)
+            if tops[0] < BAD:
+                R, L, IR, IL, S, A, C = charts[0], charts[1], charts[2], charts[3], charts[4], charts[5], charts[6]
+                scores = arc[members[0]].reshape(cells)
+                inside(MaxPlus(-np.inf, 0.0), scores, pairs, size, width, n, first, R, L, IR, IL, S, A, C)
+            held = charts.reshape((10, charts.shape[1], 1))
+        else:
+            if arcs.shape[0] == 0:
+                group_charts, arcs, left, rows = workspace(arc.shape[1])
+            width = size
+            fill(arc.reshape(-1), sib.reshape(-1), members, lengths, size, first, group_charts, arcs, left, rows, tops)
+            held = group_charts.reshape((5, cells, GROUP))
+        for lane in range(count):
+            k = members[lane]
+            top = max(top, tops[lane])
+            if top >= BAD:
+                return as_float(top), k
+            scores, raw = arc[k].reshape(cells), sib[k].reshape(cells * arc.shape[1])
+            R, L, IR = held[0, :, lane], held[1, :, lane], held[2, :, lane]
+            IL, S = held[3, :, lane], held[4, :, lane]
+            n = uint64(lengths[k])
+            found = best_tree(scores, raw, size, width, n, single, R, L, IR, IL, S, heads[k], stack, inner)
+            value[k], score[k] = found
+    for k in order[at:]:
         value[k] = 0.0
         score[k] = 0.0
-        if n == uint64(0):
-            continue
-        scores = arc[k].reshape(cells)
-        raw = sib[k].reshape(cells * arc.shape[1])
-        tree = heads[k]
-        top = max(top, load(raw.view(np.int64), size, n, first, pairs.view(np.int64), width))
-        if top >= BAD:
-            return as_float(top), k
-        inside(MaxPlus(-np.inf, 0.0), scores, pairs, size, width, n, first, R, L, IR, IL, S, A, C)
-        best = -np.inf
-        at = one
-        if single:
-            for m in range(one, n + one):
-                total = scores[m] + raw[m] + L[width + m] + R[m * width + n]
-                if total > best:
-                    best = total
-                    at = m
-        else:
-            best = R[n]
-        value[k] = best
-        score[k] = best
-        if best == -np.inf:
-            continue
-        if single:
-            tree[at] = 0
-            read_off(raw, size, width, R, L, IR, IL, S, False, one, at, tree, stack)
-            read_off(raw, size, width, R, L, IR, IL, S, True, at, n, tree, stack)
-        else:
-            read_off(raw, size, width, R, L, IR, IL, S, True, uint64(0), n, tree, stack)
-        score[k] = tree_score(scores, raw, arc.shape[1], lengths[k], tree, inner)
     return as_float(top), -1
 
 
@@ -457,6 +497,7 @@ def log_totals(arc, sib, lengths, single, with_arcs, out, value):
         best = goal(sr, arcs, pairs, size, width, n, single, R, L)
         if best == -np.inf:
             value[k] = -np.inf
+            pairs[:] = 0.0  # what the next item does not overwrite is to be a number, since 0 times it must be 0
             continue
         found = out[k if with_arcs else 0]
         if best > 2.0 * lengths[k] + 45.0 - SAFE_EXPONENT:
@@ -470,6 +511,7 @@ def log_totals(arc, sib, lengths, single, with_arcs, out, value):
             value[k] = total + shift
             if with_arcs:
                 found[:] = np.exp(found - total)
+            pairs[:] = 0.0
     return as_float(top), -1
 
 

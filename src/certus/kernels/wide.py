@@ -4,18 +4,48 @@ The compiler's own vectoriser gives up on short inner loops. A kernel that lays 
 of lane l at ``w[i * LANES + l]``, may instead ``load`` the lanes of a number, add, multiply and divide them, and
 ``store`` them: each is one machine operation, or a few where registers are narrower. Every lane rounds as a lone number
 would (no fused multiply-add), and a division by zero gives inf or nan. Interpreted, a value is an array of LANES cells.
+
+Scores as integers: without its sign bit a float orders as its bits do, nan above inf, and unlike floats integers have a
+largest one. ``watch`` keeps the largest magnitude of the scores that went by, as such bits.
 """
 
 import operator
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
 LANES = 8
 
+# Bits of inf, of -inf, and all but the sign. Magnitudes from BAD on are of inf and nan.
+BAD = 0x7FF0000000000000
+FORBIDDEN = -0x0010000000000000
+UNSIGNED = 0x7FFFFFFFFFFFFFFF
+
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+INTEGERS = ir.VectorType(ir.IntType(64), LANES)
+
+
+@njit(cache=True, nogil=True)
+def magnitude(bits):
+    """Bits of the absolute value of a score, 0 for -inf, BAD or more for inf and nan."""
+    return 0 if bits == FORBIDDEN else bits & UNSIGNED
+
+
+@njit(cache=True, nogil=True)
+def as_float(bits):
+    """The float with these bits."""
+    return np.array([bits]).view(np.float64)[0]
+
+
+@njit(cache=True, nogil=True)
+def aligned(size):
+    """An empty array that starts at a whole number of lanes: loads that straddle cache lines take twice as long."""
+    room = np.empty(size + LANES)
+    first = -(room.ctypes.data // 8) % LANES
+    return room[first : first + size]
 
 
 def load(w, i):
@@ -31,6 +61,29 @@ def store(w, i, x):
 def spread(x):
     """The number x in every lane."""
     return np.full(LANES, x)
+
+
+def larger(a, b):
+    """The larger number of each lane; neither is nan, unless nothing depends on it."""
+    return np.where(a > b, a, b)
+
+
+def watch(top, x, mask):
+    """The larger of top and the magnitude of x, as bits; mask has the bits UNSIGNED, or none where x is no score."""
+    bits = x.view(np.int64)
+    size = np.where(bits == FORBIDDEN, 0, bits & mask.view(np.int64))
+    return np.maximum(top.view(np.int64), size).view(np.float64)
+
+
+def interleave(w, starts, at, out, to, gap):
+    """out[to + v * gap + l] <- w[starts[l] + at + v] for v, l < LANES: LANES cells of LANES problems. Unchecked."""
+    for v in range(LANES):
+        for lane in range(LANES):
+            out[int(to) + v * int(gap) + lane] = w[int(starts[lane]) + int(at) + v]
+
+
+def fetch(w, starts, at):
+    """Have the cache lines of w[starts[l] + at] brought near while other work goes on."""
 
 
 class Lanes(types.Type):
@@ -94,6 +147,79 @@ def _divide(typing, a, b):
     return LANES_TYPE(a, b), lambda context, builder, signature, arguments: builder.fdiv(*arguments)
 
 
+@intrinsic
+def _larger(typing, a, b):
+    def generate(context, builder, signature, arguments):
+        return builder.select(builder.fcmp_ordered(">", *arguments), *arguments)
+
+    return LANES_TYPE(a, b), generate
+
+
+@intrinsic
+def _watch(typing, top, x, mask):
+    def generate(context, builder, signature, arguments):
+        top, x, mask = (builder.bitcast(value, INTEGERS) for value in arguments)
+        forbidden = builder.icmp_signed("==", x, ir.Constant(INTEGERS, [FORBIDDEN] * LANES))
+        size = builder.select(forbidden, ir.Constant(INTEGERS, [0] * LANES), builder.and_(x, mask))
+        return builder.bitcast(builder.select(builder.icmp_signed(">", size, top), size, top), VECTOR)
+
+    return LANES_TYPE(top, x, mask), generate
+
+
+@intrinsic
+def _interleave(typing, w, starts, at, out, to, gap):
+    def generate(context, builder, signature, arguments):
+        w, starts, at, out, to, gap = arguments
+        w, starts, out = (
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in ((signature.args[0], w), (signature.args[1], starts), (signature.args[3], out))
+        )
+
+        def lanes_at(address):
+            return builder.bitcast(address, VECTOR.as_pointer())
+
+        def shuffle(p, q, cells):
+            return builder.shuffle_vector(p, q, ir.Constant(ir.VectorType(ir.IntType(32), LANES), cells))
+
+        rows = []
+        for lane in range(LANES):
+            start = builder.load(builder.gep(starts, [ir.Constant(ir.IntType(64), lane)]))
+            rows.append(builder.load(lanes_at(builder.gep(w, [builder.add(start, at)])), align=8))
+        d = 1
+        while d < LANES:  # swap the corners of blocks of 2 d x 2 d
+            for k in range(LANES):
+                if not k & d:
+                    p, q = rows[k], rows[k + d]
+                    rows[k] = shuffle(p, q, [v + LANES - d if v & d else v for v in range(LANES)])
+                    rows[k + d] = shuffle(p, q, [v + LANES if v & d else v + d for v in range(LANES)])
+            d *= 2
+        for row in rows:
+            builder.store(row, lanes_at(builder.gep(out, [to])), align=8)
+            to = builder.add(to, gap)
+        return context.get_dummy_value()
+
+    return types.void(w, starts, at, out, to, gap), generate
+
+
+@intrinsic
+def _fetch(typing, w, starts, at):
+    def generate(context, builder, signature, arguments):
+        w, starts = (
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip(signature.args[:2], arguments[:2], strict=True)
+        )
+        flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        for lane in range(LANES):
+            start = builder.load(builder.gep(starts, [ir.Constant(ir.IntType(64), lane)]))
+            address = builder.bitcast(builder.gep(w, [builder.add(start, arguments[2])]), pointer)
+            builder.call(prefetch, [address, flag(0), flag(2), flag(1)])  # to read, into the second cache, data
+        return context.get_dummy_value()
+
+    return types.void(w, starts, at), generate
+
+
 def _both_lanes(a, b):
     return isinstance(a, Lanes) and isinstance(b, Lanes)
 
@@ -111,6 +237,26 @@ def _compiled_store(w, i, x):
 @overload(spread)
 def _compiled_spread(x):
     return lambda x: _spread(x)
+
+
+@overload(larger)
+def _compiled_larger(a, b):
+    return lambda a, b: _larger(a, b)
+
+
+@overload(watch)
+def _compiled_watch(top, x, mask):
+    return lambda top, x, mask: _watch(top, x, mask)
+
+
+@overload(interleave)
+def _compiled_interleave(w, starts, at, out, to, gap):
+    return lambda w, starts, at, out, to, gap: _interleave(w, starts, at, out, to, gap)
+
+
+@overload(fetch)
+def _compiled_fetch(w, starts, at):
+    return lambda w, starts, at: _fetch(w, starts, at)
 
 
 @overload(operator.add)
