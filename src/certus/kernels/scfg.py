@@ -30,6 +30,24 @@ def find_child(child_ptr, child_symbol, child, q, symbol):
 
 
 @njit(cache=True, nogil=True)
+def more_rows(rows):
+    """A copy of a matrix of three columns with room for as many rows again."""
+    out = np.empty((2 * rows.shape[0], 3), dtype=np.int32)
+    for i in range(rows.shape[0]):
+        out[i, 0], out[i, 1], out[i, 2] = rows[i, 0], rows[i, 1], rows[i, 2]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def more_entries(values):
+    """A copy of a vector with room for as many entries again."""
+    out = np.empty(2 * values.shape[0], dtype=np.int32)
+    for i in range(values.shape[0]):
+        out[i] = values[i]
+    return out
+
+
+@njit(cache=True, nogil=True)
 def parse_source(
     sentence,
     copied,
@@ -72,7 +90,7 @@ def parse_source(
         for root in range(2):
             if root == 0 or i == 0:
                 if n_items == items.shape[0]:
-                    items = np.concatenate((items, np.empty_like(items)))
+                    items = more_rows(items)
                 items[n_items, 0], items[n_items, 1], items[n_items, 2] = root, -1, -1
                 n_items += 1
         item_last[i * width + i] = n_items
@@ -99,8 +117,8 @@ def parse_source(
                         if copied[j - 1] and length == 1:
                             present[copy_label] = True
                             if n_matches == matches.shape[0]:
-                                matches = np.concatenate((matches, np.empty_like(matches)))
-                                tail_ptr = np.concatenate((tail_ptr, np.empty_like(tail_ptr)))
+                                matches = more_rows(matches)
+                                tail_ptr = more_entries(tail_ptr)
                             matches[n_matches, 0], matches[n_matches, 1], matches[n_matches, 2] = -1, i, j
                             n_matches += 1
                             tail_ptr[n_matches] = n_tail
@@ -111,7 +129,7 @@ def parse_source(
                         v = n_vertices
                         vertex_at[span * n_labels + symbol] = v
                         if n_vertices == vertices.shape[0]:
-                            vertices = np.concatenate((vertices, np.empty_like(vertices)))
+                            vertices = more_rows(vertices)
                         vertices[v, 0], vertices[v, 1], vertices[v, 2] = symbol, i, j
                         n_vertices += 1
                     else:
@@ -125,7 +143,7 @@ def parse_source(
                             continue
                         if child_ptr[q + 1] > child_ptr[q]:
                             if n_items == items.shape[0]:
-                                items = np.concatenate((items, np.empty_like(items)))
+                                items = more_rows(items)
                             items[n_items, 0], items[n_items, 1], items[n_items, 2] = q, item, v
                             n_items += 1
                         if node_left_ptr[q + 1] == node_left_ptr[q]:
@@ -133,15 +151,15 @@ def parse_source(
                         for a in range(node_left_ptr[q], node_left_ptr[q + 1]):
                             present[node_left[a]] = True
                         if n_matches == matches.shape[0]:
-                            matches = np.concatenate((matches, np.empty_like(matches)))
-                            tail_ptr = np.concatenate((tail_ptr, np.empty_like(tail_ptr)))
+                            matches = more_rows(matches)
+                            tail_ptr = more_entries(tail_ptr)
                         matches[n_matches, 0], matches[n_matches, 1], matches[n_matches, 2] = q, i, j
                         n_matches += 1
                         begin, taken, before = n_tail, v, item
                         while before >= 0:  # from right to left; turned round below
                             if taken >= 0:
                                 if n_tail == tail.shape[0]:
-                                    tail = np.concatenate((tail, np.empty_like(tail)))
+                                    tail = more_entries(tail)
                                 tail[n_tail] = taken
                                 n_tail += 1
                             taken, before = items[before, 2], items[before, 1]
@@ -151,9 +169,4 @@ def parse_source(
                             tail[n_tail - 1 - x] = y
                         tail_ptr[n_matches] = n_tail
             item_last[span], vertex_last[span] = n_items, n_vertices
-    return (
-        matches[:n_matches].copy(),
-        tail_ptr[: n_matches + 1].copy(),
-        tail[:n_tail].copy(),
-        vertices[:n_vertices].copy(),
-    )
+    return matches[:n_matches], tail_ptr[: n_matches + 1], tail[:n_tail], vertices[:n_vertices]

@@ -9,7 +9,7 @@ from certus.errors import Infeasible, InvalidInput
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
 
-FIRST_LEFT = 4  # column of the first left word; certus/kernels/cube_pruning.py has the layout
+FIRST_LEFT = 3  # column of the first left word; certus/kernels/cube_pruning.py has the layout
 
 
 class Translation(NamedTuple):
@@ -70,11 +70,12 @@ def cube_pruning(forest: TranslationForest, lm: LanguageModel, lm_weight: float 
         raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
     edges: list[int] = []
     agenda = [int(hyp_ptr[graph.root, 0])]
-    first_tail = FIRST_LEFT + lm.order - 1
+    edge_at = FIRST_LEFT + lm.order - 1
     while agenda:
         row = numbers[agenda.pop()]
-        edges.append(int(row[0]))
-        n_tail = int(graph.tail_ptr[row[0] + 1] - graph.tail_ptr[row[0]])
-        agenda.extend(row[first_tail : first_tail + n_tail][::-1].tolist())
+        e = int(row[edge_at])
+        edges.append(e)
+        n_tail = int(graph.tail_ptr[e + 1] - graph.tail_ptr[e])
+        agenda.extend(row[edge_at + 1 : edge_at + 1 + n_tail][::-1].tolist())
     words = forest.yields(edges)
     return Translation(edges, words, forest.score(edges) + lm_weight * lm.score(words))
