@@ -9,13 +9,13 @@ import numpy as np
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
-from certus.result import Certificate, Result, Solution, Trace, exact_result
+from certus.result import Certificate, Result, Solution, exact_result
 from certus.translation.bigram_relaxation import BigramRelaxation, Clock, Progress, beam_search
 from certus.translation.bigram_relaxation import decode as search
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import largest_log_probability, spell_out
-from certus.translation.scored_forest import ScoredForest, longest, prepare
+from certus.translation.scored_forest import longest, prepare
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
