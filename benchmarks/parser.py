@@ -80,7 +80,7 @@ def main() -> None:
         paths = dict(Clusters.load(options.clusters).paths) if options.clusters else None
         start = time.perf_counter()
 
-        def report(stage: str, epoch: int, epochs: int, errors: float, score: float | None) -> None:
+        def report(stage: str, epoch: int, epochs: int, errors: float, score: float | None, *_: object) -> None:
             dev = "" if score is None else f", dev UAS {100 * score:.2f}"
             print(f"{time.perf_counter() - start:7.1f} s  {stage} {epoch}/{epochs}{dev}", file=sys.stderr)
 

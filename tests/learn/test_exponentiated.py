@@ -51,10 +51,10 @@ def test_weights_are_those_of_the_dual():
 def test_a_broken_off_training_goes_on_the_same():
     examples = examples_of(1, True, [3, 4, 2], seed=5)
     whole, broken = (Weights(BITS, dtype=np.float64) for _ in range(2))
-    learner = ExponentiatedTrainer(examples, whole, 1, margin=True)
+    learner = ExponentiatedTrainer(examples, whole, 1, margin=True, cost=0.1)
     for epoch in range(4):
         list(learner.epoch(epoch))
-        again = ExponentiatedTrainer(examples, broken, 1, margin=True)
+        again = ExponentiatedTrainer(examples, broken, 1, margin=True, cost=0.1)
         list(again.epoch(epoch))
     np.testing.assert_array_equal(whole.value, broken.value)
     np.testing.assert_array_equal(whole.extra["theta"], broken.extra["theta"])

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from certus.errors import FormatError, InvalidInput
+from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.io.conllu import Sentence, Token
+from certus.learn.learners import BY_MARGINALS, NAMES
 from certus.models.files import load_model, save_model
 from certus.models.parser import Parser, Settings
 from certus.models.training import train_parser
@@ -175,3 +176,29 @@ def test_settings_that_make_no_sense_are_refused():
         Settings(learner="magic")
     with pytest.raises(InvalidInput, match="no word to learn from"):
         train_parser([Sentence([])])
+
+
+@pytest.mark.parametrize("learner", [n for n in NAMES if n not in ("mira", "perceptron", "adagrad")])
+def test_every_learner_trains_a_parser_and_resumes(tmp_path, learner):
+    data, gold = treebank(25, 1), treebank(12, 3)
+    settings = replace(SMALL, learner=learner, order=1 if learner == "log-linear-lbfgs" else 2, label_epochs=1)
+    losses = []
+    whole = train_parser(data, gold, settings=settings, progress=lambda *report: losses.append(report[5]))
+    assert whole.accuracy(gold) > 0.95
+    assert None not in losses[-4:]
+
+    def stop(stage, epoch, *report):
+        if (stage, epoch) == ("trees", 2):
+            raise KeyboardInterrupt
+
+    checkpoint = tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        train_parser(data, gold, settings=settings, progress=stop, checkpoint=checkpoint)
+    resumed = train_parser(data, gold, settings=settings, checkpoint=checkpoint, resume=True)
+    assert np.array_equal(resumed.weight, whole.weight)
+
+
+def test_sums_over_higher_order_trees_with_crossing_arcs_are_refused():
+    for learner in BY_MARGINALS:
+        with pytest.raises(NotSupported, match="NP-hard"):
+            Settings(learner=learner, order=2, projective=False)

@@ -117,6 +117,11 @@ class Learner(StrEnum):
     mira = "mira"
     perceptron = "perceptron"
     adagrad = "adagrad"
+    log_linear = "log-linear"
+    log_linear_lbfgs = "log-linear-lbfgs"
+    log_linear_eg = "log-linear-eg"
+    max_margin = "max-margin"
+    relaxed = "relaxed"
 
 
 @train.command()
@@ -154,9 +159,12 @@ def parser(
         raise InvalidInput(f"{train[0]}: holds no sentences; a parser is trained on at least one.")
     output.mkdir(parents=True, exist_ok=True)
 
-    def report(stage: str, epoch: int, epochs: int, errors: float, score: float | None) -> None:
+    def report(
+        stage: str, epoch: int, epochs: int, errors: float, score: float | None, objective: float | None
+    ) -> None:
+        loss = "" if objective is None else f", objective {objective:.4g}"
         dev = "" if score is None else f", dev UAS {100 * score:.2f}"
-        typer.echo(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{dev}", err=True)
+        typer.echo(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{loss}{dev}", err=True)
 
     if tagger:
         from certus.models.pipeline import TAGGER_FILE

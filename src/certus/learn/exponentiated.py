@@ -10,7 +10,7 @@ with max D = min L at w = w(a). Distributions are exp(theta) over parts: theta_i
 one sentence adds to theta_i its gradient times a rate, and everything else is marginals.
 
 Differs from fig. 4-2: each sentence has a rate of its own, halved and tried again at once while the dual does not
-rise, and 5% larger after a step; so the dual never falls. theta starts at BETA on the arcs of the right tree.
+rise, and half as large again after a step; so the dual never falls. theta starts at BETA on the arcs of the right tree.
 """
 
 from collections.abc import Iterator
@@ -24,6 +24,7 @@ from certus.learn.weights import Weights
 
 BETA = 9.0
 HALVINGS = 12
+GROWTH = 1.5
 
 
 class ExponentiatedTrainer:
@@ -32,7 +33,7 @@ class ExponentiatedTrainer:
     ``weights.extra`` holds the dual: "theta" for all parts of all sentences in a row, "rate" for each sentence.
     """
 
-    def __init__(self, examples: Examples, weights: Weights, seed: int, *, margin: bool, cost: float = 0.05) -> None:
+    def __init__(self, examples: Examples, weights: Weights, seed: int, *, margin: bool, cost: float) -> None:
         self.examples, self.weights, self.seed = examples, weights, seed
         self.margin, self.cost = margin, cost
         sizes = [len(examples.parts(s).rows) if len(tree) > 1 else 0 for s, tree in enumerate(examples.trees)]
@@ -122,7 +123,7 @@ class ExponentiatedTrainer:
             if taken:
                 theta[:] = moved
                 self._gain[s] = gain
-                rate[s] *= 1.05
+                rate[s] *= GROWTH
                 return new
             rate[s] *= 0.5
         return marginal

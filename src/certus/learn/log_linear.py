@@ -41,13 +41,13 @@ def expected_errors(by_part: Floats, right: Floats, n_arcs: int) -> float:
 class GradientTrainer:
     """Stochastic gradient: after each sentence a step against its share of L(w).
 
-    Steps shrink as rate / (1 + rate t / (C N)) for N sentences and t steps so far, as L(w) is strongly convex. The pull
-    of the regulariser on all weights is one number, multiplied out after every epoch.
+    Steps shrink as rate / (1 + rate t / (C N)) for N sentences and t steps so far, as L(w) is strongly convex. The
+    weights w are a number times ``weights.value``, so that the regulariser costs nothing, multiplied out after every
+    epoch. ``weights.clock`` adds up that number over all steps: then the average that ``weights`` knows is the mean of
+    all w, but for its length, and trees do not depend on that.
     """
 
-    def __init__(
-        self, examples: Examples, weights: Weights, seed: int, *, cost: float = 0.05, rate: float = 0.05
-    ) -> None:
+    def __init__(self, examples: Examples, weights: Weights, seed: int, *, cost: float, rate: float = 0.05) -> None:
         self.examples, self.weights, self.seed = examples, weights, seed
         self.cost, self.rate = cost, rate
         self.objective = 0.0  # mean -log P of the right trees, each before its step
@@ -58,20 +58,22 @@ class GradientTrainer:
 
         examples, weights, features = self.examples, self.weights, self.examples.features
         decay = 1.0 / (self.cost * max(len(examples), 1))
-        scale, total = 1.0, 0.0
+        scale, total, t = 1.0, 0.0, number * len(examples)
         for s in examples.order(self.seed, number):
             parts = examples.parts(s)
             right = parts.of_tree(examples.trees[s])
             loss, by_part = log_loss(parts, scale * examples.scores(s, parts, weights.value), right)
-            step = self.rate / (1.0 + self.rate * decay * (weights.clock - 1.0))
+            step = self.rate / (1.0 + self.rate * decay * t)
             scale *= 1.0 - step * decay
             touched = features.gather(s, parts.rows, -by_part)
-            move_along(touched, features.vector, np.inf, step / scale, 0.0, 0.0,
+            move_along(touched, features.vector, np.inf, step / scale, 0.0, weights.clock,
                        weights.value, weights.total, weights.squares)  # fmt: skip
-            weights.clock += 1.0
+            weights.clock += scale
+            t += 1
             total += loss
             yield parts.n, expected_errors(by_part, right, parts.n_arcs)
         weights.value *= scale
+        weights.clock /= scale
         self.objective = total / max(len(examples), 1)
 
 
@@ -81,7 +83,7 @@ class LbfgsTrainer:
     So the weights alone are its state. Only features of allowed parts take part.
     """
 
-    def __init__(self, examples: Examples, weights: Weights, *, cost: float = 0.05, iterations: int = 10) -> None:
+    def __init__(self, examples: Examples, weights: Weights, *, cost: float, iterations: int = 10) -> None:
         self.examples, self.weights = examples, weights
         self.cost, self.iterations = cost, iterations
         self.objective = np.inf  # L(w) at the end of the last epoch

@@ -33,7 +33,7 @@ LEARNERS = {
     "perceptron": Learner("perceptron", 1.0, False),
     "adagrad": Learner("adagrad", 1.0, True, 0.01),
 }
-ITERATIONS = 40  # of the relaxation of trees with crossing arcs; what it has then is learned from
+ITERATIONS, ROUNDS = 40, 1  # of the relaxation of trees with crossing arcs; what it has then is learned from
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ class Trainer:
     ) -> None:
         self.model, self.batch, self.trees, self.allowed = model, batch, trees, allowed
         self.weights, self.learner, self.seed = weights, learner, seed
+        self.objective: float | None = None  # mean hinge loss of the last epoch, if the learner has a margin
+        self._loss = 0.0
         longest = int(batch.length.max(initial=0))
         self._index = np.empty(model.most, dtype=np.uint64)
         self._plus = np.empty(longest * model.most_in_tree + 1, dtype=np.uint64)
@@ -91,8 +93,10 @@ class Trainer:
 
         Yields the words and the wrong heads of each guess.
         """
+        self._loss = 0.0
         for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
             yield self._learn(int(s))
+        self.objective = self._loss / max(len(self.trees), 1) if self.learner.margin else None
 
     def _learn(self, s: int) -> tuple[int, float]:
         from certus.kernels import parser
@@ -108,9 +112,9 @@ class Trainer:
         parser.score_arcs(*sentence, allowed, templates[0], weights.bits, weights.value, self._index, arc)
         if self.learner.margin:
             add_errors(arc, gold)
-        guess = np.empty(n + 1, dtype=np.int64)
         if not self.model.projective and not self.model.first_order:
-            return self._learn_crossing(s, arc, allowed, guess)
+            return self._learn_crossing(s, arc, allowed)
+        guess = np.empty(n + 1, dtype=np.int64)
         if self.model.first_order:
             parser.best_tree(arc, self.model.projective, self.model.single, guess)
         else:
@@ -119,17 +123,17 @@ class Trainer:
             )
         return n, self._towards(s, guess)
 
-    def _learn_crossing(self, s: int, arc: Floats, allowed: Bools, guess: Ints) -> tuple[int, float]:
+    def _learn_crossing(self, s: int, arc: Floats, allowed: Bools) -> tuple[int, float]:
         """Learn from what the relaxation finds: a tree that is proved the best, or else the choices of all heads."""
-        from certus.dependency.nonprojective import polyak_rule
-        from certus.kernels.crossing import guess_crossing
+        from certus.learn.crossing import Crossing, Scorer
 
-        batch, weights, gold = self.batch, self.weights, self.trees[s]
-        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), arc, allowed, self.model.single)
-        model = (self.model.arrays, weights.bits, weights.value, self._index)
-        proved, wrong, plus, minus = guess_crossing(*sentence, *model, polyak_rule(ITERATIONS, 1), gold, guess)
-        if proved:
-            return len(gold) - 1, self._towards(s, guess)
+        gold, weights = self.trees[s], self.weights
+        scorer = Scorer(self.model.arrays, weights.bits, weights.value, self._index)
+        limits = {"rounds": ROUNDS, "iterations": ITERATIONS}
+        found = Crossing(scorer, self.batch, s, arc, allowed, single=self.model.single, **limits)
+        if found.proved:
+            return len(gold) - 1, self._towards(s, found.heads)
+        wrong, plus, minus = found.against(gold)
         self._move(plus, minus, float(wrong))
         return len(gold) - 1, float(wrong)
 
@@ -155,7 +159,7 @@ class Trainer:
         learner, weights = self.learner, self.weights
         cost = errors if learner.margin else np.inf
         steps = (cost, learner.cap, learner.rate, weights.clock, weights.value, weights.total, weights.squares)
-        move(plus, minus, *steps)
+        self._loss += move(plus, minus, *steps)
         weights.clock += 1.0
 
 

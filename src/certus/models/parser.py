@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats, Ints, one_of
+from certus.checks import Floats, Ints
 from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import MOST_COARSE, Encoded, Encoder
 from certus.io.conllu import Sentence
-from certus.learn.trees import LEARNERS, TreeModel
+from certus.learn.learners import check_learner
+from certus.learn.trees import TreeModel
 from certus.learn.weights import Float32
 from certus.models.cascade import Cascade, Filter
 from certus.models.files import load_model, packed, save_model, unpacked
@@ -57,7 +58,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.order not in (1, 2, 3):
             raise InvalidInput(f"order is {self.order!r}; expected 1, 2 or 3.")
-        one_of("learner", self.learner, tuple(LEARNERS))
+        check_learner(self.learner, projective=self.projective, order=self.order)
 
 
 @dataclass(frozen=True)

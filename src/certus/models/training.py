@@ -14,7 +14,8 @@ from certus.errors import InvalidInput
 from certus.features import templates as T
 from certus.features.encode import Encoded, Encoder
 from certus.io.conllu import Sentence
-from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
+from certus.learn.learners import TreeTrainer, new_trainer, new_weights
+from certus.learn.trees import TreeModel, projectivised
 from certus.learn.weights import Float32, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs
 from certus.models.files import load_model, save_model
@@ -23,7 +24,8 @@ from certus.models.parser import FIRST_BITS, SECOND_BITS, Parser, Settings, tree
 
 KIND, VERSION = "parser checkpoint", 1
 FILTER_EPOCHS = 3
-Progress = Callable[[str, int, int, float, float | None], None]  # stage, epoch, epochs, share of errors, dev score
+# stage, epoch, epochs, share of errors, dev score, and the loss or other objective of the learner
+Progress = Callable[[str, int, int, float, float | None, float | None], None]
 
 
 def train_parser(
@@ -51,7 +53,7 @@ def train_parser(
     clusters : mapping of str to str, optional
         Brown clusters: bit strings of words.
     progress : callable, optional
-        Called after every epoch with (stage, epoch, epochs, share of errors, dev score or None).
+        Called after every epoch with (stage, epoch, epochs, share of errors, dev score or None, loss or None).
     checkpoint : path, optional
         Written after every epoch, whole or not at all; removed at the end.
     resume : bool
@@ -82,7 +84,7 @@ class _Run:
         checkpoint: str | os.PathLike[str] | None,
     ) -> None:
         self.sentences, self.dev, self.settings = sentences, dev, settings
-        self.tell = progress or (lambda stage, epoch, epochs, errors, score: None)
+        self.tell = progress or (lambda *report: None)
         self.checkpoint = checkpoint
         self.encoder = Encoder.of(sentences, clusters=clusters, top=settings.top_words)
         self.batch = self.encoder.encode(sentences)
@@ -124,12 +126,12 @@ class _Run:
             trainer = self._trainer(model, cascade, weights, "mira")
             while self._going_on(stage, FILTER_EPOCHS):
                 words, errors = np.sum(list(trainer.epoch(self.epoch)), axis=0)
-                self._end_epoch(stage, FILTER_EPOCHS, errors / words, None)
+                self._end_epoch(stage, FILTER_EPOCHS, errors / words, None, trainer.objective)
         return self.done[stage]
 
     def _trees(self, parser: Parser) -> None:
         s, stage = self.settings, "trees"
-        weights = self._begin(stage, s.bits)
+        weights = self._begin(stage, s.bits, s.learner)
         trainer = self._trainer(parser.model, parser.cascade, weights, s.learner)
         while self._going_on(stage, s.epochs) and (not self.dev or self.epoch - self.best_epoch < s.patience):
             words, errors = np.sum(list(trainer.epoch(self.epoch)), axis=0)
@@ -138,20 +140,20 @@ class _Run:
             if score is None or score > self.score:
                 self.done[stage] = averaged
                 self.score, self.best_epoch = (-1.0 if score is None else score), self.epoch + 1
-            self._end_epoch(stage, s.epochs, errors / words, score)
+            self._end_epoch(stage, s.epochs, errors / words, score, trainer.objective)
 
-    def _trainer(self, model: TreeModel, cascade: Cascade, weights: Weights, learner: str) -> Trainer:
+    def _trainer(self, model: TreeModel, cascade: Cascade, weights: Weights, learner: str) -> TreeTrainer:
         allowed = [with_tree(cascade.survivors(self.batch, k), tree) for k, tree in enumerate(self.trees)]
         seed = self.settings.seed
-        return Trainer(model, self.batch, self.trees, allowed.__getitem__, weights, LEARNERS[learner], seed)
+        return new_trainer(learner, model, self.batch, self.trees, allowed.__getitem__, weights, seed)
 
     # -- epochs ----------------------------------------------------------------------------------------------------
 
-    def _begin(self, stage: str, bits: int) -> Weights:
+    def _begin(self, stage: str, bits: int, learner: str = "mira") -> Weights:
         """The weights of a stage: new ones, or those of the checkpoint."""
         if self.stage == stage and self.weights is not None:
             return self.weights
-        fresh = Weights(bits)
+        fresh = new_weights(learner, bits)
         if stage not in self.done:
             self.stage, self.epoch, self.weights = stage, 0, fresh
         return fresh
@@ -159,14 +161,16 @@ class _Run:
     def _going_on(self, stage: str, epochs: int) -> bool:
         return self.stage == stage and self.epoch < epochs
 
-    def _end_epoch(self, stage: str, epochs: int, errors: float, score: float | None) -> None:
+    def _end_epoch(
+        self, stage: str, epochs: int, errors: float, score: float | None, loss: float | None = None
+    ) -> None:
         assert self.weights is not None
         self.epoch += 1
         if stage != "trees" and self.epoch == epochs:
             self.done[stage] = self.weights.averaged()
         if self.checkpoint is not None:
             self._save(self.checkpoint)
-        self.tell(stage, self.epoch, epochs, float(errors), score)
+        self.tell(stage, self.epoch, epochs, float(errors), score, loss)
 
     @staticmethod
     def _words(batch: Encoded) -> int:
@@ -185,6 +189,7 @@ class _Run:
     def _save(self, path: str | os.PathLike[str]) -> None:
         assert self.weights is not None
         arrays: dict[str, Any] = {f"done.{name}": weight for name, weight in self.done.items()}
+        arrays |= {f"extra.{name}": state for name, state in self.weights.extra.items()}
         arrays |= {"value": self.weights.value, "total": self.weights.total, "squares": self.weights.squares}
         config = {
             "fingerprint": self._fingerprint(),
@@ -214,6 +219,7 @@ class _Run:
         self.weights = Weights(int(arrays["value"].size).bit_length() - 1)
         self.weights.value, self.weights.total = arrays["value"].copy(), arrays["total"].copy()
         self.weights.squares = arrays["squares"].copy()
+        self.weights.extra = {k.removeprefix("extra."): a.copy() for k, a in arrays.items() if k.startswith("extra.")}
         self.weights.clock = config["clock"]
 
 
