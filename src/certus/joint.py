@@ -29,10 +29,11 @@ class Joint(Problem[Pair]):
     ----------
     a, b : Problem
         Both have the view ``on``, in one shape. If both have names of ``tags``, these are equal. Either may be a Joint
-        itself: ``Joint(Joint(a, b, on="tags"), c, on="tags")`` ties three, and the three are relaxed together. The
+        itself: ``Joint(Joint(a, b, on="tags"), c, on="arcs")`` ties three, and the three are relaxed together. The
         first problem leads when candidates are made, so it is best the one with the harder structures.
     on : str
-        Name of the view, such as "tags" or "arcs".
+        Name of the view, such as "tags" or "arcs". In a Joint that does not share this view itself, it is that of the
+        one side that has it: "0.arcs" is found by "arcs".
     weight : float
         What a score of b is worth (LR eq. 4.11); positive.
 
@@ -53,9 +54,10 @@ class Joint(Problem[Pair]):
         for side, problem in (("a", a), ("b", b)):
             if not isinstance(problem, Problem):
                 raise InvalidInput(f"{side} is {type(problem).__name__}; expected a problem.")
-            problem.checked_view(on)
-        if a.views[on] != b.views[on]:
-            raise InvalidInput(f"view {on!r} has shape {a.views[on]} in a and {b.views[on]} in b; they must be equal.")
+        self.on_a, self.on_b = _view_called(a, on), _view_called(b, on)
+        shapes = a.views[self.on_a], b.views[self.on_b]
+        if shapes[0] != shapes[1]:
+            raise InvalidInput(f"view {on!r} has shape {shapes[0]} in a and {shapes[1]} in b; they must be equal.")
         self.tags = _common_tags(getattr(a, "tags", None), getattr(b, "tags", None)) if on == "tags" else None
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not (isfinite(weight) and weight > 0):
             raise InvalidInput(f"weight is {weight!r}; expected a positive number.")
@@ -68,9 +70,9 @@ class Joint(Problem[Pair]):
 
     @cached_property
     def views(self) -> Mapping[str, Index]:
-        others = [(0, self.a.views), (1, self.b.views)]
-        out = {self.on: self.a.views[self.on]}
-        return out | {f"{k}.{v}": s for k, views in others for v, s in views.items() if v != self.on}
+        sides = [(0, self.a.views, self.on_a), (1, self.b.views, self.on_b)]
+        out = {self.on: self.a.views[self.on_a]}
+        return out | {f"{k}.{v}": s for k, views, shared in sides for v, s in views.items() if v != shared}
 
     def _checked(self, structure: Pair) -> Pair:
         if not isinstance(structure, tuple) or len(structure) != 2:
@@ -81,14 +83,14 @@ class Joint(Problem[Pair]):
         self.checked_view(view)
         y, z = self._checked(structure)
         if view == self.on:
-            return self.a.indicator(y, view)
+            return self.a.indicator(y, self.on_a)
         side, _, inner = view.partition(".")
         return self.a.indicator(y, inner) if side == "0" else self.b.indicator(z, inner)
 
     def score(self, structure: Pair) -> float:
         y, z = self._checked(structure)
         score = self.a.score(y) + self.weight * self.b.score(z)
-        apart = np.argwhere(self.a.indicator(y, self.on) != self.b.indicator(z, self.on))
+        apart = np.argwhere(self.a.indicator(y, self.on_a) != self.b.indicator(z, self.on_b))
         if len(apart):
             raise InvalidInput(f"the two structures do not agree on {self.on}{apart[0].tolist()}.")
         return score
@@ -96,9 +98,9 @@ class Joint(Problem[Pair]):
     def all_structures(self) -> Iterator[Pair]:
         by_parts: dict[bytes, list[Any]] = {}
         for z in self.b.all_structures():
-            by_parts.setdefault(self.b.indicator(z, self.on).tobytes(), []).append(z)
+            by_parts.setdefault(self.b.indicator(z, self.on_b).tobytes(), []).append(z)
         for y in self.a.all_structures():
-            for z in by_parts.get(self.a.indicator(y, self.on).tobytes(), []):
+            for z in by_parts.get(self.a.indicator(y, self.on_a).tobytes(), []):
                 yield y, z
 
     def magnitude(self) -> tuple[int, float]:
@@ -109,7 +111,7 @@ class Joint(Problem[Pair]):
 
     def relaxation(self) -> Relaxation:
         """Both problems side by side, with a row for every part of the shared view."""
-        return Relaxation.of(self.a).joined(Relaxation.of(self.b), self.on, self.weight)
+        return Relaxation.of(self.a).joined(Relaxation.of(self.b), self.on, self.weight, self.on_a, self.on_b)
 
     def decode(
         self,
@@ -232,6 +234,15 @@ class Joint(Problem[Pair]):
         if not isinstance(data, list) or len(data) != 2:
             raise InvalidInput("the structure of a joint problem is a list of two; found something else.")
         return self.a.structure_from_json(data[0]), self.b.structure_from_json(data[1])
+
+
+def _view_called(problem: Problem[Any], on: str) -> str:
+    """The view of a problem that a name means: its own, or in a joint problem the one of a side; InvalidInput if none."""
+    found = [view for view in problem.views if view == on or view.endswith(f".{on}")]
+    if on in found or len(found) != 1:
+        problem.checked_view(on)
+        return on
+    return found[0]
 
 
 def _common_tags(a: Any, b: Any) -> Any:

@@ -12,11 +12,9 @@ from certus import Infeasible, InvalidInput, LexicalizedConstituency
 from certus.relax.linear import solve_ilp
 from tests.constituency.spines import RandomSpines, trees
 
-SENTENCES = st.lists(st.sampled_from("aabbc,"), min_size=1, max_size=4)
-
 
 @st.composite
-def problems(draw, max_size=4):
+def problems(draw, max_size=3):
     grammar = RandomSpines(draw(st.integers(0, 10**6)))
     words = draw(st.lists(st.sampled_from("aabbc,"), min_size=1, max_size=max_size))
     return LexicalizedConstituency(grammar, words), dict(trees(grammar, words))
@@ -40,7 +38,7 @@ def penalised(problem, found, penalty):
     return {tree: score + extra(tree) for tree, score in found.items()}
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problems())
 def test_scores_and_structures(case):
     problem, found = case
@@ -62,7 +60,7 @@ def test_scores_and_structures(case):
     assert problem.log_partition() == pytest.approx(np.logaddexp.reduce(list(found.values())))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problems(), st.integers(0, 10**6))
 def test_penalties_and_max_marginals(case, seed):
     problem, found = case
@@ -84,7 +82,7 @@ def test_penalties_and_max_marginals(case, seed):
         assert np.array_equal(through[view], wanted)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(problems(), st.integers(0, 20), st.integers(0, 10**6))
 def test_all_trees_within_a_width_are_kept(case, width, seed):
     problem, found = case
@@ -101,3 +99,53 @@ def test_all_trees_within_a_width_are_kept(case, width, seed):
     left = penalised(pruned, {tree: found[tree] for tree in kept}, penalty)
     if max(left.values()) > -np.inf:
         assert pruned.solve(penalty).value == max(left.values()) == pruned.reference_maximum(penalty)
+
+
+@settings(max_examples=10)
+@given(problems())
+def test_travels_and_solves_as_an_integer_program(case):
+    problem, found = case
+    again = LexicalizedConstituency.from_json(json.loads(json.dumps(problem.to_json())))
+    assert again.within(3.0).to_json() == problem.within(3.0).to_json()
+    if not found:
+        return
+    result = problem.decode()
+    structure = again.structure_from_json(json.loads(json.dumps(problem.structure_to_json(result.structure))))
+    assert structure == result.structure
+    assert again.decode().score == again.score(structure) == result.score
+    assert solve_ilp(problem).score == result.score
+
+
+def test_bad_input():
+    grammar = RandomSpines(1, forbidden=0.0)
+    problem = LexicalizedConstituency(grammar, ["b", "a"])
+    tree = problem.decode().structure
+    with pytest.raises(InvalidInput, match="expected a sequence of words"):
+        LexicalizedConstituency(grammar, "b a")
+    with pytest.raises(InvalidInput, match=r"words\[1\] is 3"):
+        LexicalizedConstituency(grammar, ["b", 3])
+    with pytest.raises(InvalidInput, match="no view 'spines'"):
+        problem.solve({"spines": np.zeros(2)})
+    with pytest.raises(InvalidInput, match="the tree's words"):
+        LexicalizedConstituency(grammar, ["b"]).score(tree)
+    with pytest.raises(InvalidInput, match=r"expected a certus\.LexicalizedTree"):
+        problem.score(tree.tree)
+    with pytest.raises(InvalidInput, match="width is -1"):
+        problem.within(-1)
+    with pytest.raises(Infeasible, match="no words"):
+        LexicalizedConstituency(grammar, []).decode()
+    with pytest.raises(Infeasible, match=r'word 2 \("z"\) has no spine: it has no tag'):
+        LexicalizedConstituency(grammar, ["b", "z"]).decode()
+    with pytest.raises(Infeasible, match="all its tags are forbidden"):
+        problem.solve({"tags": np.full((2, 3), -np.inf)})
+    data = problem.to_json()
+    data["node_group"]["values"][0] = 10**6
+    with pytest.raises(InvalidInput, match="do not fit together"):
+        LexicalizedConstituency.from_json(data)
+
+
+def test_too_large(monkeypatch):
+    problem = LexicalizedConstituency(RandomSpines(1, forbidden=0.0), ["b", "a"])
+    monkeypatch.setattr(LexicalizedConstituency, "memory_limit", 1)
+    with pytest.raises(certus.NotSupported, match="parsing 2 words"):
+        problem.decode()

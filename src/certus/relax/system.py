@@ -116,23 +116,27 @@ class Relaxation:
                 base[block] = base[block] + values if block in base else values
         return replace(self, base=base)
 
-    def joined(self, other: "Relaxation", on: str, weight: float) -> "Relaxation":
+    def joined(
+        self, other: "Relaxation", on: str, weight: float, mine: str | None = None, its: str | None = None
+    ) -> "Relaxation":
         """Both side by side, the other weighted, tied by rows that keep their copies of a view equal.
 
-        The shared view keeps its name; every other view becomes "0.name" or "1.name", after the side it is on.
+        The shared view is called ``on``, here ``mine`` and in the other ``its`` if they have other names for it; every
+        other view becomes "0.name" or "1.name", after the side it is on.
         """
+        shared = (on if mine is None else mine, on if its is None else its)
         shift = len(self.subproblems)
 
         def moved(block: Block) -> Block:
             return (block[0] + shift, block[1])
 
         def renamed(view: str, side: int) -> str:
-            return view if view == on else f"{side}.{view}"
+            return on if view == shared[side] else f"{side}.{view}"
 
-        left, right = self.views[on], tuple(moved(b) for b in other.views[on])
+        left, right = self.views[shared[0]], tuple(moved(b) for b in other.views[shared[1]])
         views: dict[str, tuple[Block, ...]] = {on: left + right}
-        views |= {renamed(v, 0): blocks for v, blocks in self.views.items() if v != on}
-        views |= {renamed(v, 1): tuple(moved(b) for b in blocks) for v, blocks in other.views.items() if v != on}
+        views |= {renamed(v, 0): blocks for v, blocks in self.views.items() if v != shared[0]}
+        views |= {renamed(v, 1): tuple(moved(b) for b in blocks) for v, blocks in other.views.items() if v != shared[1]}
         shape = self.shape_of(left[0])
         cells = np.arange(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
         ones = np.ones(len(cells))
