@@ -22,14 +22,14 @@ from certus.errors import (
     NotSupported,
     VerificationError,
 )
-from certus.hypergraph import Automaton, Hypergraph, HypergraphBuilder, Hyperpath, intersect
+from certus.hypergraph import Automaton, ConstrainedHyperpath, Hypergraph, HypergraphBuilder, Hyperpath, intersect
 from certus.joint import Joint
 from certus.models.pipeline import load
 from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_result, save_result
 from certus.tagging import HMM, Tagging, TaggingBatch
-from certus.translation import LanguageModel, SynchronousGrammar, TranslationForest
+from certus.translation import ForestTranslation, LanguageModel, SynchronousGrammar, TranslationForest
 from certus.verify import verify
 
 __version__ = "0.1.0"
@@ -40,10 +40,12 @@ __all__ = [
     "Certificate",
     "CertusError",
     "Constituency",
+    "ConstrainedHyperpath",
     "Dependency",
     "DependencyBatch",
     "DynamicProgram",
     "Forest",
+    "ForestTranslation",
     "FormatError",
     "Grammar",
     "Hypergraph",

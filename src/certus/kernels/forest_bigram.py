@@ -366,8 +366,8 @@ def inside(g, q, table):
                 for j in range(m):
                     scratch[r * m + j] = -np.inf
                 at = g.offset[y]
-                for l in range(ny):
-                    t = q[g.word[lx + r], g.word[fy + l]]
+                for c in range(ny):
+                    t = q[g.word[lx + r], g.word[fy + c]]
                     if t > -np.inf:
                         for j in range(m):
                             s = t + table[at + j]
@@ -554,8 +554,8 @@ def outside(g, q, table, out, edge_best, pair_best):
                     scratch[r * m + j] = -np.inf
                     upper[r * m + j] = -np.inf
                 at = g.offset[y]
-                for l in range(ny):
-                    t = q[g.word[lx + r], g.word[fy + l]]
+                for c in range(ny):
+                    t = q[g.word[lx + r], g.word[fy + c]]
                     if t > -np.inf:
                         for j in range(m):
                             s = t + table[at + j]
@@ -582,9 +582,9 @@ def outside(g, q, table, out, edge_best, pair_best):
                     at += 1
             for r in range(mx):
                 at = g.offset[y]
-                for l in range(ny):
+                for c in range(ny):
                     v = g.word[lx + r]
-                    w = g.word[fy + l]
+                    w = g.word[fy + c]
                     t = q[v, w]
                     if t > -np.inf:
                         best = -np.inf
@@ -685,11 +685,11 @@ def best_derivation(g, q, table, edges, pairs):
         elif kind == HOOK:
             x = g.right[p]
             fx = g.set_ptr[g.first[x]]
-            for l in range(g.set_ptr[g.first[x] + 1] - fx):
-                s = table[g.offset[x] + l * m + j] + q[g.left[p], g.word[fx + l]]
+            for c in range(g.set_ptr[g.first[x] + 1] - fx):
+                s = table[g.offset[x] + c * m + j] + q[g.left[p], g.word[fx + c]]
                 if s > best:
                     best = s
-                    a = l
+                    a = c
             pairs[n_pairs, 0] = g.left[p]
             pairs[n_pairs, 1] = g.word[fx + a]
             n_pairs += 1
@@ -705,13 +705,13 @@ def best_derivation(g, q, table, edges, pairs):
                 mx = g.set_ptr[g.last[x] + 1] - lx
                 fy = g.set_ptr[g.first[y]]
                 for r in range(mx):
-                    for l in range(g.set_ptr[g.first[y] + 1] - fy):
-                        t = table[g.offset[x] + i * mx + r] + q[g.word[lx + r], g.word[fy + l]]
-                        s = t + table[g.offset[y] + l * m + j]
+                    for c in range(g.set_ptr[g.first[y] + 1] - fy):
+                        t = table[g.offset[x] + i * mx + r] + q[g.word[lx + r], g.word[fy + c]]
+                        s = t + table[g.offset[y] + c * m + j]
                         if s > best:
                             best = s
                             a = r
-                            b = l
+                            b = c
                 pairs[n_pairs, 0] = g.word[lx + a]
                 pairs[n_pairs, 1] = g.word[fy + b]
                 n_pairs += 1

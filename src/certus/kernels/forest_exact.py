@@ -46,7 +46,7 @@ def _held(lm, state, word):
 
 @njit(cache=True, nogil=True)
 def tables(lm, begin_state, order, weight, lm_word, allowed):
-    """What ``optimistic`` needs of the model, for the words of a forest; ``allowed`` (W, W): pairs that can be adjacent.
+    """What ``optimistic`` needs of the model for the words of a forest; ``allowed`` (W, W): pairs that can be adjacent.
 
     Returns pair (W, W), log p(w | v); back (W, W), the most that backing off from a history that ends in t, v to v may
     cost; and the n-grams of three words or more: those that end in v, w are range(ptr[v W + w], ptr[v W + w + 1]),

@@ -2,10 +2,12 @@
 
 from certus.translation.cube_pruning import Translation, cube_pruning
 from certus.translation.forest import LeafGraph, TranslationForest
+from certus.translation.forest_problem import ForestTranslation
 from certus.translation.grammar import SynchronousGrammar
 from certus.translation.language_model import LanguageModel, LmArrays
 
 __all__ = [
+    "ForestTranslation",
     "LanguageModel",
     "LeafGraph",
     "LmArrays",

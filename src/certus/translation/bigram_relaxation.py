@@ -87,9 +87,12 @@ class BigramRelaxation:
         self._build()
         self.allowed = np.zeros((n_words, n_words), dtype=bool)
         forest_bigram.adjacent(self.pieces, self.allowed)
-        self.lm_tables = forest_exact.tables(
+        self.lm_tables: tuple[Floats, Floats, Ints, Ints, Floats] = forest_exact.tables(
             lm.arrays, lm.begin_state, lm.order, lm_weight, forest.lm_word, self.allowed
         )
+        pair, back, _, _, value = self.lm_tables
+        sizes = (np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in (forest.weight, pair, back, value))
+        self._scale = float(sum(sizes))
         self.u = np.zeros((n_words, n_words))
         self.q = np.empty((n_words, n_words))
         self.chosen = np.empty((n_words, n_words), dtype=np.int64)
@@ -130,11 +133,8 @@ class BigramRelaxation:
 
     def slack(self) -> float:
         """How far rounding may lower a bound: what lies so little below a score is not removed."""
-        f = self.forest
-        pair = self.lm_tables[0]
-        values = (f.weight[f.alive], pair[pair > -np.inf], self.u, self.lm_tables[1], self.lm_tables[4])
-        magnitude = sum(float(np.abs(v).max(initial=0.0)) for v in values)
-        return rounding(2 * sum(f.longest) + 2, magnitude)
+        magnitude = self._scale + 2 * float(max(self.u.max(), -self.u.min()))
+        return rounding(2 * sum(self.forest.longest) + 2, magnitude)
 
     def value(self) -> float:
         """The bound under the present multipliers; -inf if nothing is left of the forest."""

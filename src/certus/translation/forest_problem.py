@@ -26,12 +26,12 @@ BYTES_PER_ITEM = 200  # of a search, its tables included
 class ForestTranslation(DynamicProgram[Ints]):
     r"""The best translation in a forest of derivations, scored by rules and by a language model.
 
-    Solves  max over derivations y of  sum of forest.weights[e] over the edges of y  +  lm_weight * ln p(<s> words </s>),
+    Solves  max over derivations y of  sum of forest.weights[e] over its edges  +  lm_weight * ln p(<s> words </s>),
     where the words are what y yields. Structures are int64 arrays of edges of the forest, head before tails, tails from
     left to right; ``words(structure)`` is the translation. The one view is "edges" (E,): how often each edge is used.
 
     ``decode`` proves the optimum for language models of any order up to 7: bounds from a bigram relaxation with
-    multipliers remove what cannot be best, and an exact search does the rest (``certus.translation.bigram_relaxation``).
+    multipliers remove what cannot be best, and an exact search does the rest (``bigram_relaxation.py`` beside this).
     With a bigram model the relaxation is the problem itself, and one sweep decodes it. Memory grows with the square of
     the number of different words, and with the sum over vertices of first words times last words. Certificate kind:
     "combinatorial", with the multipliers of the bound as witness.
@@ -86,8 +86,9 @@ class ForestTranslation(DynamicProgram[Ints]):
     def magnitude(self) -> tuple[int, float]:
         if self._magnitude is None:
             f = self.translation_forest
-            graph, n = f.graph, f.graph.root + 2
-            edges, words = longest(graph.in_ptr[:n], graph.tail_ptr, graph.tail, f.token_ptr)
+            g = f.graph
+            arrays = (g.in_ptr[: g.root + 2], g.tail_ptr, g.tail, f.token_ptr)
+            edges, words = longest(*(a.astype(np.int64) for a in arrays))
             finite = f.weights[f.weights > -np.inf]
             largest = max(
                 float(np.abs(finite).max(initial=0.0)), abs(self.lm_weight) * largest_log_probability(self.lm)

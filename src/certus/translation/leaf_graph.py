@@ -35,7 +35,9 @@ class Leaves:
         self.n_leaves = self.pad = int((leaves.word != -3).sum())
         self.origin = leaves.edge
         ids = lm.word_ids(forest.words)
-        self.words = np.array([lm.begin, lm.end, *(int(ids[w]) for w in leaves.word[2 : self.n_leaves])], dtype=np.int64)
+        self.words = np.array(
+            [lm.begin, lm.end, *(int(ids[w]) for w in leaves.word[2 : self.n_leaves])], dtype=np.int64
+        )
         self.weights = np.where(self.origin >= 0, np.append(forest.weights, 0.0)[self.origin], 0.0)
         if (self.n_leaves + 1) ** self.order > MOST_CHAINS:
             raise NotSupported(

@@ -1,8 +1,8 @@
 """Lagrangian relaxation on leaves and the paths between them (LR 5.2 to 5.4, SYN 4 to 6), for small forests.
 
 Every leaf chooses the chain of leaves before it, with the paths between them (``leaf_graph``), freely; the derivation
-does not. Multipliers make the two agree (LR fig. 5-6, for any order n): lambda[j, v] on how often leaf v stands j places
-before another, u[j, s] on how often arc s lies on the j-th path. With
+does not. Multipliers make the two agree (LR fig. 5-6, for any order n): lambda[j, v] on how often leaf v stands j
+places before another, u[j, s] on how often arc s lies on the j-th path. With
 
     beta(v) = sum_j lambda[j, v],   beta(s) = sum_j u[j, s],
     alpha(v) = max over chains that end in v of  score - sum_j lambda[j, v_j] - sum_j sum of u[j, s] on the j-th path
@@ -18,7 +18,8 @@ the last leaves as well; the certificate compares bound and score, so chains tha
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +35,8 @@ from certus.translation.leaf_graph import END, Leaves, class_maximum, tuples
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
-PATIENCE = 15  # iterations without a better bound before the classes are refined
+PATIENCE = 12  # iterations within which the gap must come down to GAIN of what it was, or the classes are refined
+GAIN = 0.6
 CLOSE = 1e-6  # of the largest score: a gap that only rounding of the multipliers keeps open, closed exactly
 FACTOR = 1.5  # steps aim beyond the best score, so that choices agree after finitely many
 WATCH = 5  # of them in which confused leaves are noted
@@ -42,7 +44,7 @@ WATCH = 5  # of them in which confused leaves are noted
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """Best of the relaxation: bound, derivation (edges of the leaf graph), its leaves and paths, and what they chose."""
+    """Best of the relaxation: bound, derivation by edges of the leaf graph, its leaves and paths, what they chose."""
 
     bound: float
     edges: list[int]
@@ -112,7 +114,7 @@ class LeafRelaxation:
             last, first_place = (sequence[k], 1) if k < len(sequence) else (END, k - len(sequence) + 2)
             stops = [last, *reversed(chain)]
             arcs: list[list[int]] = [[] for _ in range(span)]
-            for j, (b, a) in enumerate(zip(stops, stops[1:], strict=False), start=first_place):
+            for j, (b, a) in enumerate(pairwise(stops), start=first_place):
                 arcs[j - 1] = leaves.path(found[j - 1][1], a, b)
             chosen.append(arcs)
         return Relaxed(float(value), edges, sequence, between, chains, chosen)
@@ -186,7 +188,7 @@ def coloured(n: int, pairs: set[tuple[int, int]]) -> Ints:
 
 
 def decode_by_leaves(
-    problem: "ForestTranslation", method: str, max_iterations: int, clock: Clock, rule: StepRule | None = None
+    problem: "ForestTranslation", method: str, max_iterations: int, clock: Clock, rule: StepRule[Any] | None = None
 ) -> Result[Ints]:
     """Relaxation on leaves: "simple" (LR 5.2), "paths" (LR 5.3) or "partitions" (LR 5.4). See the head of the file.
 
@@ -199,11 +201,11 @@ def decode_by_leaves(
         )
     leaves = Leaves(problem.translation_forest, problem.lm, problem.lm_weight)
     relaxation = LeafRelaxation(leaves, paths=method != "simple")
-    terms, magnitude = problem.magnitude()
+    _, magnitude = problem.magnitude()
     rule = polyak(FACTOR) if rule is None else rule
     state = rule.init(magnitude)
     best: list[int] = []
-    score, bound, since = -np.inf, np.inf, 0
+    score, bound, since, gap_then = -np.inf, np.inf, 0, np.inf
     rows: list[tuple[float, float, float, int]] = []
     pairs: set[tuple[int, int]] = set()
     tolerance = problem.tolerance()
@@ -213,8 +215,9 @@ def decode_by_leaves(
         value = problem.score(np.array(edges))
         if value > score:
             best, score = edges, value
-        since = 0 if y.bound < bound - 1e-3 * (bound - score) else since + 1
         bound = min(bound, y.bound)
+        since = 0 if bound - score < GAIN * gap_then else since + 1
+        gap_then = bound - score if since == 0 else gap_then
         leaf, arc = relaxation.subgradient(y)
         norm = float((leaf**2).sum() + (arc**2).sum())
         step, state = rule.update(state, y.bound, score, norm) if norm else (0.0, state)

@@ -1,4 +1,4 @@
-"""A language model as an automaton over the words of one forest, and the exhaustive intersection of the two (LR 2.2.5)."""
+"""A language model as an automaton over the words of a forest, and the exhaustive intersection of both (LR 2.2.5)."""
 
 from weakref import WeakKeyDictionary
 

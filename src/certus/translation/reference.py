@@ -14,7 +14,7 @@ Item = tuple[Words, Words]  # first and last words, order - 1 of each; all words
 
 
 def best_value(forest: TranslationForest, lm: LanguageModel, lm_weight: float, weights: Floats) -> float:
-    """Score of the best derivation, -inf if there is none: dynamic program over words at the ends of what a vertex yields.
+    """Score of the best derivation, -inf if there is none: dynamic program over the words at the ends of yields.
 
     Exhaustive; raises NotSupported beyond ``MOST_ITEMS`` items.
     """
