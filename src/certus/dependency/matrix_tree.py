@@ -125,7 +125,7 @@ def fold_labels(scores: Floats) -> tuple[Floats, Floats | None]:
 
 
 def _sample_multi(arc: Floats, k: int, visits: float, rng: np.random.Generator) -> Ints:
-    from certus.kernels import matrix_tree as kernel
+    from certus.kernels import tree_sampling as kernel
 
     n = len(arc) - 1
     heads = np.empty((k, n + 1), dtype=np.int64)
@@ -145,41 +145,16 @@ def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float, float]:
 def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats, Floats]:
     """Marginals (if wanted), log-partitions less shifts, shifts, expected steps of sampling by walks, of a batch."""
     from certus.kernels import matrix_tree as kernel
-    from certus.kernels.wide import LANES
 
     batch, width, _ = arc.shape
-    score, single = arc.reshape(-1), root == "single"
+    single = root == "single"
     out = np.empty(arc.shape if marginals else (1, 1, 1))
-    values, visits, shifts, most = np.empty(batch), np.empty(batch), np.empty(batch), np.empty((batch, width))
+    values, shifts, visits, most = np.empty(batch), np.empty(batch), np.empty(batch), np.empty((batch, width))
     forbidden, status = np.empty(batch, dtype=np.bool_), np.empty(batch, dtype=np.int64)
-    kernel.survey(score, width, lengths, single, most, shifts, forbidden, values, visits, status)
-    work = kernel.workspace(width - 1)
-
-    def serve(field: tuple[float, float], members: Ints) -> None:
-        """One group of sentences per row of ``members``, a longest one first; LANES sentences at a time."""
-        rows = LANES // members.shape[1]
-        for first in range(0, len(members), rows):
-            groups = members[first : first + rows]
-            used = kernel.lay_out(score, width, lengths, most, groups, work)
-            if field is not kernel.LOG:
-                np.exp(work[:used], out=work[:used])
-            rest = (lengths, single, marginals, forbidden, out, values, visits, status)
-            kernel.tree_sums(field, work, used, groups, *rest)
-
-    with np.errstate(all="ignore"):
-        plain = status == kernel.OK
-        alike = np.flatnonzero(plain & ~forbidden)
-        if len(alike) > 1:
-            alike = alike[np.argsort(-lengths[alike], kind="stable")]
-            alike = alike[: len(alike) - (len(alike) % LANES == 1)]  # a sentence alone is faster as plain numbers
-            plain[alike] = False
-            lanes = np.arange(-(-len(alike) // LANES) * LANES).reshape(-1, LANES)
-            serve(kernel.WIDE, alike[np.minimum(lanes, len(alike) - 1)])  # lanes left over repeat the last sentence
-        if plain.any():
-            serve(kernel.REAL, np.flatnonzero(plain)[:, None])
-        large = status == kernel.OUT_OF_RANGE
-        if large.any():
-            serve(kernel.LOG, np.flatnonzero(large)[:, None])
-    if marginals and status.any():
-        out[status != kernel.OK] = 0.0
+    kernel.tree_sums(arc, lengths, single, marginals, most, forbidden, out, values, shifts, visits, status)
+    if status.any():
+        if (status == kernel.OUT_OF_RANGE).any():
+            kernel.log_sums(arc, lengths, single, marginals, most, forbidden, out, values, visits, status)
+        if marginals:
+            out[status != kernel.OK] = 0.0
     return out, values, shifts, visits

@@ -1,4 +1,4 @@
-"""Sums over all non-projective trees: log-partition and marginals without a single subtraction, and sampling.
+"""Sums over all non-projective trees: log-partition and marginals without a single subtraction.
 
 Node 0 is the root. The determinant of the matrix-tree theorem is found by eliminating one word k after the other: the
 arcs h -> k -> m become arcs h -> m of weight w[h, k] w[k, m] / D_k, where D_k is the sum of the arcs into k that are
@@ -29,185 +29,19 @@ A sentence alone is faster by itself (REAL), and one with forbidden arcs goes it
 Layout. A block of n words has rows 0 (root), 1..n (words) of n cells, each of as many numbers as a group has sentences.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-from numba.extending import overload
 
-from certus.kernels.wide import LANES, aligned, load, spread, store
-
-U = np.uint64
+from certus.kernels.fields import (
+    LOG, REAL, WIDE, U, get, is_extreme, is_zero, lanes, number, over, plus, put, times, to_log, to_plain,
+)  # fmt: skip
+from certus.kernels.wide import LANES, aligned, exponential, load, store
 
 OK, OUT_OF_RANGE, NO_TREE, NO_WORDS = range(4)
 
 MULTI_RANGE = 640.0  # largest difference of scores into one word for REAL: e^-640 is a normal number
 SINGLE_RANGE = 200.0  # with a single root entries reach e^(3 * range)
 LIMIT = 1e100  # entries and their inverses stay below it when some arcs are forbidden: x / y * z is within float64
-
-
-class RealField(NamedTuple):
-    """Numbers as they are."""
-
-    zero: float
-    one: float
-
-
-class WideField(NamedTuple):
-    """Numbers as they are, LANES at a time. None is ever zero, or all are."""
-
-    zero: float
-    one: float
-
-
-class LogField(NamedTuple):
-    """Numbers by their logarithms."""
-
-    zero: float
-    one: float
-
-
-REAL = RealField(0.0, 1.0)
-WIDE = WideField(0.0, 1.0)
-LOG = LogField(-np.inf, 0.0)
-
-
-@njit(cache=True, nogil=True)
-def _log_add(a, b):
-    if a < b:
-        a, b = b, a
-    return a if b == -np.inf else a + np.log1p(np.exp(b - a))
-
-
-def lanes(sr):
-    """How many numbers make one."""
-    return U(LANES) if isinstance(sr, WideField) else U(1)
-
-
-def number(sr, x):
-    return spread(x) if isinstance(sr, WideField) else x
-
-
-def get(sr, w, i):
-    return load(w, i) if isinstance(sr, WideField) else w[i]
-
-
-def put(sr, w, i, x):
-    if isinstance(sr, WideField):
-        store(w, i, x)
-    else:
-        w[i] = x
-
-
-def plus(sr, a, b):
-    return _log_add(a, b) if isinstance(sr, LogField) else a + b
-
-
-def times(sr, a, b):
-    return a + b if isinstance(sr, LogField) else a * b
-
-
-def over(sr, a, b):
-    return a - b if isinstance(sr, LogField) else a / b
-
-
-def to_plain(sr, a):
-    return np.exp(a) if isinstance(sr, LogField) else a
-
-
-def to_log(sr, a):
-    """Logarithm of one number, of one lane."""
-    return a if isinstance(sr, LogField) else np.log(a)
-
-
-def is_zero(sr, a):
-    return False if isinstance(sr, WideField) else a == sr.zero
-
-
-def is_extreme(sr, a, limit):
-    """True for numbers other than 0 that are not well inside the range of float64."""
-    return a != 0.0 and not (a < limit and a * limit > 1.0) if isinstance(sr, RealField) else False
-
-
-@overload(lanes)
-def _lanes(sr):
-    if sr.instance_class is WideField:
-        return lambda sr: U(LANES)
-    return lambda sr: U(1)
-
-
-@overload(number)
-def _number(sr, x):
-    if sr.instance_class is WideField:
-        return lambda sr, x: spread(x)
-    return lambda sr, x: x
-
-
-@overload(get)
-def _get(sr, w, i):
-    if sr.instance_class is WideField:
-        return lambda sr, w, i: load(w, i)
-    return lambda sr, w, i: w[i]
-
-
-@overload(put)
-def _put(sr, w, i, x):
-    if sr.instance_class is WideField:
-        return lambda sr, w, i, x: store(w, i, x)
-
-    def put_one(sr, w, i, x):
-        w[i] = x
-
-    return put_one
-
-
-@overload(plus)
-def _plus(sr, a, b):
-    if sr.instance_class is LogField:
-        return lambda sr, a, b: _log_add(a, b)
-    return lambda sr, a, b: a + b
-
-
-@overload(times)
-def _times(sr, a, b):
-    if sr.instance_class is LogField:
-        return lambda sr, a, b: a + b
-    return lambda sr, a, b: a * b
-
-
-@overload(over)
-def _over(sr, a, b):
-    if sr.instance_class is LogField:
-        return lambda sr, a, b: a - b
-    return lambda sr, a, b: a / b
-
-
-@overload(to_plain)
-def _to_plain(sr, a):
-    if sr.instance_class is LogField:
-        return lambda sr, a: np.exp(a)
-    return lambda sr, a: a
-
-
-@overload(to_log)
-def _to_log(sr, a):
-    if sr.instance_class is LogField:
-        return lambda sr, a: a
-    return lambda sr, a: np.log(a)
-
-
-@overload(is_zero)
-def _is_zero(sr, a):
-    if sr.instance_class is WideField:
-        return lambda sr, a: False
-    return lambda sr, a: a == sr.zero
-
-
-@overload(is_extreme)
-def _is_extreme(sr, a, limit):
-    if sr.instance_class is RealField:
-        return lambda sr, a, limit: a != 0.0 and not (a < limit and a * limit > 1.0)
-    return lambda sr, a, limit: False
 
 
 @njit(cache=True, nogil=True)
@@ -255,33 +89,37 @@ def survey(score, stride, lengths, single, most, shifts, forbidden, values, visi
 
 
 @njit(cache=True, nogil=True)
-def lay_out(score, stride, lengths, most, members, out):
-    """out <- blocks of groups, one after the other: scores less the largest into the word; -inf on the diagonal.
+def lay_out(score, stride, lengths, most, group, out):
+    """out <- block of a group: scores less the largest into the word; -inf on the diagonal. Returns how much is used.
 
-    members (G, lanes) names the sentences of each group, a longest one first. The words put before a shorter sentence
-    have one arc, from the last word, of score 0. Returns how much of ``out`` is used.
+    group (lanes,) names the sentences, a longest one first. The words put before a shorter sentence have one arc, from
+    the last word, of score 0.
     """
-    width = U(members.shape[1])
-    start = U(0)
-    for group in members:
-        n = lengths[group[0]]
-        for h in range(n + 1):
-            for lane in range(len(group)):
-                b = group[lane]
-                extra = n - lengths[b]
-                cell = start + U(h * n) * width + U(lane)
-                for _ in range(extra):
-                    out[cell] = 0.0 if h == n else -np.inf
-                    cell += width
-                unreal = 0 < h <= extra
-                row = U(b * stride * stride + (0 if h <= extra else h - extra) * stride)
-                for m in range(U(1), U(lengths[b] + 1)):
-                    out[cell] = -np.inf if unreal else score[row + m] - most[b, m]
-                    cell += width
-                if h > 0:
-                    out[start + U(h * n + h - 1) * width + U(lane)] = -np.inf
-        start += U((n + 1) * n) * width
-    return start
+    width = U(group.shape[0])
+    n = lengths[group[0]]
+    for h in range(n + 1):
+        for lane in range(group.shape[0]):
+            b = group[lane]
+            extra = n - lengths[b]
+            cell = U(h * n) * width + U(lane)
+            for _ in range(extra):
+                out[cell] = 0.0 if h == n else -np.inf
+                cell += width
+            unreal = 0 < h <= extra
+            row = U(b * stride * stride + (0 if h <= extra else h - extra) * stride)
+            for m in range(U(1), U(lengths[b] + 1)):
+                out[cell] = -np.inf if unreal else score[row + m] - most[b, m]
+                cell += width
+            if h > 0:
+                out[U(h * n + h - 1) * width + U(lane)] = -np.inf
+    return U((n + 1) * n) * width
+
+
+@njit(cache=True, nogil=True)
+def exponentials(w, used):
+    """exp of w[:used], and of a few numbers after them, which nothing depends on."""
+    for i in range(U(0), U(used), U(LANES)):
+        store(w, i, exponential(load(w, i)))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -343,7 +181,7 @@ def _kept(size, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def _eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, pivots, at):
+def eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, pivots, at):
     """Eliminate words lo..hi-1, the first or the last ones of the block w[given:]. pivots[at + k] <- D_k.
 
         entry[h, m] = given[h, m] + sum over the words i eliminated before of share[h, i] entry[i, m]
@@ -418,8 +256,8 @@ def _eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, 
 
 
 @njit(cache=True, nogil=True)
-def _substitute(sr, w, work, size, lo, hi, elected, rooted, start, n, chance):
-    """chance[k, j] of the words k that _eliminate took out of a block, last one first, for the words j it kept.
+def substitute(sr, w, work, size, lo, hi, elected, rooted, start, n, chance):
+    """chance[k, j] of the words k that eliminate took out of a block, last one first, for the words j it kept.
 
     chance[k, j] = sum over the heads h that were left when k went of share[h, k] chance[h, j]
     """
@@ -445,6 +283,36 @@ def _substitute(sr, w, work, size, lo, hi, elected, rooted, start, n, chance):
             )  # fmt: skip
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _keep(pivots, count):
+    """The former half <- the latter half."""
+    for i in range(count):
+        pivots[i] = pivots[count + i]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _pair(sr, w, given, single, last, start, n, pivots, chance):
+    """What _each_last does for a block of two words, if no arc is forbidden; pivots only if they are the ``last``."""
+    one, unit, none = lanes(sr), number(sr, sr.one), number(sr, sr.zero)
+    root_a, root_b = get(sr, w, given), get(sr, w, given + one)
+    a_to_b, b_to_a = get(sr, w, given + U(3) * one), get(sr, w, given + U(4) * one)
+    into_a = b_to_a if single else plus(sr, root_a, b_to_a)
+    into_b = a_to_b if single else plus(sr, root_b, a_to_b)
+    from_a = times(sr, root_a, over(sr, unit, into_a))
+    from_b = times(sr, root_b, over(sr, unit, into_b))
+    if last:
+        put(sr, pivots, (n + start) * one, into_a)
+        put(sr, pivots, (n + start + U(1)) * one, plus(sr, root_b, times(sr, from_a, a_to_b)))
+    a_row = ((start + U(1)) * n + start) * one
+    b_row = a_row + n * one
+    put(sr, chance, start * one, unit)
+    put(sr, chance, (start + U(1)) * one, unit)
+    put(sr, chance, a_row, none)
+    put(sr, chance, a_row + one, from_a)
+    put(sr, chance, b_row, from_b)
+    put(sr, chance, b_row + one, none)
+
+
 GIVEN, WORK, START, SIZE, ROOTED, STAGE, ELECTED, FIELDS = range(8)
 
 
@@ -468,14 +336,22 @@ def _each_last(sr, w, given, work, n, single, checked, all_words, chance, pivots
         frame = frames[depth]
         given, work, start, size = frame[GIVEN], frame[WORK], frame[START], frame[SIZE]
         stage, rooted = frame[STAGE], frame[ROOTED] == 1
+        if size == 2 and not checked:
+            last = start + 2 == n
+            _pair(sr, w, U(given), single, last, U(start), U(n), pivots, chance)
+            if last:
+                _keep(pivots, U(n) * one)
+                if not all_words:
+                    return OK
+            depth -= 1
+            continue
         if size == 1:
             pivot = get(sr, w, U(given))
             if is_zero(sr, pivot):
                 return NO_TREE
             if start == n - 1:
                 put(sr, pivots, U(n + start) * one, pivot)
-                for i in range(U(n) * one):
-                    pivots[i] = pivots[U(n) * one + i]
+                _keep(pivots, U(n) * one)
                 if not all_words:
                     return OK
             put(sr, chance, U(start) * one, number(sr, sr.zero if single and rooted else sr.one))
@@ -487,13 +363,13 @@ def _each_last(sr, w, given, work, n, single, checked, all_words, chance, pivots
             latter *= 2
         if stage > 0:
             lo, hi = (0, size - latter) if stage == 1 else (size - latter, size)
-            _substitute(sr, w, work, size, lo, hi, frame[ELECTED], rooted, start, n, chance)
+            substitute(sr, w, work, size, lo, hi, frame[ELECTED], rooted, start, n, chance)
         if stage == 2:
             depth -= 1
             continue
         lo, hi = (0, size - latter) if stage == 0 else (size - latter, size)
         left = work + (size + 1) * size * np.int64(one)
-        status, elected = _eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, pivots, n + start)
+        status, elected = eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, pivots, n + start)
         if status != OK:
             return status
         frame[STAGE] = stage + 1
@@ -508,61 +384,100 @@ def _each_last(sr, w, given, work, n, single, checked, all_words, chance, pivots
 
 
 @njit(cache=True, nogil=True)
-def workspace(n):
-    """Room for the blocks of LANES sentences of up to n words, and for tree_sums to work in."""
-    return aligned(6 * LANES * (n + 1) * n)
+def group_sums(sr, w, used, group, lengths, single, marginals, checked, room, out, values, visits, status):
+    """Log of the sum over trees of the product of weights, for each sentence of a group. O(n^3).
+
+    w[:used] holds the group's block as lay_out leaves it (LOG), or its exponentials (REAL, WIDE); work follows.
+    """
+    one = lanes(sr)
+    n = lengths[group[0]]
+    step = U(n) * one
+    cells = U(n + 1) * step
+    chance, pivots, tilt = room[:cells], room[cells : cells + U(2) * step], room[cells + U(2) * step :]
+    outcome = _each_last(sr, w, 0, used, n, single, checked, marginals, chance, pivots)
+    if outcome == OK and marginals:
+        for j in range(U(0), step, one):
+            total = number(sr, sr.zero)
+            strength = number(sr, sr.zero)
+            for cell in range(j, cells, step):
+                x = get(sr, w, cell)
+                strength = plus(sr, strength, x)
+                x = times(sr, x, get(sr, chance, cell))
+                put(sr, chance, cell, x)
+                total = plus(sr, total, x)
+            if checked and (is_zero(sr, total) or is_extreme(sr, total, LIMIT**2)):
+                outcome = OUT_OF_RANGE
+                break
+            inverse = over(sr, number(sr, sr.one), total)
+            put(sr, tilt, j, to_plain(sr, times(sr, strength, inverse)))
+            for cell in range(j, cells, step):
+                put(sr, chance, cell, to_plain(sr, times(sr, get(sr, chance, cell), inverse)))
+    for lane in range(group.shape[0]):
+        b = group[lane]
+        status[b] = outcome
+        if outcome == OK:
+            values[b] = 0.0
+            visits[b] = 0.0
+            for k in range(n - lengths[b], n):
+                values[b] += to_log(sr, pivots[U(k) * one + U(lane)])
+                if marginals:
+                    visits[b] += tilt[U(k) * one + U(lane)]
+    if outcome == OK and marginals:
+        _hand_out(chance, group, lengths, out)
 
 
 @njit(cache=True, nogil=True)
-def tree_sums(sr, w, used, members, lengths, single, marginals, forbidden, out, values, visits, status):
-    """Log of the sum over trees of the product of weights, for each sentence of each group. O(n^3).
+def tree_sums(score, lengths, single, marginals, most, forbidden, out, values, shifts, visits, status):
+    """Sums over the trees of each sentence of a padded batch: score (B, N, N); all others but most (B, N) are (B,).
 
-    w[:used] holds the groups' blocks as lay_out leaves them (LOG), or their exponentials (REAL, WIDE); work follows.
-    values[b] is left as it is if there is no tree. With ``marginals``, out[b, h, m] <- probability of the arc h -> m
-    (0 beyond the sentence), and visits[b] <- the expected number of steps by which sample_by_walks draws a tree (it has
-    no meaning with ``single``). Without, out is not used. status[b] <- OK, NO_TREE or (REAL only) OUT_OF_RANGE.
+    values[b] <- log of the sum, less shifts[b], the sum of the largest scores most[b, m] into the words; -inf if there
+    is no tree. With ``marginals``, out[b, h, m] <- probability of the arc h -> m (0 beyond the sentence), and visits[b]
+    <- the expected number of steps by which a tree is drawn by walks (it has no meaning with ``single``). Without, out
+    is not used. status[b] <- OK, NO_TREE, NO_WORDS, or OUT_OF_RANGE, which is for log_sums; then out[b] is not filled.
     """
-    one = lanes(sr)
-    longest = lengths[members[:, 0]].max()
-    chance = aligned((longest + 1) * longest * members.shape[1])
-    pivots = aligned(2 * longest * members.shape[1])
-    tilt = aligned(longest * members.shape[1])
-    start = 0
-    for group in members:
-        n = lengths[group[0]]
-        step = U(n) * one
-        cells = U(n + 1) * step
-        checked = forbidden[group[0]]
-        outcome = _each_last(sr, w, start, used, n, single, checked, marginals, chance, pivots)
-        if outcome == OK and marginals:
-            for j in range(U(0), step, one):
-                total = number(sr, sr.zero)
-                strength = number(sr, sr.zero)
-                for cell in range(j, cells, step):
-                    x = get(sr, w, U(start) + cell)
-                    strength = plus(sr, strength, x)
-                    x = times(sr, x, get(sr, chance, cell))
-                    put(sr, chance, cell, x)
-                    total = plus(sr, total, x)
-                if checked and (is_zero(sr, total) or is_extreme(sr, total, LIMIT**2)):
-                    outcome = OUT_OF_RANGE
-                    break
-                inverse = over(sr, number(sr, sr.one), total)
-                put(sr, tilt, j, to_plain(sr, times(sr, strength, inverse)))
-                for cell in range(j, cells, step):
-                    put(sr, chance, cell, to_plain(sr, times(sr, get(sr, chance, cell), inverse)))
-        start += np.int64(cells)
-        for lane in range(len(group)):
-            b = group[lane]
-            status[b] = outcome
-            if outcome == OK:
-                values[b] = 0.0
-                visits[b] = 0.0
-                for k in range(n - lengths[b], n):
-                    values[b] += to_log(sr, pivots[U(k) * one + U(lane)])
-                    visits[b] += tilt[U(k) * one + U(lane)]
-        if outcome == OK and marginals:
-            _hand_out(chance, group, lengths, out)
+    flat, stride = score.reshape(-1), score.shape[1]
+    survey(flat, stride, lengths, single, most, shifts, forbidden, values, visits, status)
+    if lengths.shape[0] == 0:
+        return
+    order = np.argsort(-lengths, kind="mergesort")
+    longest = lengths[order[0]]
+    w, room = aligned(6 * LANES * (longest + 1) * longest + LANES), aligned(LANES * (longest + 4) * longest)
+    alike = np.empty_like(order)
+    count = 0
+    for b in order:
+        if status[b] == OK and not forbidden[b]:
+            alike[count] = b
+            count += 1
+    alone = alike[count - 1] if count % LANES == 1 else -1  # a sentence alone is faster as plain numbers
+    count -= alone >= 0
+    group = np.empty(LANES, dtype=np.int64)
+    for first in range(0, count, LANES):
+        for lane in range(LANES):
+            group[lane] = alike[min(first + lane, count - 1)]  # lanes left over repeat the last sentence
+        used = lay_out(flat, stride, lengths, most, group, w)
+        exponentials(w, used)
+        group_sums(WIDE, w, used, group, lengths, single, marginals, False, room, out, values, visits, status)
+    for b in range(lengths.shape[0]):
+        if b == alone or (status[b] == OK and forbidden[b]):
+            group[0] = b
+            used = lay_out(flat, stride, lengths, most, group[:1], w)
+            exponentials(w, used)
+            rest = (lengths, single, marginals, forbidden[b], room, out, values, visits, status)
+            group_sums(REAL, w, used, group[:1], *rest)
+
+
+@njit(cache=True, nogil=True)
+def log_sums(score, lengths, single, marginals, most, forbidden, out, values, visits, status):
+    """What tree_sums has left out because only logarithms will do."""
+    longest = lengths.max()
+    w, room = np.empty(6 * (longest + 1) * longest), np.empty((longest + 4) * longest)
+    group = np.empty(1, dtype=np.int64)
+    for b in range(lengths.shape[0]):
+        if status[b] == OUT_OF_RANGE:
+            group[0] = b
+            used = lay_out(score.reshape(-1), score.shape[1], lengths, most, group, w)
+            rest = (lengths, single, marginals, forbidden[b], room, out, values, visits, status)
+            group_sums(LOG, w, used, group, *rest)
 
 
 @njit(cache=True, nogil=True)
@@ -582,113 +497,3 @@ def _hand_out(block, group, lengths, out):
                 cell += width
             for m in range(words + 1, out.shape[2]):
                 row[m] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def _relative_scores(score, n):
-    """The block of one sentence: score (n + 1) * (n + 1), flat."""
-    out = np.empty((n + 1) * n)
-    most = np.empty((1, n + 1))
-    lengths = np.full(1, n)
-    number = np.empty(1)
-    survey(score, n + 1, lengths, False, most, number, np.empty(1, np.bool_), number, number, np.empty(1, np.int64))
-    lay_out(score, n + 1, lengths, most, np.zeros((1, 1), np.int64), out)
-    return out
-
-
-@njit(cache=True, nogil=True)
-def sample_by_walks(score, n, rng, heads):
-    """Draw trees with any number of roots, one per row of heads (k, n + 1), in proportion to exp(score).
-
-    From each word in turn walk to a random head, to that head's head and so on until the tree so far is met, then
-    keep the last head drawn at each word passed ([Wilson96]_). ``score`` is flat with stride n + 1; ``rng`` a numpy
-    Generator. Takes as many steps as tree_sums foretells, on average: it may be a great many.
-    """
-    width = n + 1
-    relative = _relative_scores(score, n)
-    reach = np.empty((width, width))  # reach[m, h]: weight of the heads 0..h of m
-    for m in range(1, width):
-        total = 0.0
-        for h in range(width):
-            total += np.exp(relative[h * n + m - 1])
-            reach[m, h] = total
-    done = np.empty(width, np.bool_)
-    for i in range(heads.shape[0]):
-        done[:] = False
-        done[0] = True
-        heads[i, 0] = -1
-        for start in range(1, width):
-            v = start
-            while not done[v]:
-                x = reach[v, n]
-                while x >= reach[v, n]:  # the product may round up to the total
-                    x = rng.random() * reach[v, n]
-                h = 0
-                while reach[v, h] <= x:
-                    h += 1
-                heads[i, v] = h
-                v = h
-            v = start
-            while not done[v]:
-                done[v] = True
-                v = heads[i, v]
-
-
-@njit(cache=True, nogil=True)
-def sample_by_contraction(score, n, rng, heads):
-    """As sample_by_walks, in a fixed number of steps, O(n^4) per tree, whatever the scores.
-
-    The head of the last word is drawn from its marginal, the word is merged into the part of the tree its head
-    belongs to, and so on with the words before it. Works on logarithms throughout.
-    """
-    width = n + 1
-    relative = _relative_scores(score, n)
-    part = np.empty((width, n))  # weights of arcs from the part of the tree topped by word h (or by the root) to m
-    w = np.empty(2 * n * width + 2)
-    chance = np.empty(n * width)
-    pivots = np.empty(n)
-    weight = np.empty(width)
-    member = np.empty(width, np.int64)  # top of the part that a word belongs to
-    for i in range(heads.shape[0]):
-        heads[i, 0] = -1
-        part[:, :] = relative.reshape(width, n)
-        for v in range(width):
-            member[v] = v
-        for j in range(n, 0, -1):
-            for h in range(j + 1):
-                for m in range(j):
-                    w[h * j + m] = part[h, m]
-            block = j * (j + 1)
-            _eliminate(LOG, w, 0, block, 2 * block, j, 0, j - 1, False, False, False, pivots, 0)
-            chance[j - 1] = 0.0
-            chance[j * j + j - 1] = -np.inf
-            _substitute(LOG, w, block, j, 0, j - 1, -1, False, 0, j, chance)
-            for h in range(j):
-                weight[h] = part[h, j - 1] + chance[h * j + j - 1]
-            top = _draw(weight[:j], rng)
-            for v in range(width):
-                weight[v] = score[v * width + j] if v != j and member[v] == top else -np.inf
-            heads[i, j] = _draw(weight, rng)
-            for v in range(width):
-                if member[v] == j:
-                    member[v] = top
-            for m in range(j - 1):
-                part[top, m] = _log_add(part[top, m], part[j, m])
-
-
-@njit(cache=True, nogil=True)
-def _draw(weight, rng):
-    """Index drawn in proportion to exp(weight[i])."""
-    most = weight.max()
-    total = 0.0
-    for i in range(weight.shape[0]):
-        total += np.exp(weight[i] - most)
-    x = total
-    while x >= total:
-        x = rng.random() * total
-    total = 0.0
-    for i in range(weight.shape[0]):
-        total += np.exp(weight[i] - most)
-        if total > x:
-            return i
-    return weight.shape[0] - 1

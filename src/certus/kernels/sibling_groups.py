@@ -1,8 +1,8 @@
 """The inside charts of `sibling` for LANES sentences at once: numbers of several lanes, one sentence in each.
 
-Rows, sums and layouts are those of `sibling`, unpadded, with the LANES numbers of a cell side by side. A span is made of
-spans within it, so a sentence shorter than the longest of its group has its charts where it would have them alone, and
-whatever its lane holds beyond them is never read.
+Rows, sums and layouts are those of `sibling`, unpadded, with the LANES numbers of a cell side by side. A span is made
+of spans within it, so a sentence shorter than the longest of its group has its charts where it would have them alone;
+what its lane holds beyond them is never read.
 
 The scores of pairs are interleaved as they are needed: those with the head on the left for one (i, s) at a time, those
 with the head on the right for LANES rows i at a time, left[i - low, s, e] = sib[e, s, i], and sib[e, e, i] at s == i.

@@ -9,6 +9,7 @@ Scores as integers: without its sign bit a float orders as its bits do, nan abov
 largest one. ``watch`` keeps the largest magnitude of the scores that went by, as such bits.
 """
 
+import math
 import operator
 
 import numpy as np
@@ -23,6 +24,10 @@ LANES = 8
 BAD = 0x7FF0000000000000
 FORBIDDEN = -0x0010000000000000
 UNSIGNED = 0x7FFFFFFFFFFFFFFF
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # times a small whole number, it is exact
+LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 INTEGERS = ir.VectorType(ir.IntType(64), LANES)
@@ -66,6 +71,11 @@ def spread(x):
 def larger(a, b):
     """The larger number of each lane; neither is nan, unless nothing depends on it."""
     return np.where(a > b, a, b)
+
+
+def exponential(x):
+    """exp(x) for x <= 0, 0 below -700; within a few units in the last place."""
+    return np.where(x > -700.0, np.exp(np.minimum(x, 0.0)), 0.0)
 
 
 def watch(top, x, mask):
@@ -156,6 +166,29 @@ def _larger(typing, a, b):
 
 
 @intrinsic
+def _exponential(typing, x):
+    """2^k times the series of exp(r), where x = k log 2 + r and k is whole, |r| <= log(2) / 2."""
+
+    def generate(context, builder, signature, arguments):
+        def every(number):
+            return ir.Constant(VECTOR, [number] * LANES)
+
+        (x,) = arguments
+        whole = every(1.5 * 2.0**52)  # added, it leaves a whole number, in the last bits
+        shifted = builder.fadd(builder.fmul(x, every(LOG2_E)), whole)
+        k = builder.fsub(shifted, whole)
+        r = builder.fsub(builder.fsub(x, builder.fmul(k, every(LN2_HIGH))), builder.fmul(k, every(LN2_LOW)))
+        value = every(1.0 / math.factorial(13))
+        for power in range(12, -1, -1):
+            value = builder.fadd(builder.fmul(value, r), every(1.0 / math.factorial(power)))
+        exponent = builder.shl(builder.bitcast(shifted, INTEGERS), ir.Constant(INTEGERS, [52] * LANES))
+        value = builder.bitcast(builder.add(builder.bitcast(value, INTEGERS), exponent), VECTOR)
+        return builder.select(builder.fcmp_ordered(">", x, every(-700.0)), value, every(0.0))
+
+    return LANES_TYPE(x), generate
+
+
+@intrinsic
 def _watch(typing, top, x, mask):
     def generate(context, builder, signature, arguments):
         top, x, mask = (builder.bitcast(value, INTEGERS) for value in arguments)
@@ -242,6 +275,11 @@ def _compiled_spread(x):
 @overload(larger)
 def _compiled_larger(a, b):
     return lambda a, b: _larger(a, b)
+
+
+@overload(exponential)
+def _compiled_exponential(x):
+    return lambda x: _exponential(x)
 
 
 @overload(watch)
