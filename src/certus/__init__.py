@@ -29,7 +29,15 @@ from certus.problem import DynamicProgram, Forest, Problem
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_result, save_result
 from certus.tagging import HMM, Tagging, TaggingBatch
-from certus.translation import ForestTranslation, LanguageModel, SynchronousGrammar, TranslationForest
+from certus.translation import (
+    ForestTranslation,
+    LanguageModel,
+    PhraseModel,
+    PhraseOption,
+    PhraseTranslation,
+    SynchronousGrammar,
+    TranslationForest,
+)
 from certus.verify import verify
 
 __version__ = "0.1.0"
@@ -56,12 +64,15 @@ __all__ = [
     "Joint",
     "LabelledDependency",
     "LabelledTree",
+    "LanguageModel",
     "LexicalizedConstituency",
     "LexicalizedGrammar",
     "LexicalizedTree",
-    "LanguageModel",
     "LimitReached",
     "NotSupported",
+    "PhraseModel",
+    "PhraseOption",
+    "PhraseTranslation",
     "Problem",
     "Result",
     "Solution",

@@ -18,6 +18,7 @@ FORMAT, VERSION = "certus result", 1
 # Where each kind of problem lives; imported only when a file asks for it.
 PROBLEMS = {
     "hyperpath": ("certus.hypergraph", "Hyperpath"),
+    "constrained hyperpath": ("certus.hypergraph.constrained", "ConstrainedHyperpath"),
     "tagging": ("certus.tagging", "Tagging"),
     "constituency": ("certus.constituency", "Constituency"),
     "dependency": ("certus.dependency", "Dependency"),

@@ -79,6 +79,10 @@ def _bound(problem: Problem[Any], certificate: Certificate) -> tuple[float, floa
         return integer_bound(problem)
     if certificate.kind not in ("dual", "branch and bound"):
         return problem.reference_maximum(), problem.tolerance()
+    own = getattr(problem, "reference_dual", None)
+    if certificate.kind == "dual" and own is not None:  # a problem that relaxes itself in its own way
+        bound, tolerance = own(certificate.duals)
+        return float(bound), float(tolerance)
     relaxation = Relaxation.of(problem)
     if certificate.kind == "dual":
         return _walk(relaxation, Leaf(certificate.duals))

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit, uint64
 
 from certus.kernels.language_model import advance, first_slot
+from certus.kernels.phrase_lattice import longer
 
 ONE, THREE = np.uint64(1), np.uint64(3)
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -87,14 +88,14 @@ def more_slots(keys, values):
 
 
 @njit(cache=True, nogil=True)
-def contexts(lm, phrases, lm_weight, begin, limit, exact):
-    """Contexts of a sentence from state ``begin`` on, jumps being at most ``limit``.
+def meet(lm, phrases, lm_weight, begin, limit):
+    """States that may be met at each place, from state ``begin`` at place 0 on, jumps being at most ``limit``.
 
-    With ``exact`` every state is a context; without, states with the same last word are one.
+    Returns (base, state, after, state_end, after_short, pair_place, pair_state): the first five as in Contexts, and
+    each (place, state) pair once.
     """
     n, order = phrases.n, phrases.order
     n_phrases = phrases.score.shape[0]
-    n_spans = phrases.span_start.shape[0]
     n_short = phrases.short_ptr.shape[0] - 1
     inner = max(order - 1, 0)  # words with this index or a higher one have all their context inside the phrase
     matters = max(order - 2, 0)  # words of a state that matter to what follows a short phrase
@@ -106,13 +107,16 @@ def contexts(lm, phrases, lm_weight, begin, limit, exact):
     pair_keys, pair_number = np.full(1024, -1, dtype=np.int64), np.empty(1024, dtype=np.int32)
     n_states, n_ends, n_pairs = 0, 0, 0
     state, state_end = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
-    after_short = np.full((256, n_short), -1, dtype=np.int32)
-    expanded = np.zeros((256, n + 1), dtype=np.bool_)  # end, place
+    after_short = np.full(256 * n_short, -1, dtype=np.int32)
+    expanded = np.full(256 * (n + 1), -1, dtype=np.int32)  # (end, place); 1 once done
+    room = 256
     pair_place, pair_state = np.empty(512, dtype=np.int32), np.empty(512, dtype=np.int32)
     # an agenda of (place, state of the model, phrase that led there, end of the state before it)
-    agenda = np.empty((2 * n_phrases + 64, 4), dtype=np.int32)
-    agenda[0, 0], agenda[0, 1], agenda[0, 2], agenda[0, 3] = 0, begin, -1, -1
-    size = 1
+    agenda = np.empty(4 * (2 * n_phrases + 64), dtype=np.int32)
+    agenda[0], agenda[1], agenda[2], agenda[3] = 0, begin, -1, -1
+    size = 4
+    open_phrases = np.empty(n_phrases, dtype=np.int32)  # those after which the state depends on the one before
+    n_open, any_stays = 0, False
     for o in range(n_phrases + 1):
         total, q = 0.0, np.int32(0)
         for k in range(phrases.word_ptr[o], phrases.word_ptr[o + 1]):
@@ -120,30 +124,39 @@ def contexts(lm, phrases, lm_weight, begin, limit, exact):
             if k - phrases.word_ptr[o] >= inner:
                 total += value
         base[o] = lm_weight * total
-        if o < n_phrases:
-            base[o] += phrases.score[o]
-            if phrases.short[o] == -1:
-                place = phrases.span_end[phrases.phrase_span[o]] + 1
-                agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3] = place, q, o, -1
-                size += 1
-            elif phrases.short[o] == STAYS:
+        if o == n_phrases:
+            break
+        base[o] += phrases.score[o]
+        if phrases.short[o] == -1:
+            place = phrases.span_end[phrases.phrase_span[o]] + 1
+            agenda[size], agenda[size + 1], agenda[size + 2], agenda[size + 3] = place, q, o, -1
+            size += 4
+        else:
+            open_phrases[n_open] = o
+            n_open += 1
+            if phrases.short[o] == STAYS:
                 after[o] = STAYS
+                any_stays = True
 
     while size > 0:
-        size -= 1
-        place, q, o, e = agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3]
+        size -= 4
+        place, q, o, e = agenda[size], agenda[size + 1], agenda[size + 2], agenda[size + 3]
         k = slot(state_keys, np.int64(q))
         if state_keys[k] == -1:
             state_keys[k], state_number[k] = q, n_states
             if n_states == state.shape[0]:
-                state, state_end = np.concatenate((state, state)), np.concatenate((state_end, state_end))
+                state, state_end = longer(state), longer(state_end)
             end = np.int64(cut(lm, q, matters))
             z = slot(end_keys, end)
             if end_keys[z] == -1:
                 end_keys[z], end_number[z] = end, n_ends
-                if n_ends == after_short.shape[0]:
-                    after_short = np.concatenate((after_short, np.full_like(after_short, -1)))
-                    expanded = np.concatenate((expanded, np.zeros_like(expanded)))
+                if n_ends == room:
+                    after_short, expanded = longer(after_short), longer(expanded)
+                    for i in range(room * n_short, 2 * room * n_short):
+                        after_short[i] = -1
+                    for i in range(room * (n + 1), 2 * room * (n + 1)):
+                        expanded[i] = -1
+                    room *= 2
                 n_ends += 1
             state[n_states], state_end[n_states] = q, end_number[z]
             n_states += 1
@@ -157,157 +170,176 @@ def contexts(lm, phrases, lm_weight, begin, limit, exact):
             if phrases.short[o] == -1:
                 after[o] = r
             elif e >= 0:
-                after_short[e, phrases.short[o]] = r
+                after_short[e * n_short + phrases.short[o]] = r
         pair = (np.int64(place) << 32) | np.int64(r)
         k = slot(pair_keys, pair)
         if pair_keys[k] != -1:
             continue
         pair_keys[k], pair_number[k] = pair, n_pairs
         if n_pairs == pair_place.shape[0]:
-            pair_place, pair_state = np.concatenate((pair_place, pair_place)), np.concatenate((pair_state, pair_state))
+            pair_place, pair_state = longer(pair_place), longer(pair_state)
         pair_place[n_pairs], pair_state[n_pairs] = place, r
         n_pairs += 1
         if 2 * n_pairs > pair_keys.shape[0]:
             pair_keys, pair_number = more_slots(pair_keys, pair_number)
         e = state_end[r]
-        again = expanded[e, place]
-        expanded[e, place] = True
-        if agenda.shape[0] < size + n_phrases:
-            agenda = np.concatenate((agenda, np.empty((agenda.shape[0] + n_phrases, 4), dtype=np.int32)))
-        for s in range(n_spans):
+        again = expanded[e * (n + 1) + place] == 1
+        expanded[e * (n + 1) + place] = 1
+        if again and not any_stays:
+            continue
+        while agenda.shape[0] < size + 4 * n_open:
+            agenda = longer(agenda)
+        for k in range(n_open):
+            o = open_phrases[k]
+            short = phrases.short[o]
+            s = phrases.phrase_span[o]
             i, j = phrases.span_start[s], phrases.span_end[s]
-            if abs(i - place) > limit or i <= place - 1 <= j:
+            if abs(i - place) > limit or i <= place - 1 <= j or (again and short != STAYS):
                 continue
-            for o in range(phrases.phrase_ptr[s], phrases.phrase_ptr[s + 1]):
-                short = phrases.short[o]
-                if short == STAYS:
-                    agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3] = j + 1, q, o, -1
-                    size += 1
-                elif short >= 0 and not again:
-                    following = q
-                    if after_short[e, short] >= 0:
-                        following = state[after_short[e, short]]
-                    else:
-                        a, b = phrases.short_ptr[short], phrases.short_ptr[short + 1]
-                        following = run(lm, cut(lm, q, matters), phrases.short_word, a, b)[1]
-                    agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3] = j + 1, following, o, e
-                    size += 1
+            following, origin = q, np.int32(-1)
+            if short != STAYS:
+                origin = e
+                known = after_short[e * n_short + short]
+                if known >= 0:
+                    following = state[known]
+                else:
+                    a, b = phrases.short_ptr[short], phrases.short_ptr[short + 1]
+                    following = run(lm, cut(lm, q, matters), phrases.short_word, a, b)[1]
+            agenda[size], agenda[size + 1], agenda[size + 2], agenda[size + 3] = j + 1, following, o, origin
+            size += 4
+    return (
+        base,
+        state[:n_states].copy(),
+        after,
+        state_end[:n_states].copy(),
+        after_short[: n_ends * n_short].copy(),
+        pair_place[:n_pairs].copy(),
+        pair_state[:n_pairs].copy(),
+    )
 
-    # The ends of states are rows too: where no n-gram of the model begins with a state and a word, the row of its
-    # longest end counts, less the back-off.
-    row_state = np.empty(4 * n_states + 4, dtype=np.int32)
-    row_state[:n_states] = state[:n_states]
-    n_rows = n_states
-    for r in range(n_states):
-        q = lm.state_suffix[state[r]]
-        while True:
-            k = slot(state_keys, np.int64(q))
-            if state_keys[k] != -1:
-                break
-            state_keys[k], state_number[k] = q, n_rows
+
+@njit(cache=True, nogil=True)
+def head_and_body_scores(lm, phrases, lm_weight, state):
+    """(first, second, state_class) of Contexts.
+
+    Where the model holds no n-gram of a state and a head's first word, the score is that after the state's longest
+    end, and the back-off; so states are taken by length, and their ends with them.
+    """
+    order, n_states = phrases.order, state.shape[0]
+    n_heads, n_bodies = phrases.head_ptr.shape[0] - 1, phrases.body_word.shape[0]
+    keys, number = np.full(1024, -1, dtype=np.int64), np.empty(1024, dtype=np.int32)
+    row_state = np.empty(1024, dtype=np.int32)
+    n_rows = 0
+    for r in range(n_states + 1):  # the states, then the empty one; the ends of all after them
+        q = state[r] if r < n_states else np.int32(0)
+        k = slot(keys, np.int64(q))
+        if keys[k] != -1:
+            continue
+        if n_rows == row_state.shape[0]:
+            row_state = longer(row_state)
+        keys[k], number[k], row_state[n_rows] = q, n_rows, q
+        n_rows += 1
+        if 2 * n_rows > keys.shape[0]:
+            keys, number = more_slots(keys, number)
+    r = 0
+    while r < n_rows:
+        q = lm.state_suffix[row_state[r]]
+        k = slot(keys, np.int64(q))
+        if keys[k] == -1:
             if n_rows == row_state.shape[0]:
-                row_state = np.concatenate((row_state, row_state))
-            row_state[n_rows] = q
+                row_state = longer(row_state)
+            keys[k], number[k], row_state[n_rows] = q, n_rows, q
             n_rows += 1
-            if 2 * n_rows > state_keys.shape[0]:
-                state_keys, state_number = more_slots(state_keys, state_number)
-            q = lm.state_suffix[q]
-    n_heads = phrases.head_ptr.shape[0] - 1
+            if 2 * n_rows > keys.shape[0]:
+                keys, number = more_slots(keys, number)
+        r += 1
+    empty = number[slot(keys, np.int64(0))]
     first = np.zeros((n_rows, n_heads))
-    holds = np.zeros((n_rows, n_heads), dtype=np.bool_)  # the model has an n-gram of the state and the head's first word
+    reach = np.empty((n_rows, n_heads), dtype=np.int32)  # the state after the head
+    holds = np.zeros((n_rows, n_heads), dtype=np.bool_)  # there is an n-gram of the state and the head's first word
     n_slots = uint64(lm.slots.shape[0] // 3)
-    for length in range(order):
+    for length in range(max(order, 1)):
         for r in range(n_rows):
             q = np.int64(row_state[r])
             if lm.state_length[q] != length:
                 continue
-            end = state_number[slot(state_keys, np.int64(lm.state_suffix[q]))]
+            end = number[slot(keys, np.int64(lm.state_suffix[q]))]
             for h in range(n_heads):
                 a, b = phrases.head_ptr[h], phrases.head_ptr[h + 1]
                 if a == b:
+                    reach[r, h] = q
                     continue
-                if q == 0:
-                    total, after_word = lm.unigram[phrases.head_word[a]], lm.unigram_state[phrases.head_word[a]]
-                    holds[r, h] = True
-                elif not holds[end, h]:  # the end of an n-gram is an n-gram
-                    first[r, h] = lm_weight * lm.back_off[q] + first[end, h]
-                    continue
-                else:
-                    key = (q << 32) | np.int64(phrases.head_word[a])
+                word = np.int64(phrases.head_word[a])
+                total, following = lm.unigram[word], lm.unigram_state[word]
+                held = q == 0
+                if not held and holds[end, h]:  # the end of an n-gram is an n-gram
+                    key = (q << 32) | word
                     k = first_slot(key, n_slots)
                     while lm.slots[THREE * k] != key and lm.slots[THREE * k] != -1:
                         k += ONE
                         if k == n_slots:
                             k = uint64(0)
-                    if lm.slots[THREE * k] == -1:
-                        first[r, h] = lm_weight * lm.back_off[q] + first[end, h]
-                        continue
+                    held = lm.slots[THREE * k] == key
+                    if held:
+                        total, following = lm.values[THREE * k + ONE], np.int32(lm.slots[THREE * k + ONE + ONE])
+                if held:
+                    rest, following = run(lm, following, phrases.head_word, a + 1, b)
+                    first[r, h], reach[r, h] = lm_weight * (total + rest), following
                     holds[r, h] = True
-                    total, after_word = lm.values[THREE * k + ONE], np.int32(lm.slots[THREE * k + ONE + ONE])
-                first[r, h] = lm_weight * (total + run(lm, after_word, phrases.head_word, a + 1, b)[0])
-    first = first[:n_states].copy()
-    state, state_end = state[:n_states].copy(), state_end[:n_states].copy()
+                else:
+                    first[r, h], reach[r, h] = lm_weight * lm.back_off[q] + first[end, h], reach[end, h]
 
-    # classes: the last word of a state
     state_class = np.empty(n_states, dtype=np.int32)
-    class_state = np.empty(n_states, dtype=np.int32)
-    state_keys[:] = -1
-    n_classes = 0
+    class_number = np.full(n_rows, -1, dtype=np.int32)
+    class_row = np.empty(n_rows + 1, dtype=np.int32)
+    class_number[empty], class_row[0] = 0, empty
+    n_classes = 1
     for r in range(n_states):
-        c = cut(lm, state[r], 1)
-        k = slot(state_keys, np.int64(c))
-        if state_keys[k] == -1:
-            state_keys[k], state_number[k] = c, n_classes
-            class_state[n_classes] = c
+        row = number[slot(keys, np.int64(cut(lm, state[r], 1)))]
+        if class_number[row] < 0:
+            class_number[row], class_row[n_classes] = n_classes, row
             n_classes += 1
-        state_class[r] = state_number[k]
-    n_bodies = phrases.body_word.shape[0]
+        state_class[r] = class_number[row]
     second = np.zeros((n_classes, n_bodies + 1))  # the last column is for phrases that are heads
-    after_head = np.empty(n_heads, dtype=np.int32)
     for c in range(n_classes):
-        for h in range(n_heads):
-            a, b = phrases.head_ptr[h], phrases.head_ptr[h + 1]
-            after_head[h] = run(lm, class_state[c], phrases.head_word, a, b)[1]
         for k in range(n_bodies):
-            value, _ = advance(lm, after_head[phrases.body_head[k]], phrases.body_word[k])
-            second[c, k] = lm_weight * value
+            q = reach[class_row[c], phrases.body_head[k]]
+            if c > 0 and q == reach[empty, phrases.body_head[k]]:
+                second[c, k] = second[0, k]
+            else:
+                second[c, k] = lm_weight * advance(lm, q, phrases.body_word[k])[0]
+    return first[:n_states].copy(), second, state_class
 
-    # contexts: pairs by place, states or classes
+
+@njit(cache=True, nogil=True)
+def places(n, pair_place, pair_state, state_class, n_classes, first, exact):
+    """(context_ptr, context_state, context_first, context_of) of Contexts.
+
+    With ``exact`` every state is a context; without, states with the same last word are one.
+    """
+    n_pairs, n_heads = pair_place.shape[0], first.shape[1]
     context_ptr = np.zeros(n + 2, dtype=np.int32)
-    context_of = np.full((n + 1, n_states), -1, dtype=np.int32)
-    by_place = np.argsort(pair_place[:n_pairs], kind="mergesort")
+    context_of = np.full((n + 1, first.shape[0]), -1, dtype=np.int32)
     context_state = np.empty(n_pairs, dtype=np.int32)
     context_first = np.empty((n_pairs, n_heads))
     seen = np.full(n_classes, -1, dtype=np.int32)  # context of a class at the current place
     n_contexts = 0
-    k = 0
     for p in range(n + 1):
         context_ptr[p] = n_contexts
-        while k < n_pairs and pair_place[by_place[k]] == p:
-            r = pair_state[by_place[k]]
+        for k in range(n_pairs):
+            if pair_place[k] != p:
+                continue
+            r = pair_state[k]
             c = state_class[r]
             if exact or seen[c] < context_ptr[p]:
                 seen[c] = n_contexts
                 context_state[n_contexts] = r
-                context_first[n_contexts] = first[r]
+                for h in range(n_heads):
+                    context_first[n_contexts, h] = first[r, h]
                 n_contexts += 1
             else:
                 for h in range(n_heads):
                     context_first[seen[c], h] = max(context_first[seen[c], h], first[r, h])
-            context_of[p, r] = (n_contexts - 1 if exact else seen[c]) - context_ptr[p]
-            k += 1
+            context_of[p, r] = seen[c] - context_ptr[p]
     context_ptr[n + 1] = n_contexts
-    return Contexts(
-        base,
-        first,
-        second,
-        state,
-        state_class,
-        after,
-        state_end,
-        after_short,
-        context_ptr,
-        context_state[:n_contexts].copy(),
-        context_first[:n_contexts].copy(),
-        context_of,
-    )
+    return context_ptr, context_state[:n_contexts].copy(), context_first[:n_contexts].copy(), context_of

@@ -36,6 +36,15 @@ class Lattice(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def longer(array):
+    """The same array with room for as much again."""
+    out = np.empty(2 * array.shape[0], dtype=array.dtype)
+    for i in range(array.shape[0]):
+        out[i] = array[i]
+    return out
+
+
+@njit(cache=True, nogil=True)
 def cover(n, g, window, i, j):
     """(g, window) once the words i .. j are covered too; at the end g is n. i is at least g and i .. j are free."""
     if i > g:
@@ -89,7 +98,9 @@ def build(n, span_start, span_end, start_ptr, limit, gap, full, track, max_nodes
             # g lies in low .. high: known in full, bounded by what is tracked otherwise
             low, high = ax, ax
             if not full:
-                low = max(0, c - max(limit - 1, 0)) if gap else 0  # the words after g that are covered: limit - 1 at most
+                low = (
+                    max(0, c - max(limit - 1, 0)) if gap else 0
+                )  # the words after g that are covered: limit - 1 at most
                 for i in range(min(c, n)):
                     if bits[i] and not wx & bits[i]:
                         high = i
@@ -131,10 +142,8 @@ def build(n, span_start, span_end, start_ptr, limit, gap, full, track, max_nodes
                             return Lattice(full, empty, empty, none, empty, np.zeros(1, dtype=np.int32), empty, empty)
                         if n_nodes == size:
                             size *= 2
-                            count, a, last = _longer(count, size), _longer(a, size), _longer(last, size)
-                            link, order = _longer(link, size), _longer(order, size)
-                            window = _longer(window, size)
-                            edge_ptr = _longer(edge_ptr, size + 1)
+                            count, a, window, last = longer(count), longer(a), longer(window), longer(last)
+                            link, order, edge_ptr = longer(link), longer(order), longer(edge_ptr)
                         y = np.int64(n_nodes)
                         c2 = c + stop - i + 1
                         count[y], a[y], window[y], last[y] = c2, a2, w2, stop
@@ -153,7 +162,7 @@ def build(n, span_start, span_end, start_ptr, limit, gap, full, track, max_nodes
                                     k = (k + ONE) & mask
                                 table[k] = q
                     if n_edges == edge_to.shape[0]:
-                        edge_to, edge_span = _longer(edge_to, 2 * n_edges), _longer(edge_span, 2 * n_edges)
+                        edge_to, edge_span = longer(edge_to), longer(edge_span)
                     edge_to[n_edges], edge_span[n_edges] = y, s
                     n_edges += 1
             x = link[x]
@@ -196,11 +205,4 @@ def build(n, span_start, span_end, start_ptr, limit, gap, full, track, max_nodes
                 out.edge_to[m], out.edge_span[m] = y, edge_span[e]
                 m += 1
         out.edge_ptr[z + 1] = m
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _longer(array, size):
-    out = np.empty(size, dtype=array.dtype)
-    out[: array.shape[0]] = array
     return out

@@ -9,7 +9,7 @@ hypothesis that was found first.
 import numpy as np
 from numba import njit, uint64
 
-from certus.kernels.phrase_lattice import cover
+from certus.kernels.phrase_lattice import cover, longer
 
 ONE = np.uint64(1)
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -112,11 +112,29 @@ def walk(lattice, phrases, contexts, distortion, span_weight, row_ptr, value, ta
 
 
 @njit(cache=True, nogil=True)
-def longer(array):
-    """The same array with room for as much again."""
-    out = np.empty(2 * array.shape[0], dtype=array.dtype)
-    out[: array.shape[0]] = array
-    return out
+def largest(values, size, k):
+    """The k-th largest of the first ``size`` values, by quickselect."""
+    work = values[:size].copy()
+    low, high, wanted = 0, size - 1, k - 1
+    while low < high:
+        pivot = work[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while work[i] > pivot:
+                i += 1
+            while work[j] < pivot:
+                j -= 1
+            if i <= j:
+                work[i], work[j] = work[j], work[i]
+                i += 1
+                j -= 1
+        if wanted <= j:
+            high = j
+        elif wanted >= i:
+            low = i
+        else:
+            break
+    return work[wanted]
 
 
 @njit(cache=True, nogil=True)
@@ -156,16 +174,16 @@ def search(
     expands the highest score plus bound first. Hypotheses whose score plus bound is not above ``lower`` are dropped, at
     no loss. Both stop, as if pruned, once there are ``most`` hypotheses.
 
-    Returns (best score, its phrases, whether any were pruned, hypotheses, transitions, arcs (m, 3) and their scores
+    Returns (best score, its phrases, whether any were pruned, hypotheses, transitions, arcs (3 m,) and their scores
     (m,)). The best score is -inf if none above ``lower`` reached the end. With ``keep`` the arcs are the transitions
-    that were not dropped, as (from, phrase, to), with phrase and to -1 at an end.
+    that were not dropped, as from, phrase, to, with phrase and to -1 at an end.
     """
     n = phrases.n
     node, state = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
     gaps, window = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.uint64)
     score = np.empty(256)
     back, phrase, link = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
-    arcs, arc_score = np.empty((1024, 3), dtype=np.int32), np.empty(1024)
+    arcs, arc_score = np.empty(768, dtype=np.int32), np.empty(256)
     n_arcs = 0
     table = np.full(1024, -1, dtype=np.int32)
     mask = uint64(1023)
@@ -217,15 +235,13 @@ def search(
                         a = np.int64(gaps[h])
                         while a < n:
                             b = a
-                            while b + 1 < n and not (
-                                b - gaps[h] < 64 and (window[h] >> uint64(b - gaps[h])) & ONE
-                            ):
+                            while b + 1 < n and not (b - gaps[h] < 64 and (window[h] >> uint64(b - gaps[h])) & ONE):
                                 b += 1
                             rank[i] += future[a, b]
                             a = b + 1
                             while a < n and a - 1 - gaps[h] < 64 and (window[h] >> uint64(a - 1 - gaps[h])) & ONE:
                                 a += 1
-                    threshold = np.partition(rank[:group], group - width)[group - width]
+                    threshold = largest(rank, group, width)
                     room = width
                     for i in range(group):
                         room -= rank[i] > threshold
@@ -247,9 +263,9 @@ def search(
             gain = contexts.base[-1] + contexts.first[r, phrases.head[-1]] + contexts.second[cls, phrases.body[-1]]
             value = score[h] + gain
             if value > lower and keep:
-                if n_arcs == arcs.shape[0]:
-                    arcs, arc_score = np.concatenate((arcs, arcs)), longer(arc_score)
-                arcs[n_arcs, 0], arcs[n_arcs, 1], arcs[n_arcs, 2], arc_score[n_arcs] = h, -1, -1, gain
+                if n_arcs == arc_score.shape[0]:
+                    arcs, arc_score = longer(arcs), longer(arc_score)
+                arcs[3 * n_arcs], arcs[3 * n_arcs + 1], arcs[3 * n_arcs + 2], arc_score[n_arcs] = h, -1, -1, gain
                 n_arcs += 1
             if value > best:
                 best, best_final = value, h
@@ -327,9 +343,9 @@ def search(
                                 k = (k + ONE) & mask
                             table[k] = d
                 if keep:
-                    if n_arcs == arcs.shape[0]:
-                        arcs, arc_score = np.concatenate((arcs, arcs)), longer(arc_score)
-                    arcs[n_arcs, 0], arcs[n_arcs, 1], arcs[n_arcs, 2], arc_score[n_arcs] = h, o, t, gain
+                    if n_arcs == arc_score.shape[0]:
+                        arcs, arc_score = longer(arcs), longer(arc_score)
+                    arcs[3 * n_arcs], arcs[3 * n_arcs + 1], arcs[3 * n_arcs + 2], arc_score[n_arcs] = h, o, t, gain
                     n_arcs += 1
                 elif width <= 0:
                     if group == chosen.shape[0]:
@@ -343,4 +359,4 @@ def search(
         path[length] = phrase[h]
         length += 1
         h = back[h]
-    return best, path[:length][::-1].copy(), pruned, total, transitions, arcs[:n_arcs], arc_score[:n_arcs]
+    return best, path[:length][::-1].copy(), pruned, total, transitions, arcs[: 3 * n_arcs], arc_score[:n_arcs]

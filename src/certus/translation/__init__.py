@@ -5,12 +5,18 @@ from certus.translation.forest import LeafGraph, TranslationForest
 from certus.translation.forest_problem import ForestTranslation
 from certus.translation.grammar import SynchronousGrammar
 from certus.translation.language_model import LanguageModel, LmArrays
+from certus.translation.phrase_model import PhraseModel
+from certus.translation.phrase_problem import PhraseTranslation
+from certus.translation.phrases import PhraseOption
 
 __all__ = [
     "ForestTranslation",
     "LanguageModel",
     "LeafGraph",
     "LmArrays",
+    "PhraseModel",
+    "PhraseOption",
+    "PhraseTranslation",
     "SynchronousGrammar",
     "Translation",
     "TranslationForest",

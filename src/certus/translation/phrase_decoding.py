@@ -96,9 +96,7 @@ class Run:
         return found
 
 
-def decode(
-    sentence: Sentence, method: str, *, width: int, max_iterations: int, time_limit: float | None
-) -> Run:
+def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, time_limit: float | None) -> Run:
     """Search by a method; ``width`` is the beam of "beam" and "stack"."""
     run = Run(sentence, None if time_limit is None else perf_counter() + time_limit)
     if method == "optimal beam":

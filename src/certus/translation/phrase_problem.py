@@ -240,9 +240,7 @@ class PhraseTranslation(Problem[Structure]):
     def sentence(self) -> Sentence:
         """The arrays the kernels read."""
         arrays = pack(self.n, self.lm.order, self.lm.end, self._packed)
-        return Sentence(
-            arrays, self.lm, self.lm_weight, self.distortion, self._limit, self.window, self.magnitude()
-        )
+        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self._limit, self.window, self.magnitude())
 
     def _check_feasible(self) -> None:
         """Infeasible unless some options cover the sentence without overlap; then source order keeps every limit."""
@@ -341,7 +339,9 @@ class PhraseTranslation(Problem[Structure]):
             return [self.decode()]
         lattice = self.sentence.lattice(None)
         if lattice is None:
-            raise NotSupported("kbest() needs the lattice of coverages, which is too large here; set a distortion limit.")
+            raise NotSupported(
+                "kbest() needs the lattice of coverages, which is too large here; set a distortion limit."
+            )
         relaxation = PhraseRelaxation(self.sentence, lattice, exact_contexts=False)
         relaxation.sweep(np.zeros(self.n))
         best = self.decode()
@@ -391,9 +391,7 @@ class PhraseTranslation(Problem[Structure]):
 
     @property
     def _reference(self) -> Reference:
-        return Reference(
-            self.n, self._packed, self.lm, self.lm_weight, self.distortion, self._limit, self.window
-        )
+        return Reference(self.n, self._packed, self.lm, self.lm_weight, self.distortion, self._limit, self.window)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

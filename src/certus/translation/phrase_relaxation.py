@@ -39,23 +39,26 @@ class Sentence:
         terms, largest = self.magnitude
         return rounding(terms + 2 * self.arrays.n, largest + float(np.abs(multipliers).max(initial=0.0)))
 
+    @cached_property
+    def _met(self) -> tuple[Any, ...]:
+        """States that may be met, and scores after them: base, first, second and so on, as Contexts has them."""
+        from certus.kernels.phrase_contexts import head_and_body_scores, meet
+
+        lm, p = self.lm, self.arrays
+        base, state, after, state_end, after_short, pair_place, pair_state = meet(
+            lm.arrays, p, self.lm_weight, lm.begin_state, self.limit
+        )
+        first, second, state_class = head_and_body_scores(lm.arrays, p, self.lm_weight, state)
+        by_end = after_short.reshape(-1, len(p.short_ptr) - 1) if len(p.short_ptr) > 1 else after_short.reshape(1, -1)
+        return (base, first, second, state, state_class, after, state_end, by_end), pair_place, pair_state
+
     def contexts(self, exact: bool) -> Any:
-        """States or last words that may precede each phrase; made once."""
-        return self._exact_contexts if exact else self._word_contexts
+        """Contexts that may precede each phrase: states, or last words."""
+        from certus.kernels.phrase_contexts import Contexts, places
 
-    @cached_property
-    def _exact_contexts(self) -> Any:
-        return self._contexts(True)
-
-    @cached_property
-    def _word_contexts(self) -> Any:
-        return self._contexts(False)
-
-    def _contexts(self, exact: bool) -> Any:
-        from certus.kernels.phrase_contexts import contexts
-
-        lm = self.lm
-        return contexts(lm.arrays, self.arrays, self.lm_weight, lm.begin_state, self.limit, exact)
+        shared, pair_place, pair_state = self._met
+        first, second, state_class = shared[1], shared[2], shared[4]
+        return Contexts(*shared, *places(self.arrays.n, pair_place, pair_state, state_class, len(second), first, exact))
 
     def lattice(self, tracked: tuple[int, ...] | None, most: int = MOST_NODES) -> Any:
         """The lattice that tracks these words, or all (None); without nodes if it is too large or has no path."""
@@ -68,9 +71,7 @@ class Sentence:
         bits[list(tracked or ())] = np.arange(len(tracked or ()))
         if most == 0:
             return None
-        made = build(
-            p.n, p.span_start, p.span_end, p.start_ptr, self.limit, self.gap, int(tracked is None), bits, most
-        )
+        made = build(p.n, p.span_start, p.span_end, p.start_ptr, self.limit, self.gap, int(tracked is None), bits, most)
         return made if len(made.count) else None
 
 
@@ -83,7 +84,7 @@ class Found:
     pruned: bool
     hypotheses: int
     transitions: int
-    arcs: NDArray[np.int32]
+    arcs: NDArray[np.int32]  # (m, 3): from, option, to; option and to are -1 at an end
     arc_scores: Floats
 
 
@@ -169,4 +170,5 @@ class PhraseRelaxation:
             self.bound_ptr, bound, np.empty((0, 0)) if future is None else future, lower + offset, width, most,
             keep_arcs,
         )  # fmt: skip
-        return Found(found[0] - offset, *found[1:])
+        score, path, pruned, hypotheses, transitions, arcs, arc_scores = found
+        return Found(score - offset, path, pruned, hypotheses, transitions, arcs.reshape(-1, 3), arc_scores)

@@ -96,7 +96,7 @@ def pack(n: int, order: int, end: int, options: Sequence[tuple[int, int, float, 
     for words in sequences:
         h = heads.setdefault(words[:in_head], len(heads))
         head.append(h)
-        body.append(bodies.setdefault((h, words[in_head]), len(bodies)) if 1 < order and in_head < len(words) else -1)
+        body.append(bodies.setdefault((h, words[in_head]), len(bodies)) if order > 1 and in_head < len(words) else -1)
         if not words:
             short.append(STAYS)
         else:

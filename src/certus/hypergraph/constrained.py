@@ -1,0 +1,499 @@
+r"""Constrained hypergraphs: the best derivation y with A y = b, by beam search with bounds (LR 7.1 - 7.6).
+
+theta in LR is ``weights`` here, and lambda is minus our multipliers u: edge weights become theta + A' u, and -u . b is
+added. The signature of a partial derivation y is A y.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from itertools import product
+from math import inf
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.checks import Floats, as_positive_int, as_scores, one_of
+from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
+from certus.hypergraph import formats, sweeps
+from certus.hypergraph.graph import Hypergraph, Int32
+from certus.hypergraph.hyperpath import Hyperpath
+from certus.hypergraph.reference import best_value
+from certus.problem import DynamicProgram, Forest, Index
+from certus.relax.engine import Log
+from certus.relax.steps import StepRule, polyak
+from certus.result import Certificate, Result, rounding
+from certus.serialize import floats_from_json, floats_to_json
+
+Signature = tuple[float, ...]
+Check = Callable[[Signature], bool]
+Group = Callable[[int, Signature], Hashable]
+METHODS = ("alternating", "staged", "beam")
+WIDEST = 1 << 62
+MOST_SPELT_OUT = 2_000_000  # edges of the graph with signatures
+
+
+@dataclass(frozen=True, slots=True)
+class BeamResult:
+    """What a beam search found: a derivation above the lower bound it was given, or None, and whether it pruned."""
+
+    score: float
+    structure: Int32 | None
+    pruned: bool
+    hypotheses: int
+
+
+class ConstrainedHyperpath(DynamicProgram[Int32]):
+    r"""The best derivation of a hypergraph's root that satisfies linear equations on its edges (LR 7.1).
+
+    Solves  max over derivations y with A y = b of  sum of weights[e] over the edges of y.  NP-hard in general; how hard
+    depends on how many signatures A y partial derivations have. ``decode`` is optimal beam search (LR alg. 13):
+    subgradient descent on multipliers of the rows gives bounds on what any partial derivation can still gain; beam
+    search over (vertex, signature) pairs drops what the bounds show to be worse than the best derivation known, and
+    proves the optimum once it pruned nothing else. Structures and the view "edges" are those of Hyperpath. Certificate
+    kind: "dual", with the multipliers "rows" as witness, or "combinatorial".
+
+    The other questions (``kbest``, ``log_partition``, ``marginals``, ...) spell out the graph with signatures, which
+    only small problems allow.
+
+    Parameters
+    ----------
+    graph : Hypergraph
+    weights : array_like of shape (E,)
+        Finite, or -inf to forbid an edge.
+    A : array_like of shape (p, E)
+        Finite coefficients.
+    b : array_like of shape (p,)
+    check : callable, optional
+        CHECK of LR alg. 10: whether a signature, a tuple of p numbers, can still become b. It must never refuse one
+        that can. By default a row with no negative coefficient may not exceed its right-hand side, one with no positive
+        coefficient may not fall below.
+    group : callable, optional
+        (vertex, signature) -> key: beam search keeps the best ``width`` pairs of each key (PRUNE, LR alg. 11). By
+        default the sum of the signature's absolute values.
+
+    Examples
+    --------
+    >>> graph = Hypergraph(in_ptr=[0, 2, 4, 5], tail_ptr=[0, 0, 0, 0, 0, 2], tail=[0, 1])
+    >>> problem = ConstrainedHyperpath(graph, [3, 1, 3, 1, 0], A=[[1, 0, 1, 0, 0]], b=[1])  # one of edges 0 and 2
+    >>> problem.decode().score
+    4.0
+    """
+
+    name: ClassVar[str] = "constrained hyperpath"
+
+    def __init__(
+        self,
+        graph: Hypergraph,
+        weights: ArrayLike,
+        A: ArrayLike,
+        b: ArrayLike,
+        *,
+        check: Check | None = None,
+        group: Group | None = None,
+    ) -> None:
+        self.graph = graph
+        self.weights = as_scores("weights", weights, (graph.n_edges,))
+        self.b = as_scores("b", b, (None,))
+        self.A = as_scores("A", A, (len(self.b), graph.n_edges))
+        for name, array in (("A", self.A), ("b", self.b)):
+            if not np.isfinite(array).all():
+                raise InvalidInput(f"{name} holds -inf; coefficients and right-hand sides are finite.")
+        self.check = self._default_check() if check is None else check
+        self.group = (lambda v, signature: sum(map(abs, signature))) if group is None else group
+        self._inner = Hyperpath(graph, self.weights)
+
+    def __repr__(self) -> str:
+        return f"ConstrainedHyperpath({self.graph.n_edges} edges, {len(self.b)} rows)"
+
+    def _default_check(self) -> Check:
+        goal = self.b.tolist()
+        rising = [i for i, row in enumerate(self.A) if (row >= 0).all()]
+        falling = [i for i, row in enumerate(self.A) if (row <= 0).all()]
+
+        def check(signature: Signature) -> bool:
+            return all(signature[i] <= goal[i] + 1e-9 for i in rising) and all(
+                signature[i] >= goal[i] - 1e-9 for i in falling
+            )
+
+        return check
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"edges": (self.graph.n_edges,)}
+
+    def signature(self, structure: Sequence[int] | Int32) -> Signature:
+        """A y of a derivation."""
+        return self._total(self.A[:, np.asarray(structure, dtype=np.int64)].sum(axis=1))
+
+    def score(self, structure: Int32) -> float:
+        """-inf for a derivation that breaks a row."""
+        value = self._inner.score(structure)
+        return value if self._meets(self.signature(structure)) else -inf
+
+    def indicator(self, structure: Int32, view: str) -> Floats:
+        return self._inner.indicator(structure, view)
+
+    def magnitude(self) -> tuple[int, float]:
+        return self._inner.magnitude()
+
+    def all_structures(self) -> Iterator[Int32]:
+        for edges in self.graph.hyperpaths():
+            if self._meets(self.signature(edges)):
+                yield np.array(edges, dtype=np.int32)
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        """The problem without an edge (value 0). That an edge is used (value 1) is one more row: add it to A and b."""
+        (size,) = self.checked_view(view)
+        if len(index) != 1 or not 0 <= index[0] < size:
+            raise InvalidInput(f"index {index!r} is not one of the edges 0..{size - 1}.")
+        if value != 0:
+            raise NotSupported("an edge can be forbidden here, not required; add a row to A and b instead.")
+        weights = self.weights.copy()
+        weights[index[0]] = -inf
+        return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
+
+    @staticmethod
+    def _total(values: Any) -> Signature:
+        """Numbers rounded so that sums in a different order are the same signature."""
+        return tuple([round(float(x), 9) + 0.0 for x in values])
+
+    def _meets(self, signature: Signature) -> bool:
+        return signature == self._total(self.b)
+
+    # -- the relaxation --------------------------------------------------------------------------------------------
+
+    def dual(self, multipliers: Floats, kept: Floats | None = None) -> tuple[float, Int32]:
+        """(L(u), the derivation that attains it): no derivation with A y = b scores more than L(u) (LR 7.5.1)."""
+        value, edges = sweeps.best(self.graph, self._priced(multipliers, kept))
+        return value - float(multipliers @ self.b), edges
+
+    def outside(self, multipliers: Floats, kept: Floats | None = None) -> Floats:
+        """For each vertex, what completing a derivation of it can add at most, -u . b included (LR 7.5.2)."""
+        out: Floats = sweeps.outside(self.graph, self._priced(multipliers, kept), "max")
+        return out - float(multipliers @ self.b)
+
+    def fixed_edges(self, multipliers: Floats, lower: float, kept: Floats | None = None) -> Any:
+        """Edges that no derivation above ``lower`` uses: their max-marginal under the multipliers is not above it."""
+        best = sweeps.max_marginals(self.graph, self._priced(multipliers, kept)) - float(multipliers @ self.b)
+        return best <= lower
+
+    def _priced(self, multipliers: Floats, kept: Floats | None) -> Floats:
+        priced: Floats = (self.weights if kept is None else kept) + self.A.T @ multipliers
+        return priced
+
+    # -- beam search -----------------------------------------------------------------------------------------------
+
+    def beam_search(
+        self,
+        width: int,
+        *,
+        multipliers: ArrayLike | None = None,
+        lower: float = -inf,
+        kept: Floats | None = None,
+        most: int = 5_000_000,
+    ) -> BeamResult:
+        """Beam search with bounds (LR alg. 10).
+
+        Hypotheses are (vertex, signature) pairs with the best score of any derivation; those that CHECK refuses, or
+        whose score plus outside bound under the multipliers is not above ``lower``, are dropped at no loss. Of each
+        group only the best ``width``, by score plus bound, are kept. If nothing was lost that way, what was found is
+        the best derivation above ``lower``, and None means that there is none. ``kept`` are weights with edges removed.
+        Past ``most`` hypotheses it gives up, as if all had been pruned.
+        """
+        u = np.zeros(len(self.b)) if multipliers is None else as_scores("multipliers", multipliers, (len(self.b),))
+        bounds = self.outside(u, kept).tolist()
+        weight = self._priced(u, kept).tolist()
+        columns = self.A.T.tolist()
+        tails = [self.graph.tail_of(e).tolist() for e in range(self.graph.n_edges)]
+        chart: list[dict[Signature, float]] = [{} for _ in range(self.graph.n_vertices)]
+        back: dict[tuple[int, Signature], tuple[int, tuple[Signature, ...]]] = {}
+        groups: dict[Hashable, list[tuple[float, int, Signature]]] = {}
+        alive: dict[Hashable, int] = {}
+        pruned, total = False, 0
+        for v in range(self.graph.root + 1):
+            if bounds[v] == -inf:
+                continue
+            for e in self.graph.edges_into(v):
+                if weight[e] == -inf:
+                    continue
+                for choice in product(*(list(chart[u_].items()) for u_ in tails[e])):
+                    score = weight[e]
+                    sums = list(columns[e])
+                    for signature, value in choice:
+                        score += value
+                        for i, x in enumerate(signature):
+                            sums[i] += x
+                    signature = self._total(sums)
+                    known = chart[v].get(signature)
+                    if (known is not None and score <= known) or score + bounds[v] <= lower:
+                        continue
+                    if not self.check(signature):
+                        continue
+                    chart[v][signature] = score
+                    back[v, signature] = e, tuple(s for s, _ in choice)
+                    key = self.group(v, signature)
+                    heap = groups.setdefault(key, [])
+                    heappush(heap, (score + bounds[v], v, signature))
+                    if known is None:
+                        total += 1
+                        alive[key] = alive.get(key, 0) + 1
+                    if total > most:
+                        return BeamResult(-inf, None, True, total)
+                    while alive[key] > width:
+                        rank, w, worst = heappop(heap)
+                        if chart[w].get(worst, inf) + bounds[w] == rank:  # else it was improved since
+                            del chart[w][worst]
+                            alive[key] -= 1
+                            pruned = True
+        goal = self._total(self.b)
+        if goal not in chart[self.graph.root]:
+            return BeamResult(-inf, None, pruned, total)
+        edges: list[int] = []
+        pending = [(self.graph.root, goal)]
+        while pending:
+            v, signature = pending.pop()
+            e, parts = back[v, signature]
+            edges.append(e)
+            pending.extend(reversed(list(zip(tails[e], parts, strict=True))))
+        structure = np.array(edges, dtype=np.int32)
+        return BeamResult(self._inner.score(structure), structure, pruned, total)
+
+    # -- decoding --------------------------------------------------------------------------------------------------
+
+    def decode(
+        self,
+        *,
+        max_iterations: int = 100,
+        time_limit: float | None = None,
+        exact: bool = True,
+        method: str = "alternating",
+        width: int = 100,
+        step: StepRule[Any] | None = None,
+    ) -> Result[Int32]:
+        """The best derivation that satisfies the rows, by optimal beam search (LR alg. 13).
+
+        Parameters
+        ----------
+        max_iterations : int
+            Rounds of subgradient descent.
+        time_limit : float, optional
+            Seconds; looked at between rounds and searches.
+        exact : bool
+            False stops after the rounds; True goes on with ever wider beams until nothing is pruned.
+        method : "alternating", "staged" or "beam"
+            A beam search after every round, wider as the gap shrinks; all rounds first; or one beam search of ``width``
+            with no rounds, which proves something only if it prunes nothing.
+        step : StepRule, optional
+            Polyak's by default (LR 7.7.1).
+
+        Raises
+        ------
+        Infeasible : no derivation satisfies the rows.
+        LimitReached : a limit came before any derivation was found.
+        """
+        one_of("method", method, METHODS)
+        as_positive_int("max_iterations", max_iterations)
+        as_positive_int("width", width)
+        return _Decoding(self, time_limit, step or polyak(patience=3)).run(method, max_iterations, width, exact)
+
+    def reference_dual(self, duals: Any) -> tuple[float, float]:
+        """The bound that multipliers of the rows give, and its rounding, in plain Python; for certus.verify."""
+        if not isinstance(duals, Mapping) or set(duals) != {"rows"}:
+            raise InvalidInput('expected multipliers of "rows".')
+        u = np.asarray(duals["rows"], dtype=np.float64)
+        if u.shape != self.b.shape or not np.isfinite(u).all():
+            raise InvalidInput(f"the multipliers have shape {u.shape}; expected {len(self.b)} finite numbers.")
+        return best_value(self.graph, self._priced(u, None)) - float(u @ self.b), self.dual_tolerance(u)
+
+    def dual_tolerance(self, multipliers: Floats) -> float:
+        """Rounding that a dual value at these multipliers may carry."""
+        terms, largest = self.magnitude()
+        priced = float(np.abs(self.A.T @ multipliers).max(initial=0.0)) + float(np.abs(multipliers * self.b).sum())
+        return rounding(terms + len(self.b) + 1, largest + priced)
+
+    # -- the graph with signatures ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _spelt_out(self) -> Forest:
+        """The graph over (vertex, signature) pairs; its derivations are those that satisfy the rows."""
+        columns = self.A.T.tolist()
+        head: list[int] = []
+        tail: list[int] = []
+        tail_ptr, original = [0], []
+        chart: list[dict[Signature, int]] = [{} for _ in range(self.graph.n_vertices)]
+        goal, n_vertices = self._total(self.b), 0
+        for v in range(self.graph.root + 1):
+            for e in self.graph.edges_into(v):
+                for choice in product(*(list(chart[u].items()) for u in self.graph.tail_of(e).tolist())):
+                    sums = list(columns[e])
+                    for signature, _ in choice:
+                        for i, x in enumerate(signature):
+                            sums[i] += x
+                    signature = self._total(sums)
+                    if (v == self.graph.root and signature != goal) or not self.check(signature):
+                        continue
+                    if signature not in chart[v]:
+                        chart[v][signature] = n_vertices
+                        n_vertices += 1
+                    head.append(chart[v][signature])
+                    tail.extend(u for _, u in choice)
+                    tail_ptr.append(len(tail))
+                    original.append(e)
+                    if len(head) > MOST_SPELT_OUT:
+                        raise NotSupported(
+                            f"the graph with signatures has more than {MOST_SPELT_OUT} edges; ask decode()."
+                        )
+        root = chart[self.graph.root].get(goal, n_vertices)
+        graph, edge_map, _ = Hypergraph.from_edges(
+            np.array(head, dtype=np.int64),
+            np.array(tail_ptr, dtype=np.int64),
+            np.array(tail, dtype=np.int64),
+            n_vertices=max(n_vertices, root + 1),
+            root=root,
+        )
+        edges = np.array(original, dtype=np.int64)[edge_map]
+        return Forest(graph, self.weights[edges], {"edges": edges})
+
+    def forest(self) -> Forest:
+        return self._spelt_out
+
+    def from_edges(self, edges: Sequence[int]) -> Int32:
+        return self._spelt_out.parts["edges"][np.asarray(edges, dtype=np.int64)].astype(np.int32)
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """CHECK and the groups are not saved: they change how a derivation is found, not which is best."""
+        return {
+            "graph": formats.to_json(self.graph, self.weights),
+            "A": floats_to_json(self.A),
+            "b": floats_to_json(self.b),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        if not isinstance(data, dict) or not {"graph", "A", "b"} <= set(data):
+            raise InvalidInput('a constrained hyperpath problem is an object with "graph", "A" and "b".')
+        graph, weights = formats.from_json(data["graph"])
+        if weights is None:
+            raise InvalidInput("the graph of a constrained hyperpath problem has no weights.")
+        b = floats_from_json(data["b"], "b")
+        return cls(graph, weights, floats_from_json(data["A"], "A").reshape(len(b), graph.n_edges), b)
+
+    def structure_to_json(self, structure: Int32) -> list[int]:
+        return self._inner.structure_to_json(structure)
+
+    def structure_from_json(self, data: Any) -> Int32:
+        return self._inner.structure_from_json(data)
+
+
+class _Decoding:
+    """One run of optimal beam search: the incumbent, the least dual value, and the edges that are left."""
+
+    def __init__(self, problem: ConstrainedHyperpath, time_limit: float | None, rule: StepRule[Any]) -> None:
+        self.problem, self.rule = problem, rule
+        self.deadline = None if time_limit is None else perf_counter() + time_limit
+        self.structure: Int32 | None = None
+        self.score = -inf
+        self.proof: str | None = None
+        self.dual, self.u = inf, np.zeros(len(problem.b))
+        self.kept = problem.weights
+        self.log = Log()
+        self.info = {"searches": 0, "hypotheses": 0, "fixed edges": 0}
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.deadline is not None and perf_counter() >= self.deadline
+
+    def run(self, method: str, max_iterations: int, width: int, exact: bool) -> Result[Int32]:
+        problem = self.problem
+        if method == "beam":
+            self._search(width, self.u)
+        else:
+            self._rounds(max_iterations, staged=method == "staged")
+            wide = 10
+            while self.proof is None and (exact or method == "staged") and not self.out_of_time:
+                self._search(wide, self.u)
+                if wide == WIDEST or not exact:
+                    break
+                wide = wide * 10 if wide < 100_000 else WIDEST
+        if self.structure is None:
+            if self.proof is not None:
+                raise Infeasible(f"no derivation satisfies the {len(problem.b)} rows A y = b.")
+            raise LimitReached("the limits ended the search before any derivation that satisfies the rows was found.")
+        score = problem.score(self.structure)
+        if self.proof == "search":
+            certificate = Certificate("combinatorial", score, score, problem.tolerance())
+        else:
+            dual, _ = problem.dual(self.u)  # of all edges, not of those that are left
+            tolerance = problem.dual_tolerance(self.u)
+            certificate = Certificate("dual", score, max(score, dual), tolerance, {"rows": self.u})
+        return Result(self.structure, score, certificate, self.log.trace(), self.info)
+
+    def _rounds(self, max_iterations: int, *, staged: bool) -> None:
+        """Subgradient descent (LR alg. 12), each round followed by a beam search unless staged."""
+        problem, state = self.problem, self.rule.init(max(self.problem.magnitude()[1], 1.0))
+        u, width, stalled = self.u, 1, 0
+        for k in range(max_iterations):
+            try:
+                dual, edges = problem.dual(u, self.kept)
+            except Infeasible:  # nothing better than the incumbent is left, or nothing at all
+                self.proof = "search"
+                return
+            if dual < self.dual:
+                self.dual, self.u, stalled = dual, u, 0
+            else:
+                stalled += 1
+            signature = problem.signature(edges)
+            if problem._meets(signature):
+                self._keep(edges)
+            residual = np.array(signature) - problem.b
+            norm2 = float(residual @ residual)
+            if not staged or k == 0:
+                gap = self.dual - self.score
+                width = max(width, 10 ** min(4, max(0, int(4 - gap)))) if np.isfinite(gap) else width
+                width = width * 10 if stalled >= 10 or norm2 == 0 else width
+                self._search(width, u)
+            self._close(u)
+            step = 0.0
+            if norm2 > 0:
+                step, state = self.rule.update(state, dual, self.score, norm2)
+            self.log.add(dual, self.score, step, len(problem.b))
+            if self.proof is not None or self.out_of_time or (norm2 == 0 and staged):
+                return
+            self._fix(u)
+            u = u - step * residual
+
+    def _close(self, u: Floats) -> None:
+        """The proof, if the least dual value is no more than the incumbent's score."""
+        if self.proof is None and self.dual <= self.score + self.problem.dual_tolerance(u):
+            self.proof = "dual" if self.kept is self.problem.weights else "search"
+
+    def _fix(self, u: Floats) -> None:
+        """Remove edges that no better derivation uses, for good; the bounds that follow are of the edges left."""
+        if self.structure is None:
+            return
+        gone = self.problem.fixed_edges(u, self.score, self.kept) & (self.kept > -inf)
+        if gone.any():
+            self.kept = np.where(gone, -inf, self.kept)
+            self.info["fixed edges"] += int(gone.sum())
+
+    def _search(self, width: int, u: Floats) -> None:
+        found = self.problem.beam_search(width, multipliers=u, lower=self.score, kept=self.kept)
+        self.info["searches"] += 1
+        self.info["hypotheses"] += found.hypotheses
+        if found.structure is not None:
+            self._keep(found.structure)
+        if not found.pruned:
+            self.proof = "search"
+
+    def _keep(self, structure: Int32) -> None:
+        score = self.problem.score(structure)
+        if score > self.score:
+            self.structure, self.score = structure, score
