@@ -25,7 +25,7 @@ from certus.kernels.head_automata import (
     relax,
 )
 from certus.kernels.head_lattices import restrict, skeleton
-from certus.kernels.parser import collect, neighbours, part_score, score_arcs, surviving_arcs
+from certus.kernels.parser import collect, neighbours, part_score
 
 PARTS = 5  # kinds of parts, at most one of each for every word
 
@@ -94,15 +94,6 @@ def scored_lattices(attribute, coarse, base, allowed, single, templates, bits, w
 
 
 @njit(cache=True, nogil=True)
-def arcs_of(lat, arc):
-    """The scores (n + 1, n + 1) of the arcs as one array over them."""
-    out = np.empty(lat.arc_head.shape[0])
-    for a in range(out.shape[0]):
-        out[a] = arc[lat.arc_head[a], lat.arc_mod[a]]
-    return out
-
-
-@njit(cache=True, nogil=True)
 def keep_arcs(lat, arc, single, share, u, score, keep):
     """Set keep[a] to 0 where no tree with arc a scores more than ``score``, by the dual value at multipliers u (2, A).
 
@@ -117,7 +108,9 @@ def keep_arcs(lat, arc, single, share, u, score, keep):
         tree[lat.arc_head[a], lat.arc_mod[a]] = share * arc[a] + u[0, a] + u[1, a]
     best = np.empty((n + 1, n + 1))
     arborescence.max_marginals(tree.reshape(-1), n + 1, n, single, best)
-    value = best.max()
+    value = -np.inf
+    for h in range(n + 1):
+        value = max(value, best[h, 1])
     gone = 0
     for i in range(lat.up.shape[0]):
         a = lat.up[i]
@@ -129,17 +122,20 @@ def keep_arcs(lat, arc, single, share, u, score, keep):
 
 
 @njit(cache=True, nogil=True)
-def relaxed(lat, arc, single, rule, u, heads):
+def relaxed(lat, scores, single, rule, u, heads):
     """Dual decomposition from estimated multipliers: (proved, score of the best tree).
 
-    arc (A,); u (2, A) gets the last multipliers of a least dual value. rule is (share of the tree, Polyak's factor,
-    patience, shrink, iterations of a round, rounds). After a round that proves nothing, arcs that no better tree uses
-    are removed. heads are those of the best tree; its score is -inf if none was found.
+    scores (n+1, n+1) are those of the arcs; u (2, A) gets the multipliers of the least dual value of the last round.
+    rule is (share of the tree, Polyak's factor, patience, shrink, iterations of a round, rounds). After a round that
+    proves nothing, arcs that no better tree uses are removed. heads are those of the best tree; its score is -inf if
+    none was found.
     """
     share, factor, patience, shrink, iterations, rounds = rule
     n = lat.width.shape[0] - 1
+    arc = np.empty(lat.arc_head.shape[0])
     largest = 0.0
     for a in range(arc.shape[0]):
+        arc[a] = scores[lat.arc_head[a], lat.arc_mod[a]]
         largest = max(largest, abs(arc[a]))
     for w in range(lat.weight.shape[0]):
         if lat.weight[w] > -np.inf:
@@ -155,12 +151,13 @@ def relaxed(lat, arc, single, rule, u, heads):
         if k > 0:
             if keep_arcs(left, arc, single, share, u, memory[BEST_PRIMAL], keep) > 0:
                 left = restrict(lat, keep, True)
-            moved[:] = u
+            for a in range(arc.shape[0]):
+                moved[0, a], moved[1, a] = u[0, a], u[1, a]
         memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
         memory[FACTOR] = factor
         memory[STALLED] = 0.0
         status, _ = relax(left, arc, share, single, moved[0], moved[1], u[0], u[1], heads, np.zeros(arc.shape[0]),
-                          tolerance, POLYAK, max(largest, 1e-300), patience, shrink, 1, memory,
+                          tolerance, POLYAK, max(largest, 1e-300), patience, shrink, np.int64(1), memory,
                           np.empty((iterations, 4)))  # fmt: skip
         if status != LIMIT:
             return memory[BEST_PRIMAL] > -np.inf, memory[BEST_PRIMAL]
@@ -168,56 +165,26 @@ def relaxed(lat, arc, single, rule, u, heads):
 
 
 @njit(cache=True, nogil=True)
-def parse_crossing(attribute, coarse, base, length, longest, first, first_bits, first_weight, first_width,
-                   second, second_bits, second_weight, second_width, most, projective, single,
-                   templates, bits, weight, index, start, heads, value, rule, proved):  # fmt: skip
-    """Parse the sentences of a batch as ``parser.parse`` does; proved[s] <- whether the tree of s is proved the best.
+def choice_features(attribute, coarse, base, lat, scores, share, u, templates, bits, index, gold):
+    """What the head automata choose at multipliers u (2, A): no tree, but the best in a larger set (LR 6.6).
 
-    A tree that is not is the best one found, or undefined if value[s] is -inf.
+    scores (n+1, n+1) are those of the arcs. Returns (arcs that are not in the tree gold, features of gold, features of
+    the choice).
     """
-    for s in range(length.shape[0]):
-        n = length[s]
-        own = heads[start[s] : start[s] + n + 1]
-        own[0] = -1
-        value[s] = 0.0
-        proved[s] = True
-        if n == 0:
-            continue
-        allowed = surviving_arcs(attribute, coarse, base[s], n, longest, first, first_bits, first_weight, first_width,
-                                 second, second_bits, second_weight, second_width, most, projective, single,
-                                 index)  # fmt: skip
-        arc = np.empty((n + 1, n + 1))
-        score_arcs(attribute, coarse, base[s], allowed, templates[0], bits, weight, index, arc)
-        lat = scored_lattices(attribute, coarse, base[s], allowed, single, templates, bits, weight, index)
-        scores = arcs_of(lat, arc)
-        proved[s], value[s] = relaxed(lat, scores, single, rule, np.zeros((2, scores.shape[0])), own)
-
-
-@njit(cache=True, nogil=True)
-def guess_crossing(attribute, coarse, base, arc, allowed, single, templates, bits, weight, index, rule, gold, guess):
-    """Guess the tree of a sentence; where the guess is not proved, say what the relaxation chose instead.
-
-    arc (n + 1, n + 1) are the scores of the arcs alone, with the cost of errors in it if there is one. Returns (proved,
-    wrong arcs, features of gold, features of the choice); the last three are only filled if not proved. The choice is
-    that of the head automata at the best multipliers: no tree, but the best in a larger set (LR 6.6).
-    """
-    lat = scored_lattices(attribute, coarse, base, allowed, single, templates, bits, weight, index)
-    scores = arcs_of(lat, arc)
-    u = np.zeros((2, scores.shape[0]))
-    nothing = np.empty(0, dtype=np.uint64)
-    proved, _ = relaxed(lat, scores, single, rule, u, guess)
-    if proved:
-        return True, 0, nothing, nothing
     n = gold.shape[0] - 1
-    used = np.zeros(scores.shape[0], dtype=np.int64)
+    arcs = lat.arc_head.shape[0]
+    value = np.empty(arcs)
+    for a in range(arcs):
+        value[a] = (1.0 - share) * scores[lat.arc_head[a], lat.arc_mod[a]] - u[0, a]
+    used = np.zeros(arcs, dtype=np.int64)
     column = np.zeros(n + 1, dtype=np.int64)
-    best_choices(lat, (1.0 - rule[0]) * scores - u[0], -u[1], used, column)
+    best_choices(lat, value, -u[1], used, column)
     size = index.shape[0] * PARTS
     plus = np.empty(n * size, dtype=np.uint64)
     minus = np.empty(used.sum() * size, dtype=np.uint64)
+    kinds = np.ones(PARTS, dtype=np.bool_)
     inner, second = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     neighbours(gold, inner, second)
-    kinds = np.ones(PARTS, dtype=np.bool_)
     n_plus = n_minus = wrong = 0
     for m in range(1, n + 1):
         n_plus = collect(attribute, coarse, base, m, gold[m], inner[m], second[m], gold[gold[m]], kinds, templates,
@@ -236,4 +203,4 @@ def guess_crossing(attribute, coarse, base, arc, allowed, single, templates, bit
                 n_minus = collect(attribute, coarse, base, m, h, s, t, g, kinds, templates, bits, index, minus,
                                   n_minus)  # fmt: skip
                 s, t = m, s
-    return False, wrong, plus[:n_plus], minus[:n_minus]
+    return wrong, plus[:n_plus], minus[:n_minus]

@@ -355,8 +355,9 @@ def relax(
         if dual < memory[BEST_DUAL]:
             memory[BEST_DUAL] = dual
             memory[STALLED] = 0.0
-            best_u[:] = u
-            best_u_up[:] = u_up
+            for a in range(arcs):
+                best_u[a] = u[a]
+                best_u_up[a] = u_up[a]
         else:
             memory[STALLED] += 1.0
 

@@ -1,17 +1,17 @@
 """Trained parsers of order 2 and 3 with crossing arcs: head automata over what the cascade leaves, with proofs.
 
-One kernel scores and relaxes sentence after sentence. The few whose best tree it does not prove are decoded again as a
+Every sentence is scored and relaxed. The few whose best tree this does not prove are decoded again as a
 ``certus.Dependency``: arcs are removed and branched on until there is a proof, or the time is up.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from certus.checks import Bools, Floats, Ints
-from certus.dependency.nonprojective import polyak_rule
 from certus.errors import LimitReached
 from certus.features.encode import Encoded
+from certus.learn.crossing import Crossing, Scorer
 
 if TYPE_CHECKING:
     from certus.models.parser import Parser
@@ -25,19 +25,20 @@ def crossing_heads(parser: "Parser", batch: Encoded, *, search: bool = True) -> 
 
     Without ``search`` sentences that the relaxation does not prove get the best tree that it found.
     """
-    from certus.kernels.crossing import parse_crossing
-
     start = np.cumsum(batch.length + 1) - batch.length - 1
-    heads = np.empty(int((batch.length + 1).sum()), dtype=np.int64)
-    value, proved = np.empty(len(batch.length)), np.empty(len(batch.length), dtype=np.bool_)
-    sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length)
-    model: tuple[Any, ...] = (parser.model.arrays, parser.settings.bits, parser.weight, parser.index())
-    found = (start, heads, value, polyak_rule(ITERATIONS, ROUNDS), proved)
-    arguments: tuple[Any, ...] = (*sentences, *parser.cascade.arguments, *model, *found)
-    parse_crossing(*arguments)
-    if search:
-        for s in np.flatnonzero(~proved).tolist():
-            _search(parser, batch, s, heads[start[s] : start[s] + batch.length[s] + 1], value, proved)
+    heads = np.full(int((batch.length + 1).sum()), -1, dtype=np.int64)
+    value, proved = np.zeros(len(batch.length)), np.ones(len(batch.length), dtype=np.bool_)
+    model = parser.model
+    scorer = Scorer(model.arrays, parser.settings.bits, parser.weight, np.empty(model.most, dtype=np.uint64))
+    limits = {"rounds": ROUNDS, "iterations": ITERATIONS}
+    for s in np.flatnonzero(batch.length).tolist():
+        allowed = parser.cascade.survivors(batch, s)
+        arc = scorer.arcs(batch, s, allowed)
+        found = Crossing(scorer, batch, s, arc, allowed, single=model.single, **limits)
+        own = heads[start[s] : start[s] + batch.length[s] + 1]
+        own[:], value[s], proved[s] = found.heads, found.value, found.proved
+        if search and not found.proved:
+            _search(parser, batch, s, own, value, proved)
     return start, heads, value, proved
 
 
