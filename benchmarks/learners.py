@@ -1,6 +1,6 @@
 """Learners of first-order dependency models compared on treebanks, as in DEP tables 4.2 and 4.3.
 
-    python benchmarks/learners.py DATA [DATA ...] [--sentences 1000] [--learners perceptron,mira,...] [--json FILE]
+    python benchmarks/learners.py DATA [DATA ...] [--sentences 800] [--learners perceptron,mira,...] [--json FILE]
 
 DATA are folders with train.conllu.gz, dev.conllu.gz and test.conllu.gz. Every learner trains on the first sentences of
 train, projective (p, on trees made projective) and with crossing arcs (np), with the same features and the same arcs,
@@ -25,8 +25,8 @@ from certus.learn.trees import TreeModel, projectivised
 from certus.models.cascade import PASS, Cascade, longest_arcs
 from certus.models.training import with_tree
 
-BITS = 21
-EPOCHS = {"perceptron": 10, "mira": 10, "log-linear": 8, "max-margin": 16, "log-linear-eg": 12, "log-linear-lbfgs": 4}
+BITS = 20
+EPOCHS = {"perceptron": 10, "mira": 10, "log-linear": 8, "max-margin": 14, "log-linear-eg": 12, "log-linear-lbfgs": 4}
 
 
 class Held:
@@ -75,8 +75,8 @@ def train_one(
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("data", type=Path, nargs="+")
-    arguments.add_argument("--sentences", type=int, default=1000)
-    arguments.add_argument("--held-out", type=int, default=300, help="sentences of dev and of test")
+    arguments.add_argument("--sentences", type=int, default=800)
+    arguments.add_argument("--held-out", type=int, default=250, help="sentences of dev and of test")
     arguments.add_argument("--learners", default="perceptron,mira,max-margin,log-linear")
     arguments.add_argument("--json", type=Path)
     options = arguments.parse_args()

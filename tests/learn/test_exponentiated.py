@@ -9,6 +9,7 @@ from certus.learn.weights import Weights
 from tests.learn.toy import BITS, examples_of
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("margin", [False, True])
 @pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False), (3, True)])
 def test_the_dual_rises_and_the_gap_goes_to_zero(order, projective, margin):
@@ -27,6 +28,7 @@ def test_the_dual_rises_and_the_gap_goes_to_zero(order, projective, margin):
     assert gaps[-1] < (1e-2 if margin else 1e-4) * gaps[0]
 
 
+@pytest.mark.compiled
 def test_weights_are_those_of_the_dual():
     examples = examples_of(1, True, [3, 4, 2], seed=5)
     weights = Weights(BITS, dtype=np.float64)

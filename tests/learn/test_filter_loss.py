@@ -63,6 +63,7 @@ def test_loss_is_a_hinge_above_the_threshold():
     assert seen == {(True, True), (True, False), (False, False)}
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False), (2, True)])
 def test_training_keeps_right_arcs_above_the_threshold(order, projective):
     lengths = [1, 5, 3, 6, 0, 4]

@@ -38,6 +38,7 @@ def test_losses_and_marginals_agree_with_all_trees(order, projective, single):
         assert loss == pytest.approx(max(0.0, gradient @ score + (gradient + right) @ errors))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False), ("all", True)])
 def test_gradient_agrees_with_finite_differences(order, projective):
     examples = examples_of(order, projective, [3, 0, 4], seed=2)
@@ -52,6 +53,7 @@ def test_gradient_agrees_with_finite_differences(order, projective):
         assert (up - down) / 2e-5 == pytest.approx(gradient[f], abs=1e-7)
 
 
+@pytest.mark.compiled
 def test_stochastic_gradient_comes_close_to_the_minimum_of_lbfgs():
     examples = examples_of(2, True, [3, 5, 2, 0, 4, 4], seed=4)
     exact = Weights(BITS, dtype=np.float64)
@@ -69,6 +71,7 @@ def test_stochastic_gradient_comes_close_to_the_minimum_of_lbfgs():
     assert trainer.objective < value < trainer.objective + 0.02 * (start - trainer.objective)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["lbfgs", "gradient"])
 def test_a_broken_off_training_goes_on_the_same(kind):
     examples = examples_of(1, False, [3, 4, 2], seed=6)

@@ -63,6 +63,7 @@ def test_the_best_choice_is_the_best_of_all(order, single):
             parts.best(np.zeros(len(parts.rows)))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("order", [1, 3])
 def test_training_learns_trees_with_crossing_arcs(order):
     lengths = [4, 5, 0, 3, 6]

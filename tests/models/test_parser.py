@@ -178,6 +178,7 @@ def test_settings_that_make_no_sense_are_refused():
         train_parser([Sentence([])])
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("learner", [n for n in NAMES if n not in ("mira", "perceptron", "adagrad")])
 def test_every_learner_trains_a_parser_and_resumes(tmp_path, learner):
     data, gold = treebank(25, 1), treebank(12, 3)
