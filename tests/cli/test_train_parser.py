@@ -39,10 +39,13 @@ def test_a_bad_treebank_is_refused(certus, tmp_path, text, says):
     assert not (tmp_path / "model").exists()
 
 
-def test_orders_that_need_projective_trees_say_so(certus, tmp_path):
-    (tmp_path / "train.conllu").write_text(SENTENCE)
-    files = "--train", tmp_path / "train.conllu", "--output", tmp_path / "model"
-    assert "order 1" in certus("train", "parser", *files, "--no-projective", "--order", "2").complaint
+def test_crossing_arcs_above_order_1_have_certificates_but_no_confidences(certus, tmp_path):
+    train, model = tmp_path / "train.conllu", tmp_path / "model"
+    train.write_text(SENTENCE * 3)
+    small = "--order", "2", "--no-projective", "--epochs", "2", "--bits", "12"
+    assert certus("train", "parser", "--train", train, "--output", model, *small).code == 0
+    assert "# certificate = dual, exact" in certus("parse", "--model", model, "--certificates", train).out
+    assert "marginals" in certus("parse", "--model", model, "--confidences", train).complaint
 
 
 def test_a_trained_parser_parses_files_and_text(certus, tmp_path):

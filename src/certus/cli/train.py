@@ -130,7 +130,7 @@ def parser(
     output: Annotated[Path, typer.Option(help="Folder for the model; made if there is none")],
     dev: Annotated[Path | None, typer.Option(help="Trees to choose the best epoch by")] = None,
     order: Annotated[int, typer.Option(min=1, max=3, help="1 arcs, 2 siblings and grandparents, 3 both at once")] = 3,
-    projective: Annotated[bool, typer.Option(help="Trees without crossing arcs, or any; any needs order 1")] = True,
+    projective: Annotated[bool, typer.Option(help="Trees without crossing arcs, or any trees")] = True,
     learner: Annotated[Learner, typer.Option(help="How weights are found")] = Learner.mira,
     clusters: Annotated[Path | None, typer.Option(help="Word clusters, from certus cluster")] = None,
     tagger: Annotated[bool, typer.Option(help="Train a tagger too, for words that come without tags")] = False,
