@@ -7,8 +7,11 @@ import typer
 from certus.cli.cluster import cluster
 from certus.cli.evaluate import evaluate
 from certus.cli.parse import parse
+from certus.cli.search_errors import search_errors
 from certus.cli.tag import tag
 from certus.cli.train import train
+from certus.cli.train_lm import lm
+from certus.cli.translate import translate
 from certus.cli.verify import verify
 
 app = typer.Typer(
@@ -45,4 +48,7 @@ app.command()(tag)
 app.command()(verify)
 app.command()(evaluate)
 app.command()(cluster)
+app.command()(translate)
+app.command(name="search-errors")(search_errors)
+train.command()(lm)
 app.add_typer(train, name="train")

@@ -1,4 +1,4 @@
-"""certus evaluate: compare a system's trees or tags with the gold ones."""
+"""certus evaluate: compare a system's trees, tags or translations with the gold ones."""
 
 import json as json_
 from collections.abc import Iterator
@@ -21,6 +21,10 @@ def evaluate(
     gold: Annotated[Path, typer.Argument(help="Gold standard: .conllu, or bracketed trees; plain or .gz")],
     system: Annotated[Path, typer.Argument(help="System output, in the same format")],
     by_length: Annotated[bool, typer.Option("--by-length", help="CoNLL-U: short and long sentences too")] = False,
+    bleu: Annotated[bool, typer.Option("--bleu", help="The files are translations, one sentence a line")] = False,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="--bleu: tokenizer of sacrebleu; none for text that is tokenised", metavar="NAME")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
 ) -> None:
     """Score system output against a gold standard, sentence by sentence, on the same words.
@@ -29,7 +33,19 @@ def evaluate(
     sentences right, and tagging accuracy, punctuation left out. CoNLL-U: tagging accuracy, unlabelled and labelled
     attachment scores as CoNLL 2018 defines them (all words; labels up to the first colon), the same without words
     whose gold tag is PUNCT, whole trees right (UEM, LEM), and with --by-length a table by words in the sentence.
+    Translations, with --bleu: BLEU and chrF of the corpus by sacrebleu, which the extra certus[mt] installs.
     """
+    if tokenizer is not None and not bleu:
+        raise InvalidInput("--tokenizer is for --bleu; leave it out.")
+    if bleu:
+        quality, signature = translation_scores(gold, system, tokenizer or "13a")
+        if json:
+            print(json_.dumps(quality | {"signature": signature}))
+            return
+        for name, value in quality.items():
+            print(f"{name:<24}{_shown(value)}")
+        print(f"{'signature':<24}{signature}")
+        return
     kinds = {is_conllu(gold), is_conllu(system)}
     if len(kinds) == 2:
         raise InvalidInput(f"{gold} and {system} are in different formats; give two .conllu files, or two of brackets.")
@@ -92,6 +108,32 @@ def bracket_scores(gold: Path, system: Path) -> Scores:
         "exact": score.exact,
         "tags": score.tag_accuracy,
     }
+
+
+def translation_scores(gold: Path, system: Path, tokenizer: str) -> tuple[Scores, str]:
+    """BLEU and chrF of two files with a sentence a line, and sacrebleu's signature of how BLEU was computed."""
+    from certus.io.files import read_text
+
+    try:
+        from sacrebleu.metrics import BLEU, CHRF
+    except ImportError:
+        raise InvalidInput(
+            "BLEU needs the package sacrebleu, which is not installed; install it with: pip install 'certus[mt]'"
+        ) from None
+    if tokenizer not in BLEU.TOKENIZERS:
+        raise InvalidInput(f"sacrebleu has no tokenizer {tokenizer!r}; it has {', '.join(BLEU.TOKENIZERS)}.")
+    references, outputs = (read_text(path).removesuffix("\n").split("\n") for path in (gold, system))
+    if not any(references):
+        raise FormatError(gold, None, "holds no sentences.")
+    if len(references) != len(outputs):
+        raise FormatError(
+            system, None, f"has {len(outputs)} lines, but {gold} has {len(references)}; one is needed for each."
+        )
+    metric = BLEU(tokenize=tokenizer, force=True)
+    score = metric.corpus_score(outputs, [references])
+    scores: Scores = {"sentences": len(references), "BLEU": float(score.score), "brevity penalty": float(score.bp)}
+    scores["chrF"] = float(CHRF().corpus_score(outputs, [references]).score)
+    return scores, str(metric.get_signature())
 
 
 def _paired(gold: Path, system: Path, a: Iterator[Item], b: Iterator[Item]) -> Iterator[tuple[Item, Item]]:

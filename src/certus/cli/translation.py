@@ -1,0 +1,65 @@
+"""Translation models for commands: from the files that options name to the problem of a sentence."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from certus.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from certus.translation.forest_problem import ForestTranslation
+    from certus.translation.phrase_problem import PhraseTranslation
+
+GrammarFile = Annotated[Path | None, typer.Option(help="Synchronous rules in cdec's text form, plain or .gz")]
+GlueFile = Annotated[Path | None, typer.Option(help="Glue rules, which cover any number of words from the first on")]
+PhraseTableFile = Annotated[Path | None, typer.Option(help="Phrase table of Moses, instead of a grammar")]
+LmFile = Annotated[Path | None, typer.Option(help="Language model in ARPA format, plain or .gz")]
+WeightsFile = Annotated[Path | None, typer.Option(help="Feature weights: JSON, or lines of name and value")]
+MaxSpan = Annotated[int, typer.Option(min=1, help="Grammar: source words an ordinary rule covers at most")]
+Goal = Annotated[str, typer.Option(help="Grammar: the nonterminal that covers a sentence")]
+DistortionLimit = Annotated[int, typer.Option(min=0, help="Phrase table: longest jump")]
+
+
+def load_translator(
+    grammar: Path | None,
+    glue: Path | None,
+    phrase_table: Path | None,
+    lm: Path | None,
+    weights: Path | None,
+    *,
+    max_span: int,
+    goal: str,
+    distortion_limit: int,
+) -> "Callable[[list[str]], ForestTranslation | PhraseTranslation]":
+    """The function that makes the problem of a sentence; reads all files. InvalidInput if one is not named."""
+    if (grammar is None) == (phrase_table is None):
+        raise InvalidInput("give either --grammar, for rules, or --phrase-table, for phrases.")
+    if lm is None or weights is None:
+        raise InvalidInput(f"{'--lm' if lm is None else '--weights'} is missing; a translation needs both.")
+    if phrase_table is not None and glue is not None:
+        raise InvalidInput("--glue goes with --grammar, not with --phrase-table.")
+    from certus.translation.language_model import LanguageModel
+
+    if phrase_table is not None:
+        from certus.translation.phrase_model import PhraseModel
+
+        return PhraseModel.read(phrase_table, lm, weights, distortion_limit=distortion_limit).problem
+    from certus.io.hiero import read_weights
+    from certus.translation.forest_problem import ForestTranslation
+    from certus.translation.grammar import SynchronousGrammar
+
+    assert grammar is not None
+    given = read_weights(weights, "hiero")
+    if "LM" not in given:
+        raise InvalidInput(f"{weights}: has no weight for LM, the language model; give it one, 0 to leave it out.")
+    model = LanguageModel.read(lm)
+    rules = SynchronousGrammar.read(grammar, glue=glue, weights=given, goal=goal, max_span=max_span)
+    return lambda words: ForestTranslation(rules.forest(words), model, given["LM"])
+
+
+def decoding_options(method: str | None, **given: Any) -> dict[str, Any]:
+    """Keyword arguments of decode: those that were given."""
+    out = {name: value for name, value in given.items() if value is not None}
+    return out if method is None else out | {"method": method}
