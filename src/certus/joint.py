@@ -237,7 +237,7 @@ class Joint(Problem[Pair]):
 
 
 def _view_called(problem: Problem[Any], on: str) -> str:
-    """The view of a problem that a name means: its own, or in a joint problem the one of a side; InvalidInput if none."""
+    """The view of a problem that a name means: its own, or in a joint problem one of a side; InvalidInput if none."""
     found = [view for view in problem.views if view == on or view.endswith(f".{on}")]
     if on in found or len(found) != 1:
         problem.checked_view(on)

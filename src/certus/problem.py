@@ -117,6 +117,13 @@ class Problem(ABC, Generic[Y]):
         """The same problem, less the structures in which the part is not ``value`` (0 or 1)."""
         raise self._not_supported("with_fixed")
 
+    def easier(self) -> "Problem[Y] | None":
+        """A problem with the same views and scores but fewer structures, quicker to solve again and again; or None.
+
+        Relaxations are solved over it first; what they find is then proved over this one.
+        """
+        return None
+
     @abstractmethod
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         """The value ``solve`` must reach, found again without any kernel; -inf when infeasible. For certus.verify."""

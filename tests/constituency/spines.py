@@ -58,7 +58,7 @@ class RandomSpines(SpineScores):
         return out
 
     def tags_of(self, words):
-        return [{tag: 0.0 for tag in {"a": "n", "b": "v", "c": "nv", ",": ","}.get(word, "")} for word in words]
+        return [dict.fromkeys({"a": "n", "b": "v", "c": "nv", ",": ","}.get(word, ""), 0.0) for word in words]
 
     def distances(self, words):
         h, e = np.indices((len(words), len(words)))
@@ -72,7 +72,9 @@ class RandomSpines(SpineScores):
 
     def word_rows(self, keys, words, plain):
         sizes = [len(self.outcomes[P]) - 1 for P, _, _ in keys]
-        of_words = [[self.known(("word", *key, word), 2, size) for word in words] for key, size in zip(keys, sizes, strict=True)]
+        of_words = [
+            [self.known(("word", *key, word), 2, size) for word in words] for key, size in zip(keys, sizes, strict=True)
+        ]
         return [np.stack(rows, axis=2) for rows in of_words]
 
     def known(self, key, *shape):
@@ -102,7 +104,10 @@ def nested(parts):
     """Whether modifiers further out hang on levels at least as high."""
     n = len(parts.words)
     for h in range(1, n + 1):
-        for side in ([m for m in range(h - 1, 0, -1) if parts.head[m] == h], [m for m in range(h + 1, n + 1) if parts.head[m] == h]):
+        for side in (
+            [m for m in range(h - 1, 0, -1) if parts.head[m] == h],
+            [m for m in range(h + 1, n + 1) if parts.head[m] == h],
+        ):
             levels = [parts.level[m] for m in side]
             if levels != sorted(levels):
                 return False

@@ -1,15 +1,12 @@
 """Lexicalised trees that agree with dependency trees on arcs and with a tagger on tags, against enumeration."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import Dependency, Infeasible, InvalidInput, Joint, LexicalizedConstituency, Tagging
-from certus.relax.linear import solve_lp
+from certus import Dependency, Infeasible, Joint, LexicalizedConstituency, Tagging
 from tests.constituency.spines import RandomSpines, trees
 
 
@@ -59,4 +56,6 @@ def test_arcs_and_tags(case, weight, width):
     if width < np.inf:
         kept = set(lexical.within(width).all_structures())
         bound = max(s + weight * dependencies.score(t.dependencies) for t, s in found.items() if t in kept)
-        assert Joint(lexical.within(width), dependencies, on="arcs", weight=weight).decode().score == pytest.approx(bound)
+        assert Joint(lexical.within(width), dependencies, on="arcs", weight=weight).decode().score == pytest.approx(
+            bound
+        )

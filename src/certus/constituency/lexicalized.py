@@ -1,12 +1,14 @@
 """certus.LexicalizedConstituency: the best lexicalised tree of a sentence (LR 4.2.2)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from certus.checks import Floats, Ints, as_scores
+from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
 from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
@@ -14,6 +16,9 @@ from certus.constituency.tree import Tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
+
+REHEARSAL = 15.0  # how far below the best tree the trees may lie over which a relaxation is solved first
+SHORT = 6  # words up to which the chart itself is quick
 
 
 class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
@@ -35,8 +40,8 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     Notes
     -----
     ``decode``, ``solve`` and ``max_marginals`` work on the chart. The other questions spell out the hypergraph of the
-    sentence, which is too large beyond some ten words: ask them of ``within(width)``, which keeps every tree that scores
-    no more than ``width`` less than the best.
+    sentence, which is too large beyond some ten words: ask them of ``within(width)``, which keeps every tree that
+    scores no more than ``width`` less than the best.
 
     Examples
     --------
@@ -82,6 +87,17 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             raise InvalidInput(f"width is {width!r}; expected a number of at least 0.")
         return self.from_tables(self.tables, width=float(width))
 
+    def allowing(self, arcs: ArrayLike) -> Self:
+        """The same problem less trees with arcs that are not allowed; bool, shape (n + 1, n + 1).
+
+        For a joint problem: what the other side forbids need not be searched here.
+        """
+        wanted = np.asarray(arcs)
+        if wanted.shape != self.views["arcs"] or wanted.dtype != bool:
+            raise InvalidInput(f"arcs is {wanted.dtype} of shape {wanted.shape}; expected bool, {self.views['arcs']}.")
+        w = self._weighted({"arcs": np.where(wanted, 0.0, -np.inf)})
+        return self.from_tables(replace(self.tables, attach=w.attach, root_score=w.root, allowed=w.allowed))
+
     @property
     def pruned(self) -> bool:
         """True if some trees are left out: the problem was made by ``within``."""
@@ -90,6 +106,13 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     def __repr__(self) -> str:
         within = f", within {self.width:g}" if self.pruned else ""
         return f"LexicalizedConstituency({self.n} words, {len(self.tags)} tags{within})"
+
+    @cached_property
+    def _easier(self) -> Self:
+        return self.within(REHEARSAL)
+
+    def easier(self) -> Self | None:
+        return None if self.pruned or self.n < SHORT else self._easier
 
     # -- charts ----------------------------------------------------------------------------------------------------
 
@@ -102,27 +125,29 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         if needed > self.memory_limit:
             raise NotSupported(
                 f"parsing {self.n} words with {contexts} contexts takes {needed / 2**30:.1f} GiB; the limit is "
-                f"{self.memory_limit / 2**30:.1f} GiB. Split the sentence, or raise LexicalizedConstituency.memory_limit."
+                f"{self.memory_limit / 2**30:.1f} GiB. Split the sentence, or raise memory_limit."
             )
 
     def _weighted(self, penalties: Penalties | None) -> "_Weighted":
-        from certus.kernels import lexicalized as kernel
+        from certus.kernels import lexicalized
 
+        kernel: Any = lexicalized
         t = self.tables
-        node, attach, root = t.node_score, t.attach, t.root_score
+        node, attach, root, allowed = t.node_score, t.attach, t.root_score, t.allowed
         for view, penalty in (penalties or {}).items():
             checked = as_scores(f"penalty {view!r}", penalty, self.checked_view(view))
             if view == "tags":
                 node = node + checked[self._node_word, self._node_tag]
             elif np.any(checked != 0.0):
                 root = root + checked[0, t.group_word + 1]
+                allowed = allowed & (checked > -np.inf)
                 weighted = np.empty_like(attach)
                 kernel.penalise(
                     self.n, t.group_ptr, t.group_word, t.context_ptr, t.context_word, t.attach_ptr, attach, checked,
                     weighted,
                 )  # fmt: skip
                 attach = weighted
-        return _Weighted(node, attach, root)
+        return _Weighted(node, attach, root, allowed)
 
     @cached_property
     def _node_word(self) -> Ints:
@@ -134,14 +159,15 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         return np.array([number[spine[0]] for spine in self.tables.node_spine], dtype=np.int64)
 
     def _inside(self, w: "_Weighted", charts: int = 1) -> "_Chart":
-        from certus.kernels import lexicalized as kernel
+        from certus.kernels import lexicalized
 
+        kernel: Any = lexicalized
         self._check_memory(charts)
         t = self.tables
         chart = _Chart.empty(t)
         kernel.inside(
-            self.n, t.node_ptr, t.node_below, t.node_context, t.node_group, w.node, t.group_ptr, t.context_ptr,
-            t.stop, t.attach_ptr, w.attach, t.distance, *chart,
+            self.n, t.node_ptr, t.node_below, t.node_context, t.node_group, w.node, t.group_word, t.group_ptr,
+            t.context_ptr, t.stop, t.attach_ptr, w.attach, t.distance, w.allowed, *chart,
         )  # fmt: skip
         if not (w.root + chart.whole[self._top] > -np.inf).any():
             raise self._no_tree(w)
@@ -176,8 +202,9 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     def solve(self, penalties: Penalties | None = None) -> Solution[LexicalizedTree]:
         if self.pruned:
             return super().solve(penalties)
-        from certus.kernels import lexicalized as kernel
+        from certus.kernels import lexicalized
 
+        kernel: Any = lexicalized
         w = self._weighted(penalties)
         chart = self._inside(w)
         chosen, head, level = (np.empty(self.n, dtype=np.int64) for _ in range(3))
@@ -205,12 +232,13 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         return {"arcs": arcs, "tags": tags}
 
     def _outside(self, w: "_Weighted") -> "tuple[_Chart, _Chart, Floats, Floats]":
-        from certus.kernels import lexicalized as kernel
+        from certus.kernels import lexicalized
 
+        kernel: Any = lexicalized
         chart = self._inside(w, charts=2)
         around = _Chart.empty(self.tables)
         arcs, group_best = np.empty((self.n + 1, self.n + 1)), np.empty(len(self.tables.group_word))
-        kernel.outside(*self._static(w), *chart, *around, arcs, group_best)
+        kernel.outside(*self._static(w), w.allowed, *chart, *around, arcs, group_best)
         return chart, around, arcs, group_best
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
@@ -218,7 +246,9 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             return super().reference_maximum(penalties)
         from certus.constituency.lexicalized_reference import best_value
 
-        checked = {view: as_scores(f"penalty {view!r}", p, self.checked_view(view)) for view, p in (penalties or {}).items()}
+        checked = {
+            view: as_scores(f"penalty {view!r}", p, self.checked_view(view)) for view, p in (penalties or {}).items()
+        }
         return best_value(self.tables, self._node_word, self._node_tag, checked)
 
     # -- the hypergraph --------------------------------------------------------------------------------------------
@@ -227,8 +257,9 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     def _forest(self) -> tuple[Forest, Ints]:
         """The hypergraph of the trees, and for each edge (node, group, head): see kernels.lexicalized.forest."""
         from certus.hypergraph import Hypergraph
-        from certus.kernels import lexicalized as kernel
+        from certus.kernels import lexicalized
 
+        kernel: Any = lexicalized
         w = self._weighted(None)
         chart, around, _, _ = self._outside(w)
         best = float((w.root + chart.whole[self._top]).max())
@@ -239,8 +270,8 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         n_vertices, n_edges = kernel.forest(*arguments, np.empty(0, dtype=np.int64), *nothing)
         if 100 * n_edges > self.memory_limit:
             raise NotSupported(
-                f"the hypergraph of {self.n} words has {n_edges} edges, too many to spell out. Ask within(width), which "
-                "keeps the trees that score no more than width less than the best, or raise memory_limit."
+                f"the hypergraph of {self.n} words has {n_edges} edges, too many to spell out. Ask within(width), "
+                "which keeps the trees that score no more than width less than the best, or raise memory_limit."
             )
         first = np.empty(n_vertices + 1, dtype=np.int64)
         tails = np.empty((n_edges, 2), dtype=np.int64)
@@ -396,11 +427,12 @@ def _dominates(head: Sequence[int], m: int, w: int) -> bool:
 
 
 class _Weighted(NamedTuple):
-    """The scores that penalties change."""
+    """The scores that penalties change, and the arcs that none forbids."""
 
     node: Floats
     attach: Floats
     root: Floats
+    allowed: Bools
 
 
 class _Chart(NamedTuple):

@@ -12,7 +12,7 @@ Differs from Model 1: the label above is part of the context; distance is adjace
 (judged by the words, so that it is a function of positions); the state tells the first modifier, one after a separator
 (punctuation or conjunction) and others apart; base noun phrases and punctuation have no treatment of their own; and a
 word's spine is one that was seen with its tag. Each probability is a chain of relative frequencies in wider and wider
-contexts, interpolated with the weight n / (n + 5 u) of a context seen n times with u different outcomes [Collins03, 2.3].
+contexts, interpolated with the weight n / (n + 5 u) of a context seen n times with u different outcomes [Collins03].
 """
 
 import os
@@ -230,7 +230,7 @@ class LexicalizedGrammar(SpineScores):
     # -- sentences -------------------------------------------------------------------------------------------------
 
     def tags_of(self, words: Sequence[str]) -> list[dict[str, float]]:
-        """For each word, log P(word | tag) of the tags it may have: those seen with it, and likely ones if it is rare."""
+        """For each word, log P(word | tag) of the tags it may have: those seen with it, likely ones if it is rare."""
         out = []
         for i, word in enumerate(words):
             entry = {symbol.label: weight for symbol, weight in self.lexicon.entry(word, first=i == 0)}
@@ -253,10 +253,11 @@ class LexicalizedGrammar(SpineScores):
         return out
 
     def _is_verb(self, word: str) -> bool:
-        tags = self.words.get(word)
+        tags: Mapping[str, float] | None = self.words.get(word)
         if tags is None:
             tags = {s.label: weight + log(self._tag_counts[s.label]) for s, weight in self.lexicon.entry(word)}
-        return bool(tags) and max(tags, key=lambda t: (tags[t], t)) in self.verbs
+        known = sorted(tags, key=lambda t: (tags[t], t))
+        return bool(known) and known[-1] in self.verbs
 
     # -- probabilities ---------------------------------------------------------------------------------------------
 
@@ -299,7 +300,7 @@ class LexicalizedGrammar(SpineScores):
 
     @cached_property
     def _modifier_counts(self) -> dict[tuple[str, ...], list[tuple[int, int, int, int, int]]]:
-        """Context without side, distance and state -> (side, distance, state, outcome, count), for each context used."""
+        """Context without side, distance and state -> (side, distance, state, outcome, count) of its events."""
         out: defaultdict[tuple[str, ...], list[tuple[int, int, int, int, int]]] = defaultdict(list)
         for e, count in self.modifiers.items():
             o = self.outcomes[e.P].get((e.L, e.lt))
@@ -412,7 +413,12 @@ class LexicalizedGrammar(SpineScores):
             "modifiers": events(self.modifiers),
             "modifier_words": events(self.modifier_words),
         }
-        settings = {"root": self.root, "least": self.least, "separators": sorted(self.separators), "verbs": sorted(self.verbs)}
+        settings = {
+            "root": self.root,
+            "least": self.least,
+            "separators": sorted(self.separators),
+            "verbs": sorted(self.verbs),
+        }
         return {"format": FORMAT, "version": VERSION, **settings, **data, "names": list(names)}
 
     @classmethod
@@ -472,7 +478,8 @@ class _WordCounts:
             o = grammar.outcomes[e.P].get((e.L, e.lt))
             if o is None:
                 continue
-            for context in ((e.P, e.t), (e.P, e.t, e.w)):
+            contexts: tuple[tuple[str, ...], ...] = ((e.P, e.t), (e.P, e.t, e.w))
+            for context in contexts:
                 self.of_word[context, e.lw][e.side, o] += count
         for (context, _), counts in self.of_word.items():
             if context not in self.total:

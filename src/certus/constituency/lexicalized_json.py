@@ -10,7 +10,6 @@ from certus.errors import InvalidInput
 from certus.serialize import floats_from_json, floats_to_json
 
 NAMES = ("words", "tags", "labels")
-LONG = ("attach_ptr",)
 
 
 def to_json(tables: Tables, width: float) -> dict[str, Any]:
@@ -42,7 +41,7 @@ def from_json(data: dict[str, Any]) -> tuple[Tables, float]:
             elif "score" in f.name or f.name in ("stop", "attach"):
                 found[f.name] = floats_from_json(entry["values"], f.name).reshape(entry["shape"])
             else:
-                kind = np.int64 if f.name in LONG else np.int32
+                kind = {"attach_ptr": np.int64, "allowed": np.bool_}.get(f.name, np.int32)
                 found[f.name] = np.array(entry["values"], dtype=kind).reshape(entry["shape"])
         tables = Tables(**found)
         _check(tables)
@@ -64,6 +63,7 @@ def _check(t: Tables) -> None:
         and t.node_ptr.shape == (n + 1,)
         and t.stop.shape == (contexts, 3, 2, 3)
         and t.distance.shape == (n, n)
+        and t.allowed.shape == (n + 1, n + 1)
         and all(len(a) == nodes for a in (t.node_below, t.node_context, t.node_group, t.node_spine))
         and all(len(a) == groups for a in (t.group_tag, t.attach_ptr, t.root_score))
         and _within(t.node_ptr, 0, nodes) and bool((np.diff(t.node_ptr) >= 0).all()) and int(t.node_ptr[-1]) == nodes

@@ -71,9 +71,7 @@ class _Chart:
         out = np.full(len(t.group_word), -np.inf)
         nodes = np.arange(t.node_ptr[i], t.node_ptr[j + 1])
         nodes = nodes[t.node_group[nodes] >= 0]
-        np.maximum.at(
-            out, t.node_group[nodes], node_score[nodes] + self.done[0, nodes, i] + self.done[1, nodes, j]
-        )
+        np.maximum.at(out, t.node_group[nodes], node_score[nodes] + self.done[0, nodes, i] + self.done[1, nodes, j])
         return out
 
     def modifiers(self, i: int, j: int, phrases: Floats) -> None:

@@ -3,8 +3,8 @@
 A *node* of word i is a prefix of one of its spines with the label above it: (t, X1 .. Xk | A). It is the state of the
 spine when everything below and on level k is generated. The node below it is (t, X1 .. X(k-1) | Xk); a node without
 phrases, (t | A), is a bare tag. A node may be the whole spine, hanging in a phrase A: then it belongs to the *group*
-(word, L = Xk, t, A) of all spines that look the same from above. A *context* is what the modifiers of a level depend on:
-(word, P = Xk, H = X(k-1), A, t); several nodes may share one.
+(word, L = Xk, t, A) of all spines that look the same from above. A *context* is what the modifiers of a level depend
+on: (word, P = Xk, H = X(k-1), A, t); several nodes may share one.
 """
 
 from abc import ABC, abstractmethod
@@ -13,17 +13,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats, Ints
+from certus.checks import Bools, Floats, Ints
 from certus.constituency.lexicalize import Spine
 
 Int32 = NDArray[np.int32]
 Pair = tuple[str, str]  # topmost label and tag of a modifier
 Context = tuple[str, str, str, str]  # P, H, above, t
 STOP: Pair = ("", "")
+Key = TypeVar("Key", bound=tuple[Any, ...])
 ABOVE_ROOT = ""  # what stands above the root node
 LEFT, RIGHT = 0, 1
 SHAPE = (2, 3, 3)  # side, distance, state
@@ -143,8 +145,14 @@ class SpineIndex:
             for above, pairs in g.outcomes.items():
                 if (spine[-1], tag) in pairs and add(spine, above):
                     group[place[spine, above]] = groups.setdefault((spine[-1], above), len(groups))
-        arrays = (np.array(values, dtype=np.int32) for values in (below, context, group))
-        return TagNodes(tuple(spine for spine, _ in place), *arrays, tuple(contexts), tuple(groups))
+        return TagNodes(
+            tuple(spine for spine, _ in place),
+            np.array(below, dtype=np.int32),
+            np.array(context, dtype=np.int32),
+            np.array(group, dtype=np.int32),
+            tuple(contexts),
+            tuple(groups),
+        )
 
 
 @dataclass(frozen=True)
@@ -176,6 +184,7 @@ class Tables:
     attach: Floats
     root_score: Floats  # of each group, -inf but under the root
     distance: Int32
+    allowed: Bools  # arcs [head, modifier] that the scores do not forbid, node 0 the root
 
     @property
     def n(self) -> int:
@@ -216,7 +225,9 @@ def tables(grammar: SpineScores, words: Sequence[str]) -> Tables:
     group_word = np.array([g[2] for g in groups], dtype=np.int32)
     context_word = np.array([i for _, i, _ in contexts], dtype=np.int32)
     number = {tag: t for t, tag in enumerate(grammar.tags)}
-    stop, attach_ptr, attach = _attachments(grammar, words, plain, contexts, group_ptr, context_ptr, group_word, outcome)
+    stop, attach_ptr, attach = _attachments(
+        grammar, words, plain, contexts, group_ptr, context_ptr, group_word, outcome
+    )
     return Tables(
         words=tuple(words),
         tags=grammar.tags,
@@ -237,6 +248,7 @@ def tables(grammar: SpineScores, words: Sequence[str]) -> Tables:
         attach=attach,
         root_score=_root_scores(grammar, words, plain, group_ptr, group_word, outcome),
         distance=np.ascontiguousarray(grammar.distances(words), dtype=np.int32).reshape(n, n),
+        allowed=np.ones((n + 1, n + 1), dtype=np.bool_),
     )
 
 
@@ -292,9 +304,9 @@ def _root_scores(
     return out
 
 
-def _sorted(keys: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], Int32]:
+def _sorted(keys: Sequence[Key]) -> tuple[list[Key], Int32]:
     """The keys in order, and the place of each."""
-    order = sorted(range(len(keys)), key=keys.__getitem__)  # type: ignore[arg-type]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
     place = np.empty(len(keys), dtype=np.int32)
     place[order] = np.arange(len(keys))
     return [keys[k] for k in order], place

@@ -1,8 +1,8 @@
 """Charts of lexicalised phrase structure: half spines, phrases and modifiers.
 
 Nodes, groups and contexts are those of constituency/lexicalized_tables.py. Words are 0 .. n - 1; a span (i, j) holds
-words i to j and has number j (j + 1) / 2 + i; S spans, N nodes, G groups, C contexts. Side d is 0 for left, 1 for right.
-States s: 0 no modifier on this level yet, 1 after a separator, 2 after another modifier. Four kinds of items:
+words i to j and has number j (j + 1) / 2 + i; S spans, N nodes, G groups, C contexts. Side d is 0 for left, 1 for
+right. States s: 0 no modifier on this level yet, 1 after a separator, 2 after another modifier. Four kinds of items:
 
     open[d, v, s, e]     half of node v of word h on side d, covering h .. e, its level not finished, in state s
     done[d, v, e]        the same with the level finished
@@ -67,10 +67,13 @@ def penalise(n, group_ptr, group_word, context_ptr, context_word, attach_ptr, at
 
 @njit(cache=True, nogil=True)
 def inside(
-    n, node_ptr, node_below, node_context, node_group, node_score, group_ptr, context_ptr,
-    stop, attach_ptr, attach, distance, open_, done, whole, next_,
+    n, node_ptr, node_below, node_context, node_group, node_score, group_word, group_ptr, context_ptr,
+    stop, attach_ptr, attach, distance, allowed, open_, done, whole, next_,
 ):  # fmt: skip
-    """Fill the chart. Shapes: open_ (2, N, 3, n), done (2, N, n), whole (S, G), next_ (S, 2, 3 C)."""
+    """Fill the chart. Shapes: open_ (2, N, 3, n), done (2, N, n), whole (S, G), next_ (S, 2, 3 C).
+
+    Nodes of score -inf are passed over, and arcs with allowed[h + 1, m + 1] (n + 1, n + 1) false.
+    """
     open_[:] = -np.inf
     done[:] = -np.inf
     whole[:] = -np.inf
@@ -86,6 +89,8 @@ def inside(
                 far = distance[h, e]
                 for v in range(node_ptr[h], node_ptr[h + 1]):
                     c = node_context[v]
+                    if node_score[v] == -np.inf:
+                        continue
                     if c < 0:
                         if e == h:
                             done[d, v, e] = 0.0
@@ -124,8 +129,9 @@ def inside(
                         score = whole[span, g]
                         if score == -np.inf:
                             continue
+                        m = group_word[g] + 1
                         for h in range(n):
-                            if i <= h <= j:
+                            if i <= h <= j or not allowed[h + 1, m]:
                                 continue
                             far = distance[h, i - 1] if h < i else distance[h, j + 1]
                             at = np.uint64(3 * context_ptr[label, h])
@@ -192,8 +198,8 @@ def derivation(
                         k = m + x // 3 if d == 1 else m - x // 3
                         s = x % 3
                         inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
-                        if (open_[d, v, s, k] > -np.inf
-                                and open_[d, v, s, k] + next_[inner, q, 3 * c + s] == open_[d, v, state, e]):  # fmt: skip
+                        score = open_[d, v, s, k]
+                        if score > -np.inf and score + next_[inner, q, 3 * c + s] == open_[d, v, state, e]:
                             break
                     low, high = (k + 1, e) if d == 1 else (e, k - 1)
                     at = distance[m, k] * rows + 3 * (c - base) + s
@@ -212,7 +218,7 @@ def derivation(
 @njit(cache=True, nogil=True)
 def outside(
     n, node_ptr, node_below, node_context, node_group, node_score, group_word, group_ptr, context_ptr,
-    stop, attach_ptr, attach, root_score, distance, open_, done, whole, next_,
+    stop, attach_ptr, attach, root_score, distance, allowed, open_, done, whole, next_,
     out_open, out_done, out_whole, out_next, arc, group_best,
 ):  # fmt: skip
     """Best score of the rest of a tree around every item of an inside chart, in arrays of the same shapes.
@@ -247,7 +253,7 @@ def outside(
                             continue
                         around = -np.inf
                         for h in range(n):
-                            if i <= h <= j:
+                            if i <= h <= j or not allowed[h + 1, group_word[g] + 1]:
                                 continue
                             far = distance[h, i - 1] if h < i else distance[h, j + 1]
                             source = attach_ptr[g] - 3 * base + far * rows
@@ -276,7 +282,7 @@ def outside(
                 far = distance[h, e]
                 for v in range(node_ptr[h + 1] - 1, node_ptr[h] - 1, -1):
                     c = node_context[v]
-                    if c < 0:
+                    if c < 0 or node_score[v] == -np.inf:
                         continue
                     for s in range(3):
                         score = out_done[d, v, e] + stop[c, s, d, far]
@@ -309,9 +315,10 @@ def forest(
 
     An edge is kept if the best tree with it scores ``least``, or if it is the best of its vertex. Items are named by
     their place in whole, next_, open_ and done, laid end to end; number[item] is set to 2 + the vertex, vertex 0 is the
-    root. The edges of vertex v are first_edge[v] .. first_edge[v + 1] - 1. For edge e, tails[e] are its two items (-1 for
-    none), weight[e] its score and what[e] is (-1, group, head + 1) for a modifier that meets its head, (node, -1, -1) for
-    a spine that ends, (node, -1, -2) for a node that gets a modifier, (-1, -1, -1) otherwise. With empty arrays for the last four, edges are only counted.
+    root. The edges of vertex v are first_edge[v] .. first_edge[v + 1] - 1. For edge e, tails[e] are its two items (-1
+    for none) and weight[e] is its score. what[e] is (-1, group, head + 1) for a modifier that meets its head,
+    (node, -1, -1) for a spine that ends, (node, -1, -2) for a node that gets a modifier, (-1, -1, -1) otherwise. With
+    empty arrays for the last four, edges are only counted.
     """
     contexts = context_ptr.max()
     groups = whole.shape[1]

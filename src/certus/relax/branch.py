@@ -85,9 +85,16 @@ def climb(
     engine = Engine(relaxation, step=step, time_limit=time_limit)
     window = ROOT_WINDOW if exact else None
     origin = np.zeros(relaxation.n_rows)
-    descent = engine.descend(origin, engine.initial, max_iterations=max_iterations, window=window)
+    easier = relaxation.easier()
+    rehearsal = None if easier is None else _rehearsed(engine, easier, max_iterations, window, exact)
+    if rehearsal is None:
+        descent = engine.descend(origin, engine.initial, max_iterations=max_iterations, window=window)
+        log = descent.log
+    else:
+        descent = engine.descend(rehearsal.multipliers, engine.initial, max_iterations=1)
+        log = rehearsal.log.followed_by(descent.log)
     root = _node(descent, engine.initial)
-    search = Search(engine, root, descent.log)
+    search = Search(engine, root, log)
     search.run(exact)
     if engine.leaves is None:
         if engine.out_of_time:
@@ -105,11 +112,33 @@ def climb(
         "nodes": search.nodes,
         "fixed": search.removed,
         "step": repr(engine.rule),
-        "averages": _averages(relaxation, descent.average),
+        "averages": _averages(relaxation, (rehearsal or descent).average),
     }
+    if rehearsal is not None:
+        info["rehearsed"] = len(rehearsal.log.dual)  # rounds over easier subproblems; the proof is over all of them
     score = problem.score(structure) if not relaxation.base else engine.score
     certificate = search.certificate(score)
     return Result(structure, score, certificate, search.log.trace(), info)
+
+
+def _rehearsed(
+    engine: Engine, easier: Relaxation, max_iterations: int, window: int | None, exact: bool
+) -> Descent | None:
+    """Solve the relaxation over easier subproblems; the engine takes over the structure found. None if there is none.
+
+    If its multipliers are not the last word even there, the search goes on there, for a better structure to start from.
+    """
+    other = Engine(easier, step=engine.rule)
+    other.deadline = engine.deadline
+    try:
+        descent = other.descend(np.zeros(easier.n_rows), other.initial, max_iterations=max_iterations, window=window)
+    except Infeasible:
+        return None
+    search = Search(other, _node(descent, other.initial), descent.log)
+    if exact:
+        search.run(exact)
+    engine.adopt(other)
+    return descent
 
 
 class Search:

@@ -36,6 +36,9 @@ class Log:
         self.step.append(step)
         self.active.append(active)
 
+    def followed_by(self, other: "Log") -> "Log":
+        return Log(*(getattr(self, name) + getattr(other, name) for name in ("dual", "primal", "step", "active")))
+
     def trace(self) -> Trace:
         return Trace(
             np.array(self.dual), np.array(self.primal), np.array(self.step), np.array(self.active, dtype=np.int64)
@@ -92,6 +95,12 @@ class Engine:
         if gap <= 0 or gap > 1e-5 * (1.0 + abs(dual)):
             return gap <= 0
         return self.leaves is not None and gap <= self.relaxation.tolerance(multipliers, fixings)
+
+    def adopt(self, other: "Engine") -> None:
+        """Take over the incumbent of an engine over easier subproblems, and its counts."""
+        self.leaves, self.score = other.leaves, other.score
+        self.iterations += other.iterations
+        self.solves += other.solves
 
     # -- subproblems -----------------------------------------------------------------------------------------------
 

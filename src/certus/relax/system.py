@@ -153,6 +153,14 @@ class Relaxation:
         fixed = [(renamed(v, side), k, x) for side, r in enumerate((self, other)) for v, k, x in r.fixed]
         return both.with_rows([*theirs, Rows(on, tie, np.zeros(len(cells)), True, shape)], fixed)
 
+    def easier(self) -> "Relaxation | None":
+        """The same over easier subproblems, where there are some; multipliers and structures fit both."""
+        easier = [problem.easier() for problem in self.subproblems]
+        if not any(easier):
+            return None
+        chosen = tuple(e or problem for e, problem in zip(easier, self.subproblems, strict=True))
+        return replace(self, subproblems=chosen)
+
     def shape_of(self, block: Block) -> Index:
         """Shape of a block."""
         return self.subproblems[block[0]].views[block[1]]

@@ -1,4 +1,4 @@
-"""Plots of relaxations at work: dual and primal values, and what a limit on the rounds would have cost (LR 4.6, app. A).
+"""Plots of relaxations at work: dual and primal values, and what a limit on the rounds costs (LR 4.6, app. A).
 
 Needs matplotlib (``pip install 'certus[plot]'``). Every function draws into one figure, saves it and returns nothing.
 """
