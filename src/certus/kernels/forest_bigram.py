@@ -67,12 +67,22 @@ def _piece(kind, left, right, kinds, lefts, rights, slots, n):
 
 
 @njit(cache=True, nogil=True)
+def grown(array):
+    """The same one-dimensional array with room for twice as much."""
+    longer = np.empty(2 * array.shape[0], array.dtype)
+    for i in range(array.shape[0]):
+        longer[i] = array[i]
+    return longer
+
+
+@njit(cache=True, nogil=True)
 def build(in_ptr, tail_ptr, tail, token_ptr, token, weight, alive, keep_first, keep_last):
     """Pieces of the edges that are alive; first and last words of v are cut to keep_first[v], keep_last[v] (V, W).
 
-    ``token`` holds words, or ~j for the j-th vertex of the tail; no target side is empty.
+    ``token`` holds words, or ~j for the j-th vertex of the tail; no target side is empty. Returns the fields of Pieces.
     """
     n_vertices, n_words = keep_first.shape
+    zero = np.int64(0)
     most = 2 * token.shape[0] + n_vertices + n_words + 1
     size = 16
     while size < 2 * most:
@@ -83,7 +93,7 @@ def build(in_ptr, tail_ptr, tail, token_ptr, token, weight, alive, keep_first, k
     right = np.empty(most, np.int64)
     first = np.empty(most, np.int64)
     last = np.empty(most, np.int64)
-    n = 0
+    n = zero
     n_sets = n_words + 2 * n_vertices
     set_ptr = np.zeros(n_sets + 1, np.int64)
     word = np.empty(n_words + 1024, np.int64)
@@ -100,38 +110,41 @@ def build(in_ptr, tail_ptr, tail, token_ptr, token, weight, alive, keep_first, k
     edge_right = np.empty(n_alive, np.int64)
     edge_weight = np.empty(n_alive, np.float64)
     edge_id = np.empty(n_alive, np.int64)
+    hook_of = np.empty(alive.shape[0], np.int64)
+    piece_of = np.empty(alive.shape[0], np.int64)
+    following = np.empty(alive.shape[0], np.int64)  # next edge into the same vertex with the same hook
+    latest = np.full(most, -1, np.int64)  # last edge with a hook, so far
     set_seen = np.full(n_sets, -1, np.int64)
     word_seen = np.full(n_words, -1, np.int64)
     k = 0
     for v in range(n_vertices):
-        start = k
         for e in range(in_ptr[v], in_ptr[v + 1]):
             if not alive[e]:
                 continue
             t = token_ptr[e]
             stop = token_ptr[e + 1]
-            p = -1
+            p = np.int64(-1)
             while t < stop and token[t] >= 0:
                 w = token[t]
+                f = w
                 if p < 0:
-                    p, new = _piece(WORD, w, 0, kind, left, right, slots, n)
-                    f = w
+                    p, new = _piece(zero + WORD, w, zero, kind, left, right, slots, n)
                 else:
                     f = first[p]
-                    p, new = _piece(APPEND, p, w, kind, left, right, slots, n)
+                    p, new = _piece(zero + APPEND, p, w, kind, left, right, slots, n)
                 if new:
                     first[n] = f
                     last[n] = w
                     n += 1
                 t += 1
-            hook = -1
+            hook = np.int64(-1)
             while t < stop:
                 s = node_piece[tail[tail_ptr[e] + ~token[t]]]
                 t += 1
                 while t < stop and token[t] >= 0:
                     w = token[t]
                     f = first[s]
-                    s, new = _piece(APPEND, s, w, kind, left, right, slots, n)
+                    s, new = _piece(zero + APPEND, s, w, kind, left, right, slots, n)
                     if new:
                         first[n] = f
                         last[n] = w
@@ -141,36 +154,46 @@ def build(in_ptr, tail_ptr, tail, token_ptr, token, weight, alive, keep_first, k
                     p = s
                     continue
                 f = first[p]
+                g = last[s]
                 end = last[p]
                 if end < n_words:
-                    g = last[s]
-                    hook, new = _piece(HOOK, end, s, kind, left, right, slots, n)
+                    hook, new = _piece(zero + HOOK, end, s, kind, left, right, slots, n)
                     if new:
                         first[n] = end
                         last[n] = g
                         n += 1
                     if t >= stop:
                         break
-                    p, new = _piece(JOIN, p, hook, kind, left, right, slots, n)
-                    hook = -1
+                    p, new = _piece(zero + JOIN, p, hook, kind, left, right, slots, n)
+                    hook = np.int64(-1)
                 else:
-                    g = last[s]
-                    p, new = _piece(CHAIN, p, s, kind, left, right, slots, n)
+                    p, new = _piece(zero + CHAIN, p, s, kind, left, right, slots, n)
                 if new:
                     first[n] = f
                     last[n] = g
                     n += 1
-            edge_left[k] = p
-            edge_right[k] = hook
-            edge_weight[k] = weight[e]
-            edge_id[k] = e
-            k += 1
+            piece_of[e] = p
+            hook_of[e] = hook
+            following[e] = -1
+            if hook >= 0:
+                if latest[hook] >= in_ptr[v]:
+                    following[latest[hook]] = e
+                    hook_of[e] = -2  # not the first with its hook
+                latest[hook] = e
+        start = k
+        for e in range(in_ptr[v], in_ptr[v + 1]):
+            if not alive[e] or hook_of[e] == -2:
+                continue
+            hook = hook_of[e]
+            i = np.int64(e)
+            while i >= 0:
+                edge_left[k] = piece_of[i]
+                edge_right[k] = hook
+                edge_weight[k] = weight[i]
+                edge_id[k] = i
+                k += 1
+                i = following[i]
         edge_ptr[v + 1] = k
-        order = np.argsort(edge_right[start:k], kind="mergesort")
-        edge_left[start:k] = edge_left[start:k][order]
-        edge_weight[start:k] = edge_weight[start:k][order]
-        edge_id[start:k] = edge_id[start:k][order]
-        edge_right[start:k] = edge_right[start:k][order]
         for side in range(2):
             new_set = n_words + 2 * v + side
             for i in range(start, k):
@@ -187,12 +210,9 @@ def build(in_ptr, tail_ptr, tail, token_ptr, token, weight, alive, keep_first, k
                     if kept and word_seen[w] != new_set:
                         word_seen[w] = new_set
                         if filled == word.shape[0]:
-                            longer = np.empty(2 * filled, np.int64)
-                            longer[:filled] = word
-                            word = longer
+                            word = grown(word)
                         word[filled] = w
                         filled += 1
-            word_seen[:] = -1
             set_ptr[new_set + 1] = filled
         kind[n] = NODE
         left[n] = v
@@ -206,21 +226,8 @@ def build(in_ptr, tail_ptr, tail, token_ptr, token, weight, alive, keep_first, k
         rows = set_ptr[first[p] + 1] - set_ptr[first[p]]
         columns = set_ptr[last[p] + 1] - set_ptr[last[p]]
         offset[p + 1] = offset[p] + rows * columns
-    return (
-        kind[:n].copy(),
-        left[:n].copy(),
-        right[:n].copy(),
-        first[:n].copy(),
-        last[:n].copy(),
-        offset,
-        set_ptr,
-        word[:filled].copy(),
-        edge_ptr,
-        edge_left,
-        edge_right,
-        edge_weight,
-        edge_id,
-    )
+    edges = (edge_ptr, edge_left, edge_right, edge_weight, edge_id)
+    return kind[:n], left[:n], right[:n], first[:n], last[:n], offset, set_ptr, word[:filled], *edges
 
 
 @njit(cache=True, nogil=True)
@@ -264,8 +271,9 @@ def inside(g, q, table):
         elif kind == NODE:
             for i in range(o, o + n * m):
                 table[i] = -np.inf
-            row_of[:] = -1
-            column_of[:] = -1
+            for i in range(n_words):
+                row_of[i] = -1
+                column_of[i] = -1
             for i in range(n):
                 row_of[g.word[f0 + i]] = i
             for j in range(m):
@@ -292,7 +300,8 @@ def inside(g, q, table):
                         at += mx
                     k += 1
                     continue
-                total[:n] = -np.inf
+                for i in range(n):
+                    total[i] = -np.inf
                 while k < stop and g.edge_right[k] == y:
                     x = g.edge_left[k]
                     at = g.offset[x]
@@ -398,9 +407,13 @@ def outside(g, q, table, out, edge_best, pair_best):
     pair_best (W, W) <- best derivation in which the two words stand side by side
     """
     n_words = q.shape[0]
-    out[:] = -np.inf
-    edge_best[:] = -np.inf
-    pair_best[:] = -np.inf
+    for i in range(out.shape[0]):
+        out[i] = -np.inf
+    for i in range(edge_best.shape[0]):
+        edge_best[i] = -np.inf
+    for i in range(n_words):
+        for j in range(n_words):
+            pair_best[i, j] = -np.inf
     row_of = np.empty(n_words, np.int64)
     column_of = np.empty(n_words, np.int64)
     column = np.empty(n_words, np.int64)
@@ -417,8 +430,9 @@ def outside(g, q, table, out, edge_best, pair_best):
         m = g.set_ptr[g.last[p] + 1] - l0
         kind = g.kind[p]
         if kind == NODE:
-            row_of[:] = -1
-            column_of[:] = -1
+            for i in range(n_words):
+                row_of[i] = -1
+                column_of[i] = -1
             for i in range(n):
                 row_of[g.word[f0 + i]] = i
             for j in range(m):
@@ -448,7 +462,8 @@ def outside(g, q, table, out, edge_best, pair_best):
                     k += 1
                     continue
                 start = k
-                total[:n] = -np.inf
+                for i in range(n):
+                    total[i] = -np.inf
                 while k < stop and g.edge_right[k] == y:
                     x = g.edge_left[k]
                     at = g.offset[x]
@@ -732,8 +747,10 @@ def surviving(g, table, out, least, alive_first, alive_last):
 
     <- the first and last words of each vertex among them.
     """
-    alive_first[:] = False
-    alive_last[:] = False
+    for v in range(alive_first.shape[0]):
+        for w in range(alive_first.shape[1]):
+            alive_first[v, w] = False
+            alive_last[v, w] = False
     count = 0
     for p in range(g.kind.shape[0]):
         if g.kind[p] != NODE:

@@ -20,7 +20,7 @@ Log probabilities are multiplied by the weight of the language model. Words are 
 import numpy as np
 from numba import njit
 
-from certus.kernels.forest_bigram import APPEND, BEGIN, CHAIN, END, HOOK, JOIN, NODE, WORD
+from certus.kernels.forest_bigram import APPEND, BEGIN, CHAIN, END, HOOK, JOIN, NODE, WORD, grown
 from certus.kernels.language_model import advance, first_slot
 
 BITS = 21  # a word of a left context, plus 1, takes so many bits; three words fill an int64
@@ -58,10 +58,9 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
     state_of = np.empty(n_words, np.int64)
     for v in range(n_words):
         state_of[v] = begin_state if v == BEGIN else np.int64(lm.unigram_state[lm_word[v]])
-    size = 1024
-    state = np.empty(size, np.int64)
-    older = np.empty(size, np.int64)
-    newer = np.empty(size, np.int64)
+    state = np.empty(1024, np.int64)
+    older = np.empty(1024, np.int64)
+    newer = np.empty(1024, np.int64)
     n = 0
     for v in range(n_words):
         for w in range(n_words):
@@ -70,21 +69,19 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
             p, s = advance(lm, np.int32(state_of[v]), lm_word[w])
             pair[v, w] = weight * p
             if w != END and lm.state_length[s] > 1:
-                if n == size:
-                    size *= 2
-                    state = np.concatenate((state, np.empty(n, np.int64)))
-                    older = np.concatenate((older, np.empty(n, np.int64)))
-                    newer = np.concatenate((newer, np.empty(n, np.int64)))
+                if n == state.shape[0]:
+                    state = grown(state)
+                    older = grown(older)
+                    newer = grown(newer)
                 state[n] = s
                 older[n] = v
                 newer[n] = w
                 n += 1
-    room = 4096
-    gram_v = np.empty(room, np.int64)
-    gram_w = np.empty(room, np.int64)
-    gram_t = np.empty(room, np.int64)
-    gram_state = np.empty(room, np.int64)
-    gram_value = np.empty(room)
+    gram_v = np.empty(4096, np.int64)
+    gram_w = np.empty(4096, np.int64)
+    gram_t = np.empty(4096, np.int64)
+    gram_state = np.empty(4096, np.int64)
+    gram_value = np.empty(4096)
     n_grams = 0
     k = 0
     while k < n:  # grows while it is read: contexts of one word more are added behind
@@ -94,13 +91,12 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
             i = _held(lm, state[k], lm_word[w])
             if i < 0:
                 continue
-            if n_grams == room:
-                room *= 2
-                gram_v = np.concatenate((gram_v, np.empty(n_grams, np.int64)))
-                gram_w = np.concatenate((gram_w, np.empty(n_grams, np.int64)))
-                gram_t = np.concatenate((gram_t, np.empty(n_grams, np.int64)))
-                gram_state = np.concatenate((gram_state, np.empty(n_grams, np.int64)))
-                gram_value = np.concatenate((gram_value, np.empty(n_grams)))
+            if n_grams == gram_v.shape[0]:
+                gram_v = grown(gram_v)
+                gram_w = grown(gram_w)
+                gram_t = grown(gram_t)
+                gram_state = grown(gram_state)
+                gram_value = grown(gram_value)
             gram_t[n_grams] = older[k]
             gram_v[n_grams] = newer[k]
             gram_w[n_grams] = w
@@ -109,11 +105,10 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
             n_grams += 1
             s = lm.slots[3 * i + 2]
             if w != END and lm.state_length[s] > 2 and lm.state_length[s] > lm.state_length[state[k]]:
-                if n == size:
-                    size *= 2
-                    state = np.concatenate((state, np.empty(n, np.int64)))
-                    older = np.concatenate((older, np.empty(n, np.int64)))
-                    newer = np.concatenate((newer, np.empty(n, np.int64)))
+                if n == state.shape[0]:
+                    state = grown(state)
+                    older = grown(older)
+                    newer = grown(newer)
                 state[n] = s
                 older[n] = newer[k]
                 newer[n] = w
@@ -139,7 +134,7 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
         ptr[gram_v[i] * n_words + gram_w[i] + 1] += 1
     for i in range(n_words * n_words):
         ptr[i + 1] += ptr[i]
-    fill = ptr[:-1].copy()
+    fill = ptr.copy()
     before = np.empty(n_grams, np.int64)
     value = np.empty(n_grams)
     for i in range(n_grams):
@@ -158,17 +153,11 @@ def optimistic(pair, back, ptr, before, value, order, u, allowed, q, chosen):
     """
     n_words = pair.shape[0]
     mark = np.full(n_words, -1, np.int64)
-    cost = np.empty(n_words)
-    word = np.empty(n_words, np.int64)
     for v in range(n_words):
-        n = 0
-        if v != BEGIN:
-            for t in range(n_words):
-                if allowed[t, v]:
-                    cost[n] = -(back[t, v] + u[t, v])
-                    word[n] = t
-                    n += 1
-        rank = np.argsort(cost[:n], kind="mergesort")
+        top = -1  # the word before v that backs off best
+        for t in range(n_words):
+            if v != BEGIN and allowed[t, v] and (top < 0 or back[t, v] + u[t, v] > back[top, v] + u[top, v]):
+                top = t
         for w in range(n_words):
             q[v, w] = -np.inf
             chosen[v, w] = -1
@@ -185,54 +174,53 @@ def optimistic(pair, back, ptr, before, value, order, u, allowed, q, chosen):
                 if allowed[t, v] and value[i] + u[t, v] > best:
                     best = value[i] + u[t, v]
                     chosen[v, w] = t
-            for r in range(n):
-                t = word[rank[r]]
-                if mark[t] != w:
-                    if pair[v, w] - cost[rank[r]] > best:
-                        best = pair[v, w] - cost[rank[r]]
-                        chosen[v, w] = t
-                    break
+            start, stop = top, top + 1
+            if top >= 0 and mark[top] == w:  # it has an n-gram and need not back off: look for the next
+                start, stop = 0, n_words
+            for t in range(start, stop):
+                if t >= 0 and allowed[t, v] and mark[t] != w and pair[v, w] + back[t, v] + u[t, v] > best:
+                    best = pair[v, w] + back[t, v] + u[t, v]
+                    chosen[v, w] = t
             q[v, w] = best - u[v, w]
-        mark[:] = -1
+        for t in range(n_words):
+            mark[t] = -1
 
 
 @njit(cache=True, nogil=True)
-def move(pairs, n_pairs, chosen, u, step_scale, excess):
+def move(pairs, n_pairs, chosen, u, gradient, step_scale, excess):
     """One step on the multipliers, from the pairs of the best derivation and what each chose; returns its length.
 
-    The step is step_scale * excess / |subgradient|^2 (Polyak); 0 if every choice agrees with what stands there.
+    The step is step_scale * excess / |subgradient|^2 (Polyak); 0 if the subgradient vanishes. ``gradient`` (W, W) is
+    zero before and after.
     """
-    n_words = chosen.shape[0]
-    key = np.empty(2 * n_pairs, np.int64)
-    sign = np.empty(2 * n_pairs)
-    n = 0
+    norm = 0.0
     for i in range(n_pairs):
         v = pairs[i, 0]
         w = pairs[i, 1]
         if chosen[v, w] >= 0:
-            key[n] = chosen[v, w] * n_words + v
-            sign[n] = 1.0
-            n += 1
+            gradient[chosen[v, w], v] += 1.0
         if w != END:
-            key[n] = v * n_words + w
-            sign[n] = -1.0
+            gradient[v, w] -= 1.0
+    cell = np.empty((2 * n_pairs, 2), np.int64)
+    value = np.empty(2 * n_pairs)
+    n = 0
+    for i in range(2 * n_pairs):
+        v = pairs[i // 2, 0]
+        w = pairs[i // 2, 1]
+        if i % 2 == 1:
+            w = v
+            v = chosen[v, pairs[i // 2, 1]]
+        if v >= 0 and w != END and gradient[v, w] != 0.0:
+            cell[n, 0] = v
+            cell[n, 1] = w
+            value[n] = gradient[v, w]
+            norm += value[n] * value[n]
+            gradient[v, w] = 0.0
             n += 1
-    order = np.argsort(key[:n], kind="mergesort")
-    norm = 0.0
-    for repeat in range(2):
-        i = 0
-        while i < n:
-            total = 0.0
-            k = key[order[i]]
-            while i < n and key[order[i]] == k:
-                total += sign[order[i]]
-                i += 1
-            if repeat == 0:
-                norm += total * total
-            else:
-                u[k // n_words, k % n_words] -= step_scale * excess / norm * total
-        if norm == 0.0:
-            return 0.0
+    if norm == 0.0:
+        return 0.0
+    for i in range(n):
+        u[cell[i, 0], cell[i, 1]] -= step_scale * excess / norm * value[i]
     return step_scale * excess / norm
 
 
@@ -269,36 +257,58 @@ def _step(lm, weight, lm_word, full, q, u, left0, left1, state, prev, last, coun
 
 
 @njit(cache=True, nogil=True)
-def _grown(array, n):
-    """The same array with room for twice n."""
-    longer = np.empty((2 * n, *array.shape[1:]), array.dtype)
-    longer[:n] = array[:n]
-    return longer
-
-
-@njit(cache=True, nogil=True)
 def _slot(slots, item, piece, left0, left1, state, prev, last):
     """Slot of the item with this signature, or the empty one where it belongs."""
     mask = np.uint64(slots.shape[0] - 1)
     h = np.uint64(left0) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(left1)
     h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(state)
-    h = (h ^ (h >> np.uint64(32))) * np.uint64(0x94D049BB133111EB) + np.uint64(prev + 1) * np.uint64(1 << 22)
+    h = (h ^ (h >> np.uint64(32))) * np.uint64(0x94D049BB133111EB) + np.uint64(prev + 1)
     h = (h ^ (h >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(last)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(piece)
     i = (h ^ (h >> np.uint64(32))) & mask
     while slots[i] >= 0:
-        k = slots[i]
+        k = 8 * slots[i]
         if (
-            item[k, 0] == piece
-            and item[k, 1] == left0
-            and item[k, 2] == left1
-            and item[k, 3] == state
-            and item[k, 4] == prev
-            and item[k, 5] == last
+            item[k] == piece
+            and item[k + 1] == left0
+            and item[k + 2] == left1
+            and item[k + 3] == state
+            and item[k + 4] == prev
+            and item[k + 5] == last
         ):
             break
         i = (i + np.uint64(1)) & mask
     return i
+
+
+@njit(cache=True, nogil=True)
+def _largest(values, start, stop, k):
+    """The k-th largest of values[start:stop], 1 <= k <= stop - start (quickselect on a copy)."""
+    copy = np.empty(stop - start)
+    for i in range(start, stop):
+        copy[i - start] = values[i]
+    low = 0
+    high = stop - start - 1
+    while low < high:
+        pivot = copy[(low + high) // 2]
+        i = low
+        j = high
+        while i <= j:
+            while copy[i] > pivot:
+                i += 1
+            while copy[j] < pivot:
+                j -= 1
+            if i <= j:
+                copy[i], copy[j] = copy[j], copy[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    return copy[k - 1]
 
 
 @njit(cache=True, nogil=True)
@@ -309,53 +319,64 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
     its best derivation, the first words by q. ``out`` bounds every completion. With a ``beam`` above 0 only so many
     items of a piece are kept, the best by score + completion. Stops after ``budget`` combinations.
 
-    Returns status (0 done, 1 out of budget), lost (largest bound of an item that the beam dropped), item (n, 8), score
-    (n,), way (k, 4), way_score (k,) and the number of combinations. item[i] is piece, two numbers that pack the first
-    words, state, last word but one, last word, number of first words, best way; the last item is the top's if there is
-    any. way[k] is (item, left part or -1, right part or -1, edge or -1); with ``all_ways`` every way to make an item is
-    listed, else only the best. Parts of an item stand before it.
+    Returns status (0 done, 1 out of budget), lost (largest bound of an item that the beam dropped), item (8 n,), score
+    (n,), way (4 k,), way_score (k,) and the number of combinations. item[8 i:] is piece, two numbers that pack the
+    first words, state, last word but one, last word, number of first words, best way; the last item is the top's if
+    there is any. way[4 k:] is (item, left part or -1, right part or -1, edge or -1); with ``all_ways`` every way to
+    make an item is listed, else only the best. Parts of an item stand before it.
     """
     full = max(order, 2) - 1
     n_pieces = g.kind.shape[0]
     n_words = q.shape[0]
-    item = np.empty((1024, 8), np.int64)
+    none = np.int64(-1)
+    zero = np.int64(0)
+    item = np.empty(8 * 1024, np.int64)
     score = np.empty(1024)
     bound = np.empty(1024)
-    way = np.empty((1024, 4), np.int64)
+    way = np.empty(4 * 1024, np.int64)
     way_score = np.empty(1024)
     slots = np.full(4096, -1, np.int64)
     kept = np.empty(1024, np.int64)  # items of the pieces, piece by piece: what combinations run over
     kept_ptr = np.zeros(n_pieces + 1, np.int64)
-    n = 0
-    n_ways = 0
-    n_kept = 0
+    n = zero
+    n_ways = zero
+    n_kept = zero
     tried = 0
+    status = 0
     lost = -np.inf
-    row_of = np.empty(n_words, np.int64)
-    column_of = np.empty(n_words, np.int64)
+    row_of = np.full(n_words, -1, np.int64)
+    column_of = np.full(n_words, -1, np.int64)
     for p in range(n_pieces):
         kind = g.kind[p]
         first_item = n
         kept_ptr[p + 1] = n_kept
-        if kind == HOOK or g.offset[p] == g.offset[p + 1]:
+        if kind == HOOK or g.offset[p] == g.offset[p + 1] or status != 0:
             continue
         f0 = g.set_ptr[g.first[p]]
+        f1 = g.set_ptr[g.first[p] + 1]
         l0 = g.set_ptr[g.last[p]]
-        rows = g.set_ptr[g.first[p] + 1] - f0
-        m = g.set_ptr[g.last[p] + 1] - l0
-        row_of[:] = -1
-        column_of[:] = -1
-        for i in range(rows):
-            row_of[g.word[f0 + i]] = i
-        for j in range(m):
-            column_of[g.word[l0 + j]] = j
-        start, stop = (g.edge_ptr[g.left[p]], g.edge_ptr[g.left[p] + 1]) if kind == NODE else (0, 1)
+        l1 = g.set_ptr[g.last[p] + 1]
+        m = l1 - l0
+        for i in range(f0, f1):
+            row_of[g.word[i]] = i - f0
+        for i in range(l0, l1):
+            column_of[g.word[i]] = i - l0
+        start = zero
+        stop = zero + 1
+        if kind == NODE:
+            start = g.edge_ptr[g.left[p]]
+            stop = g.edge_ptr[g.left[p] + 1]
         for e in range(start, stop):
             # x, then y if there is one, then the word w if there is one
-            x, y, w, edge, gain = -1, -1, -1, -1, 0.0
+            x = none
+            y = none
+            w = none
+            edge = none
+            gain = 0.0
             if kind == NODE:
                 x = g.edge_left[e]
-                y = -1 if g.edge_right[e] < 0 else g.right[g.edge_right[e]]
+                if g.edge_right[e] >= 0:
+                    y = g.right[g.edge_right[e]]
                 edge = g.edge_id[e]
                 gain = g.edge_weight[e]
             elif kind == WORD:
@@ -369,143 +390,153 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
             elif kind == CHAIN:
                 x = g.left[p]
                 y = g.right[p]
-            a0, a1 = (0, 1) if x < 0 else (kept_ptr[x], kept_ptr[x + 1])
-            b0, b1 = (0, 1) if y < 0 else (kept_ptr[y], kept_ptr[y + 1])
+            a0 = zero
+            a1 = zero + 1
+            b0 = zero
+            b1 = zero + 1
+            if x >= 0:
+                a0 = kept_ptr[x]
+                a1 = kept_ptr[x + 1]
+            if y >= 0:
+                b0 = kept_ptr[y]
+                b1 = kept_ptr[y + 1]
             for ai in range(a0, a1):
-                a = -1 if x < 0 else kept[ai]
+                tried += b1 - b0
+                if tried > budget:
+                    status = 1
+                    break
                 for bi in range(b0, b1):
-                    tried += 1
-                    if tried > budget:
-                        return 1, lost, item[:n], score[:n], way[:n_ways], way_score[:n_ways], tried
-                    b = -1
-                    if a < 0:
-                        left0, left1, state, prev, last, count, s = 0, 0, 0, -1, -1, 0, gain
-                        if w == BEGIN:
-                            left0, state, last, count = BEGIN + 1, np.int64(begin_state), BEGIN, full
-                        else:
-                            left0, left1, state, prev, last, count, s = _step(
-                                lm, weight, lm_word, full, q, u, left0, left1, state, prev, last, count, s, w
-                            )
-                    else:
-                        left0 = item[a, 1]
-                        left1 = item[a, 2]
-                        state = item[a, 3]
-                        prev = item[a, 4]
-                        last = item[a, 5]
-                        count = item[a, 6]
-                        s = score[a] + gain
+                    a = none
+                    b = none
+                    n_steps = zero  # words to be added one by one: those that begin y, or w
+                    c0 = zero
+                    c1 = zero
+                    left0 = zero
+                    left1 = zero
+                    state = zero
+                    prev = none
+                    last = none
+                    count = zero
+                    s = gain
+                    if x >= 0:
+                        a = kept[ai]
+                        left0 = item[8 * a + 1]
+                        left1 = item[8 * a + 2]
+                        state = item[8 * a + 3]
+                        prev = item[8 * a + 4]
+                        last = item[8 * a + 5]
+                        count = item[8 * a + 6]
+                        s += score[a]
+                    if y >= 0:
+                        b = kept[bi]
+                        c0 = item[8 * b + 1]
+                        c1 = item[8 * b + 2]
+                        n_steps = item[8 * b + 6]
                         row = row_of[(left0 & MASK) - 1]
-                        if row < 0:
+                        column = column_of[item[8 * b + 5]]
+                        following = (c0 & MASK) - 1
+                        if row < 0 or column < 0 or not allowed[last, following]:
                             continue
-                        if y >= 0:
-                            b = kept[bi]
-                            c0 = item[b, 1]
-                            c1 = item[b, 2]
-                            next_word = (c0 & MASK) - 1
-                            column = column_of[item[b, 5]]
-                            if column < 0 or not allowed[last, next_word]:
-                                continue
-                            s += score[b]
-                            if s + q[last, next_word] + out[g.offset[p] + row * m + column] < least:
-                                continue
-                            before = -1
-                            for k in range(item[b, 6]):
-                                word = _left_word(c0, c1, k) - 1
-                                if before >= 0:
-                                    s -= q[before, word]
-                                before = word
-                                left0, left1, state, prev, last, count, s = _step(
-                                    lm, weight, lm_word, full, q, u, left0, left1, state, prev, last, count, s, word
-                                )
-                            if item[b, 6] == full:
-                                state = item[b, 3]
-                                prev = item[b, 4]
-                                last = item[b, 5]
-                        elif w >= 0:
-                            if not allowed[last, w]:
-                                continue
-                            left0, left1, state, prev, last, count, s = _step(
-                                lm, weight, lm_word, full, q, u, left0, left1, state, prev, last, count, s, w
-                            )
+                        s += score[b]
+                        if s + q[last, following] + out[g.offset[p] + row * m + column] < least:
+                            continue
+                    elif w == BEGIN:
+                        left0 = zero + BEGIN + 1
+                        state = np.int64(begin_state)
+                        last = zero + BEGIN
+                        count = zero + full
+                    elif w >= 0:
+                        if last >= 0 and not allowed[last, w]:
+                            continue
+                        c0 = w + 1
+                        n_steps = zero + 1
+                    before = none
+                    for k in range(n_steps):
+                        word = _left_word(c0, c1, k) - 1
+                        if before >= 0:  # y has scored its first words by q; now they get what they are worth
+                            s -= q[before, word]
+                        before = word
+                        left0, left1, state, prev, last, count, s = _step(
+                            lm, weight, lm_word, full, q, u, left0, left1, state, prev, last, count, s, word
+                        )
+                    if y >= 0 and n_steps == full:
+                        state = item[8 * b + 3]
+                        prev = item[8 * b + 4]
+                        last = item[8 * b + 5]
                     row = row_of[(left0 & MASK) - 1]
                     column = column_of[last]
                     if row < 0 or column < 0:
                         continue
-                    if p == n_pieces - 1:  # nothing follows the top: all its items are one
-                        state, prev = np.int64(0), np.int64(-1)
                     total = s + out[g.offset[p] + row * m + column]
                     if not total >= least:
                         continue
-                    at = _slot(slots, item, p, left0, left1, state, prev, last)
+                    if p == n_pieces - 1:  # nothing follows the top: all its items are one
+                        state = zero
+                        prev = none
+                    if 2 * n >= slots.shape[0]:
+                        slots = np.full(4 * slots.shape[0], -1, np.int64)
+                        for k in range(n):
+                            j = 8 * k
+                            at = _slot(
+                                slots, item, item[j], item[j + 1], item[j + 2], item[j + 3], item[j + 4], item[j + 5]
+                            )
+                            slots[at] = k
+                    at = _slot(slots, item, np.int64(p), left0, left1, state, prev, last)
                     i = slots[at]
                     new = i < 0
                     if new:
-                        if n == item.shape[0]:
-                            item = _grown(item, n)
-                            score = _grown(score, n)
-                            bound = _grown(bound, n)
-                        if 2 * n > slots.shape[0]:
-                            slots = np.full(4 * slots.shape[0], -1, np.int64)
-                            for k in range(n):
-                                slots[
-                                    _slot(
-                                        slots,
-                                        item,
-                                        item[k, 0],
-                                        item[k, 1],
-                                        item[k, 2],
-                                        item[k, 3],
-                                        item[k, 4],
-                                        item[k, 5],
-                                    )
-                                ] = k
-                            at = _slot(slots, item, p, left0, left1, state, prev, last)
+                        if n == score.shape[0]:
+                            item = grown(item)
+                            score = grown(score)
+                            bound = grown(bound)
                         i = n
                         n += 1
                         slots[at] = i
-                        item[i, 0] = p
-                        item[i, 1] = left0
-                        item[i, 2] = left1
-                        item[i, 3] = state
-                        item[i, 4] = prev
-                        item[i, 5] = last
-                        item[i, 6] = count
-                        item[i, 7] = -1
+                        item[8 * i] = p
+                        item[8 * i + 1] = left0
+                        item[8 * i + 2] = left1
+                        item[8 * i + 3] = state
+                        item[8 * i + 4] = prev
+                        item[8 * i + 5] = last
+                        item[8 * i + 6] = count
+                        item[8 * i + 7] = -1
                         score[i] = -np.inf
-                    better = s > score[i]
-                    if better:
-                        score[i] = s
-                        bound[i] = total
+                    k = item[8 * i + 7]
                     if all_ways or new:
-                        if n_ways == way.shape[0]:
-                            way = _grown(way, n_ways)
-                            way_score = _grown(way_score, n_ways)
+                        if n_ways == way_score.shape[0]:
+                            way = grown(way)
+                            way_score = grown(way_score)
                         k = n_ways
                         n_ways += 1
-                    else:
-                        k = item[i, 7]
-                    if better or all_ways:
-                        way[k, 0] = i
-                        way[k, 1] = a
-                        way[k, 2] = b
-                        way[k, 3] = edge
+                    if all_ways or s > score[i]:
+                        way[4 * k] = i
+                        way[4 * k + 1] = a
+                        way[4 * k + 2] = b
+                        way[4 * k + 3] = edge
                         way_score[k] = s
-                    if better:
-                        item[i, 7] = k
-        if n_kept + n - first_item > kept.shape[0]:
-            longer = np.empty(2 * (n_kept + n - first_item), np.int64)
-            longer[:n_kept] = kept[:n_kept]
-            kept = longer
+                    if s > score[i]:
+                        score[i] = s
+                        bound[i] = total
+                        item[8 * i + 7] = k
+            if status != 0:
+                break
+        for i in range(f0, f1):
+            row_of[g.word[i]] = -1
+        for i in range(l0, l1):
+            column_of[g.word[i]] = -1
+        room = n - first_item
         cut = -np.inf
-        if beam > 0 and n - first_item > beam:
-            cut = np.sort(bound[first_item:n])[n - first_item - beam]
-        room = beam if beam > 0 else n - first_item
+        if beam > 0 and room > beam:
+            room = zero + beam
+            cut = _largest(bound, first_item, n, room)
         for i in range(first_item, n):
             if bound[i] >= cut and room > 0:
+                if n_kept == kept.shape[0]:
+                    kept = grown(kept)
                 kept[n_kept] = i
                 n_kept += 1
                 room -= 1
             elif bound[i] > lost:
                 lost = bound[i]
         kept_ptr[p + 1] = n_kept
-    return 0, lost, item[:n], score[:n], way[:n_ways], way_score[:n_ways], tried
+    return status, lost, item[: 8 * n], score[:n], way[: 4 * n_ways], way_score[:n_ways], tried

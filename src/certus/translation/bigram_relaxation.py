@@ -94,6 +94,7 @@ class BigramRelaxation:
         sizes = (np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in (forest.weight, pair, back, value))
         self._scale = float(sum(sizes))
         self.u = np.zeros((n_words, n_words))
+        self._gradient = np.zeros((n_words, n_words))
         self.q = np.empty((n_words, n_words))
         self.chosen = np.empty((n_words, n_words), dtype=np.int64)
         most_edges, most_words = forest.longest
@@ -156,7 +157,7 @@ class BigramRelaxation:
         """Step the multipliers against the subgradient at ``derivation``; 0 if it vanishes: all choices agree."""
         from certus.kernels import forest_exact
 
-        return float(forest_exact.move(self._pairs, self.n_pairs, self.chosen, self.u, scale, excess))
+        return float(forest_exact.move(self._pairs, self.n_pairs, self.chosen, self.u, self._gradient, scale, excess))
 
     def complete(self) -> tuple[Floats, Floats]:
         """Outside scores, for ``search`` and ``remove``; the best derivation of each edge and pair of words."""
@@ -198,6 +199,7 @@ class BigramRelaxation:
             budget,
             all_ways,
         )
+        item, way = item.reshape(-1, 8), way.reshape(-1, 4)
         top = len(item) - 1 if len(item) and item[-1, 0] == len(self.pieces.kind) - 1 and status == 0 else -1
         return Searched(status == 0, float(lost), item, score, way, way_score, int(tried), top)
 
