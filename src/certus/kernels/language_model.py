@@ -17,15 +17,14 @@ import numpy as np
 from numba import njit
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+LANES = 8  # sentences scored at once: their lookups wait for memory together
 
 
 @njit(cache=True, nogil=True)
 def first_slot(key, n_slots):
     """Where a key is looked for first."""
     mixed = np.uint64(key)
-    mixed = (mixed ^ (mixed >> HALF)) * MULTIPLIER
     mixed = (mixed ^ (mixed >> HALF)) * MULTIPLIER
     return ((mixed >> HALF) * n_slots) >> HALF
 
@@ -76,8 +75,19 @@ def advance(lm, state, word):
 @njit(cache=True, nogil=True)
 def advance_all(lm, state, word, ptr, log_probability):
     """Runs word[ptr[s]:ptr[s + 1]] from state[s] for every s; fills log_probability per word, state with the last."""
-    for s in range(ptr.shape[0] - 1):
-        q = state[s]
-        for k in range(ptr[s], ptr[s + 1]):
-            log_probability[k], q = advance(lm, q, word[k])
-        state[s] = q
+    sentence = np.full(LANES, -1, dtype=np.int64)
+    at = np.zeros(LANES, dtype=np.int64)
+    n, begun, busy = ptr.shape[0] - 1, 0, True
+    while busy:
+        busy = False
+        for lane in range(LANES):
+            s = sentence[lane]
+            while (s < 0 or at[lane] == ptr[s + 1]) and begun < n:
+                s = begun
+                sentence[lane], at[lane] = s, ptr[s]
+                begun += 1
+            if s >= 0 and at[lane] < ptr[s + 1]:
+                k = at[lane]
+                log_probability[k], state[s] = advance(lm, state[s], word[k])
+                at[lane] = k + 1
+                busy = True

@@ -149,7 +149,6 @@ def _find(slots: NDArray[np.int64], key: int) -> int:
     """Slot of a key, or -1: what the kernel's table lookup does, in plain Python."""
     n, low = len(slots) // 3, (1 << 64) - 1
     mixed = ((key ^ (key >> 32)) * 0x9E3779B97F4A7C15) & low
-    mixed = ((mixed ^ (mixed >> 32)) * 0x9E3779B97F4A7C15) & low
     i = ((mixed >> 32) * n) >> 32
     while slots[3 * i] != key:
         if slots[3 * i] == -1:
