@@ -21,8 +21,10 @@ PROBLEMS = {
     "constrained hyperpath": ("certus.hypergraph.constrained", "ConstrainedHyperpath"),
     "tagging": ("certus.tagging", "Tagging"),
     "constituency": ("certus.constituency", "Constituency"),
+    "lexicalized constituency": ("certus.constituency", "LexicalizedConstituency"),
     "dependency": ("certus.dependency", "Dependency"),
     "labelled dependency": ("certus.dependency.labels", "LabelledDependency"),
+    "phrase translation": ("certus.translation", "PhraseTranslation"),
     "joint": ("certus.joint", "Joint"),
     "constrained": ("certus.relax.constraints", "Constrained"),
 }

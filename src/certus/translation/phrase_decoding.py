@@ -2,8 +2,8 @@
 
 Every method returns the best translation it found and a bound. All but the last two can prove it the best:
 
-optimal beam   bounds from the lattice of coverages and last words; where that is too large, multipliers as below with
-               last words for contexts, and words tracked where the multipliers stall
+optimal beam   beam searches of growing width under bounds from the lattice of coverages and last words; where that is
+               too large, as below, with words tracked where the multipliers stall
 alternating    LR alg. 13: a round of subgradient descent on the multipliers, then beam search under their bounds
 staged         LR alg. 13: all rounds first, then beam searches of growing width
 tight          multipliers alone, and words tracked where they stall, in the manner of LR-TIGHT
@@ -73,9 +73,9 @@ class Run:
             self.info["lattice size"] = made.size
         return made
 
-    def counted(self, *, exact: bool) -> PhraseRelaxation:
-        """The relaxation that keeps the number of words covered."""
-        made = self.relaxation((), exact=exact)
+    def counted(self) -> PhraseRelaxation:
+        """The relaxation of LR 7.3: number of words covered, last position, state of the language model."""
+        made = self.relaxation((), exact=True)
         if made is None:
             raise LimitReached(f"the lattice of a sentence of {self.sentence.arrays.n} words is too large.")
         return made
@@ -102,14 +102,13 @@ def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, 
     if method == "optimal beam":
         _optimal_beam(run, max_iterations)
     elif method in ("alternating", "staged"):
-        relaxation = run.counted(exact=True)
-        _rounds(run, relaxation, max_iterations, exact=True, staged=method == "staged")
+        _rounds(run, run.counted(), max_iterations, staged=method == "staged")
     elif method == "tight":
-        _tight(run, max_iterations)
+        _rounds(run, run.counted(), max_iterations, tighten=True, beams=False)
     elif method == "astar":
         _astar(run)
     elif method == "beam":
-        relaxation = run.counted(exact=True)
+        relaxation = run.counted()
         run.dual, run.multipliers = run.swept(relaxation, np.zeros(sentence.arrays.n)), relaxation.multipliers
         run.searched(relaxation, width)
     else:
@@ -120,7 +119,7 @@ def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, 
             'the method "optimal beam" may find one.'
         )
     if run.proof is None and run.multipliers is None:
-        relaxation = run.counted(exact=True)
+        relaxation = run.counted()
         run.multipliers = np.zeros(sentence.arrays.n)
         run.dual = run.swept(relaxation, run.multipliers)
     return run
@@ -129,14 +128,14 @@ def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, 
 def _optimal_beam(run: Run, max_iterations: int) -> None:
     relaxation = run.relaxation(None, exact=False)
     if relaxation is None:
-        _rounds(run, run.counted(exact=False), max_iterations, exact=False, tighten=True)
+        _rounds(run, run.counted(), max_iterations, tighten=True)
         return
     dual = run.swept(relaxation, np.zeros(run.sentence.arrays.n))
     width = 1
-    while run.proof is None and not run.out_of_time:
+    while True:
         run.searched(relaxation, width)
         run.log.add(dual, run.score, 0.0, 0)
-        if width >= WIDEST:
+        if run.proof is not None or run.out_of_time or width >= WIDEST:
             break
         width = min(10 * width, WIDEST)
 
@@ -146,15 +145,15 @@ def _rounds(
     relaxation: PhraseRelaxation,
     max_iterations: int,
     *,
-    exact: bool,
     staged: bool = False,
     tighten: bool = False,
     beams: bool = True,
 ) -> None:
     """Subgradient descent on the multipliers with Polyak's steps, and beam searches under the bounds it gives.
 
-    Alternating, a search follows every round, wider as the gap shrinks, ten times wider whenever the dual stalls.
-    Staged, one of width 1 comes first and the others at the end. With ``tighten`` words are tracked at a stall.
+    Alternating, a search follows every round, wider as the gap shrinks and ten times wider whenever the dual stalls.
+    Staged, one of width 1 comes first and the others at the end. With ``tighten`` words are tracked when wider searches
+    do not help.
     """
     n = run.sentence.arrays.n
     u, rule = np.zeros(n), polyak(patience=3)
@@ -168,21 +167,17 @@ def _rounds(
             best, best_u = dual, u
         path = relaxation.path()
         residual = relaxation.uses(path) - 1.0
-        if not tracked and exact and dual < run.dual:
+        if not tracked and dual < run.dual:
             run.dual, run.multipliers = dual, u
         if not residual.any() and _keeps_limit(run.sentence, path):
-            # the bound of last words is no score: only exact contexts make the path's value its own
-            if exact:
-                run.score, run.path = dual, path
-                run.proof = "search" if tracked else "dual"
-            else:
-                run.searched(relaxation, 1)
+            run.score, run.path = dual, path
+            run.proof = "search" if tracked else "dual"
         elif k == 0 or (beams and not staged):
             gap = best - run.score
             width = 10 ** min(4, max(0, int(4 - gap))) if np.isfinite(gap) else 1
             run.searched(relaxation, min(WIDEST, max(width, wider)))
         if run.proof is None and best <= run.score + run.sentence.tolerance(best_u):
-            run.proof = "dual" if exact and not tracked else "search"
+            run.proof = "search" if tracked else "dual"
         norm2 = float(residual @ residual)
         step = 0.0
         if norm2 > 0:
@@ -197,8 +192,8 @@ def _rounds(
                 wider *= 10
                 if staged:
                     break
-                if tighten:
-                    more = _tighter(run, relaxation, tracked, blame, exact)
+                if tighten and (not beams or wider > 1000):
+                    more = _tighter(run, tracked, blame)
                     if more is not None:
                         tracked, relaxation = more
                         blame[:] = 0.0
@@ -211,8 +206,7 @@ def _rounds(
     run.info["rounds"] = len(run.log.dual)
     run.info["tracked"] = len(tracked)
     if run.proof is None and beams:
-        if not tighten or staged:
-            run.swept(relaxation, best_u)
+        run.swept(relaxation, best_u)
         width = 100
         while run.proof is None and not run.out_of_time:
             run.searched(relaxation, width)
@@ -221,9 +215,7 @@ def _rounds(
             width = min(10 * width, WIDEST)
 
 
-def _tighter(
-    run: Run, relaxation: PhraseRelaxation, tracked: tuple[int, ...], blame: Floats, exact: bool
-) -> tuple[tuple[int, ...], PhraseRelaxation] | None:
+def _tighter(run: Run, tracked: tuple[int, ...], blame: Floats) -> tuple[tuple[int, ...], PhraseRelaxation] | None:
     """The relaxation with up to three more words tracked, those most often covered twice or not at all.
 
     None if there is none to add or the lattice becomes too large.
@@ -234,7 +226,7 @@ def _tighter(
     if not order or len(tracked) >= 60:
         return None
     more = tuple(sorted((*tracked, *order[:3])))
-    made = run.relaxation(more, exact=exact)
+    made = run.relaxation(more, exact=True)
     return None if made is None else (more, made)
 
 
@@ -253,15 +245,10 @@ def _keeps_limit(sentence: Sentence, path: Int32) -> bool:
     return True
 
 
-def _tight(run: Run, max_iterations: int) -> None:
-    relaxation = run.counted(exact=True)
-    _rounds(run, relaxation, max_iterations, exact=True, tighten=True, beams=False)
-
-
 def _astar(run: Run) -> None:
     relaxation = run.relaxation(None, exact=False)
     if relaxation is None:
-        relaxation = run.counted(exact=True)
+        relaxation = run.counted()
     dual = run.swept(relaxation, np.zeros(run.sentence.arrays.n))
     run.searched(relaxation, 0)
     run.log.add(dual, run.score, 0.0, 0)
@@ -271,7 +258,7 @@ def _stack(run: Run, width: int) -> None:
     """Stacks by number of words covered, as Moses has them; no beam threshold."""
     relaxation = run.relaxation(None, exact=False)
     if relaxation is None:
-        relaxation = run.counted(exact=False)
+        relaxation = run.counted()
     relaxation.bound[:] = 0.0
     run.searched(relaxation, width, future=future_estimates(run.sentence))
     run.proof = None

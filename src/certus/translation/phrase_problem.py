@@ -395,6 +395,45 @@ class PhraseTranslation(Problem[Structure]):
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
+    def to_json(self) -> dict[str, Any]:
+        """With the language model cut down to the words of the options."""
+        from certus.serialize import floats_to_json
+        from certus.translation.lm_json import lm_to_json
+
+        return {
+            "source": list(self.source),
+            "options": [[int(o.start), int(o.end), list(o.target)] for o in self.options],
+            "scores": floats_to_json(np.array([o.score for o in self.options], dtype=np.float64)),
+            "lm": lm_to_json(self.lm, {word for o in self.options for word in o.target}),
+            "lm_weight": self.lm_weight,
+            "distortion": self.distortion,
+            "distortion_limit": self.distortion_limit,
+            "window": self.window,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        from certus.serialize import floats_from_json
+        from certus.translation.lm_json import lm_from_json
+
+        try:
+            scores = floats_from_json(data["scores"], "scores").tolist()
+            options = [
+                PhraseOption(start, end, tuple(target), score)
+                for (start, end, target), score in zip(data["options"], scores, strict=True)
+            ]
+            return cls(
+                options,
+                lm_from_json(data["lm"]),
+                source=data["source"],
+                lm_weight=data["lm_weight"],
+                distortion=data["distortion"],
+                distortion_limit=data["distortion_limit"],
+                window=data["window"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"not a phrase translation problem: {error!r}.") from None
+
     def structure_to_json(self, structure: Sequence[int]) -> list[int]:
         return self._checked(structure)
 

@@ -129,9 +129,9 @@ class Reference:
         """For each node and last word, no completion scores more than this."""
         best: dict[tuple[int, tuple[int, int]], dict[int, dict[int, float]]] = {}
         members: dict[int, dict[int, list[int]]] = {}
-        for last, states in met.items():
+        for last, those in met.items():
             members[last] = defaultdict(list)
-            for state in states:
+            for state in those:
                 members[last][self.last_word(state)].append(state)
         for last, words in members.items():
             for span, options in self.spans.items():
@@ -142,8 +142,8 @@ class Reference:
                     row = table[word] = {}
                     for own, target in options:
                         value = own + max(self.scored(state, target)[0] for state in states)
-                        after = self.last_word(self.scored(states[0], target)[1])
-                        row[after] = max(row.get(after, -inf), value)
+                        following = self.last_word(self.scored(states[0], target)[1])
+                        row[following] = max(row.get(following, -inf), value)
                 best[last, span] = table
         bound: dict[tuple[Node, int], float] = {}
         for node in sorted(edges, key=lambda node: -node[0].bit_count()):

@@ -18,7 +18,7 @@ from certus.result import rounding
 from certus.translation.language_model import LanguageModel
 from certus.translation.phrases import Int32, PhraseArrays
 
-MOST_NODES = 200_000  # of a lattice that keeps the whole coverage
+MOST_NODES = 60_000  # of a lattice; above, multipliers are faster
 MOST_HYPOTHESES = 10_000_000  # of one search; about 1 GB
 
 
