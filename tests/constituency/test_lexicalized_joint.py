@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import Dependency, Infeasible, Joint, LexicalizedConstituency, Tagging
+from certus import Dependency, Infeasible, InvalidInput, Joint, LexicalizedConstituency, Tagging
+from certus.relax.linear import solve_lp
 from tests.constituency.spines import RandomSpines, trees
 
 
@@ -59,3 +60,60 @@ def test_arcs_and_tags(case, weight, width):
         assert Joint(lexical.within(width), dependencies, on="arcs", weight=weight).decode().score == pytest.approx(
             bound
         )
+
+
+@settings(max_examples=12)
+@given(joints(), st.integers(0, 10**6))
+def test_the_linear_program_names_the_structures_it_lies_between(case, seed):
+    lexical, dependencies, _, found = case
+    if not found:
+        return
+    joint = Joint(lexical, dependencies, on="arcs")
+    report = solve_lp(joint)
+    best = max(s + dependencies.score(t.dependencies) for t, s in found.items())
+    assert report.value >= best - 1e-6
+    if not report.fractional:
+        assert report.value == pytest.approx(best)
+    trees, heads = report.mixtures
+    assert sum(share for share, _ in trees) == pytest.approx(1.0)
+    mixed = sum(share * lexical.indicator(tree, "arcs") for share, tree in trees)
+    assert mixed == pytest.approx(sum(share * dependencies.indicator(h, "arcs") for share, h in heads), abs=1e-5)
+    assert mixed == pytest.approx(report.views["arcs"], abs=1e-5)
+    value = sum(share * lexical.score(t) for share, t in trees) + sum(s * dependencies.score(h) for s, h in heads)
+    assert value == pytest.approx(report.value, abs=1e-4)
+
+
+@settings(max_examples=12)
+@given(joints((2, 3)), st.sampled_from([0.0, 3.0]))
+def test_a_rehearsal_over_close_trees_changes_no_optimum(case, width):
+    lexical, dependencies, _, found = case
+    if not found:
+        return
+    best = max(s + dependencies.score(t.dependencies) for t, s in found.items())
+    joint = Joint(lexical, dependencies, on="arcs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("certus.constituency.lexicalized.SHORT", 0)
+        patch.setattr("certus.constituency.lexicalized.REHEARSAL", width)
+        result = joint.decode()
+    assert result.certificate.exact
+    assert result.score == best
+    assert result.info["rehearsed"] > 0
+    certus.verify(joint, result)
+
+
+@settings(max_examples=10)
+@given(joints(), st.integers(0, 10**6))
+def test_arcs_that_are_not_allowed(case, seed):
+    lexical, _, _, found = case
+    rng = np.random.default_rng(seed)
+    allowed = rng.random(lexical.views["arcs"]) < 0.7
+    left = {t: s for t, s in found.items() if (lexical.indicator(t, "arcs") <= allowed).all()}
+    narrower = lexical.allowing(allowed)
+    if not left:
+        with pytest.raises(Infeasible):
+            narrower.decode()
+        return
+    assert narrower.decode().score == max(left.values()) == narrower.reference_maximum()
+    assert {t: narrower.score(t) for t in narrower.all_structures()} == left
+    with pytest.raises(InvalidInput, match="expected bool"):
+        lexical.allowing(np.zeros(2))

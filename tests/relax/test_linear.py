@@ -49,6 +49,9 @@ def test_a_fractional_vertex_is_reported():
         ("tags", (i, t)) for i in range(2) for t in range(2)
     }
     assert repr(report) == "LPReport(value=0, fractional in 4 parts)"
+    for mixture in report.mixtures:  # each side is half one structure, half another
+        assert [share for share, _ in mixture] == pytest.approx([0.5, 0.5])
+        assert len({tuple(structure) for _, structure in mixture}) == 2
 
 
 def test_hyperpaths_are_integral():

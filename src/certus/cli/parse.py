@@ -1,6 +1,8 @@
 """certus parse: the best tree of each sentence, dependencies or phrases, with its certificate."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +33,11 @@ def parse(
         typer.Option(help="Dependencies; or phrases, one line a sentence or an indented tree", show_default="conllu"),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Dependencies: name or folder of a trained parser", show_default="en")
+        str | None,
+        typer.Option(
+            help="Dependencies: name or folder of a trained parser; with a lexicalised grammar, one to agree with",
+            show_default="en",
+        ),
     ] = None,
     conllu: Annotated[bool, typer.Option("--conllu", help="Dependencies: stdin is CoNLL-U")] = False,
     lines: Annotated[bool, typer.Option("--lines", help="Dependencies: every line of a text is a sentence")] = False,
@@ -47,6 +53,12 @@ def parse(
     ] = None,
     tagger: TaggerFile = None,
     joint: Annotated[bool, typer.Option(help="Phrases: have parser and tagger agree, or the grammar alone")] = True,
+    weight: Annotated[
+        float | None, typer.Option(help="Phrases: what a score of --model is worth", show_default="2")
+    ] = None,
+    tagger_weight: Annotated[
+        float | None, typer.Option(help="Phrases: what a score of --tagger is worth", show_default="1")
+    ] = None,
     save_result: Annotated[
         Path | None, typer.Option(help="Phrases: save the result of the one sentence, to be verified")
     ] = None,
@@ -60,19 +72,25 @@ def parse(
     Dependency trees, unless --grammar or --format brackets or tree asks for phrases. Files that end in .conllu (or
     .conllu.gz) keep their words, tags and comments; text is split into sentences and words.
 
+    With a lexicalised grammar (certus train grammar --lexicalized) phrases agree with the dependency trees of --model
+    and the tags of --tagger, where these are given: the best of all together is found, and proved.
+
     Phrases are parsed line by line. An empty line gives an empty line. A sentence that cannot be parsed is reported on
     stderr with its line and gives an empty line too; the exit code is then 2.
     """
     from certus.cli import complain
-    from certus.cli.models import load_grammar, load_tagger
+    from certus.cli.models import load_grammar, load_lexicalized, load_tagger
     from certus.cli.progress import watched
+    from certus.constituency import LexicalizedGrammar
     from certus.errors import Infeasible, InvalidInput, LimitReached
 
     dependencies = format is Format.conllu or (format is None and grammar is None)
+    rules = None if dependencies else load_grammar(grammar)
+    lexicalized = isinstance(rules, LexicalizedGrammar)
     _check_options(
         dependencies,
         {
-            "--model": model is not None,
+            "--model": model is not None and not lexicalized,
             "--conllu": conllu,
             "--lines": lines,
             "--confidences": confidences,
@@ -85,9 +103,11 @@ def parse(
             "--no-joint": not joint,
             "--save-result": save_result is not None,
             "--time-limit": time_limit is not None,
+            "--weight": weight is not None,
+            "--tagger-weight": tagger_weight is not None,
         },
     )
-    if dependencies:
+    if rules is None:
         from certus.cli.dependencies import parse_dependencies
 
         parse_dependencies(
@@ -102,8 +122,16 @@ def parse(
             workers=workers,
         )
         return 0
-    rules = load_grammar(grammar)
-    tags = load_tagger(tagger) if joint else None
+    problem_of: Callable[[list[str]], Problem[Any]]
+    if isinstance(rules, LexicalizedGrammar):
+        if not joint and (tagger is not None or model is not None):
+            raise InvalidInput("--no-joint uses the grammar alone; leave out --tagger and --model.")
+        problem_of = load_lexicalized(rules, tagger, model, weight or 2.0, tagger_weight or 1.0).problem
+    else:
+        if weight is not None:
+            raise InvalidInput("--weight is for a lexicalised grammar with --model.")
+        tags = load_tagger(tagger) if joint else None
+        problem_of = partial(_problem, rules, tags, tagger_weight or 1.0)
     code, saved = 0, None
     for line in watched(read_lines(inputs or [], tokenised=tokenised), "parsing"):
         if not line.words:
@@ -112,7 +140,7 @@ def parse(
         if save_result is not None and saved is not None:
             raise InvalidInput(f"{line.place}: a second sentence; --save-result takes one. Nothing was saved.")
         try:
-            problem = _problem(rules, tags, line)
+            problem = problem_of(line.words)
             result = problem.decode(max_iterations=max_iterations, time_limit=time_limit)
         except (Infeasible, LimitReached) as error:
             code = complain(f"{line.place}: {error}")
@@ -143,22 +171,25 @@ def _check_options(dependencies: bool, for_dependencies: dict[str, bool], for_ph
             raise InvalidInput(f"{name} is for {other}, and {now} are asked for; give {remedy}, or leave {name} out.")
 
 
-def _problem(grammar: "Grammar", tagger: "HMM | None", line: Line) -> "Problem[Any]":
+def _problem(grammar: "Grammar", tagger: "HMM | None", weight: float, words: list[str]) -> "Problem[Any]":
     from certus import Constituency
 
-    trees = Constituency(grammar, line.words)
+    trees = Constituency(grammar, words)
     if tagger is None:
         return trees
     from certus import Joint
     from certus.cli.models import tagging
 
-    return Joint(trees, tagging(tagger, line.words), on="tags")
+    return Joint(trees, tagging(tagger, words), on="tags", weight=weight)
 
 
 def _tree(result: "Result[Any]") -> "Tree":
-    from certus.constituency import Tree
+    from certus.constituency import LexicalizedTree, Tree
 
-    tree: Tree = result.structure if isinstance(result.structure, Tree) else result.structure[0]
+    found = result.structure
+    while isinstance(found, tuple):
+        found = found[0]
+    tree: Tree = found.tree if isinstance(found, LexicalizedTree) else found
     return tree
 
 

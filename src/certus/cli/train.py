@@ -33,17 +33,29 @@ def grammar(
     horizontal: Annotated[int, typer.Option(min=0, help="Children before it that a child depends on")] = 1,
     vertical: Annotated[int, typer.Option(min=1, help="Labels a rule depends on: 1 its own, 2 its parent's too")] = 2,
     fallback: Annotated[str | None, typer.Option(help="Label that holds anything, so that all sentences parse")] = None,
+    lexicalized: Annotated[
+        bool, typer.Option("--lexicalized", help="A grammar of heads and modifiers; without the three options above")
+    ] = False,
+    heads: Annotated[
+        Path | None, typer.Option(help="Lexicalised: rules for heads", show_default="Penn Treebank")
+    ] = None,
+    least: Annotated[int, typer.Option(min=1, help="Lexicalised: how often a context must have been seen")] = 1,
 ) -> None:
     """Estimate a probabilistic grammar from a treebank; traces and function tags are removed."""
     from certus.cli.progress import watched
-    from certus.constituency import Grammar
+    from certus.constituency import Grammar, HeadRules, LexicalizedGrammar
     from certus.errors import InvalidInput
     from certus.io.brackets import read_trees
 
     trees = [tree for path in treebank for tree in watched(read_trees(path, clean=True), "reading")]
     if not trees:
         raise InvalidInput(f"{treebank[0]}: holds no trees; a grammar is estimated from at least one.")
-    estimated = Grammar.from_treebank(trees, horizontal=horizontal, vertical=vertical, fallback=fallback)
+    estimated: Grammar | LexicalizedGrammar
+    if lexicalized:
+        rules = None if heads is None else HeadRules.load(heads)
+        estimated = LexicalizedGrammar.from_treebank(trees, rules=rules, least=least)
+    else:
+        estimated = Grammar.from_treebank(trees, horizontal=horizontal, vertical=vertical, fallback=fallback)
     estimated.save(output)
     typer.echo(f"{output}: {estimated}, from {len(trees)} trees", err=True)
 
@@ -126,7 +138,7 @@ class Learner(StrEnum):
 
 @train.command()
 def parser(
-    train: Annotated[list[Path], typer.Option(help="Trees in .conllu, plain or .gz; may be repeated")],
+    train: Annotated[list[Path], typer.Option(help=".conllu, or bracketed trees; plain or .gz; may be repeated")],
     output: Annotated[Path, typer.Option(help="Folder for the model; made if there is none")],
     dev: Annotated[Path | None, typer.Option(help="Trees to choose the best epoch by")] = None,
     order: Annotated[int, typer.Option(min=1, max=3, help="1 arcs, 2 siblings and grandparents, 3 both at once")] = 3,
@@ -145,16 +157,16 @@ def parser(
     the same model.
     """
     from certus.cli.progress import watched
+    from certus.cli.tagged import read_dependencies
     from certus.errors import InvalidInput
     from certus.features.brown import Clusters
-    from certus.io.conllu import read_conllu
     from certus.models.parser import FILE, Settings
     from certus.models.training import train_parser
 
     settings = Settings(order=order, projective=projective, learner=str(learner), epochs=epochs, bits=bits, seed=seed)
     paths = Clusters.load(clusters).paths if clusters is not None else None
-    trees = [s for path in train for s in watched(read_conllu(path, require_heads=True), "reading")]
-    held_out = list(read_conllu(dev, require_heads=True)) if dev is not None else []
+    trees = [s for path in train for s in watched(read_dependencies(path), "reading")]
+    held_out = list(read_dependencies(dev)) if dev is not None else []
     if not trees:
         raise InvalidInput(f"{train[0]}: holds no sentences; a parser is trained on at least one.")
     output.mkdir(parents=True, exist_ok=True)

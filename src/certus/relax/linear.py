@@ -94,11 +94,16 @@ class LinearProgram:
 
 @dataclass(frozen=True, slots=True)
 class LPReport:
-    """Solution of the linear program: its value, the views of the vertex found, and where it is fractional."""
+    """Solution of the linear program: its value, the views of the vertex found, and where it is fractional.
+
+    ``mixtures[i]`` says what the vertex is for subproblem i: structures with their shares, which sum to one (LR ex.
+    4.4.1). A fractional vertex lies between the structures named.
+    """
 
     value: float
     fractional: bool  # some edge is used a fractional number of times: the vertex is no structure
     views: Mapping[str, Floats]
+    mixtures: tuple[tuple[tuple[float, Any], ...], ...] = ()
 
     def parts(self) -> list[tuple[str, Index, float]]:
         """The parts with a fractional value: view, index, value."""
@@ -197,16 +202,43 @@ def solve_lp(problem: Problem[Any]) -> LPReport:
     program = linear_program(problem)
     x, value = program.solve(integer=False)
     r = program.relaxation
+    uses, mixtures = [], []
+    for subproblem, edges in zip(r.subproblems, program.edges, strict=True):
+        assert isinstance(subproblem, DynamicProgram)
+        forest = subproblem.forest()
+        flow = np.zeros(forest.graph.n_edges)
+        flow[forest.weights > -np.inf] = x[edges]
+        uses.append((forest, flow))
+        mixtures.append(tuple((share, subproblem.from_edges(path)) for share, path in _mixture(forest, flow)))
     views = {}
     for view, blocks in r.views.items():
         i, name = blocks[0]
-        problem_i = r.subproblems[i]
-        assert isinstance(problem_i, DynamicProgram)
-        forest = problem_i.forest()
-        values = np.zeros(forest.graph.n_edges)
-        values[forest.weights > -np.inf] = x[program.edges[i]]
-        views[view] = forest.onto_view(name, r.shape_of(blocks[0]), values, maximum=False)
-    return LPReport(value, bool((np.abs(x - np.round(x)) > WHOLE).any()), views)
+        forest, flow = uses[i]
+        views[view] = forest.onto_view(name, r.shape_of(blocks[0]), flow, maximum=False)
+    return LPReport(value, bool((np.abs(x - np.round(x)) > WHOLE).any()), views, tuple(mixtures))
+
+
+def _mixture(forest: Forest, flow: Floats) -> list[tuple[float, list[int]]]:
+    """Derivations whose shares add up to the flow: that of the largest flows, again and again, until all is used."""
+    left = flow.copy()
+    graph = forest.graph
+    out: list[tuple[float, list[int]]] = []
+    rest = 1.0
+    while rest > WHOLE:
+        path, stack = [], [graph.root]
+        while stack:
+            edges = graph.edges_into(stack.pop())
+            e = edges[int(np.argmax(left[edges.start : edges.stop]))]
+            path.append(e)
+            stack.extend(int(u) for u in graph.tail_of(e)[::-1])
+        share = min(rest, float(min(left[e] / path.count(e) for e in path)))
+        if share <= WHOLE:  # what is left is rounding
+            break
+        for e in path:
+            left[e] -= share
+        rest -= share
+        out.append((share, path))
+    return out
 
 
 def solve_ilp(problem: Problem[Y], *, time_limit: float | None = None) -> Result[Y]:
