@@ -1,4 +1,4 @@
-"""Positive numbers as they are (REAL), LANES at a time (WIDE), or by their logarithms (LOG): one source serves all three.
+"""Positive numbers as they are (REAL), LANES at a time (WIDE), or by their logarithms (LOG): one source serves all.
 
 A field is a named tuple whose class the compiler specialises on; its cells lie in flat arrays, ``lanes(field)`` numbers
 to a cell.
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from certus.kernels.wide import LANES, load, spread, store
+from certus.kernels.wide import LANES, add_product, load, spread, store
 
 U = np.uint64
 
@@ -74,6 +74,11 @@ def plus(sr, a, b):
 
 def times(sr, a, b):
     return a + b if isinstance(sr, LogField) else a * b
+
+
+def plus_product(sr, x, a, b):
+    """x (+) a (x) b"""
+    return log_add(x, a + b) if isinstance(sr, LogField) else add_product(x, a, b)
 
 
 def over(sr, a, b):
@@ -142,6 +147,13 @@ def _times(sr, a, b):
     if sr.instance_class is LogField:
         return lambda sr, a, b: a + b
     return lambda sr, a, b: a * b
+
+
+@overload(plus_product)
+def _plus_product(sr, x, a, b):
+    if sr.instance_class is LogField:
+        return lambda sr, x, a, b: log_add(x, a + b)
+    return lambda sr, x, a, b: add_product(x, a, b)
 
 
 @overload(over)

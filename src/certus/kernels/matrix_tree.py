@@ -33,9 +33,24 @@ import numpy as np
 from numba import njit
 
 from certus.kernels.fields import (
-    LOG, REAL, WIDE, U, get, is_extreme, is_zero, lanes, number, over, plus, put, times, to_log, to_plain,
+    LOG,
+    REAL,
+    WIDE,
+    U,
+    get,
+    is_extreme,
+    is_zero,
+    lanes,
+    number,
+    over,
+    plus,
+    plus_product,
+    put,
+    times,
+    to_log,
+    to_plain,
 )  # fmt: skip
-from certus.kernels.wide import LANES, aligned, exponential, load, store
+from certus.kernels.wide import LANES, aligned, exponential, interleave, load, spread, store
 
 OK, OUT_OF_RANGE, NO_TREE, NO_WORDS = range(4)
 
@@ -68,7 +83,7 @@ def survey(score, stride, lengths, single, most, shifts, forbidden, values, visi
                     high[m] = x if x > high[m] else high[m]
                     least[m] = x if x < least[m] else least[m]
         shifts[b] = 0.0
-        spread = 0.0
+        widest = 0.0
         forbidden[b] = False
         for m in range(1, n + 1):
             shifts[b] += high[m]
@@ -77,15 +92,36 @@ def survey(score, stride, lengths, single, most, shifts, forbidden, values, visi
                 for h in range(n + 1):
                     x = score[page + U(h * stride + m)]
                     if h != m and x > -np.inf:
-                        spread = max(spread, high[m] - x)
+                        widest = max(widest, high[m] - x)
             else:
-                spread = max(spread, high[m] - least[m])
-        status[b] = OK if spread <= (SINGLE_RANGE if single or forbidden[b] else MULTI_RANGE) else OUT_OF_RANGE
+                widest = max(widest, high[m] - least[m])
+        status[b] = OK if widest <= (SINGLE_RANGE if single or forbidden[b] else MULTI_RANGE) else OUT_OF_RANGE
         if shifts[b] == -np.inf:
             status[b] = NO_TREE
         if n == 0:
             status[b] = NO_WORDS
         values[b], visits[b] = (0.0, 0.0) if n == 0 else (-np.inf, np.inf)
+
+
+@njit(cache=True, nogil=True)
+def _lay_out_alike(score, stride, n, most, group, out):
+    """lay_out for sentences of one length, by squares of LANES cells."""
+    one, size, words = U(LANES), U(stride), U(n)
+    starts = np.empty(LANES, np.uint64)
+    high = aligned(n * LANES)
+    for lane in range(LANES):
+        starts[lane] = U(group[lane]) * size * size + U(1)
+        for m in range(n):
+            high[m * LANES + lane] = -most[group[lane], m + 1]
+    for h in range(words + U(1)):
+        row = h * words * one
+        for cell in range(U(0), words, one):
+            m = min(cell, words - one)
+            interleave(score, starts, h * size + m, out, row + m * one, one)
+        for m in range(U(0), words * one, one):
+            store(out, row + m, load(out, row + m) + load(high, m))
+        if h > U(0):
+            store(out, row + (h - U(1)) * one, spread(-np.inf))
 
 
 @njit(cache=True, nogil=True)
@@ -97,6 +133,9 @@ def lay_out(score, stride, lengths, most, group, out):
     """
     width = U(group.shape[0])
     n = lengths[group[0]]
+    if group.shape[0] == LANES and n >= LANES and lengths[group].min() == n:
+        _lay_out_alike(score, stride, n, most, group, out)
+        return U((n + 1) * n) * width
     for h in range(n + 1):
         for lane in range(group.shape[0]):
             b = group[lane]
@@ -136,10 +175,10 @@ def _settle(sr, run, gap, count, a, given, out, factor, factor_step, b, shared, 
         i, j = factor, shared
         for _ in range(count):
             y = get(sr, b, j)
-            x0 = plus(sr, x0, times(sr, y, get(sr, a, i)))
-            x1 = plus(sr, x1, times(sr, y, get(sr, a, i + gap)))
-            x2 = plus(sr, x2, times(sr, y, get(sr, a, i + U(2) * gap)))
-            x3 = plus(sr, x3, times(sr, y, get(sr, a, i + U(3) * gap)))
+            x0 = plus_product(sr, x0, y, get(sr, a, i))
+            x1 = plus_product(sr, x1, y, get(sr, a, i + gap))
+            x2 = plus_product(sr, x2, y, get(sr, a, i + U(2) * gap))
+            x3 = plus_product(sr, x3, y, get(sr, a, i + U(3) * gap))
             i += factor_step
             j += shared_step
         put(sr, a, out, x0)
@@ -154,13 +193,81 @@ def _settle(sr, run, gap, count, a, given, out, factor, factor_step, b, shared, 
         x = get(sr, a, given)
         i, j = factor, shared
         for _ in range(count):
-            x = plus(sr, x, times(sr, get(sr, b, j), get(sr, a, i)))
+            x = plus_product(sr, x, get(sr, b, j), get(sr, a, i))
             i += factor_step
             j += shared_step
         put(sr, a, out, x)
         given += gap
         out += gap
         factor += gap
+        run -= 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _settle_two(sr, run, count, a, given, out, factor, factor_step, b, shared, shared_step, apart):
+    """_settle for neighbours and for those of a second row, which share what is loaded of a. ``apart``: how far the
+    given, out and shared of the second row are from those of the first.
+    """
+    gap = lanes(sr)
+    second_given, second_out, second_shared = given + apart[0], out + apart[1], shared + apart[2]
+    while run >= 4:
+        x0 = get(sr, a, given)
+        x1 = get(sr, a, given + gap)
+        x2 = get(sr, a, given + U(2) * gap)
+        x3 = get(sr, a, given + U(3) * gap)
+        y0 = get(sr, a, second_given)
+        y1 = get(sr, a, second_given + gap)
+        y2 = get(sr, a, second_given + U(2) * gap)
+        y3 = get(sr, a, second_given + U(3) * gap)
+        i, j, k = factor, shared, second_shared
+        for _ in range(count):
+            p, q = get(sr, b, j), get(sr, b, k)
+            z = get(sr, a, i)
+            x0 = plus_product(sr, x0, p, z)
+            y0 = plus_product(sr, y0, q, z)
+            z = get(sr, a, i + gap)
+            x1 = plus_product(sr, x1, p, z)
+            y1 = plus_product(sr, y1, q, z)
+            z = get(sr, a, i + U(2) * gap)
+            x2 = plus_product(sr, x2, p, z)
+            y2 = plus_product(sr, y2, q, z)
+            z = get(sr, a, i + U(3) * gap)
+            x3 = plus_product(sr, x3, p, z)
+            y3 = plus_product(sr, y3, q, z)
+            i += factor_step
+            j += shared_step
+            k += shared_step
+        put(sr, a, out, x0)
+        put(sr, a, out + gap, x1)
+        put(sr, a, out + U(2) * gap, x2)
+        put(sr, a, out + U(3) * gap, x3)
+        put(sr, a, second_out, y0)
+        put(sr, a, second_out + gap, y1)
+        put(sr, a, second_out + U(2) * gap, y2)
+        put(sr, a, second_out + U(3) * gap, y3)
+        given += U(4) * gap
+        out += U(4) * gap
+        factor += U(4) * gap
+        second_given += U(4) * gap
+        second_out += U(4) * gap
+        run -= 4
+    while run > 0:
+        x, y = get(sr, a, given), get(sr, a, second_given)
+        i, j, k = factor, shared, second_shared
+        for _ in range(count):
+            z = get(sr, a, i)
+            x = plus_product(sr, x, get(sr, b, j), z)
+            y = plus_product(sr, y, get(sr, b, k), z)
+            i += factor_step
+            j += shared_step
+            k += shared_step
+        put(sr, a, out, x)
+        put(sr, a, second_out, y)
+        given += gap
+        out += gap
+        factor += gap
+        second_given += gap
+        second_out += gap
         run -= 1
 
 
@@ -242,17 +349,36 @@ def eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, p
                     cell += step
         put(sr, pivots, U(at + k) * one, total)
     j, kept = U(keep) * one, end - keep
-    extreme = False
-    for h in range(kept + 1):  # row 0 is the root's
-        before = since if h == 0 else lo
-        row = U(0) if h == 0 else U(keep + h) * step
-        _settle(
-            sr, kept, one, hi - before, w, (root if h == 0 else given + row) + j, left,
-            work + U(before + 1) * step + j, step, w, work + row + U(before) * one, one,
-        )  # fmt: skip
-        extreme = extreme or (checked and _extreme(sr, w, left, one, kept, h - 1))
-        left += U(kept) * one
-    return OUT_OF_RANGE if extreme else OK, elected
+    _settle(
+        sr,
+        kept,
+        one,
+        hi - since,
+        w,
+        root + j,
+        left,
+        work + U(since + 1) * step + j,
+        step,
+        w,
+        work + U(since) * one,
+        one,
+    )
+    across, shares = U(kept) * one, work + begin
+    factor = work + U(lo + 1) * step + j
+    for h in range(1, kept, 2):
+        row = U(keep + h) * step
+        out = left + U(h) * across
+        _settle_two(
+            sr, kept, hi - lo, w, given + row + j, out, factor, step, w, shares + row, one, (step, across, step)
+        )
+    if kept % 2 == 1:
+        row = U(keep + kept) * step
+        _settle(sr, kept, one, hi - lo, w, given + row + j, left + U(kept) * across, factor, step, w, shares + row, one)
+    if checked:
+        for h in range(kept + 1):
+            if _extreme(sr, w, left + U(h) * across, one, kept, h - 1):
+                return OUT_OF_RANGE, elected
+    return OK, elected
 
 
 @njit(cache=True, nogil=True)
@@ -265,22 +391,52 @@ def substitute(sr, w, work, size, lo, hi, elected, rooted, start, n, chance):
     keep, end = _kept(size, lo, hi)
     after_root = rooted or elected >= 0
     first = U(start + keep) * one
-    for k in range(hi - 1, lo - 1, -1):
+    final = U(start + end) * one
+    k = hi - 1
+    while k >= lo:
         row = U(start + k + 1) * row_step
         column = U(work) + U(k) * one
         if k == elected:
             after_root = rooted
-            for j in range(first, U(start + end) * one, one):
+            for j in range(first, final, one):
                 put(sr, chance, row + j, number(sr, sr.one))
+            k -= 1
             continue
-        share = get(sr, w, column)
-        for j in range(first, U(start + end) * one, one):
-            put(sr, chance, row + j, share if after_root else times(sr, share, get(sr, chance, j)))
+        two = k > lo and k - 1 != elected
+        for back in range(2 if two else 1):
+            share = get(sr, w, column - U(back) * one)
+            for j in range(first, final, one):
+                x = share if after_root else times(sr, share, get(sr, chance, j))
+                put(sr, chance, row - U(back) * row_step + j, x)
         for other, last in ((k + 1, hi), (keep, end)):
+            factor, shared = U(start + other + 1) * row_step + first, column + U(other + 1) * step
+            if two:
+                before = U(0) - row_step
+                _settle_two(
+                    sr, end - keep, last - other, chance, row + first, row + first, factor, row_step, w, shared, step,
+                    (before, before, U(0) - one),
+                )  # fmt: skip
+            else:
+                _settle(
+                    sr,
+                    end - keep,
+                    one,
+                    last - other,
+                    chance,
+                    row + first,
+                    row + first,
+                    factor,
+                    row_step,
+                    w,
+                    shared,
+                    step,
+                )
+        if two:  # the word before k may have k as its head
+            at = row - row_step + first
             _settle(
-                sr, end - keep, one, last - other, chance, row + first, row + first,
-                U(start + other + 1) * row_step + first, row_step, w, column + U(other + 1) * step, step,
-            )  # fmt: skip
+                sr, end - keep, one, 1, chance, at, at, row + first, row_step, w, column - one + U(k + 1) * step, step
+            )
+        k -= 2 if two else 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -302,7 +458,7 @@ def _pair(sr, w, given, single, last, start, n, pivots, chance):
     from_b = times(sr, root_b, over(sr, unit, into_b))
     if last:
         put(sr, pivots, (n + start) * one, into_a)
-        put(sr, pivots, (n + start + U(1)) * one, plus(sr, root_b, times(sr, from_a, a_to_b)))
+        put(sr, pivots, (n + start + U(1)) * one, plus_product(sr, root_b, from_a, a_to_b))
     a_row = ((start + U(1)) * n + start) * one
     b_row = a_row + n * one
     put(sr, chance, start * one, unit)

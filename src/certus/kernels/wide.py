@@ -3,7 +3,8 @@
 The compiler's own vectoriser gives up on short inner loops. A kernel that lays out LANES problems interleaved, number i
 of lane l at ``w[i * LANES + l]``, may instead ``load`` the lanes of a number, add, multiply and divide them, and
 ``store`` them: each is one machine operation, or a few where registers are narrower. Every lane rounds as a lone number
-would (no fused multiply-add), and a division by zero gives inf or nan. Interpreted, a value is an array of LANES cells.
+would (``add_product`` once or twice, as the machine has it, for one number as for many), and a division by zero gives
+inf or nan. Interpreted, a value is an array of LANES cells.
 
 Scores as integers: without its sign bit a float orders as its bits do, nan above inf, and unlike floats integers have a
 largest one. ``watch`` keeps the largest magnitude of the scores that went by, as such bits.
@@ -73,6 +74,11 @@ def larger(a, b):
     return np.where(a > b, a, b)
 
 
+def add_product(x, a, b):
+    """x + a b, of lanes or of plain numbers."""
+    return x + a * b
+
+
 def exponential(x):
     """exp(x) for x <= 0, 0 below -700; within a few units in the last place."""
     return np.where(x > -700.0, np.exp(np.minimum(x, 0.0)), 0.0)
@@ -109,15 +115,11 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, kind, VECTOR)
 
 
-def _address(context, builder, signature, arguments):
-    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-    return builder.bitcast(builder.gep(data, [arguments[1]]), VECTOR.as_pointer())
-
-
 @intrinsic
 def _load(typing, w, i):
     def generate(context, builder, signature, arguments):
-        return builder.load(_address(context, builder, signature, arguments), align=8)
+        w = _data(context, builder, signature, arguments, 0)
+        return builder.load(_lanes_at(builder, builder.gep(w, [arguments[1]])), align=8)
 
     return LANES_TYPE(w, i), generate
 
@@ -125,7 +127,8 @@ def _load(typing, w, i):
 @intrinsic
 def _store(typing, w, i, x):
     def generate(context, builder, signature, arguments):
-        builder.store(arguments[2], _address(context, builder, signature, arguments), align=8)
+        w = _data(context, builder, signature, arguments, 0)
+        builder.store(arguments[2], _lanes_at(builder, builder.gep(w, [arguments[1]])), align=8)
         return context.get_dummy_value()
 
     return types.void(w, i, x), generate
@@ -165,6 +168,22 @@ def _larger(typing, a, b):
     return LANES_TYPE(a, b), generate
 
 
+def _multiply_add(builder, a, b, x):
+    """a b + x, in one step if the machine has it."""
+    name = f"llvm.fmuladd.v{LANES}f64" if x.type == VECTOR else "llvm.fmuladd.f64"
+    kind = ir.FunctionType(x.type, [x.type] * 3)
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [a, b, x])
+
+
+@intrinsic
+def _add_product(typing, x, a, b):
+    def generate(context, builder, signature, arguments):
+        x, a, b = arguments
+        return _multiply_add(builder, a, b, x)
+
+    return x(x, a, b), generate
+
+
 @intrinsic
 def _exponential(typing, x):
     """2^k times the series of exp(r), where x = k log 2 + r and k is whole, |r| <= log(2) / 2."""
@@ -178,9 +197,9 @@ def _exponential(typing, x):
         shifted = builder.fadd(builder.fmul(x, every(LOG2_E)), whole)
         k = builder.fsub(shifted, whole)
         r = builder.fsub(builder.fsub(x, builder.fmul(k, every(LN2_HIGH))), builder.fmul(k, every(LN2_LOW)))
-        value = every(1.0 / math.factorial(13))
-        for power in range(12, -1, -1):
-            value = builder.fadd(builder.fmul(value, r), every(1.0 / math.factorial(power)))
+        value = every(1.0 / math.factorial(12))
+        for power in range(11, -1, -1):
+            value = _multiply_add(builder, value, r, every(1.0 / math.factorial(power)))
         exponent = builder.shl(builder.bitcast(shifted, INTEGERS), ir.Constant(INTEGERS, [52] * LANES))
         value = builder.bitcast(builder.add(builder.bitcast(value, INTEGERS), exponent), VECTOR)
         return builder.select(builder.fcmp_ordered(">", x, every(-700.0)), value, every(0.0))
@@ -199,35 +218,49 @@ def _watch(typing, top, x, mask):
     return LANES_TYPE(top, x, mask), generate
 
 
+def _transposed(builder, rows):
+    """LANES values of LANES numbers, with rows and columns exchanged."""
+    rows = list(rows)
+    d = 1
+    while d < LANES:  # swap the corners of blocks of 2 d x 2 d
+        corners = (
+            [v + LANES - d if v & d else v for v in range(LANES)],
+            [v + LANES if v & d else v + d for v in range(LANES)],
+        )
+        for k in range(LANES):
+            if not k & d:
+                p, q = rows[k], rows[k + d]
+                for at, cells in zip((k, k + d), corners, strict=True):
+                    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), cells)
+                    rows[at] = builder.shuffle_vector(p, q, mask)
+        d *= 2
+    return rows
+
+
+def _data(context, builder, signature, arguments, k):
+    """Where the array that is argument k begins."""
+    return context.make_array(signature.args[k])(context, builder, arguments[k]).data
+
+
+def _addresses(builder, array, starts, at):
+    """Of array[starts[l] + at], lane by lane."""
+    for lane in range(LANES):
+        start = builder.load(builder.gep(starts, [ir.Constant(ir.IntType(64), lane)]))
+        yield builder.gep(array, [builder.add(start, at)])
+
+
+def _lanes_at(builder, address):
+    return builder.bitcast(address, VECTOR.as_pointer())
+
+
 @intrinsic
 def _interleave(typing, w, starts, at, out, to, gap):
     def generate(context, builder, signature, arguments):
-        w, starts, at, out, to, gap = arguments
-        w, starts, out = (
-            context.make_array(kind)(context, builder, array).data
-            for kind, array in ((signature.args[0], w), (signature.args[1], starts), (signature.args[3], out))
-        )
-
-        def lanes_at(address):
-            return builder.bitcast(address, VECTOR.as_pointer())
-
-        def shuffle(p, q, cells):
-            return builder.shuffle_vector(p, q, ir.Constant(ir.VectorType(ir.IntType(32), LANES), cells))
-
-        rows = []
-        for lane in range(LANES):
-            start = builder.load(builder.gep(starts, [ir.Constant(ir.IntType(64), lane)]))
-            rows.append(builder.load(lanes_at(builder.gep(w, [builder.add(start, at)])), align=8))
-        d = 1
-        while d < LANES:  # swap the corners of blocks of 2 d x 2 d
-            for k in range(LANES):
-                if not k & d:
-                    p, q = rows[k], rows[k + d]
-                    rows[k] = shuffle(p, q, [v + LANES - d if v & d else v for v in range(LANES)])
-                    rows[k + d] = shuffle(p, q, [v + LANES if v & d else v + d for v in range(LANES)])
-            d *= 2
-        for row in rows:
-            builder.store(row, lanes_at(builder.gep(out, [to])), align=8)
+        _, _, at, _, to, gap = arguments
+        w, starts, out = (_data(context, builder, signature, arguments, k) for k in (0, 1, 3))
+        rows = [builder.load(_lanes_at(builder, x), align=8) for x in _addresses(builder, w, starts, at)]
+        for row in _transposed(builder, rows):
+            builder.store(row, _lanes_at(builder, builder.gep(out, [to])), align=8)
             to = builder.add(to, gap)
         return context.get_dummy_value()
 
@@ -237,17 +270,12 @@ def _interleave(typing, w, starts, at, out, to, gap):
 @intrinsic
 def _fetch(typing, w, starts, at):
     def generate(context, builder, signature, arguments):
-        w, starts = (
-            context.make_array(kind)(context, builder, array).data
-            for kind, array in zip(signature.args[:2], arguments[:2], strict=True)
-        )
+        w, starts = (_data(context, builder, signature, arguments, k) for k in (0, 1))
         flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
         prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        for lane in range(LANES):
-            start = builder.load(builder.gep(starts, [ir.Constant(ir.IntType(64), lane)]))
-            address = builder.bitcast(builder.gep(w, [builder.add(start, arguments[2])]), pointer)
-            builder.call(prefetch, [address, flag(0), flag(2), flag(1)])  # to read, into the second cache, data
+        for address in _addresses(builder, w, starts, arguments[2]):  # to read, into the second cache, data
+            builder.call(prefetch, [builder.bitcast(address, pointer), flag(0), flag(2), flag(1)])
         return context.get_dummy_value()
 
     return types.void(w, starts, at), generate
@@ -275,6 +303,11 @@ def _compiled_spread(x):
 @overload(larger)
 def _compiled_larger(a, b):
     return lambda a, b: _larger(a, b)
+
+
+@overload(add_product)
+def _compiled_add_product(x, a, b):
+    return lambda x, a, b: _add_product(x, a, b)
 
 
 @overload(exponential)
