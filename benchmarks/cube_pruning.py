@@ -3,9 +3,9 @@
     python benchmarks/cube_pruning.py [--data FOLDER] [--sentences N] [--orders 2 3] [--pops 50 200 1000] [--json]
 
 Reads rules, language models, weights, test.de and peers/cdec.*.json from the folder mt of the data folder
-($CERTUS_DATA, or shared/data beside the repository). The forests are those of cdec (same numbers of vertices and edges, which is
-checked). Seconds are of the processor, one thread, for ours and theirs; theirs were measured elsewhere and include
-parsing, so ours do too.
+($CERTUS_DATA, or shared/data beside the repository). The forests are those of cdec (same numbers of vertices and
+edges, which is checked). Seconds are of the processor, one thread, for ours and theirs; theirs were measured elsewhere
+and include parsing, so ours do too.
 """
 
 import argparse

@@ -23,7 +23,9 @@ RIGHT, N_LEFT, CLOSED, LEFT = 0, 1, 2, 3
 
 
 @njit(cache=True, nogil=True)
-def evaluate(lm, order, lm_weight, begin_state, end_word, token_ptr, token, weight, numbers, scores, row):
+def evaluate(
+    lm, length, extendable, order, lm_weight, begin_state, end_word, token_ptr, token, weight, numbers, scores, row
+):
     """Scores the edge and the hypotheses of its tail that stand in row; fills the rest of row, its state.
 
     ``begin_state`` >= 0 asks for a whole sentence: from that state to ``end_word``. Returns (score, estimate).
@@ -60,7 +62,7 @@ def evaluate(lm, order, lm_weight, begin_state, end_word, token_ptr, token, weig
                 row[LEFT + n_left] = w
                 n_left += 1
                 estimate += p
-                closed = n_left == room or lm.state_length[q] < n_left or not lm.state_extendable[q]
+                closed = n_left == room or length[q] < n_left or not extendable[q]
         if inner >= 0 and numbers[inner, CLOSED] == 1:
             q = numbers[inner, RIGHT]
     if begin_state >= 0:
@@ -130,6 +132,7 @@ def cube_prune(
     The root's beam has whole sentences, the best one first; it is empty if there is none.
     """
     n_vertices = in_ptr.shape[0] - 1
+    length, extendable = lm.state_length, lm.state_extendable
     arity, largest = 0, 0
     for e in range(weight.shape[0]):
         arity = max(arity, tail_ptr[e + 1] - tail_ptr[e])
@@ -178,7 +181,19 @@ def cube_prune(
         while True:
             for c in range(scored, n_cand):  # score what is new, and push it
                 score, estimate = evaluate(
-                    lm, order, lm_weight, goal, end_word, token_ptr, token, weight, numbers, scores, cand[c]
+                    lm,
+                    length,
+                    extendable,
+                    order,
+                    lm_weight,
+                    goal,
+                    end_word,
+                    token_ptr,
+                    token,
+                    weight,
+                    numbers,
+                    scores,
+                    cand[c],
                 )
                 cand_score[c, 0], cand_score[c, 1], key[c] = score, estimate, score
                 at = size

@@ -49,27 +49,32 @@ def insert_all(keys, log_probability, next_state, slots, values):
 
 
 @njit(cache=True, nogil=True)
-def advance(lm, state, word):
-    """(ln p(word | state), next state). ``lm`` is an LmArrays; state and word are valid ids."""
-    n_slots = np.uint64(lm.slots.shape[0] // 3)
+def look_up(slots, values, unigram, unigram_state, back_off, suffix, state, word):
+    """``advance`` on bare arrays: taken out of the tuple in here, each would be reference-counted at every use."""
+    n_slots = np.uint64(slots.shape[0] // 3)
     total = 0.0
     q = np.int64(state)
     while q != 0:
         key = (q << 32) | np.int64(word)
         i = first_slot(key, n_slots)
         while True:
-            found = lm.slots[np.uint64(3) * i]
+            found = slots[np.uint64(3) * i]
             if found == key:
-                next_state = lm.slots[np.uint64(3) * i + np.uint64(2)]
-                return total + lm.values[np.uint64(3) * i + np.uint64(1)], np.int32(next_state)
+                return total + values[np.uint64(3) * i + np.uint64(1)], np.int32(slots[np.uint64(3) * i + np.uint64(2)])
             if found == -1:
                 break
             i += np.uint64(1)
             if i == n_slots:
                 i = np.uint64(0)
-        total += lm.back_off[np.uint64(q)]
-        q = np.int64(lm.state_suffix[np.uint64(q)])
-    return total + lm.unigram[np.uint64(word)], lm.unigram_state[np.uint64(word)]
+        total += back_off[np.uint64(q)]
+        q = np.int64(suffix[np.uint64(q)])
+    return total + unigram[np.uint64(word)], unigram_state[np.uint64(word)]
+
+
+@njit(cache=True, nogil=True)
+def advance(lm, state, word):
+    """(ln p(word | state), next state). ``lm`` is an LmArrays; state and word are valid ids."""
+    return look_up(lm.slots, lm.values, lm.unigram, lm.unigram_state, lm.back_off, lm.state_suffix, state, word)
 
 
 @njit(cache=True, nogil=True)
