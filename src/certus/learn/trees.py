@@ -170,12 +170,12 @@ def add_errors(arc: Floats, gold: Ints) -> None:
 
 
 def projectivised(heads: Ints) -> Ints:
-    """The projective tree with one root word that shares most arcs with a tree (DEP 4.6.1)."""
+    """The projective tree that shares most arcs with a tree (DEP 4.6.1); with one root word if the tree has one."""
     from certus.kernels.parser import best_tree
 
     n = len(heads) - 1
     arc = np.zeros((n + 1, n + 1))
     arc[heads[1:], np.arange(1, n + 1)] = 1.0
     nearest = np.empty(n + 1, dtype=np.int64)
-    best_tree(arc, True, True, nearest)
+    best_tree(arc, True, bool((heads[1:] == 0).sum() <= 1), nearest)
     return nearest
