@@ -10,44 +10,26 @@ A peer or compiler that is not installed is left out, and said so. Each time is 
 the contestants take turns.
 """
 
-import argparse
 import ctypes
-import json
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from turns import Rows, best_seconds, exponent, random_batch, report
 
 import certus
 from certus.dependency.arborescence import best_heads_batch
 from certus.kernels import arborescence as kernel
 
-Batch = tuple[np.ndarray, np.ndarray]
 Decoder = Callable[[np.ndarray, np.ndarray, str], tuple[np.ndarray, np.ndarray]]
 
 
-def random_batch(n: int, sentences: int, seed: int = 0) -> Batch:
-    """Arc scores (B, n + 1, n + 1) from a normal distribution, and lengths."""
-    arc = np.random.default_rng(seed).normal(size=(sentences, n + 1, n + 1))
-    return arc, np.full(sentences, n)
-
-
 def microseconds(runs: dict[str, Callable[[], object]], rounds: int = 15) -> dict[str, float]:
-    """Best time of each over several rounds in which they take turns."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for run in runs.values():
-        run()
-    for _ in range(rounds):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
-    return {name: 1e6 * min(values) for name, values in times.items()}
+    return {name: 1e6 * value for name, value in best_seconds(runs, rounds).items()}
 
 
 def build_cpp(folder: str) -> Decoder | None:
@@ -75,13 +57,13 @@ def build_cpp(folder: str) -> Decoder | None:
     return decode
 
 
-def against_ufal(sentences: int) -> dict[str, dict[str, float]]:
+def against_ufal(sentences: int) -> Rows:
     try:
         from ufal.chu_liu_edmonds import chu_liu_edmonds
     except ImportError:
         print("ufal.chu_liu_edmonds is not installed: left out", file=sys.stderr)
         return {}
-    report = {}
+    rows = {}
     for n in (25, 40):
         arc, lengths = random_batch(n, sentences)
         peer = [np.ascontiguousarray(page.T) for page in arc]  # theirs is score[modifier, head]
@@ -98,16 +80,16 @@ def against_ufal(sentences: int) -> dict[str, dict[str, float]]:
                 "ufal": lambda pages=peer: [chu_liu_edmonds(page) for page in pages],
             }
         )
-        report[f"n={n}"] = {
+        rows[f"n={n}"] = {
             **{name: value / sentences for name, value in times.items()},
             "ratio (multi)": times["ufal"] / times["ours (multi)"],
             "ratio (single)": times["ufal"] / times["ours (single)"],
         }
-    return report
+    return rows
 
 
-def against_cpp(sentences: int) -> dict[str, dict[str, float]]:
-    report = {}
+def against_cpp(sentences: int) -> Rows:
+    rows = {}
     with tempfile.TemporaryDirectory() as folder:
         cpp = build_cpp(folder)
         if cpp is None:
@@ -126,16 +108,16 @@ def against_cpp(sentences: int) -> dict[str, dict[str, float]]:
                     },
                     rounds=60,
                 )
-                report[f"n={n} {root}"] = {
+                rows[f"n={n} {root}"] = {
                     **{name: value / sentences for name, value in times.items()},
                     "ours / C++": times["ours"] / times["C++"],
                 }
-    return report
+    return rows
 
 
-def overhead(sentences: int) -> dict[str, dict[str, float]]:
+def overhead(sentences: int) -> Rows:
     """Microseconds of Dependency.decode() for one sentence, and of its kernel alone."""
-    report = {}
+    rows = {}
     for n in (10, 25, 40):
         arc, _ = random_batch(n, sentences)
         problems = [certus.Dependency(page, projective=False) for page in arc]
@@ -149,40 +131,24 @@ def overhead(sentences: int) -> dict[str, dict[str, float]]:
             }
         )
         times = {name: value / sentences for name, value in times.items()}
-        report[f"n={n}"] = {**times, "overhead": times["decode"] - times["kernel"]}
-    return report
+        rows[f"n={n}"] = {**times, "overhead": times["decode"] - times["kernel"]}
+    return rows
 
 
-def growth(sentences: int) -> dict[str, dict[str, float]]:
+def growth(sentences: int) -> Rows:
     """Microseconds by n, and the exponent fitted to them."""
     sizes = (10, 20, 40, 80, 160)
-    report = {}
+    rows = {}
     for root in ("multi", "single"):
         times = {}
         for n in sizes:
             arc, lengths = random_batch(n, sentences)
             run = microseconds({"t": lambda a=arc, s=lengths, r=root: best_heads_batch(a, s, r)})
-            times[f"n={n}"] = run["t"] / sentences
-        exponent = np.polyfit(np.log(sizes), np.log(list(times.values())), 1)[0]
-        report[root] = {**times, "exponent": float(exponent)}
-    return report
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sentences", type=int, default=64)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    sections = {"ufal.chu_liu_edmonds": against_ufal, "C++": against_cpp, "one call": overhead, "growth": growth}
-    report = {name: section(options.sentences) for name, section in sections.items()}
-    if options.json:
-        print(json.dumps(report))
-        return
-    for name, rows in report.items():
-        print(f"{name} (microseconds per sentence)")
-        for row, cells in rows.items():
-            print(f"  {row:<12}" + "  ".join(f"{key} {value:.2f}" for key, value in cells.items()))
+            times[n] = run["t"] / sentences
+        rows[root] = {**{f"n={n}": t for n, t in times.items()}, "exponent": exponent(times)}
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    sections = {"ufal.chu_liu_edmonds": against_ufal, "C++": against_cpp, "one call": overhead, "growth": growth}
+    report(__doc__, sections, 64, "microseconds per sentence")

@@ -1,6 +1,6 @@
 """Matrix-tree marginals and log-partition on one thread, in batches of 32, against torch-struct.
 
-    python benchmarks/matrix_tree.py [--batch 32] [--json]
+    python benchmarks/matrix_tree.py [--sentences 32] [--json]
 
 Target: marginals and log-partition together 3 times faster at n = 25, 40, for either kind of root. Torch-struct runs in
 its own float32, by one inverse and one log-determinant; the way of supar (log-determinant and its gradient, float64) is
@@ -9,36 +9,20 @@ torch-struct adds to every weight allow, and to 1e-9 with autograd. The times by
 logarithms) and the fitted growth for n = 10..160 follow. All sentences differ.
 """
 
-import argparse
-import json
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
+from turns import Rows, best_seconds, exponent, random_batch, report
 
 from certus.dependency.matrix_tree import log_partition_batch, marginals_batch
 
 
-def random_batch(n: int, batch: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Arc scores (B, n + 1, n + 1) from a normal distribution, and lengths."""
-    return scale * np.random.default_rng(n).normal(size=(batch, n + 1, n + 1)), np.full(batch, n)
+def milliseconds(runs: dict[str, Callable[[], object]], rounds: int = 25) -> dict[str, float]:
+    return {name: 1e3 * value for name, value in best_seconds(runs, rounds).items()}
 
 
-def milliseconds(runs: dict[str, Callable[[], object]], rounds: int = 9) -> dict[str, float]:
-    """Best time of each over several rounds in which they take turns."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for run in runs.values():
-        run()
-    for _ in range(rounds):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
-    return {name: 1e3 * min(values) for name, values in times.items()}
-
-
-def against_torch_struct(batch: int) -> dict[str, dict[str, float]]:
+def against_torch_struct(batch: int) -> Rows:
     try:
         import torch
         from torch_struct.deptree import deptree_nonproj, deptree_part
@@ -46,7 +30,7 @@ def against_torch_struct(batch: int) -> dict[str, dict[str, float]]:
         print("torch-struct is not installed: left out", file=sys.stderr)
         return {}
     torch.set_num_threads(1)
-    report = {}
+    rows = {}
     for n in (25, 40):
         arc, lengths = random_batch(n, batch)
         theirs = torch.tensor(arc[:, 1:, 1:], dtype=torch.float32)
@@ -64,11 +48,11 @@ def against_torch_struct(batch: int) -> dict[str, dict[str, float]]:
             times = milliseconds(
                 {"ours": lambda a=arc, s=lengths, r=root: marginals_batch(a, s, r), "torch-struct": peer}
             )
-            report[f"n={n} {root}"] = {**times, "ratio": times["torch-struct"] / times["ours"]}
-    return report
+            rows[f"n={n} {root}"] = {**times, "ratio": times["torch-struct"] / times["ours"]}
+    return rows
 
 
-def against_autograd(batch: int) -> dict[str, dict[str, float]]:
+def against_autograd(batch: int) -> Rows:
     """The way of supar, in plain torch: log-determinant of the Laplacian in float64, marginals as its gradient."""
     try:
         import torch
@@ -76,7 +60,7 @@ def against_autograd(batch: int) -> dict[str, dict[str, float]]:
         print("torch is not installed: left out", file=sys.stderr)
         return {}
     torch.set_num_threads(1)
-    report = {}
+    rows = {}
     for n in (25, 40):
         arc, lengths = random_batch(n, batch)
         given, diagonal = torch.tensor(arc), torch.eye(n + 1, dtype=torch.bool)
@@ -104,57 +88,41 @@ def against_autograd(batch: int) -> dict[str, dict[str, float]]:
                 {
                     "ours": lambda a=arc, s=lengths, r=root: marginals_batch(a, s, r),
                     "autograd": lambda f=peer, one=root == "single": f(single=one),
-                },
-                rounds=25,
+                }
             )
-            report[f"n={n} {root}"] = {**times, "ratio": times["autograd"] / times["ours"]}
-    return report
+            rows[f"n={n} {root}"] = {**times, "ratio": times["autograd"] / times["ours"]}
+    return rows
 
 
-def alone(batch: int) -> dict[str, dict[str, float]]:
+def alone(batch: int) -> Rows:
     """Milliseconds per batch by the range of the scores."""
-    report = {}
+    rows = {}
     for n in (25, 40):
         for scale in (1.0, 30.0, 300.0):
             arc, lengths = random_batch(n, batch, scale)
-            report[f"n={n} x{scale:g}"] = milliseconds(
+            rows[f"n={n} x{scale:g}"] = milliseconds(
                 {
                     "marginals": lambda a=arc, s=lengths: marginals_batch(a, s, "single"),
                     "log-partition": lambda a=arc, s=lengths: log_partition_batch(a, s, "single"),
                 },
                 rounds=3,
             )
-    return report
+    return rows
 
 
-def growth(batch: int) -> dict[str, dict[str, float]]:
+def growth(batch: int) -> Rows:
     """Milliseconds per batch by n, and the fitted exponent."""
     sizes = (10, 20, 40, 80, 160)
-    report = {}
+    rows = {}
     for name, question in {"marginals": marginals_batch, "log-partition": log_partition_batch}.items():
         times = {}
         for n in sizes:
             arc, lengths = random_batch(n, batch)
-            times[f"n={n}"] = milliseconds({"t": lambda a=arc, s=lengths, q=question: q(a, s, "single")}, 3)["t"]
-        report[name] = {**times, "exponent": float(np.polyfit(np.log(sizes), np.log(list(times.values())), 1)[0])}
-    return report
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    sections = {"torch-struct": against_torch_struct, "autograd": against_autograd, "by range": alone, "growth": growth}
-    report = {name: section(options.batch) for name, section in sections.items()}
-    if options.json:
-        print(json.dumps(report))
-        return
-    for name, rows in report.items():
-        print(f"{name} (milliseconds per batch of {options.batch})")
-        for row, cells in rows.items():
-            print(f"  {row:<14}" + "  ".join(f"{key} {value:.2f}" for key, value in cells.items()))
+            times[n] = milliseconds({"t": lambda a=arc, s=lengths, q=question: q(a, s, "single")}, 3)["t"]
+        rows[name] = {**{f"n={n}": t for n, t in times.items()}, "exponent": exponent(times)}
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    sections = {"torch-struct": against_torch_struct, "autograd": against_autograd, "by range": alone, "growth": growth}
+    report(__doc__, sections, 32, "milliseconds per batch")

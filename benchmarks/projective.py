@@ -180,8 +180,8 @@ def growth():
         make(rng, 5).decode()
         times = []
         for n in sizes:
-            problems = [make(rng, n) for _ in range(5 if n < 100 else 2)]
-            times.append(np.median([seconds(decode_fresh, p) for p in problems]))
+            problems = [make(rng, n) for _ in range(9 if n < 100 else 3)]
+            times.append(min(seconds(decode_fresh, p) for p in problems))
         slope = np.polyfit(np.log(sizes[-3:]), np.log(times[-3:]), 1)[0]
         row = "  ".join(f"{n}: {1e3 * t:.3g} ms" for n, t in zip(sizes, times, strict=True))
         print(f"{name:26} exponent {slope:4.2f} over n = {sizes[-3]}..{sizes[-1]}   {row}", flush=True)

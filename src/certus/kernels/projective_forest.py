@@ -27,17 +27,23 @@ LEFT, RIGHT = 0, 1
 
 
 @njit(cache=True, nogil=True)
+def put_tail(k, tail_ptr, tail, a, b):
+    """The tail of edge k, the next one: (a, b), -1 for none."""
+    p = tail_ptr[k]
+    if a >= 0:
+        tail[p] = a
+        p += 1
+    if b >= 0:
+        tail[p] = b
+        p += 1
+    tail_ptr[k + 1] = p
+
+
+@njit(cache=True, nogil=True)
 def _put(k, tail_ptr, tail, coord, a, b, flags, g, h, t, s, m):
     """Append edge k with tail (a, b), -1 for none, if there is room; returns k + 1."""
     if k < coord.shape[0]:
-        p = tail_ptr[k]
-        if a >= 0:
-            tail[p] = a
-            p += 1
-        if b >= 0:
-            tail[p] = b
-            p += 1
-        tail_ptr[k + 1] = p
+        put_tail(k, tail_ptr, tail, a, b)
         coord[k, 0] = flags
         coord[k, 1] = g
         coord[k, 2] = h
@@ -48,7 +54,7 @@ def _put(k, tail_ptr, tail, coord, a, b, flags, g, h, t, s, m):
 
 
 @njit(cache=True, nogil=True)
-def _close(v, k, first, in_ptr):
+def close(v, k, first, in_ptr):
     """Make vertex v of the edges first .. k - 1 if there are any; returns (v + 1, v) or (v, -1)."""
     if k == first:
         return v, -1
@@ -142,7 +148,7 @@ def build(
                     continue
                 first = k
                 k = _put(k, tail_ptr, tail, coord, -1, -1, STOP, g, i, d, -1, i)
-                v, comp[d, slot, i] = _close(v, k, first, in_ptr)
+                v, comp[d, slot, i] = close(v, k, first, in_ptr)
         for j in range(i + 1, n + 1):
             if k > limit:
                 return v, k
@@ -166,7 +172,7 @@ def build(
                         start = out_ptr[h]
                         degree = np.int64(out_ptr[h + 1] - start)
                         cell = sib_ptr[h] + (arc_id[h, i] - start) * degree + arc_id[h, j] - start
-                    v, sib[cell] = _close(v, k, first, in_ptr)
+                    v, sib[cell] = close(v, k, first, in_ptr)
                     if not track_g:
                         break
             for d in range(2):
@@ -194,7 +200,7 @@ def build(
                         if inner >= 0:
                             k = _put(k, tail_ptr, tail, coord, inner, -1, ATTACH, g, h, -1, h, m)
                         if track_s:
-                            v, inc[base + place * (degree + 1)] = _close(v, k, first, in_ptr)
+                            v, inc[base + place * (degree + 1)] = close(v, k, first, in_ptr)
                         for p in range(degree):
                             s = out[start + p]
                             if s <= i or s >= j:
@@ -213,11 +219,11 @@ def build(
                                     t = h if q == 0 else out[start + q - 1]
                                     if inside >= 0:
                                         k = _put(k, tail_ptr, tail, coord, inside, between, ATTACH, g, h, t, s, m)
-                                v, inc[base + place * (degree + 1) + p + 1] = _close(v, k, first, in_ptr)
+                                v, inc[base + place * (degree + 1) + p + 1] = close(v, k, first, in_ptr)
                             elif inc[base + p] >= 0:
                                 k = _put(k, tail_ptr, tail, coord, inc[base + p], between, ATTACH, g, h, -1, s, m)
                         if not track_s:
-                            v, inc[base + place] = _close(v, k, first, in_ptr)
+                            v, inc[base + place] = close(v, k, first, in_ptr)
                 # J^g(h, m) and C^g(h, e), e the far end of [i, j]
                 ways = into_ptr[h + 1] - into_ptr[h] if track_g and h > 0 else 1
                 for w in range(ways):
@@ -241,7 +247,7 @@ def build(
                         elif inc[inc_ptr[owner] + place] >= 0:
                             inside = inc[inc_ptr[owner] + place]
                             k = _put(k, tail_ptr, tail, coord, inside, -1, flags, g, h, -1, -1, m)
-                        v, fin[fin_ptr[slot] + place] = _close(v, k, first, in_ptr)
+                        v, fin[fin_ptr[slot] + place] = close(v, k, first, in_ptr)
                     if h == 0 and j < n:
                         continue
                     first = k
@@ -253,7 +259,7 @@ def build(
                         below = comp[d, start + p if track_g else last, m]
                         if inside >= 0 and below >= 0:
                             k = _put(k, tail_ptr, tail, coord, inside, below, STOP, g, h, -1, -1, last)
-                    v, comp[d, slot, m] = _close(v, k, first, in_ptr)
+                    v, comp[d, slot, m] = close(v, k, first, in_ptr)
     first = k
     if n == 0:
         if single:

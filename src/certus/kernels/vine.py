@@ -15,6 +15,8 @@ On the way to Q(h) and to W(h), h may take an outer modifier to its left and rig
 import numpy as np
 from numba import njit
 
+from certus.kernels.projective_forest import close, put_tail
+
 ARC, OUTER_HEAD, OUTER_MODIFIER = 0, 1, 2
 
 
@@ -22,27 +24,10 @@ ARC, OUTER_HEAD, OUTER_MODIFIER = 0, 1, 2
 def _put(k, tail_ptr, tail, what, a, b, kind, cell):
     """Append edge k with tail (a, b), -1 for none, that uses one cell of a view, if there is room."""
     if k < what.shape[0]:
-        p = tail_ptr[k]
-        if a >= 0:
-            tail[p] = a
-            p += 1
-        if b >= 0:
-            tail[p] = b
-            p += 1
-        tail_ptr[k + 1] = p
+        put_tail(k, tail_ptr, tail, a, b)
         what[k, 0] = kind
         what[k, 1] = cell
     return k + 1
-
-
-@njit(cache=True, nogil=True)
-def _close(v, k, first, in_ptr):
-    """Make vertex v of the edges first .. k - 1 if there are any; returns (v + 1, v) or (v, -1)."""
-    if k == first:
-        return v, -1
-    if v + 1 < in_ptr.shape[0]:
-        in_ptr[v + 1] = k
-    return v + 1, v
 
 
 @njit(cache=True, nogil=True)
@@ -66,7 +51,7 @@ def build(allowed, band, in_ptr, tail_ptr, tail, what):
     for i in range(n, -1, -1):
         first = k
         k = _put(k, tail_ptr, tail, what, -1, -1, -1, -1)
-        v, base = _close(v, k, first, in_ptr)
+        v, base = close(v, k, first, in_ptr)
         right[i, 0] = base
         left[i, 0] = base
         for j in range(i + 1, min(i + band, n) + 1):
@@ -74,25 +59,25 @@ def build(allowed, band, in_ptr, tail_ptr, tail, what):
             for r in range(i, j):
                 if right[i, r - i] >= 0 and left[r + 1, j - r - 1] >= 0:
                     k = _put(k, tail_ptr, tail, what, right[i, r - i], left[r + 1, j - r - 1], -1, -1)
-            v, between = _close(v, k, first, in_ptr)
+            v, between = close(v, k, first, in_ptr)
             if between >= 0 and allowed[i, j]:
                 first = k
                 k = _put(k, tail_ptr, tail, what, between, -1, ARC, i * size + j)
-                v, arc_right[i, j - i] = _close(v, k, first, in_ptr)
+                v, arc_right[i, j - i] = close(v, k, first, in_ptr)
             if between >= 0 and i > 0 and allowed[j, i]:
                 first = k
                 k = _put(k, tail_ptr, tail, what, between, -1, ARC, j * size + i)
-                v, arc_left[i, j - i] = _close(v, k, first, in_ptr)
+                v, arc_left[i, j - i] = close(v, k, first, in_ptr)
             first = k
             for m in range(i + 1, j + 1):
                 if arc_right[i, m - i] >= 0 and right[m, j - m] >= 0:
                     k = _put(k, tail_ptr, tail, what, arc_right[i, m - i], right[m, j - m], -1, -1)
-            v, right[i, j - i] = _close(v, k, first, in_ptr)
+            v, right[i, j - i] = close(v, k, first, in_ptr)
             first = k
             for m in range(i, j):
                 if arc_left[m, j - m] >= 0 and left[i, m - i] >= 0:
                     k = _put(k, tail_ptr, tail, what, arc_left[m, j - m], left[i, m - i], -1, -1)
-            v, left[i, j - i] = _close(v, k, first, in_ptr)
+            v, left[i, j - i] = close(v, k, first, in_ptr)
     q = np.full(size, -1, dtype=np.int32)
     w = np.full(size, -1, dtype=np.int32)
     for h in range(size):
@@ -103,12 +88,12 @@ def build(allowed, band, in_ptr, tail_ptr, tail, what):
             for m in range(max(1, h - band), h):
                 if arc_left[m, h - m] >= 0 and q[m] >= 0:
                     k = _put(k, tail_ptr, tail, what, arc_left[m, h - m], q[m], -1, -1)
-            v, x = _close(v, k, first, in_ptr)
+            v, x = close(v, k, first, in_ptr)
             if x >= 0 and h - band - 1 >= 1:
                 first = k
                 k = _put(k, tail_ptr, tail, what, x, -1, -1, -1)
                 k = _put(k, tail_ptr, tail, what, x, -1, OUTER_MODIFIER, 2 * h)
-                v, x = _close(v, k, first, in_ptr)
+                v, x = close(v, k, first, in_ptr)
             q[h] = x
         first = k
         if h == 0:
@@ -121,12 +106,12 @@ def build(allowed, band, in_ptr, tail_ptr, tail, what):
         for g in range(max(0, h - band), h):
             if w[g] >= 0 and arc_right[g, h - g] >= 0:
                 k = _put(k, tail_ptr, tail, what, w[g], arc_right[g, h - g], -1, -1)
-        v, x = _close(v, k, first, in_ptr)
+        v, x = close(v, k, first, in_ptr)
         if x >= 0 and h + band + 1 <= n:
             first = k
             k = _put(k, tail_ptr, tail, what, x, -1, -1, -1)
             k = _put(k, tail_ptr, tail, what, x, -1, OUTER_MODIFIER, 2 * h + 1)
-            v, x = _close(v, k, first, in_ptr)
+            v, x = close(v, k, first, in_ptr)
         w[h] = x
     if w[n] < 0:
         if v + 1 < in_ptr.shape[0]:
