@@ -25,6 +25,7 @@ PROBLEMS = {
     "dependency": ("certus.dependency", "Dependency"),
     "labelled dependency": ("certus.dependency.labels", "LabelledDependency"),
     "phrase translation": ("certus.translation", "PhraseTranslation"),
+    "forest translation": ("certus.translation.forest_problem", "ForestTranslation"),
     "joint": ("certus.joint", "Joint"),
     "constrained": ("certus.relax.constraints", "Constrained"),
 }

@@ -108,17 +108,13 @@ class BigramRelaxation:
         return self.lm.order <= 2
 
     def multipliers(self, u: Floats) -> Floats:
-        """Multipliers that are not zero, as rows (word, word, value), words by their numbers in the model."""
+        """Multipliers that are not zero, as rows (word, word, value); words as in ``ScoredForest.name``."""
         v, w = np.nonzero(u)
-        return np.column_stack((self.forest.lm_word[v], self.forest.lm_word[w], u[v, w]))
+        return np.column_stack((self.forest.name[v], self.forest.name[w], u[v, w]))
 
     def set_multipliers(self, rows: Floats) -> None:
-        """Take up what ``multipliers`` gave; rows with words that the forest lacks are left out."""
-        number = {int(w): i for i, w in reversed(list(enumerate(self.forest.lm_word)))}
-        self.u[:] = 0.0
-        for v, w, value in rows.tolist():
-            if int(v) in number and int(w) in number:
-                self.u[number[int(v)], number[int(w)]] = value
+        """Take up what ``multipliers`` gave."""
+        self.u = self.forest.multipliers(rows)
 
     def _build(self) -> None:
         from certus.kernels import forest_bigram

@@ -9,12 +9,13 @@ import numpy as np
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
-from certus.result import Certificate, Result, Solution, exact_result
+from certus.result import Certificate, Result, Solution, exact_result, rounding
 from certus.translation.bigram_relaxation import BigramRelaxation, Clock, Progress, beam_search
 from certus.translation.bigram_relaxation import decode as search
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import largest_log_probability, spell_out
+from certus.translation.lm_json import lm_from_json, lm_to_json
 from certus.translation.scored_forest import longest, prepare
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
@@ -34,7 +35,7 @@ class ForestTranslation(DynamicProgram[Ints]):
     multipliers remove what cannot be best, and an exact search does the rest (``bigram_relaxation.py`` beside this).
     With a bigram model the relaxation is the problem itself, and one sweep decodes it. Memory grows with the square of
     the number of different words, and with the sum over vertices of first words times last words. Certificate kind:
-    "combinatorial", with the multipliers of the bound as witness.
+    "dual", with the multipliers of the bound as witness.
 
     The questions that need all structures at once (``log_partition``, ``marginals``, ``sample``, ``max_marginals``)
     spell out the exhaustive intersection of the forest with the model, which only small forests allow.
@@ -203,9 +204,8 @@ class ForestTranslation(DynamicProgram[Ints]):
         structure = np.array(edges, dtype=np.int64)
         score = self.score(structure)
         bound = max(score, progress.bound)
-        kind = "dynamic program" if progress.relaxation.exact else self.kind
-        duals = None if progress.relaxation.exact else {"pairs": progress.relaxation.multipliers(progress.u)}
-        certificate = Certificate(kind, score, bound, self.tolerance(), duals)
+        duals = {"pairs": progress.relaxation.multipliers(progress.u), "bound": np.array([bound])}
+        certificate = Certificate("dual", score, bound, self.tolerance(), duals)
         return Result(structure, score, certificate, progress.trace(), {**progress.info, "seconds": clock.seconds})
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
@@ -245,6 +245,20 @@ class ForestTranslation(DynamicProgram[Ints]):
 
         return best_value(self.translation_forest, self.lm, self.lm_weight, self._penalised(penalties))
 
+    def reference_dual(self, duals: Any) -> tuple[float, float]:
+        """The bound claimed in the witness if no derivation exceeds it, else the best score; for certus.verify."""
+        from certus.translation.reference_bound import exceeds
+
+        if not isinstance(duals, Mapping) or set(duals) != {"pairs", "bound"}:
+            raise InvalidInput('expected multipliers of "pairs" and the "bound" they prove.')
+        rows, bound = np.asarray(duals["pairs"]), np.asarray(duals["bound"])
+        if rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all() or bound.shape != (1,):
+            raise InvalidInput("multipliers of pairs are rows of word, word and value; the bound is one number.")
+        terms, magnitude = self.magnitude()
+        slack = rounding(4 * terms, self.lm.order * magnitude + 2 * float(np.abs(rows[:, 2]).max(initial=0.0)))
+        value = exceeds(self.translation_forest, self.lm, self.lm_weight, rows, float(bound[0]), slack)
+        return value, self.tolerance()
+
     # -- forest and model, spelt out -------------------------------------------------------------------------------
 
     def forest(self) -> Forest:
@@ -258,3 +272,25 @@ class ForestTranslation(DynamicProgram[Ints]):
     def from_edges(self, edges: Sequence[int]) -> Ints:
         origin = self.forest().parts["edges"][np.asarray(edges, dtype=np.int64)]
         return origin[origin >= 0]
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """The forest, and the n-grams of the model over its words."""
+        forest = self.translation_forest
+        return {"forest": forest.to_json(), "lm": lm_to_json(self.lm, forest.words), "lm_weight": self.lm_weight}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        missing = [key for key in ("forest", "lm", "lm_weight") if key not in data]
+        if missing:
+            raise InvalidInput(f"a forest translation in JSON lacks {', '.join(map(repr, missing))}.")
+        return cls(TranslationForest.from_json(data["forest"]), lm_from_json(data["lm"]), data["lm_weight"])
+
+    def structure_to_json(self, structure: Ints) -> list[int]:
+        edges = self._checked(structure)
+        self.translation_forest.yields(edges)
+        return edges
+
+    def structure_from_json(self, data: Any) -> Ints:
+        return np.array(self.structure_to_json(data), dtype=np.int64)

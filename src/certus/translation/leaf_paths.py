@@ -192,8 +192,8 @@ def decode_by_leaves(
 ) -> Result[Ints]:
     """Relaxation on leaves: "simple" (LR 5.2), "paths" (LR 5.3) or "partitions" (LR 5.4). See the head of the file.
 
-    ``rule`` is the step rule; Polyak's by default. Certificate kind: "combinatorial"; the last multipliers are in
-    ``info``, and with "partitions" the number of classes.
+    ``rule`` is the step rule; Polyak's by default. Certificate kind: "dual"; the bound is checked as that of the other
+    methods is. The last multipliers and the number of classes are in ``info``.
     """
     if method == "simple" and problem.lm.order > 2:
         raise NotSupported(
@@ -238,7 +238,8 @@ def decode_by_leaves(
         relaxation.arc -= step * arc
     if not best:
         raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
-    certificate = Certificate("combinatorial", score, max(bound, score), tolerance)
+    bound = max(bound, score)
+    certificate = Certificate("dual", score, bound, tolerance, {"pairs": np.empty((0, 3)), "bound": np.array([bound])})
     trace = Trace(*(np.array(column) for column in zip(*rows, strict=True)))
     info = {"partitions": relaxation.n_partitions, "leaf multipliers": relaxation.leaf, "leaves": leaves.n_leaves}
     return Result(np.array(best, dtype=np.int64), score, certificate, trace, {**info, "seconds": clock.seconds})

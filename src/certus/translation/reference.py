@@ -1,5 +1,6 @@
 """The best translation in plain Python, sharing nothing with the kernels, to check certificates by."""
 
+from collections.abc import Callable
 from math import inf
 
 from certus.checks import Floats
@@ -13,10 +14,18 @@ Words = tuple[int, ...]
 Item = tuple[Words, Words]  # first and last words, order - 1 of each; all words twice if there are fewer
 
 
-def best_value(forest: TranslationForest, lm: LanguageModel, lm_weight: float, weights: Floats) -> float:
+def best_value(
+    forest: TranslationForest,
+    lm: LanguageModel,
+    lm_weight: float,
+    weights: Floats,
+    keep: Callable[[int, Item, float], bool] | None = None,
+    fits: Callable[[int, int], bool] | None = None,
+) -> float:
     """Score of the best derivation, -inf if there is none: dynamic program over the words at the ends of yields.
 
-    Exhaustive; raises NotSupported beyond ``MOST_ITEMS`` items.
+    Exhaustive, but for items of vertices that ``keep`` refuses and pairs of words that do not fit side by side. Raises
+    NotSupported beyond ``MOST_ITEMS`` items.
     """
     graph = forest.graph
     full = max(lm.order - 1, 1)
@@ -55,12 +64,14 @@ def best_value(forest: TranslationForest, lm: LanguageModel, lm_weight: float, w
                 longer: dict[Item, float] = {}
                 for a, x in partial.items():
                     for b, y in right.items():
+                        if fits is not None and a[1] and b[0] and not fits(a[1][-1], b[0][0]):
+                            continue
                         gain, item = joined(a, b)
                         if x + y + gain > longer.get(item, -inf):
                             longer[item] = x + y + gain
                 partial = longer
             for item, x in partial.items():
-                if x > items.get(item, -inf):
+                if x > items.get(item, -inf) and (keep is None or keep(v, item, x)):
                     items[item] = x
         n_items += len(items)
         if n_items > MOST_ITEMS:

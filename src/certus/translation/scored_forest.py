@@ -37,6 +37,7 @@ class ScoredForest:
     weight: Floats
     alive: Bools  # edges reached from the root whose weight is not -inf
     lm_word: NDArray[np.int32]
+    name: Ints  # per word: the first of the forest's words that it stands for; -1 for <s>, -2 for </s>
     origin: Ints
     empties: dict[int, tuple[tuple[int, ...] | None, ...]]
 
@@ -57,6 +58,15 @@ class ScoredForest:
         if edges + words > MOST_EDGES:
             raise NotSupported(f"a derivation may have {edges + words:.3g} edges and words; at most {MOST_EDGES}.")
         return int(edges), int(words)
+
+    def multipliers(self, rows: Floats) -> Floats:
+        """Rows (word, word, value), words as in ``name``, as a matrix (W, W); words that no edge uses are left out."""
+        number = {name: i for i, name in enumerate(self.name.tolist())}
+        u = np.zeros((self.n_words, self.n_words))
+        for v, w, value in rows.tolist():
+            if v in number and w in number and w != -2:
+                u[number[v], number[w]] = value
+        return u
 
     def derivation(self, edges: Sequence[int]) -> list[int]:
         """Edges of the forest of a derivation given by edges of these arrays, top first; both head before tails."""
@@ -110,6 +120,7 @@ def prepare(forest: TranslationForest, lm: LanguageModel, weights: Floats, *, k:
     if len(words) > MOST_WORDS:
         raise NotSupported(f"the forest has {len(words)} different words; at most {MOST_WORDS}.")
     token[token >= 0] = local + 2
+    ids, first = np.unique(lm.word_ids(forest.words), return_index=True)
     whole = ScoredForest(
         np.append(in_ptr, n_edges + 1),
         np.append(tail_ptr, tail_ptr[-1] + 1),
@@ -119,6 +130,7 @@ def prepare(forest: TranslationForest, lm: LanguageModel, weights: Floats, *, k:
         np.append(weights[:n_edges], 0.0),
         np.append(alive, True),
         np.concatenate(([lm.begin, lm.end], words)).astype(np.int32),
+        np.concatenate(([-1, -2], first[np.searchsorted(ids, words)])).astype(np.int64),
         np.append(np.arange(n_edges), -1),
         {},
     )
@@ -158,6 +170,7 @@ def _without_empty(f: ScoredForest, k: int) -> ScoredForest:
         np.array([weight for weight, _, _, _, _ in rows]),
         np.ones(len(rows), dtype=bool),
         f.lm_word,
+        f.name,
         np.array([e for _, _, _, e, _ in rows], dtype=np.int64),
         {i: edges for i, (_, _, _, _, edges) in enumerate(rows) if any(way is not None for way in edges)},
     )
