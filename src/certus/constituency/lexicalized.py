@@ -226,20 +226,23 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         if self.pruned:
             return super().max_marginals(penalties)
         w = self._weighted(penalties)
-        _, _, arcs, group_best = self._outside(w)
+        _, _, arcs, group_best, _ = self._outside(w)
         tags = np.full((self.n, len(self.tags)), -np.inf)
         np.maximum.at(tags, (self.tables.group_word, self.tables.group_tag), group_best)
         return {"arcs": arcs, "tags": tags}
 
-    def _outside(self, w: "_Weighted") -> "tuple[_Chart, _Chart, Floats, Floats]":
+    def _outside(self, w: "_Weighted", width: float = np.inf) -> "tuple[_Chart, _Chart, Floats, Floats, float]":
+        """Inside and outside charts, max-marginals of arcs and groups, and the least score that was looked for."""
         from certus.kernels import lexicalized
 
         kernel: Any = lexicalized
         chart = self._inside(w, charts=2)
         around = _Chart.empty(self.tables)
         arcs, group_best = np.empty((self.n + 1, self.n + 1)), np.empty(len(self.tables.group_word))
-        kernel.outside(*self._static(w), w.allowed, *chart, *around, arcs, group_best)
-        return chart, around, arcs, group_best
+        best = float((w.root + chart.whole[self._top]).max())
+        least = best - width - (1e-9 * (1.0 + abs(best)) if width < np.inf else 0.0)  # rounding leaves nothing out
+        kernel.outside(*self._static(w), w.allowed, *chart, least, *around, arcs, group_best)
+        return chart, around, arcs, group_best, least
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         if self.pruned:
@@ -261,9 +264,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
 
         kernel: Any = lexicalized
         w = self._weighted(None)
-        chart, around, _, _ = self._outside(w)
-        best = float((w.root + chart.whole[self._top]).max())
-        least = best - self.width
+        chart, around, _, _, least = self._outside(w, self.width)
         number = np.empty(sum(item.size for item in chart), dtype=np.int32)
         nothing = np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty((0, 3), dtype=np.int32)
         arguments = (*self._static(w), *chart, *around, least, number)

@@ -219,9 +219,11 @@ def derivation(
 def outside(
     n, node_ptr, node_below, node_context, node_group, node_score, group_word, group_ptr, context_ptr,
     stop, attach_ptr, attach, root_score, distance, allowed, open_, done, whole, next_,
-    out_open, out_done, out_whole, out_next, arc, group_best,
+    least, out_open, out_done, out_whole, out_next, arc, group_best,
 ):  # fmt: skip
     """Best score of the rest of a tree around every item of an inside chart, in arrays of the same shapes.
+
+    Items and edges whose best tree scores less than ``least`` are passed over, and their values are too low.
 
     arc[h + 1, m + 1] (n + 1, n + 1) is set to the best score of a tree with the arc, row 0 for the root word, and
     group_best[g] to that of a tree in which the spine of the group's word belongs to g.
@@ -233,6 +235,7 @@ def outside(
     arc[:] = -np.inf
     group_best[:] = -np.inf
     labels = context_ptr.shape[0]
+    alive = np.empty(3 * context_ptr.max(), dtype=np.int64)  # rows of next_ that matter
     for length in range(n - 1, -1, -1):
         for i in range(n - length):
             j = i + length
@@ -245,27 +248,29 @@ def outside(
             for label in range(labels):
                 base = context_ptr[label, 0]
                 rows = 3 * (context_ptr[label, n] - base)
-                if rows == 0:
-                    continue
-                for q in range(2):
-                    for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
-                        if whole[span, g] == -np.inf:
+                for h in range(n):
+                    if rows == 0 or i <= h <= j:
+                        continue
+                    far = distance[h, i - 1] if h < i else distance[h, j + 1]
+                    for q in range(2):
+                        count = 0
+                        for r in range(3 * context_ptr[label, h], 3 * context_ptr[label, h + 1]):
+                            if out_next[span, q, r] > -np.inf and out_next[span, q, r] + next_[span, q, r] >= least:
+                                alive[count] = r
+                                count += 1
+                        if count == 0:
                             continue
-                        around = -np.inf
-                        for h in range(n):
-                            if i <= h <= j or not allowed[h + 1, group_word[g] + 1]:
+                        for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
+                            m = group_word[g] + 1
+                            if whole[span, g] == -np.inf or not allowed[h + 1, m]:
                                 continue
-                            far = distance[h, i - 1] if h < i else distance[h, j + 1]
                             source = attach_ptr[g] - 3 * base + far * rows
-                            best = -np.inf
-                            for r in range(3 * context_ptr[label, h], 3 * context_ptr[label, h + 1]):
-                                score = out_next[span, q, r] + attach[source + r]
-                                best = score if score > best else best
-                            if best > -np.inf:
-                                around = max(around, best)
-                                m = group_word[g] + 1
-                                arc[h + 1, m] = max(arc[h + 1, m], best + whole[span, g])
-                        out_whole[span, g] = max(out_whole[span, g], around)
+                            around = -np.inf
+                            for k in range(count):
+                                score = out_next[span, q, alive[k]] + attach[source + alive[k]]
+                                around = score if score > around else around
+                            out_whole[span, g] = max(out_whole[span, g], around)
+                            arc[h + 1, m] = max(arc[h + 1, m], around + whole[span, g])
             for v in range(node_ptr[i], node_ptr[j + 1]):
                 g = node_group[v]
                 if g < 0 or out_whole[span, g] == -np.inf:
@@ -273,6 +278,8 @@ def outside(
                 score = out_whole[span, g] + node_score[v]
                 left = done[0, v, i]
                 right = done[1, v, j]
+                if score + left + right < least:
+                    continue
                 out_done[0, v, i] = max(out_done[0, v, i], score + right)
                 out_done[1, v, j] = max(out_done[1, v, j], score + left)
                 group_best[g] = max(group_best[g], score + left + right)
@@ -284,6 +291,11 @@ def outside(
                     c = node_context[v]
                     if c < 0 or node_score[v] == -np.inf:
                         continue
+                    worth = out_done[d, v, e] + done[d, v, e]
+                    for s in range(3):
+                        worth = max(worth, out_open[d, v, s, e] + open_[d, v, s, e])
+                    if worth < least:
+                        continue
                     for s in range(3):
                         score = out_done[d, v, e] + stop[c, s, d, far]
                         if score > out_open[d, v, s, e]:
@@ -292,14 +304,14 @@ def outside(
                     out_done[d, below, e] = max(out_done[d, below, e], out_open[d, v, 0, e])
                     for q in range(2):
                         around = out_open[d, v, 2 - q, e]
-                        if around == -np.inf or open_[d, v, 2 - q, e] == -np.inf:
+                        if around == -np.inf or around + open_[d, v, 2 - q, e] < least:
                             continue
                         for back in range(length):
                             k = h + back if d == 1 else h - back
                             inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
                             for s in range(3):
                                 r = 3 * c + s
-                                if open_[d, v, s, k] > -np.inf:
+                                if around + open_[d, v, s, k] + next_[inner, q, r] >= least:
                                     out_next[inner, q, r] = max(out_next[inner, q, r], around + open_[d, v, s, k])
                                     score = around + next_[inner, q, r]
                                     out_open[d, v, s, k] = max(out_open[d, v, s, k], score)
