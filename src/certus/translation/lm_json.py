@@ -1,4 +1,4 @@
-"""Language models as JSON data, cut down to the words of one problem, so that a saved result can be verified anywhere."""
+"""Language models as JSON data, cut down to the words of a problem, so that saved results can be verified anywhere."""
 
 from collections.abc import Iterable
 from typing import Any

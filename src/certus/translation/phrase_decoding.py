@@ -12,7 +12,7 @@ beam           LR alg. 10 once, with bounds at multipliers zero
 stack          stack decoding with estimates of what is left in the place of bounds; proves nothing
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -112,7 +112,7 @@ def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, 
         run.dual, run.multipliers = run.swept(relaxation, np.zeros(sentence.arrays.n)), relaxation.multipliers
         run.searched(relaxation, width)
     else:
-        _stack(run, width)
+        stack(run, width)
     if run.path is None:
         raise LimitReached(
             f"the search ended at its limits before any translation was found; a wider beam than {width}, more time or "
@@ -128,6 +128,7 @@ def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, 
 def _optimal_beam(run: Run, max_iterations: int) -> None:
     relaxation = run.relaxation(None, exact=False)
     if relaxation is None:
+        _start(run, 4)
         _rounds(run, run.counted(), max_iterations, tighten=True)
         return
     dual = run.swept(relaxation, np.zeros(run.sentence.arrays.n))
@@ -138,6 +139,18 @@ def _optimal_beam(run: Run, max_iterations: int) -> None:
         if run.proof is not None or run.out_of_time or width >= WIDEST:
             break
         width = min(10 * width, WIDEST)
+
+
+def _start(run: Run, limit: int) -> None:
+    """A first translation: the best one within a narrower limit, which is quick to find. There is always one."""
+    sentence = replace(run.sentence, limit=min(limit, run.sentence.limit), gap=True)
+    lattice = sentence.lattice(None)
+    if lattice is not None:
+        relaxation = PhraseRelaxation(sentence, lattice, exact_contexts=False)
+        run.swept(relaxation, np.zeros(sentence.arrays.n))
+        for width in (1, 10, 1000):
+            run.searched(relaxation, width)
+        run.proof = None
 
 
 def _rounds(
@@ -176,6 +189,8 @@ def _rounds(
             gap = best - run.score
             width = 10 ** min(4, max(0, int(4 - gap))) if np.isfinite(gap) else 1
             run.searched(relaxation, min(WIDEST, max(width, wider)))
+            if run.path is None and run.proof is None:
+                _start(run, 0)
         if run.proof is None and best <= run.score + run.sentence.tolerance(best_u):
             run.proof = "search" if tracked else "dual"
         norm2 = float(residual @ residual)
@@ -254,7 +269,7 @@ def _astar(run: Run) -> None:
     run.log.add(dual, run.score, 0.0, 0)
 
 
-def _stack(run: Run, width: int) -> None:
+def stack(run: Run, width: int) -> None:
     """Stacks by number of words covered, as Moses has them; no beam threshold."""
     relaxation = run.relaxation(None, exact=False)
     if relaxation is None:
