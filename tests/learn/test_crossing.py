@@ -23,7 +23,7 @@ def drawn(order, single, n, seed, **limits):
     model = TreeModel(KINDS[order], False, single)
     words = sentence(n, rng)
     batch = Encoder.of([words]).encode([words])
-    weight = rng.normal(size=1 << BITS).astype(np.float32)
+    weight = rng.integers(-8, 9, size=1 << BITS).astype(np.float32)  # whole numbers: sums are exact
     allowed = ~np.eye(n + 1, dtype=np.bool_)
     allowed[:, 0] = False
     scorer = Scorer(model.arrays, BITS, weight, np.empty(model.most, dtype=np.uint64))
@@ -32,19 +32,19 @@ def drawn(order, single, n, seed, **limits):
 
 
 @pytest.mark.parametrize("order", ABOVE_FIRST)
-@pytest.mark.parametrize("single", [True, False])
-def test_a_proved_guess_is_the_best_of_all_trees(order, single):
+@pytest.mark.parametrize(("single", "n"), [(True, 2), (False, 2), pytest.param(True, 4, marks=pytest.mark.compiled)])
+def test_a_proved_guess_is_the_best_of_all_trees(order, single, n):
     count = 0
-    for seed in range(6):
-        model, batch, weight, found = drawn(order, single, 4, seed, iterations=30, rounds=3)
-        trees = all_trees(4, "single" if single else "multi")
+    for seed in range(2 * n):
+        model, batch, weight, found = drawn(order, single, n, seed, iterations=3, rounds=8)
+        trees = all_trees(n, "single" if single else "multi")
         values = {tree: score(model, batch, weight, tree) for tree in trees}
         assert values[tuple(found.heads.tolist())] == pytest.approx(found.value, abs=1e-9)
         if found.proved:
             assert found.value == pytest.approx(max(values.values()), abs=1e-9)
             count += 1
-        _, plus, _ = found.against(np.array(trees[seed]))
-        assert weight[plus].astype(np.float64).sum() == pytest.approx(values[trees[seed]], abs=1e-9)
+        _, plus, _ = found.against(np.array(trees[0]))
+        assert weight[plus].astype(np.float64).sum() == pytest.approx(values[trees[0]], abs=1e-9)
     assert count
 
 
@@ -85,10 +85,11 @@ def test_without_iterations_every_head_chooses_its_best_modifiers(order, single)
     best = sum(max(value_of(model, where, weight, choice, h) for choice in choices(3, h, single)) for h in range(4))
     assert not found.proved
     wrong, _, minus = found.against(np.array([-1, 0, 1, 1]))
-    assert weight[minus].astype(np.float64).sum() == pytest.approx(best, abs=0.01)  # the tree has a share of the arcs
+    assert weight[minus].astype(np.float64).sum() == pytest.approx(best, rel=0.01)  # the tree has a share of the arcs
     assert wrong > 0
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("iterations", [0, 40])
 def test_learning_reaches_trees_with_crossing_arcs(iterations, monkeypatch):
     monkeypatch.setattr("certus.learn.trees.ITERATIONS", iterations)

@@ -13,6 +13,7 @@ from certus.models.training import train_parser
 from tests.models.test_parser import bare, treebank
 from tests.oracles.trees import is_projective, is_tree
 
+pytestmark = pytest.mark.compiled
 SETTINGS = Settings(
     order=2, projective=False, epochs=4, label_epochs=1, bits=14, label_bits=12, first_width=50.0, second_width=50.0
 )
