@@ -11,14 +11,12 @@ share of sentences whose tree is proved the best. With --model a parser saved be
 import argparse
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from certus.features.brown import Clusters
 from certus.io.conllu import Sentence, read_conllu
-from certus.models.cascade import PASS
+from certus.models.cascade import stages
+from certus.models.explain import shared_weights
 from certus.models.nonprojective import crossing_heads
 from certus.models.parser import Parser, Settings
 from certus.models.training import train_parser
@@ -48,25 +46,12 @@ def scores(parser: Parser, sentences: list[Sentence]) -> str:
 
 def cascade(parser: Parser, sentences: list[Sentence]) -> None:
     """Heads left per word, and the share of right heads among them, after each stage."""
-    batch = parser.encoder.encode(sentences)
-    whole = parser.cascade
-    stages = {
-        "dictionary": replace(whole, first=PASS, second=PASS, most=10**6),
-        "first filter": replace(whole, second=PASS),
-        "second filter": whole,
-    }
-    words = int(batch.length.sum())
-    for name, stage in stages.items():
-        start = time.process_time()
-        left = [stage.survivors(batch, s) for s in range(len(sentences))]
-        seconds = time.process_time() - start
-        right = sum(
-            int(kept[s.heads[1:], np.arange(1, len(s) + 1)].sum()) for kept, s in zip(left, sentences, strict=True)
-        )
-        heads = sum(int(kept.sum()) for kept in left) / words
+    for stage in stages(parser.cascade, parser.encoder.encode(sentences), [s.heads for s in sentences]):
         print(
-            f"  {name:<14} {heads:6.2f} heads a word, oracle {100 * right / words:.2f}, {words / seconds:,.0f} words/s"
+            f"  {stage.name:<14} {stage.heads:6.2f} heads a word, {100 * stage.pruned:.2f}% pruned, "
+            f"oracle {100 * stage.oracle:.2f}, {stage.speed:,.0f} words/s"
         )
+    print(f"arc features that share a weight: {100 * shared_weights(parser, sentences[:500]):.2f}%")
 
 
 def main() -> None:

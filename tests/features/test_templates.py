@@ -11,7 +11,7 @@ from certus.io.conllu import Sentence, Token
 from certus.kernels import features as kernel
 from certus.kernels.features import ABSENT
 
-BITS = 40  # so many that two features never share an index here
+BITS = 32  # so many that two features hardly ever share an index, and none do here
 
 WORDS = [
     ("The", "the", "DET", "DT"),
@@ -42,7 +42,7 @@ def column(v, attribute):
     return named[attribute] if attribute != "v" else form if form in ("the", "dog") else f"<{upos}>"
 
 
-def spelt_out(templates, part):
+def spelt_out(templates, part, names):
     """Each feature as a tuple, in the order the kernel writes them."""
     h, m = part[:2]
     low, high = min(h, m), max(h, m)
@@ -50,15 +50,23 @@ def spelt_out(templates, part):
     sides = [None if v == ABSENT else 0 if v < low else 1 if v < high else 2 for v in part[2:]]
     shape = (distance, h < m, *sides)
     order = ["<root>", "DET", "NOUN", "VERB", "ADJ", "PUNCT"]
-    inside = sorted({column(v, "p") for v in range(low + 1, high)}, key=order.index)
-    out = []
-    for line in templates.lines:
-        values = []
-        for word in (w for w in line.split() if w != "b"):
+    tags = [column(v, "p") for v in range(low + 1, high)]
+    counts = tuple(min(tags.count(column(v, "p")), 3) for v in (h, m))
+    plain, between = [], []
+    for line in templates.ordered[0]:
+        values = [line]
+        for word in (w for w in line.split() if "." in w):
             place, attribute = word.split(".")
             values.append((word, column(part[templates.roles.index(place[0])] + int(place[1:] or 0), attribute)))
-        for tag in inside if "b" in line.split() else [None]:
-            out += [(line, *values, tag), (line, *values, tag, shape)]
+        if "b" in line.split():
+            between.append(tuple(values))
+        else:
+            extra = counts if "q" in line.split() else names if "y" in line.split() else None
+            plain.append((*values, extra))
+    out = [*plain, *((*values, shape) for values in plain)]
+    for tag in sorted(set(tags), key=order.index):
+        for values in between:
+            out += [(*values, tag), (*values, tag, shape)]
     return out
 
 
@@ -69,6 +77,8 @@ SETS = {
     "grandsibling": T.GRANDSIBLING_WITH_CLUSTERS,
     "trisibling": T.TRISIBLING,
     "label": T.LABEL,
+    "name": T.NAME,
+    "sibling with names": T.with_names(T.SIBLING),
     "first filter": T.FIRST_FILTER,
     "second filter": T.SECOND_FILTER,
 }
@@ -80,17 +90,20 @@ def test_features_are_equal_exactly_when_what_they_see_is(name):
     tags = ("DET", "NOUN", "VERB", "ADJ", "PUNCT")
     batch = Encoder(tags, ("the", "dog"), {"dog": "0010110", "cat": "0010111"}).encode([Sentence([]), sentence()])
     rng = np.random.default_rng(3)
-    n = len(WORDS)
-    index = np.empty(templates.most, dtype=np.uint64)
+    n, base = len(WORDS), int(batch.base[1])
+    index, again = np.empty(templates.most, dtype=np.uint64), np.empty(templates.most, dtype=np.uint64)
+    codes = kernel.role_codes(batch.attribute, base, n, len(templates.roles), templates.arrays)
     meaning = {}
-    for _ in range(300):
+    for _ in range(150):
         h, m = rng.choice(n + 1, 2, replace=False)
         rest = [ABSENT if rng.random() < 0.2 else rng.integers(0, n + 1) for _ in templates.roles[2:]]
         part = np.array([[h, m, *rest]], dtype=np.int64)
-        count = kernel.part_features(
-            batch.attribute, batch.coarse, int(batch.base[1]), part, 0, *templates.arrays, BITS, index
-        )
-        expected = spelt_out(templates, part[0].tolist())
+        names = np.uint32(rng.integers(2) * 2654435769)
+        arguments = (batch.coarse, base, part, 0, names, templates.arrays, BITS)
+        count = kernel.named_features(batch.attribute, *arguments, index)
+        assert kernel.summed_features(codes, *arguments, again) == count
+        assert index[:count].tolist() == again[:count].tolist()
+        expected = spelt_out(templates, part[0].tolist(), int(names))
         assert count == len(expected)
         for i, feature in zip(index[:count].tolist(), expected, strict=True):
             assert 0 <= i < 1 << BITS
@@ -102,6 +115,11 @@ def test_a_pad_row_stands_before_and_after_every_sentence():
     batch = Encoder(("DET",)).encode([sentence(), sentence()])
     assert batch.base.tolist() == [PAD, PAD + len(WORDS) + 1 + 2 * PAD]
     assert (batch.coarse[batch.base] == 0).all()
+
+
+def test_marks_do_not_mix():
+    with pytest.raises(InvalidInput, match="more than one of y, q, b"):
+        _ = Templates("hm", ("h.t b q",)).arrays
 
 
 @pytest.mark.parametrize("line", ["h.w x.t", "h.w m.q", "h+3.w", "h"])

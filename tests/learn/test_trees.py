@@ -9,7 +9,7 @@ from certus.features import templates as T
 from certus.features.encode import Encoder
 from certus.io.conllu import Sentence, Token
 from certus.kernels import parser as kernel
-from certus.kernels.features import ABSENT
+from certus.kernels.features import ABSENT, named_features
 from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Weights
 from tests.oracles.trees import all_trees, is_projective, projective_trees
@@ -19,7 +19,7 @@ KINDS = {
     1: (T.ARC,),
     "siblings": (T.ARC, T.SIBLING),
     2: (T.ARC, T.SIBLING, T.GRANDPARENT),
-    3: (T.ARC, T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING),
+    3: (T.ARC, *(T.with_names(kind) for kind in (T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING))),
     "trisiblings": (T.ARC, T.SIBLING, T.Templates("hmg", ()), T.Templates("hmsg", ()), T.TRISIBLING),
 }
 
@@ -45,16 +45,26 @@ def parts(heads):
             yield "hmst", (h, m, s, t)
 
 
-def score(model, batch, weight, heads):
+def score(model, batch, weight, heads, name=None):
+    name = np.zeros((len(heads), len(heads)), dtype=np.uint32) if name is None else name
     by_roles = {t.roles: t for t in model.templates}
     index = np.empty(model.most, dtype=np.uint64)
     total = 0.0
     for roles, part in parts(heads):
-        if roles in by_roles:
+        if roles in by_roles and by_roles[roles].lines:
+            at = dict(zip(roles, part, strict=True))
+            pairs = (("h", "m", 1), ("h", "s", 0x85EBCA77), ("g", "h", 0xC2B2AE3D))
+            found = [(at.get(a, ABSENT), at.get(b, ABSENT), factor) for a, b, factor in pairs]
+            names = sum(int(name[a, b]) * factor for a, b, factor in found if ABSENT not in (a, b)) % 2**32
             row = np.array([part], dtype=np.int64)
             where = (batch.attribute, batch.coarse, int(batch.base[0]))
-            total += kernel.part_score(*where, row, by_roles[roles].arrays, BITS, weight, index)
+            count = named_features(*where, row, 0, np.uint32(names), by_roles[roles].arrays, BITS, index)
+            total += weight[index[:count]].sum(dtype=np.float64)
     return total
+
+
+def random_names(n, rng):
+    return rng.integers(0, 2**32, (n + 1, n + 1), dtype=np.uint32)
 
 
 @pytest.mark.parametrize("order", KINDS)
@@ -75,12 +85,13 @@ def test_best_tree_of_a_forest_is_the_best_of_all(order, single):
         where = (batch.attribute, batch.coarse, int(batch.base[0]))
         kernel.score_arcs(*where, allowed, model.arrays[0], BITS, weight, index, arc)
         heads = np.empty(n + 1, dtype=np.int64)
-        value = kernel.best_of_forest(*where, arc, allowed, single, model.arrays, BITS, weight, index, heads)
+        name = random_names(n, rng)
+        value = kernel.best_above_first(*where, name, arc, allowed, single, model.arrays, BITS, weight, index, heads)
         if not trees:
             assert value == -np.inf
             continue
-        assert value == max(score(model, batch, weight, tree) for tree in trees)
-        assert value == score(model, batch, weight, heads)
+        assert value == max(score(model, batch, weight, tree, name) for tree in trees)
+        assert value == score(model, batch, weight, heads, name)
 
 
 @pytest.mark.parametrize("order", KINDS)
@@ -94,11 +105,12 @@ def test_differences_are_the_features_of_the_parts_that_differ(order):
     index = np.empty(model.most, dtype=np.uint64)
     plus, minus = np.empty((2, n * model.most_in_tree), dtype=np.uint64)
     trees = [np.array(heads) for heads in projective_trees(n)]
+    name = random_names(n, rng)
     for _ in range(40):
         a, b = (trees[rng.integers(len(trees))] for _ in range(2))
-        n_plus, n_minus = kernel.differences(*where, a, b, model.arrays, BITS, index, plus, minus)
+        n_plus, n_minus = kernel.differences(*where, name, a, b, model.arrays, BITS, index, plus, minus)
         net = weight[plus[:n_plus]].sum(dtype=np.float64) - weight[minus[:n_minus]].sum(dtype=np.float64)
-        assert net == score(model, batch, weight, a) - score(model, batch, weight, b)
+        assert net == score(model, batch, weight, a, name) - score(model, batch, weight, b, name)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.features.templates import ATTRIBUTES, stable_hash
-from certus.io.conllu import Sentence
+from certus.io.conllu import Sentence, Token
 
-PAD = 3  # rows before and after each sentence; kernels.features has the same
+PAD = 4  # rows before and after each sentence; kernels.features has the same
 MOST_COARSE = 63  # coarse tags that in-between features tell apart; all others share one number
+
+COLUMNS = ("lemma", "xpos", "feats")  # what a treebank may fill beside forms and coarse tags
 
 _ROOT, _BEFORE, _AFTER, _NONE = range(4)  # rows of the table that every encoder has
 
@@ -58,32 +60,40 @@ class Encoder:
     """Turns words with their annotation into attribute values.
 
     Values are hashes of strings, so there is no vocabulary to keep: only the coarse tags, in the order of their
-    numbers, the words frequent enough to stand beside clusters, and the bit string of each clustered word.
+    numbers, the words frequent enough to stand beside clusters, and the bit string of each clustered word. Lemmas, fine
+    tags and morphology are looked at only if ``columns`` names them, so that a model sees what it was trained on.
     """
 
     def __init__(
-        self, coarse: Sequence[str], frequent: Iterable[str] = (), clusters: Mapping[str, str] | None = None
+        self,
+        coarse: Sequence[str],
+        frequent: Iterable[str] = (),
+        clusters: Mapping[str, str] | None = None,
+        columns: Iterable[str] = COLUMNS,
     ) -> None:
         self.coarse = tuple(coarse)
         self.frequent = frozenset(frequent)
         self.clusters = dict(clusters or {})
+        self.columns = tuple(column for column in COLUMNS if column in set(columns))
         self._number = {tag: min(k, MOST_COARSE) for k, tag in enumerate(self.coarse, start=1)}
         self._rows = _Rows()
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], *, clusters: Mapping[str, str] | None = None, top: int = 800) -> Self:
-        """An encoder for a treebank: its coarse tags, and its ``top`` most frequent words."""
+        """An encoder for a treebank: its coarse tags, its ``top`` most frequent words, the columns it fills."""
         tags: Counter[str] = Counter()
         words: Counter[str] = Counter()
+        filled: set[str] = set()
         for sentence in sentences:
             for token in sentence:
                 tags[token.upos] += 1
                 words[token.form] += 1
+                filled.update(column for column in COLUMNS if getattr(token, column) != "_")
         if not tags:
             raise InvalidInput("there is no word to learn from: every sentence is empty.")
         coarse = sorted(tags, key=lambda t: (-tags[t], t))
         frequent = sorted(words, key=lambda w: (-words[w], w))[:top]
-        return cls(coarse, frequent, clusters)
+        return cls(coarse, frequent, clusters, filled)
 
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """The sentences as arrays."""
@@ -94,22 +104,32 @@ class Encoder:
         rows: list[int] = []
         known = self._rows.number
         for sentence in sentences:
-            rows += (_NONE, _NONE, _BEFORE, _ROOT)
+            rows += (_NONE, _NONE, _NONE, _BEFORE, _ROOT)
             for t in sentence.tokens:
                 key = (t.form, t.lemma, t.upos, t.xpos, t.feats)
                 row = known.get(key)
                 rows.append(self._add(key) if row is None else row)
-            rows += (_AFTER, _AFTER, _AFTER)
+            rows += (_AFTER, _AFTER, _AFTER, _AFTER)
         index = np.array(rows, dtype=np.int64)
         return Encoded(self._rows.values[index], self._rows.coarse[index], base, lengths)
 
-    def _add(self, key: Key) -> int:
-        """Give a new combination a row."""
-        form, lemma, coarse, fine, morphology = key
+    def number(self, coarse: str) -> int:
+        """The number of a coarse tag, from 1; all that the treebank does not have share the last."""
+        return self._number.get(coarse, MOST_COARSE)
+
+    def values(self, token: Token) -> dict[str, str]:
+        """The attributes of a word as text, by the letters that templates use."""
+        return self._values((token.form, token.lemma, token.upos, token.xpos, token.feats))
+
+    def _values(self, key: Key) -> dict[str, str]:
+        form, coarse = key[0], key[2]
+        lemma, fine, morphology = (
+            value if column in self.columns else "_" for column, value in zip(COLUMNS, (key[1], *key[3:]), strict=True)
+        )
         path = self.clusters.get(form, "none")
-        values = {
+        return {
             "w": form,
-            "l": lemma,
+            "l": lemma if lemma != "_" else form.lower(),
             "p": coarse,
             "t": fine if fine != "_" else coarse,
             "f": morphology,
@@ -118,7 +138,11 @@ class Encoder:
             "c": path,
             "v": form if form in self.frequent else f"<{coarse}>",
         }
-        number = self._number.get(coarse, MOST_COARSE)
+
+    def _add(self, key: Key) -> int:
+        """Give a new combination a row."""
+        values = self._values(key)
+        number = self.number(values["p"])
         row = self._rows.append([f"{a}={values[a]}" for a in ATTRIBUTES], number)
         self._rows.number[key] = row
         return row

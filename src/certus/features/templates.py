@@ -1,14 +1,16 @@
 """Feature templates as data: what a model looks at around the nodes of a part (DEP 3.3, 5.7.1; LR 8.5.2).
 
 A template is a line of components. A component names a role, an optional offset, and an attribute: ``m-1.t`` is the
-fine tag of the word before the modifier. ``b`` alone stands for every coarse tag between head and modifier. Each
-template gives two features: as it stands, and together with the shape of the part (sides and binned distance).
+fine tag of the word before the modifier. ``b`` alone stands for every coarse tag between head and modifier, ``q`` for
+how many words there have the coarse tag of either (0 to 3), ``y`` for the names of the part's arcs: the labels they
+would likely have. Each template gives two features: as it stands, and together with the shape of the part (sides and
+binned distance).
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -48,14 +50,25 @@ class Templates:
     lines: tuple[str, ...]
 
     @cached_property
-    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.uint64], NDArray[np.bool_]]:
-        """ptr, role, offset, column, seed and between, as kernels.features takes them."""
-        ptr, role, offset, column, between = [0], [], [], [], []
+    def ordered(self) -> tuple[tuple[str, ...], list[int]]:
+        """The lines in the order of the kernels: plain, with y, q, b; and where the first three groups end."""
+        groups: list[list[str]] = [[], [], [], []]
         for line in self.lines:
-            words = line.split()
-            between.append("b" in words)
-            for word in words:
-                if word == "b":
+            marks = [mark for mark in ("y", "q", "b") if mark in line.split()]
+            if len(marks) > 1:
+                raise InvalidInput(f"template {line!r} has more than one of y, q, b; write several templates.")
+            groups[1 + ("y", "q", "b").index(marks[0]) if marks else 0].append(line)
+        ends = np.cumsum([len(group) for group in groups[:3]])
+        return tuple(line for group in groups for line in group), ends.tolist()
+
+    @cached_property
+    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.uint64], Ints]:
+        """ptr, role, offset, column, seed and group, as kernels.features takes them."""
+        ptr, role, offset, column = [0], [], [], []
+        lines, ends = self.ordered
+        for line in lines:
+            for word in line.split():
+                if word in ("y", "q", "b"):
                     continue
                 found = _COMPONENT.fullmatch(word)
                 if not found or found[1] not in self.roles or found[3] not in _COLUMN:
@@ -67,9 +80,9 @@ class Templates:
                 offset.append(int(found[2] or 0))
                 column.append(_COLUMN[found[3]])
             ptr.append(len(role))
-        seed = np.array([stable_hash(f"{self.roles}:{line}") for line in self.lines], dtype=np.uint64)
-        ints = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column)]
-        return ints[0], ints[1], ints[2], ints[3], seed, np.array(between, dtype=np.bool_)
+        seed = np.array([stable_hash(f"{self.roles}:{line}") for line in lines], dtype=np.uint64)
+        ints = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column, ends)]
+        return ints[0], ints[1], ints[2], ints[3], seed, ints[4]
 
     @property
     def most(self) -> int:
@@ -129,28 +142,33 @@ _ARC = _with_roles("""
     h.w h-1.t m.t
     h.t m.w m-1.t
     h.t m.w m+1.t
+    h.t m.t q
+    h.w m.t q
+    h.t m.w q
 """)
 _ARC_CLUSTERS = _with_roles("""
     h.a m.a
     h.b m.b
     h.c m.c
-    h.a m.t
-    h.t m.a
     h.b m.t
     h.t m.b
-    h.a m.v
-    h.v m.a
     h.c m.t
     h.t m.c
-    h.c h.t m.c m.t
-    h.c m.w
-    h.w m.c
-    h.a h.t m.a m.t
+    h.p m.c
+    h.c m.p
+    h.b m.w
+    h.w m.b
     h.b h.t m.b m.t
-    h.b m-1.b m.b
-    h.b m.b m+1.b
-    h.b h+1.b m.b
-    h.b h-1.b m.b
+    h.c h.t m.t
+    h.t m.c m.t
+    h.b m.b b
+    h.c m.c q
+    h.t h+1.b m.t
+    h.t m.t m-1.b
+    h.t m.t m+1.b
+    h.t h-1.b m.t
+    h.b m.t m+1.b
+    h.b m-1.b m.t
 """)
 
 ARC = Templates("hm", _doubled(_ARC, t="p"))
@@ -173,36 +191,7 @@ FIRST_FILTER = Templates(
     h.t m.w
 """),
 )
-SECOND_FILTER = Templates(
-    "hm",
-    _with_roles("""
-    h.t m.t
-    h.p m.p
-    h.w h.t m.t
-    h.t m.w m.t
-    h.w m.w
-    h.w
-    m.w
-    h.l m.l
-    h.t m.f
-    h.p m.p b
-    h.t m.t b
-    h.t h+1.t m-1.t m.t
-    h-1.t h.t m-1.t m.t
-    h.t h+1.t m.t m+1.t
-    h-1.t h.t m.t m+1.t
-    h.t m-1.t m.t
-    h.t m.t m+1.t
-    h.t h+1.t m.t
-    h-1.t h.t m.t
-    h.w m.t m+1.t
-    h.t m.w m-1.t
-    h.a m.a
-    h.t m.b
-    h.b m.t
-    h.c m.c
-"""),
-)
+SECOND_FILTER = Templates("hm", (*_ARC, "h.p m.p", "h.p m.p q", "h.p m.p h.f m.f"))
 
 _SIBLING = _with_roles("""
     h.t s.t m.t
@@ -230,7 +219,6 @@ _SIBLING = _with_roles("""
     s.f m.f
 """)
 _SIBLING_CLUSTERS = _with_roles("""
-    h.a s.a m.a
     h.b s.b m.b
     h.t s.b m.b
     h.b s.t m.t
@@ -239,6 +227,7 @@ _SIBLING_CLUSTERS = _with_roles("""
     s.b m.b
     s.c m.c
     h.c s.t m.t
+    h.t s.t m.c
 """)
 _GRANDPARENT = _with_roles("""
     g.t h.t m.t
@@ -266,7 +255,6 @@ _GRANDPARENT = _with_roles("""
     g.f m.f
 """)
 _GRANDPARENT_CLUSTERS = _with_roles("""
-    g.a h.a m.a
     g.b h.b m.b
     g.t h.b m.b
     g.b h.t m.t
@@ -274,6 +262,7 @@ _GRANDPARENT_CLUSTERS = _with_roles("""
     g.t h.b m.t
     g.b m.b
     g.c m.c
+    g.t h.t m.c
     g.c h.t m.t
 """)
 _GRANDSIBLING = _with_roles("""
@@ -291,12 +280,6 @@ _GRANDSIBLING = _with_roles("""
     g.t h.t s.t m.t m-1.t
     g.t h.t s.t m.t g+1.t
     g.t h.t s.t m.t g-1.t
-""")
-_GRANDSIBLING_CLUSTERS = _with_roles("""
-    g.a h.a s.a m.a
-    g.b h.b s.b m.b
-    g.t h.t s.b m.b
-    g.b h.b s.t m.t
 """)
 _TRISIBLING = _with_roles("""
     h.t t.t s.t m.t
@@ -321,9 +304,44 @@ def _set(roles: str, plain: Sequence[str], clusters: Sequence[str]) -> tuple[Tem
     return Templates(roles, doubled), Templates(roles, (*doubled, *clusters))
 
 
+# What the names of arcs add to the parts of each kind, by its roles.
+_NAMED = {
+    "hm": (),
+    "hms": _with_roles("""
+    y
+    y h.t
+    y h.p s.p m.p
+    y h.w
+    y h.t m.w
+    y h.t s.w
+    y s.w m.w
+"""),
+    "hmg": _with_roles("""
+    y
+    y h.t
+    y g.p h.p m.p
+    y g.t
+    y h.w
+    y m.w
+    y g.w
+"""),
+    "hmsg": _with_roles("""
+    y
+    y h.t
+    y g.p h.p s.p m.p
+"""),
+}
+
+
+@lru_cache
+def with_names(templates: Templates) -> Templates:
+    """The templates, and those that look at the names of arcs."""
+    return Templates(templates.roles, (*templates.lines, *_NAMED[templates.roles]))
+
+
 SIBLING, SIBLING_WITH_CLUSTERS = _set("hms", _SIBLING, _SIBLING_CLUSTERS)
 GRANDPARENT, GRANDPARENT_WITH_CLUSTERS = _set("hmg", _GRANDPARENT, _GRANDPARENT_CLUSTERS)
-GRANDSIBLING, GRANDSIBLING_WITH_CLUSTERS = _set("hmsg", _GRANDSIBLING, _GRANDSIBLING_CLUSTERS)
+GRANDSIBLING, GRANDSIBLING_WITH_CLUSTERS = _set("hmsg", _GRANDSIBLING, ())
 TRISIBLING, TRISIBLING_WITH_CLUSTERS = _set("hmst", _TRISIBLING, ())
 
 LABEL = Templates(
@@ -370,5 +388,30 @@ LABEL = Templates(
     h.t m.b
     h.p m.c
     h.c m.p
+"""),
+)
+
+# Names of arcs are found from their two words alone, before there is a tree; the other roles stay empty.
+NAME = Templates(
+    "hmglr",
+    _with_roles("""
+    h.t m.t
+    h.p m.p
+    h.w m.t
+    h.t m.w
+    h.w m.p m.f
+    m.w
+    m.t
+    m.f h.f
+    h.l m.p
+    h.p m.l
+    h.p m.p m.f
+    h.t m-1.t m.t
+    h.t m.t m+1.t
+    h-1.t h.t m.t
+    h.t h+1.t m.t
+    m.t m-1.w h.p
+    m.t m+1.w h.p
+    h.t m.t b
 """),
 )

@@ -1,22 +1,31 @@
 """Hashed features of the parts of a dependency tree.
 
 A part is a row of nodes, one for each role: head and modifier, then sibling, grandparent, ... as its templates name
-them; ABSENT stands for a role that is not filled. A template is a list of components (role, offset, attribute); its
-feature is a hash of the attribute values found there, and a second one hashes the part's shape as well: on which side
-of the head each node lies, and how far the modifier is. Templates marked ``between`` give a feature for each coarse
-tag that occurs between head and modifier.
+them; ABSENT stands for a role that is not filled. A template is a list of components (role, offset, attribute). Its
+code is the sum of what its components see, each times an odd number of its own, so that the share of every node in
+every template can be computed once a sentence (role_codes), and a part only adds up rows. A template gives two
+features: its code, and its code with the part's shape, that is on which side of the head each node lies and how far
+away the modifier is. Templates come in four groups: plain ones; those whose code takes in the names of the part's arcs,
+that is the labels they would likely have; those that count the words between head and modifier that have the coarse
+tag of either; and those that give features for each coarse tag that occurs between.
 
 Arrays: attribute (rows, A) uint64 holds a row of hashed attribute values for each node, with PAD rows on both sides of
 every sentence; node v of a sentence is row base + v. Coarse tags in [0, 64) stand in coarse (rows,) int64, -1 in pads.
-Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, between (T,) bool.
+Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, group (3,): where groups end.
+Codes are 32 bits wide: more than any model has weights, and twice as many fit a register of the processor.
 """
 
-from numba import njit, uint64
+import numpy as np
+from numba import njit, uint32, uint64
 
-PAD = 3
+PAD = 4
 ABSENT = -2  # the pad row that stands for no node: with offsets of -1 to +1 it meets only its like and the root
 _MIX = uint64(0x9E3779B97F4A7C15)
 _FINISH = uint64(0xD6E8FEB86659FD93)
+_SPREAD = uint32(0x9E3779B1)
+_SHAPE = uint32(0x85EBCA6B)
+_FOLD = uint32(15)
+_HALF = uint64(32)
 
 
 @njit(cache=True, nogil=True)
@@ -38,41 +47,183 @@ def distance_bin(d):
 
 
 @njit(cache=True, nogil=True)
-def part_features(attribute, coarse, base, part, p, ptr, role, offset, column, seed, between, bits, index):
-    """Write the feature indices, below 2**bits, of part p into index and return how many there are."""
+def side(v, low, high):
+    """Where a node lies: 0 absent, 1 before the arc, 2 under it, 3 behind."""
+    return 0 if v == ABSENT else 1 if v < low else 2 if v < high else 3
+
+
+@njit(cache=True, nogil=True)
+def shape_code(shape):
+    """The shape of a part as a number that is added to its codes."""
+    return uint32((shape + 1) * _SHAPE)
+
+
+@njit(cache=True, nogil=True)
+def count_code(like_head, like_modifier):
+    """How many words between head and modifier have the coarse tag of either, as a number that is added to codes."""
+    return uint32((1 + 4 * min(like_head, 3) + min(like_modifier, 3)) * _SPREAD)
+
+
+@njit(cache=True, nogil=True)
+def hash_plain(code, n_codes, shape, bits, index):
+    """Features of the first n_codes codes into index, and of the same with the shape behind them."""
+    shift = uint32(32 - bits)
+    for t in range(n_codes):
+        mixed = uint32(code[t])
+        mixed = uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD)
+        index[t] = mixed >> shift
+    for t in range(n_codes):
+        mixed = uint32(code[t] + shape)
+        mixed = uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD)
+        index[n_codes + t] = mixed >> shift
+
+
+@njit(cache=True, nogil=True)
+def hash_between(code, first, n_codes, tag, shape, bits, index, count):
+    """Features of the codes first .. n_codes - 1 with a tag between into index[count:]; returns the new count."""
+    shift = uint32(32 - bits)
+    between = uint32((tag + 1) * _SPREAD)
+    for t in range(first, n_codes):
+        mixed = uint32(code[t] + between)
+        shaped = uint32(mixed + shape)
+        mixed = uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD)
+        shaped = uint32(uint32(shaped ^ uint32(shaped >> _FOLD)) * _SPREAD)
+        index[count] = mixed >> shift
+        index[count + uint64(1)] = shaped >> shift
+        count += uint64(2)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def finish(code, coarse, base, part, p, names, group, bits, index):
+    """Turn the codes (T,) of part p into feature indices below 2**bits; returns how many there are.
+
+    names is a number for the names of the part's arcs, 0 for none.
+    """
     h = part[p, 0]
     m = part[p, 1]
     low, high = (h, m) if h < m else (m, h)
-    shape = uint64(distance_bin(high - low) * 2 + (h < m))
+    shape = distance_bin(high - low) * 2 + (h < m)
     for r in range(2, part.shape[1]):
-        v = part[p, r]
-        shape = shape * uint64(4) + uint64(0 if v == ABSENT else 1 if v < low else 2 if v < high else 3)
-    shape = (shape + uint64(1)) * _FINISH
-    inside = uint64(0)
-    for v in range(low + 1, high):
-        inside |= uint64(1) << uint64(coarse[base + v])
-    shift = uint64(64 - bits)
-    count = 0
-    for t in range(seed.shape[0]):
-        code = seed[t]
-        for c in range(ptr[t], ptr[t + 1]):
-            value = attribute[base + part[p, role[c]] + offset[c], column[c]]
-            code = (code ^ value) * _MIX
-            code ^= code >> uint64(29)
-        if between[t]:
-            rest = inside
-            tag = uint64(0)
-            while rest:
-                if rest & uint64(1):
-                    mixed = (code ^ (tag + uint64(1)) * _FINISH) * _MIX
-                    mixed ^= mixed >> uint64(29)
-                    index[count] = (mixed * _FINISH) >> shift
-                    index[count + 1] = ((mixed ^ shape) * _FINISH) >> shift
-                    count += 2
-                rest >>= uint64(1)
-                tag += uint64(1)
-        else:
-            index[count] = (code * _FINISH) >> shift
-            index[count + 1] = ((code ^ shape) * _FINISH) >> shift
-            count += 2
+        shape = shape * 4 + side(part[p, r], low, high)
+    shape = shape_code(shape)
+    n_codes = uint64(code.shape[0])
+    single = uint64(group[2])
+    count = single + single
+    for t in range(uint64(group[0]), uint64(group[1])):
+        code[t] += names
+    if n_codes > uint64(group[1]):
+        inside = uint64(0)
+        like_head = like_modifier = 0
+        for v in range(low + 1, high):
+            tag = coarse[base + v]
+            inside |= uint64(1) << uint64(tag)
+            like_head += tag == coarse[base + h]
+            like_modifier += tag == coarse[base + m]
+        counted = count_code(like_head, like_modifier)
+        for t in range(uint64(group[1]), single):
+            code[t] += counted
+        tag = 0
+        while inside:
+            if inside & uint64(1):
+                count = hash_between(code, single, n_codes, tag, shape, bits, index, count)
+            inside >>= uint64(1)
+            tag += 1
+    hash_plain(code, single, shape, bits, index)
     return count
+
+
+@njit(cache=True, nogil=True)
+def named_features(attribute, coarse, base, part, p, names, templates, bits, index):
+    """Write the feature indices, below 2**bits, of part p into index and return how many there are.
+
+    names is a number for the names of the part's arcs, 0 for none.
+    """
+    ptr, role, offset, column, seed, group = templates
+    code = np.empty(seed.shape[0], dtype=np.uint32)
+    for t in range(seed.shape[0]):
+        total = seed[t] >> _HALF
+        factor = _MIX
+        for c in range(ptr[t], ptr[t + 1]):
+            total += (attribute[base + part[p, role[c]] + offset[c], column[c]] * factor) >> _HALF
+            factor *= _FINISH
+        code[t] = total
+    return finish(code, coarse, base, part, p, names, group, bits, index)
+
+
+@njit(cache=True, nogil=True)
+def part_features(attribute, coarse, base, part, p, ptr, role, offset, column, seed, group, bits, index):
+    """named_features of a part whose arcs have no names."""
+    templates = (ptr, role, offset, column, seed, group)
+    return named_features(attribute, coarse, base, part, p, uint32(0), templates, bits, index)
+
+
+@njit(cache=True, nogil=True)
+def role_codes(attribute, base, n, roles, templates):
+    """(roles * (n + 3) + 1, T): row r * (n + 3) + v + 2 is what node v adds to each code in role r; the last is spare.
+
+    Node v goes from ABSENT to n.
+    """
+    ptr, role, offset, column, seed, _ = templates
+    size = n + 3
+    codes = np.zeros((roles * size + 1, seed.shape[0]), dtype=np.uint32)
+    for v in range(ABSENT, n + 1):
+        for t in range(seed.shape[0]):
+            codes[v + 2, t] = seed[t] >> _HALF
+            factor = _MIX
+            for c in range(ptr[t], ptr[t + 1]):
+                codes[role[c] * size + v + 2, t] += (attribute[base + v + offset[c], column[c]] * factor) >> _HALF
+                factor *= _FINISH
+    return codes
+
+
+@njit(cache=True, nogil=True)
+def add_codes(codes, size, part, p, code):
+    """code (T,) <- the codes of part p out of role_codes; size is n + 3."""
+    n_codes = uint64(codes.shape[1])
+    flat = codes.reshape(codes.size)
+    a = uint64(part[p, 0] + 2) * n_codes
+    b = uint64(size + part[p, 1] + 2) * n_codes
+    if part.shape[1] == 2:
+        for t in range(n_codes):
+            code[t] = flat[a + t] + flat[b + t]
+        return
+    c = uint64(2 * size + part[p, 2] + 2) * n_codes
+    if part.shape[1] == 3:
+        for t in range(n_codes):
+            code[t] = flat[a + t] + flat[b + t] + flat[c + t]
+        return
+    d = uint64(3 * size + part[p, 3] + 2) * n_codes
+    for t in range(n_codes):
+        code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
+    if part.shape[1] == 5:
+        d = uint64(4 * size + part[p, 4] + 2) * n_codes
+        for t in range(n_codes):
+            code[t] += flat[d + t]
+
+
+@njit(cache=True, nogil=True)
+def summed_features(codes, coarse, base, part, p, names, templates, bits, index):
+    """named_features from the codes that role_codes gave."""
+    last = codes.shape[0] - 1
+    code = codes[last]
+    add_codes(codes, last // part.shape[1], part, p, code)
+    return finish(code, coarse, base, part, p, names, templates[5], bits, index)
+
+
+@njit(cache=True, nogil=True)
+def total_weight(weight, index, count):
+    """Sum of the weights of features, in four running sums that do not wait for each other."""
+    a = b = c = d = 0.0
+    one, four = uint64(1), uint64(4)
+    k = uint64(0)
+    while k + four <= count:
+        a += weight[index[k]]
+        b += weight[index[k + one]]
+        c += weight[index[k + one + one]]
+        d += weight[index[k + one + one + one]]
+        k += four
+    while k < count:
+        a += weight[index[k]]
+        k += one
+    return (a + b) + (c + d)

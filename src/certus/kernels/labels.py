@@ -1,16 +1,18 @@
-"""Labels of the arcs of a tree, each chosen on its own by a linear model over the finished tree.
+"""Labels of arcs, each chosen on its own by a linear model over the finished tree; and before there is one.
 
 The part of word m has the roles "hmglr": head, modifier, the head's head, and the leftmost and rightmost modifiers of
 m; ABSENT where there is none. A feature and a label share a weight with other pairs by hashing. seen[right, coarse tag
-of h, coarse tag of m, label] says which labels come into question; all do where none was seen.
+of h, coarse tag of m, label] says which labels come into question; all do where none was seen. The name of an arc is
+the label that it would likely have, by its two words alone, as a number that is added to the codes of features.
 """
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit, uint32, uint64
 
-from certus.kernels.features import ABSENT, part_features
+from certus.kernels.features import ABSENT, role_codes, summed_features
 
 _MIX = uint64(0x9E3779B97F4A7C15)
+_NAME = uint32(0x9E3779B1)
 
 
 @njit(cache=True, nogil=True)
@@ -63,22 +65,31 @@ def label_trees(attribute, coarse, base, length, start, heads, seen, templates, 
         part = np.empty((n + 1, 5), dtype=np.int64)
         label_parts(own, part)
         labels[start[s]] = -1
+        codes = role_codes(attribute, base[s], n, 5, templates)
         for m in range(1, n + 1):
-            count = part_features(attribute, coarse, base[s], part, m, *templates, bits, index)
+            count = summed_features(codes, coarse, base[s], part, m, uint32(0), templates, bits, index)
             allowed = seen[int(own[m] < m), coarse[base[s] + own[m]], coarse[base[s] + m]]
             labels[start[s] + m] = best_label(index, count, bits, allowed, -1, weight, score)
 
 
 @njit(cache=True, nogil=True)
-def learn_labels(attribute, coarse, base, n, heads, gold, seen, templates, bits, cap, clock, weight, total, index):
-    """One passive-aggressive step per word of a sentence; returns the number of wrong labels."""
+def learn_labels(
+    attribute, coarse, base, n, heads, gold, seen, templates, bits, cap, alone, clock, weight, total, index
+):
+    """One passive-aggressive step per word of a sentence; returns the number of wrong labels.
+
+    With ``alone`` an arc is seen by itself, without the rest of the tree.
+    """
     mask = uint64((1 << bits) - 1)
     score = np.empty(seen.shape[3])
     part = np.empty((n + 1, 5), dtype=np.int64)
     label_parts(heads, part)
+    if alone:
+        part[1:, 2:] = ABSENT
+    codes = role_codes(attribute, base, n, 5, templates)
     wrong = 0
     for m in range(1, n + 1):
-        count = part_features(attribute, coarse, base, part, m, *templates, bits, index)
+        count = summed_features(codes, coarse, base, part, m, uint32(0), templates, bits, index)
         allowed = seen[int(heads[m] < m), coarse[base + heads[m]], coarse[base + m]]
         guess = best_label(index, count, bits, allowed, gold[m], weight, score)
         if guess == gold[m]:
@@ -93,3 +104,24 @@ def learn_labels(attribute, coarse, base, n, heads, gold, seen, templates, bits,
             weight[j] -= step
             total[j] -= clock * step
     return wrong
+
+
+@njit(cache=True, nogil=True)
+def name_arcs(attribute, coarse, base, allowed, seen, templates, bits, weight, index, name):
+    """name[h, m] <- the name of each allowed arc, uint32, 0 elsewhere; nothing is named without templates."""
+    n = allowed.shape[0] - 1
+    name[:] = 0
+    if templates[4].shape[0] == 0:
+        return
+    score = np.empty(seen.shape[3])
+    part = np.full((1, 5), ABSENT)
+    codes = role_codes(attribute, base, n, 5, templates)
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if allowed[h, m]:
+                part[0, 0] = h
+                part[0, 1] = m
+                count = summed_features(codes, coarse, base, part, 0, uint32(0), templates, bits, index)
+                likely = seen[int(h < m), coarse[base + h], coarse[base + m]]
+                label = best_label(index, count, bits, likely, -1, weight, score)
+                name[h, m] = uint32((label + 1) * _NAME)

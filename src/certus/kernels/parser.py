@@ -8,13 +8,27 @@ grandparent, grand-sibling, tri-sibling; a kind without templates is not part of
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, uint32, uint64
 
 from certus.kernels import arborescence, eisner, hypergraph
-from certus.kernels.features import ABSENT, part_features
+from certus.kernels.features import (
+    ABSENT,
+    count_code,
+    distance_bin,
+    hash_between,
+    hash_plain,
+    part_features,
+    role_codes,
+    shape_code,
+    side,
+    summed_features,
+    total_weight,
+)
+from certus.kernels.labels import name_arcs
 from certus.kernels.projective_forest import ATTACH, build, index_arcs
 
 _EDGES = np.iinfo(np.int32).max
+_BESIDE, _ABOVE = uint32(0x85EBCA77), uint32(0xC2B2AE3D)
 
 
 @njit(cache=True, nogil=True)
@@ -29,16 +43,50 @@ def part_score(attribute, coarse, base, part, templates, bits, weight, index):
 
 @njit(cache=True, nogil=True)
 def score_arcs(attribute, coarse, base, allowed, templates, bits, weight, index, out):
-    """out[h, m] <- score of each allowed arc; -inf elsewhere."""
-    part = np.empty((1, 2), dtype=np.int64)
-    for h in range(allowed.shape[0]):
-        part[0, 0] = h
-        for m in range(allowed.shape[0]):
-            if allowed[h, m]:
-                part[0, 1] = m
-                out[h, m] = part_score(attribute, coarse, base, part, templates, bits, weight, index)
-            else:
-                out[h, m] = -np.inf
+    """out[h, m] <- score of each allowed arc; -inf elsewhere.
+
+    Goes outward from each head, so that what lies between head and modifier grows by a word at a time.
+    """
+    n = allowed.shape[0] - 1
+    size = n + 3
+    codes = role_codes(attribute, base, n, 2, templates)
+    group = templates[5]
+    plain, single, n_codes = uint64(group[1]), uint64(group[2]), uint64(codes.shape[1])
+    flat = codes.reshape(codes.size)
+    code = np.empty(n_codes, dtype=np.uint32)
+    times = np.zeros(64, dtype=np.int64)
+    met = np.empty(64, dtype=np.int64)
+    for h in range(n + 1):
+        out[h, 0] = out[h, h] = -np.inf
+        a = uint64(h + 2) * n_codes
+        for right in range(2):
+            n_met = 0
+            for d in range(1, n - h + 1 if right else h + 1):
+                m = h + d if right else h - d
+                tag = coarse[base + m]
+                if allowed[h, m]:
+                    b = uint64(size + m + 2) * n_codes
+                    for t in range(n_codes):
+                        code[t] = flat[a + t] + flat[b + t]
+                    shape = shape_code(distance_bin(d) * 2 + right)
+                    if plain < single:
+                        counted = count_code(times[coarse[base + h]], times[tag])
+                        for t in range(plain, single):
+                            code[t] += counted
+                    hash_plain(code, single, shape, bits, index)
+                    count = single + single
+                    if single < n_codes:
+                        for k in range(n_met):
+                            count = hash_between(code, single, n_codes, met[k], shape, bits, index, count)
+                    out[h, m] = total_weight(weight, index, count)
+                else:
+                    out[h, m] = -np.inf
+                if times[tag] == 0:
+                    met[n_met] = tag
+                    n_met += 1
+                times[tag] += 1
+            for k in range(n_met):
+                times[met[k]] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -142,30 +190,88 @@ def collect(attribute, coarse, base, m, h, s, t, g, kinds, templates, bits, inde
 
 
 @njit(cache=True, nogil=True)
-def differences(attribute, coarse, base, gold, guess, templates, bits, index, plus, minus):
-    """Features of the parts of one tree that the other lacks: into plus those of gold, into minus those of guess."""
+def names_of(name, h, m, s, g):
+    """The names of the arcs of a part as one number; ABSENT for a node that it does not have."""
+    code = name[h, m]
+    if s != ABSENT:
+        code += uint32(name[h, s] * _BESIDE)
+    if g != ABSENT:
+        code += uint32(name[g, h] * _ABOVE)
+    return uint32(code)
+
+
+@njit(cache=True, nogil=True)
+def append_features(codes, coarse, base, part, names, templates, bits, index, out, count):
+    """Append the features of the part in row 0 of part to out; returns the new count."""
+    found = summed_features(codes, coarse, base, part, 0, names, templates, bits, index)
+    for k in range(found):
+        out[count + k] = index[k]
+    return count + np.int64(found)
+
+
+@njit(cache=True, nogil=True)
+def differences(attribute, coarse, base, name, gold, guess, templates, bits, index, plus, minus):
+    """Features of the parts of one tree that the other lacks: into plus those of gold, into minus those of guess.
+
+    name (n + 1, n + 1) are the names of arcs, 0 for none.
+    """
     n = gold.shape[0] - 1
+    arc, sibling, grandparent, grandsibling, trisibling = templates
+    codes = role_codes(attribute, base, n, 2, arc)
+    s_codes = role_codes(attribute, base, n, 3, sibling)
+    g_codes = role_codes(attribute, base, n, 3, grandparent)
+    gs_codes = role_codes(attribute, base, n, 4, grandsibling)
+    ts_codes = role_codes(attribute, base, n, 4, trisibling)
     inner = np.empty((2, n + 1), dtype=np.int64)
     second = np.empty((2, n + 1), dtype=np.int64)
     neighbours(gold, inner[0], second[0])
     neighbours(guess, inner[1], second[1])
-    kinds = np.empty(5, dtype=np.bool_)
-    n_plus = n_minus = 0
+    two = np.empty((1, 2), dtype=np.int64)
+    three = np.empty((1, 3), dtype=np.int64)
+    four = np.empty((1, 4), dtype=np.int64)
+    count = np.zeros(2, dtype=np.int64)
     for m in range(1, n + 1):
         head = gold[m] != guess[m]
         above = head or gold[gold[m]] != guess[guess[m]]
         beside = head or inner[0, m] != inner[1, m]
         beyond = beside or second[0, m] != second[1, m]
-        kinds[0] = head
-        kinds[1] = beside
-        kinds[2] = above
-        kinds[3] = above or beside
-        kinds[4] = beyond
-        n_plus = collect(attribute, coarse, base, m, gold[m], inner[0, m], second[0, m], gold[gold[m]], kinds,
-                         templates, bits, index, plus, n_plus)  # fmt: skip
-        n_minus = collect(attribute, coarse, base, m, guess[m], inner[1, m], second[1, m], guess[guess[m]], kinds,
-                          templates, bits, index, minus, n_minus)  # fmt: skip
-    return n_plus, n_minus
+        for which in range(2):
+            tree, out = (gold, plus) if which == 0 else (guess, minus)
+            h, s, t, k = tree[m], inner[which, m], second[which, m], count[which]
+            if head:
+                two[0, 0], two[0, 1] = h, m
+                k = append_features(codes, coarse, base, two, name[h, m], arc, bits, index, out, k)
+            if beside:
+                three[0, 0], three[0, 1], three[0, 2] = h, m, s
+                k = append_features(
+                    s_codes, coarse, base, three, names_of(name, h, m, s, ABSENT), sibling, bits, index, out, k
+                )
+            if above and h > 0:
+                three[0, 0], three[0, 1], three[0, 2] = h, m, tree[h]
+                k = append_features(
+                    g_codes,
+                    coarse,
+                    base,
+                    three,
+                    names_of(name, h, m, ABSENT, tree[h]),
+                    grandparent,
+                    bits,
+                    index,
+                    out,
+                    k,
+                )
+            if (above or beside) and h > 0:
+                four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, tree[h]
+                k = append_features(
+                    gs_codes, coarse, base, four, names_of(name, h, m, s, tree[h]), grandsibling, bits, index, out, k
+                )
+            if beyond and s != ABSENT:
+                four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, t
+                k = append_features(
+                    ts_codes, coarse, base, four, names_of(name, h, m, s, ABSENT), trisibling, bits, index, out, k
+                )
+            count[which] = k
+    return count[0], count[1]
 
 
 @njit(cache=True, nogil=True)
@@ -268,16 +374,23 @@ def max_marginals(arc, projective, single, out):
 def keep_arcs(through, best, width, most, allowed):
     """Forbid arcs whose max-marginal is more than width below the best tree, and all but the ``most`` best heads."""
     n = allowed.shape[0] - 1
-    column = np.empty(n + 1)
+    best_few = np.empty(min(most, n + 1))
     for m in range(1, n + 1):
         count = 0
         for h in range(n + 1):
-            allowed[h, m] = allowed[h, m] and through[h, m] >= best - width
-            if allowed[h, m]:
-                column[count] = through[h, m]
-                count += 1
+            score = through[h, m]
+            if not allowed[h, m] or score < best - width:
+                allowed[h, m] = False
+                continue
+            k = min(count, best_few.shape[0] - 1)
+            count += 1
+            if k == count - 1 or score > best_few[k]:
+                while k > 0 and best_few[k - 1] < score:
+                    best_few[k] = best_few[k - 1]
+                    k -= 1
+                best_few[k] = score
         if count > most:
-            cut = np.sort(column[:count])[count - most]
+            cut = best_few[most - 1]
             for h in range(n + 1):
                 allowed[h, m] = allowed[h, m] and through[h, m] >= cut
 
@@ -312,7 +425,7 @@ def surviving_arcs(attribute, coarse, base, n, longest, first, first_bits, first
 def best_of_forest(attribute, coarse, base, arc, allowed, single, templates, bits, weight, index, heads):
     """Best projective tree of a model above first order over the allowed arcs; returns its value.
 
-    arc holds the scores of the arcs alone, with the cost of errors in it if there is one.
+    arc holds the scores of the arcs alone, with the cost of errors in it if there is one. No arc is named.
     """
     n = allowed.shape[0] - 1
     _, sibling, grandparent, grandsibling, trisibling = templates
@@ -352,10 +465,247 @@ def best_of_forest(attribute, coarse, base, arc, allowed, single, templates, bit
 
 
 @njit(cache=True, nogil=True)
+def row_score(flat, n_codes, named, a, b, c, d, shape, names, bits, weight, code):
+    """Sum of the weights of a part's features; a .. d are where the rows of its four roles begin in flat.
+
+    Codes named[0] .. named[1] - 1 take in the names of the part's arcs.
+    """
+    for t in range(n_codes):
+        code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
+    for t in range(uint64(named[0]), uint64(named[1])):
+        code[t] += names
+    hash_plain(code, n_codes, shape, bits, code[n_codes:])
+    return total_weight(weight, code[n_codes:], n_codes + n_codes)
+
+
+@njit(cache=True, nogil=True)
+def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, templates, bits, weight, heads):
+    """Best projective tree of siblings, grandparents and grand-siblings over the allowed arcs; returns its value.
+
+    DEP 5.4 (Model 1) over lists of arcs. Complete spans C^g(h, e), sibling spans S^h(i, j) and incomplete spans
+    I^g(h, m) are as in kernels.projective_forest; slot a of the charts is an arc (g, h), and one more for node 0.
+    name (n + 1, n + 1) are the names of arcs. Ties go to the smallest index.
+    """
+    n = allowed.shape[0] - 1
+    _, sibling, grandparent, grandsibling, _ = templates
+    arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)
+    arcs = out.shape[0]
+    size = n + 1
+    s_codes = role_codes(attribute, base, n, 3, sibling)
+    g_codes = role_codes(attribute, base, n, 3, grandparent)
+    x_codes = role_codes(attribute, base, n, 4, grandsibling)
+    s_flat, g_flat, x_flat = s_codes.reshape(s_codes.size), g_codes.reshape(g_codes.size), x_codes.reshape(x_codes.size)
+    s_n, g_n, x_n = uint64(s_codes.shape[1]), uint64(g_codes.shape[1]), uint64(x_codes.shape[1])
+    s_named, g_named, x_named = sibling[5], grandparent[5], grandsibling[5]
+    rows = n + 3
+    s_none, g_none = uint64(3 * rows) * s_n, uint64(3 * rows) * g_n
+    code = np.empty(3 * max(s_n, g_n, x_n), dtype=np.uint32)
+
+    # One cell per arc and place of another modifier of its head, or of another head of its head.
+    pair_ptr = np.zeros(size + 1, dtype=np.int64)
+    for h in range(size):
+        pair_ptr[h + 1] = pair_ptr[h] + np.int64(out_ptr[h + 1] - out_ptr[h]) * (out_ptr[h + 1] - out_ptr[h])
+    between = np.full(pair_ptr[size], -np.inf)
+    between_at = np.empty(pair_ptr[size], dtype=np.int32)
+    s_score = np.full(pair_ptr[size], np.nan)
+    inc_ptr = np.zeros(arcs + 2, dtype=np.int64)
+    for a in range(arcs + 1):
+        h = out[a] if a < arcs else 0
+        inc_ptr[a + 1] = inc_ptr[a] + out_ptr[h + 1] - out_ptr[h]
+    inc = np.full(inc_ptr[arcs + 1], -np.inf)
+    inc_at = np.empty(inc_ptr[arcs + 1], dtype=np.int32)
+    comp = np.full(2 * (arcs + 1) * size, -np.inf)
+    comp_at = np.empty(2 * (arcs + 1) * size, dtype=np.int32)
+    first_score = np.empty(arcs)  # the sibling score of an arc's modifier if it is innermost
+    for h in range(size):
+        for a in range(out_ptr[h], out_ptr[h + 1]):
+            m = out[a]
+            low, high = min(h, m), max(h, m)
+            shape = shape_code((distance_bin(high - low) * 2 + (h < m)) * 4)
+            first_score[a] = row_score(
+                s_flat, s_n, s_named, uint64(h + 2) * s_n, uint64(rows + m + 2) * s_n, uint64(2 * rows) * s_n, s_none,
+                shape, names_of(name, h, m, ABSENT, ABSENT), bits, weight, code,
+            )  # fmt: skip
+    side_size = (arcs + 1) * size
+    for i in range(n, 0 if single else -1, -1):
+        if i > 0:
+            for w in range(into_ptr[i], into_ptr[i + 1]):
+                slot = arc_id[into[w], i]
+                comp[slot * size + i] = 0.0
+                comp[side_size + slot * size + i] = 0.0
+        for j in range(i + 1, n + 1):
+            if i > 0:
+                for w in range(into_ptr[i], into_ptr[i + 1]):
+                    h = into[w]
+                    if arc_id[h, j] < 0 or (i < h and h < j) or (single and h == 0):
+                        continue
+                    left = uint64(side_size + arc_id[h, i] * size)
+                    right = uint64(arc_id[h, j] * size + 1)
+                    best = -np.inf
+                    at = i
+                    for r in range(uint64(i), uint64(j)):
+                        score = comp[left + r] + comp[right + r]
+                        if score > best:
+                            best = score
+                            at = np.int64(r)
+                    degree = np.int64(out_ptr[h + 1] - out_ptr[h])
+                    cell = pair_ptr[h] + (arc_id[h, i] - out_ptr[h]) * degree + arc_id[h, j] - out_ptr[h]
+                    between[cell] = best
+                    between_at[cell] = at
+            for d in range(2):
+                h, m = (i, j) if d else (j, i)
+                if m == 0:
+                    continue
+                step = 1 if d else -1
+                start = out_ptr[h]
+                degree = np.int64(out_ptr[h + 1] - start)
+                if arc_id[h, m] >= 0:
+                    own = np.int64(arc_id[h, m])
+                    place = own - start
+                    inner = comp[(1 - d) * side_size + own * size + h + step]
+                    shape = distance_bin(j - i) * 2 + d
+                    for w in range(into_ptr[h], into_ptr[h + 1] if h > 0 else into_ptr[h] + 1):
+                        g = into[w] if h > 0 else -1
+                        if i <= g and g <= j:
+                            continue
+                        slot = np.int64(arc_id[g, h]) if h > 0 else np.int64(arcs)
+                        above = arc[h, m]
+                        if h > 0:
+                            above += row_score(
+                                g_flat, g_n, g_named, uint64(h + 2) * g_n, uint64(rows + m + 2) * g_n,
+                                uint64(2 * rows + g + 2) * g_n, g_none, shape_code(shape * 4 + side(g, i, j)),
+                                names_of(name, h, m, ABSENT, g), bits, weight, code,
+                            )  # fmt: skip
+                        best = -np.inf
+                        at = -1
+                        if inner > -np.inf:
+                            best = inner + above + first_score[own]
+                            if h > 0 and x_n:
+                                best += row_score(
+                                    x_flat, x_n, x_named, uint64(h + 2) * x_n, uint64(rows + m + 2) * x_n,
+                                    uint64(2 * rows) * x_n, uint64(3 * rows + g + 2) * x_n,
+                                    shape_code(shape * 16 + side(g, i, j)), names_of(name, h, m, ABSENT, g), bits,
+                                    weight, code,
+                                )  # fmt: skip
+                        for p in range(degree):
+                            s = np.int64(out[start + p])
+                            if s <= i or s >= j:
+                                continue
+                            low = min(p, place)
+                            cell = pair_ptr[h] + low * degree + (p + place - low)
+                            score = between[cell] + inc[inc_ptr[slot] + p]
+                            if score == -np.inf:
+                                continue
+                            if np.isnan(s_score[cell]):
+                                s_score[cell] = row_score(
+                                    s_flat, s_n, s_named, uint64(h + 2) * s_n, uint64(rows + m + 2) * s_n,
+                                    uint64(2 * rows + s + 2) * s_n, s_none, shape_code(shape * 4 + 2),
+                                    names_of(name, h, m, s, ABSENT), bits, weight, code,
+                                )  # fmt: skip
+                            score += above + s_score[cell]
+                            if h > 0 and x_n:
+                                score += row_score(
+                                    x_flat, x_n, x_named, uint64(h + 2) * x_n, uint64(rows + m + 2) * x_n,
+                                    uint64(2 * rows + s + 2) * x_n, uint64(3 * rows + g + 2) * x_n,
+                                    shape_code(shape * 16 + 8 + side(g, i, j)), names_of(name, h, m, s, g), bits,
+                                    weight, code,
+                                )  # fmt: skip
+                            if score > best:
+                                best = score
+                                at = p
+                        inc[inc_ptr[slot] + place] = best
+                        inc_at[inc_ptr[slot] + place] = at
+                if h == 0 and j < n:
+                    continue
+                for w in range(into_ptr[h], into_ptr[h + 1] if h > 0 else into_ptr[h] + 1):
+                    g = into[w] if h > 0 else -1
+                    if i <= g and g <= j:
+                        continue
+                    slot = np.int64(arc_id[g, h]) if h > 0 else np.int64(arcs)
+                    best = -np.inf
+                    at = -1
+                    for p in range(degree):
+                        last = out[start + p]
+                        if last < i or last > j or (last - h) * step < 0:
+                            continue
+                        score = inc[inc_ptr[slot] + p] + comp[d * side_size + (start + p) * size + m]
+                        if score > best:
+                            best = score
+                            at = p
+                    comp[d * side_size + slot * size + m] = best
+                    comp_at[d * side_size + slot * size + m] = at
+
+    heads[0] = -1
+    stack = np.empty((2 * n + 4, 4), dtype=np.int64)  # complete span: side, slot, head, end
+    top = 0
+    value = -np.inf
+    if single:
+        at = -1
+        for a in range(out_ptr[0], out_ptr[1]):
+            m = out[a]
+            score = arc[0, m] + first_score[a] + comp[a * size + 1] + comp[side_size + a * size + n]
+            if score > value:
+                value = score
+                at = a
+        if value == -np.inf:
+            return value
+        heads[out[at]] = 0
+        for d in range(2):
+            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = d, at, out[at], n if d else 1
+            top += 1
+    else:
+        value = comp[side_size + arcs * size + n]
+        if value == -np.inf:
+            return value
+        stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1, arcs, 0, n
+        top += 1
+    while top:
+        top -= 1
+        d, slot, h, end = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
+        if h == end:
+            continue
+        start = out_ptr[h]
+        degree = np.int64(out_ptr[h + 1] - start)
+        p = np.int64(comp_at[d * side_size + slot * size + end])
+        m = np.int64(out[start + p])
+        stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = d, start + p, m, end
+        top += 1
+        while True:
+            heads[m] = h
+            q = np.int64(inc_at[inc_ptr[slot] + p])
+            if q < 0:
+                stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1 - d, start + p, m, h + (1 if d else -1)
+                top += 1
+                break
+            s = np.int64(out[start + q])
+            low = min(p, q)
+            r = np.int64(between_at[pair_ptr[h] + low * degree + (p + q - low)])
+            first, second = (s, m) if d else (m, s)
+            near, far = (start + q, start + p) if d else (start + p, start + q)
+            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1, near, first, r
+            stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2], stack[top + 1, 3] = 0, far, second, r + 1
+            top += 2
+            p, m = q, s
+    return value
+
+
+@njit(cache=True, nogil=True)
+def best_above_first(attribute, coarse, base, name, arc, allowed, single, templates, bits, weight, index, heads):
+    """Best projective tree of a model above first order over the allowed arcs; returns its value."""
+    if templates[2][4].shape[0] and not templates[4][4].shape[0]:
+        return best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, templates, bits, weight, heads)
+    return best_of_forest(attribute, coarse, base, arc, allowed, single, templates, bits, weight, index, heads)
+
+
+@njit(cache=True, nogil=True)
 def parse(attribute, coarse, base, length, longest, first, first_bits, first_weight, first_width,
           second, second_bits, second_weight, second_width, most, projective, single,
+          seen, name_templates, name_bits, name_weight,
           templates, bits, weight, index, start, heads, value):  # fmt: skip
-    """Parse the sentences of a batch: heads of sentence s go to heads[start[s] : start[s] + length[s] + 1]."""
+    """Parse the sentences of a batch: heads of sentence s go to heads[start[s] : start[s] + length[s] + 1].
+
+    A model above first order has grandparents and no tri-siblings.
+    """
     for s in range(length.shape[0]):
         n = length[s]
         own = heads[start[s] : start[s] + n + 1]
@@ -371,5 +721,7 @@ def parse(attribute, coarse, base, length, longest, first, first_bits, first_wei
         if templates[1][4].shape[0] + templates[2][4].shape[0] == 0:
             value[s] = best_tree(arc, projective, single, own)
         else:
-            value[s] = best_of_forest(attribute, coarse, base[s], arc, allowed, single, templates, bits, weight,
-                                      index, own)  # fmt: skip
+            name = np.empty((n + 1, n + 1), dtype=np.uint32)
+            name_arcs(attribute, coarse, base[s], allowed, seen, name_templates, name_bits, name_weight, index, name)
+            value[s] = best_grandsiblings(attribute, coarse, base[s], name, arc, allowed, single, templates, bits,
+                                          weight, own)  # fmt: skip

@@ -7,7 +7,8 @@ grand-sibling "hmsg", tri-sibling "hmst", ABSENT where there is no sibling; see 
 import numpy as np
 from numba import njit
 
-from certus.kernels.features import ABSENT, part_features
+from certus.kernels.features import ABSENT, named_features
+from certus.kernels.parser import names_of
 
 
 @njit(cache=True, nogil=True)
@@ -59,10 +60,13 @@ def list_parts(allowed, size, part):
 
 
 @njit(cache=True, nogil=True)
-def score_parts(attribute, coarse, base, part, templates, bits, weight, index, out):
-    """out[k] <- sum of the weights of the features of the part in row k."""
+def score_parts(attribute, coarse, base, kind, part, name, templates, bits, weight, index, out):
+    """out[k] <- sum of the weights of the features of the part in row k; name (n + 1, n + 1) are the names of arcs."""
     for k in range(part.shape[0]):
-        count = part_features(attribute, coarse, base, part, k, *templates, bits, index)
+        s = part[k, 2] if kind == 1 or kind >= 3 else ABSENT
+        g = part[k, kind] if kind == 2 or kind == 3 else ABSENT
+        names = names_of(name, part[k, 0], part[k, 1], s, g)
+        count = named_features(attribute, coarse, base, part, k, names, templates, bits, index)
         total = 0.0
         for j in range(count):
             total += weight[index[j]]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certus.checks import Bools, Floats, Ints
 from certus.features.encode import Encoded
@@ -87,6 +88,7 @@ class Trainer:
         self._index = np.empty(model.most, dtype=np.uint64)
         self._plus = np.empty(longest * model.most_in_tree + 1, dtype=np.uint64)
         self._minus = np.empty_like(self._plus)
+        self.names: Callable[[int], NDArray[np.uint32]] | None = None  # names of the arcs of a sentence
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
         """Go through all sentences once, in an order that depends on the seed and the epoch only.
@@ -118,10 +120,15 @@ class Trainer:
         if self.model.first_order:
             parser.best_tree(arc, self.model.projective, self.model.single, guess)
         else:
-            parser.best_of_forest(
-                *sentence, arc, allowed, self.model.single, templates, weights.bits, weights.value, self._index, guess
-            )
+            model = (self.model.single, templates, weights.bits, weights.value, self._index)
+            parser.best_above_first(*sentence, self._names(s), arc, allowed, *model, guess)
         return n, self._towards(s, guess)
+
+    def _names(self, s: int) -> NDArray[np.uint32]:
+        if self.names is not None:
+            return self.names(s)
+        n = int(self.batch.length[s])
+        return np.zeros((n + 1, n + 1), dtype=np.uint32)
 
     def _learn_crossing(self, s: int, arc: Floats, allowed: Bools) -> tuple[int, float]:
         """Learn from what the relaxation finds: a tree that is proved the best, or else the choices of all heads."""
@@ -146,7 +153,7 @@ class Trainer:
         if np.array_equal(guess, gold):
             self.weights.clock += 1.0
             return errors
-        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), gold, guess)
+        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), self._names(s), gold, guess)
         tree = (self.model.arrays, self.weights.bits, self._index, self._plus, self._minus)
         n_plus, n_minus = differences(*sentence, *tree)
         self._move(self._plus[:n_plus], self._minus[:n_minus], errors)

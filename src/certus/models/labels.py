@@ -1,15 +1,16 @@
-"""The labels of a finished tree's arcs, each chosen on its own."""
+"""The labels of a finished tree's arcs, each chosen on its own; and names of arcs, their likely labels before that."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Ints
+from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import MOST_COARSE, Encoded
-from certus.features.templates import LABEL
+from certus.features.templates import LABEL, Templates
 from certus.learn.weights import Float32, Weights
 
 STEP = 0.05  # the largest step of one update
@@ -23,29 +24,61 @@ class Labeller:
     seen: NDArray[np.bool_]
     bits: int
     weight: Float32
+    templates: Templates = LABEL
 
     def label(self, batch: Encoded, start: Ints, heads: Ints) -> Ints:
         """Number of the label of each word, -1 at node 0; heads of sentence s begin at start[s]."""
         from certus.kernels.labels import label_trees
 
         found = np.empty(len(heads), dtype=np.int64)
-        index = np.empty(LABEL.most, dtype=np.uint64)
+        index = np.empty(self.templates.most, dtype=np.uint64)
         sentences = (batch.attribute, batch.coarse, batch.base, batch.length, start, heads)
-        label_trees(*sentences, self.seen, LABEL.arrays, self.bits, self.weight, index, found)
+        label_trees(*sentences, self.seen, self.templates.arrays, self.bits, self.weight, index, found)
         return found
+
+    def names(self, batch: Encoded, s: int, allowed: Bools) -> NDArray[np.uint32]:
+        """Names of the allowed arcs of sentence s, (n + 1, n + 1), 0 elsewhere: likely labels, by two words alone."""
+        from certus.kernels.labels import name_arcs
+
+        name = np.empty(allowed.shape, dtype=np.uint32)
+        index = np.empty(self.templates.most, dtype=np.uint64)
+        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), allowed)
+        arguments: tuple[Any, ...] = (*sentence, *self.arguments, index, name)
+        name_arcs(*arguments)
+        return name
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """As the kernels take them."""
+        return (self.seen, self.templates.arrays, self.bits, self.weight)
+
+
+# A labeller that names nothing, for models that do not ask.
+NAMELESS = Labeller(
+    (), np.zeros((2, 1, 1, 1), dtype=np.bool_), 1, np.zeros(2, dtype=np.float32), Templates("hmglr", ())
+)
 
 
 class LabelTrainer:
-    """Trains a labeller on trees with known labels, epoch by epoch."""
+    """Trains a labeller on trees with known labels, epoch by epoch; with ``alone`` on their arcs one by one."""
 
     def __init__(
-        self, batch: Encoded, trees: Sequence[Ints], labels: Sequence[Sequence[str]], *, bits: int, seed: int
+        self,
+        batch: Encoded,
+        trees: Sequence[Ints],
+        labels: Sequence[Sequence[str]],
+        *,
+        bits: int,
+        seed: int,
+        templates: Templates = LABEL,
+        alone: bool = False,
     ) -> None:
         self.names = tuple(sorted({label for sentence in labels for label in sentence}))
         if not self.names:
             raise InvalidInput("there is no label to learn: every sentence is empty.")
         number = {label: k for k, label in enumerate(self.names)}
         self.batch, self.trees, self.seed = batch, trees, seed
+        self.templates, self.alone = templates, alone
         self.gold = [np.array([-1, *(number[label] for label in sentence)], dtype=np.int64) for sentence in labels]
         self.seen = np.zeros((2, MOST_COARSE + 1, MOST_COARSE + 1, len(self.names)), dtype=np.bool_)
         for base, heads, own in zip(batch.base, trees, self.gold, strict=True):
@@ -53,22 +86,23 @@ class LabelTrainer:
             coarse = batch.coarse[base : base + len(heads)]
             self.seen[(h < m).astype(np.int64), coarse[h], coarse[m], own[1:]] = True
         self.weights = Weights(bits)
-        self._index = np.empty(LABEL.most, dtype=np.uint64)
+        self._index = np.empty(templates.most, dtype=np.uint64)
 
-    def epoch(self, number: int) -> int:
-        """Go through all sentences once; returns how many labels were wrong."""
+    def epoch(self, number: int, members: Ints | None = None) -> int:
+        """Go through all sentences once, or those listed; returns how many labels were wrong."""
         from certus.kernels.labels import learn_labels
 
         batch, weights, wrong = self.batch, self.weights, 0
-        for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
+        order = np.arange(len(self.trees)) if members is None else members
+        for s in np.random.default_rng([self.seed, number]).permutation(order):
             sentence = (batch.attribute, batch.coarse, int(batch.base[s]), int(batch.length[s]))
             wrong += learn_labels(
-                *sentence, self.trees[s], self.gold[s], self.seen, LABEL.arrays, weights.bits, STEP, weights.clock,
-                weights.value, weights.total, self._index,
+                *sentence, self.trees[s], self.gold[s], self.seen, self.templates.arrays, weights.bits, STEP,
+                self.alone, weights.clock, weights.value, weights.total, self._index,
             )  # fmt: skip
             weights.clock += 1.0
         return wrong
 
-    def labeller(self) -> Labeller:
-        """The labeller with averaged weights."""
-        return Labeller(self.names, self.seen, self.weights.bits, self.weights.averaged())
+    def labeller(self, weight: Float32) -> Labeller:
+        """The labeller with these weights."""
+        return Labeller(self.names, self.seen, self.weights.bits, weight, self.templates)

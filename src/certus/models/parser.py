@@ -16,25 +16,26 @@ from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import MOST_COARSE, Encoded, Encoder
-from certus.io.conllu import Sentence
+from certus.io.conllu import Sentence, Token
 from certus.learn.learners import check_learner
-from certus.learn.trees import TreeModel
+from certus.learn.trees import LEARNERS, TreeModel
 from certus.learn.weights import Float32
 from certus.models.cascade import Cascade, Filter
 from certus.models.files import load_model, packed, save_model, unpacked
-from certus.models.labels import Labeller
+from certus.models.labels import NAMELESS, Labeller
 
-KIND, VERSION = "parser", 1
+KIND, VERSION = "parser", 2
 FILE = "parser.safetensors"  # its name in a folder of models
 BATCH = 256  # sentences parsed by one call of the kernel
-FIRST_BITS, SECOND_BITS = 18, 20
+FIRST_BITS, SECOND_BITS, NAME_BITS = 18, 20, 19
 
 
-def tree_templates(order: int, *, clusters: bool) -> tuple[T.Templates, ...]:
+def tree_templates(order: int, *, clusters: bool, named: bool) -> tuple[T.Templates, ...]:
     """Templates of a model of order 1 (arcs), 2 (siblings, grandparents) or 3 (grand-siblings too)."""
     plain = (T.ARC, T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING)
     rich = (T.ARC_WITH_CLUSTERS, T.SIBLING_WITH_CLUSTERS, T.GRANDPARENT_WITH_CLUSTERS, T.GRANDSIBLING_WITH_CLUSTERS)
-    return (rich if clusters else plain)[: {1: 1, 2: 3, 3: 4}[order]]
+    chosen = (rich if clusters else plain)[: {1: 1, 2: 3, 3: 4}[order]]
+    return tuple(T.with_names(templates) for templates in chosen) if named else chosen
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class Settings:
     label_epochs: int = 6
     bits: int = 22
     label_bits: int = 21
-    first_width: float = 6.0
-    second_width: float = 4.0
-    most: int = 6
+    first_width: float = 5.0
+    second_width: float = 2.5
+    most: int = 16
     top_words: int = 800
     patience: int = 3
     seed: int = 1
@@ -59,6 +60,11 @@ class Settings:
         if self.order not in (1, 2, 3):
             raise InvalidInput(f"order is {self.order!r}; expected 1, 2 or 3.")
         check_learner(self.learner, projective=self.projective, order=self.order)
+
+    @property
+    def named(self) -> bool:
+        """Whether the model looks at the names of arcs: above first order, projective, trained by best trees."""
+        return self.order > 1 and self.projective and self.learner in LEARNERS
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,7 @@ class Parser:
     model: TreeModel
     weight: Float32
     labeller: Labeller
+    namer: Labeller = NAMELESS
 
     # -- use -------------------------------------------------------------------------------------------------------
 
@@ -90,8 +97,8 @@ class Parser:
             replace(
                 sentence,
                 tokens=[
-                    replace(token, head=flat[at + token.id], deprel=names[labels[at + token.id]])
-                    for token in sentence.tokens
+                    Token(t.id, t.form, t.lemma, t.upos, t.xpos, t.feats, head, names[label], t.deps, t.misc)
+                    for t, head, label in zip(sentence.tokens, flat[at + 1 :], labels[at + 1 :], strict=False)
                 ],
             )
             for at, sentence in zip(start.tolist(), batch, strict=True)
@@ -112,14 +119,21 @@ class Parser:
         heads = np.empty(int((batch.length + 1).sum()), dtype=np.int64)
         value = np.empty(len(batch.length))
         sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length)
-        model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight, self.index())
+        model: tuple[Any, ...] = (
+            *self.namer.arguments,
+            self.model.arrays,
+            self.settings.bits,
+            self.weight,
+            self.index(),
+        )
         arguments = (*sentences, *self.cascade.arguments, *model, start, heads, value)
         parse(*arguments)
         return start, heads, value
 
     def index(self) -> NDArray[np.uint64]:
         """Room for the features of any part, for the kernels."""
-        most = max(self.model.most, self.cascade.first.templates.most, self.cascade.second.templates.most)
+        filters = (self.cascade.first.templates, self.cascade.second.templates)
+        most = max(self.model.most, self.namer.templates.most, *(templates.most for templates in filters))
         return np.empty(most, dtype=np.uint64)
 
     def problem(self, sentence: Sentence) -> Dependency:
@@ -142,6 +156,8 @@ class Parser:
             "trees": self.weight,
             "labels": self.labeller.weight,
         }
+        if self.settings.named:
+            stored["names"] = self.namer.weight
         for name, weight in stored.items():
             arrays[name], arrays[f"{name}.unit"] = packed(weight)
         lexicon = json.dumps([sorted(self.encoder.frequent), self.encoder.clusters], ensure_ascii=False)
@@ -149,6 +165,7 @@ class Parser:
         config = {
             "settings": asdict(self.settings),
             "coarse": list(self.encoder.coarse),
+            "columns": list(self.encoder.columns),
             "labels": list(self.labeller.labels),
             "single": self.cascade.single,
         }
@@ -161,11 +178,11 @@ class Parser:
         try:
             settings = Settings(**config["settings"])
             frequent, clusters = json.loads(zlib.decompress(arrays["lexicon"].tobytes()))
-            encoder = Encoder(config["coarse"], frequent, clusters)
-            weight = {
-                name: unpacked(arrays[name], arrays[f"{name}.unit"]) for name in ("first", "second", "trees", "labels")
-            }
+            encoder = Encoder(config["coarse"], frequent, clusters, config["columns"])
             sizes = {"first": FIRST_BITS, "second": SECOND_BITS, "trees": settings.bits, "labels": settings.label_bits}
+            if settings.named:
+                sizes["names"] = NAME_BITS
+            weight = {name: unpacked(arrays[name], arrays[f"{name}.unit"]) for name in sizes}
             for name, bits in sizes.items():
                 if weight[name].shape != (1 << bits,):
                     raise ValueError(f"{name} has {weight[name].size} weights; expected {1 << bits}")
@@ -179,7 +196,8 @@ class Parser:
         first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width)
         second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width)
         cascade = Cascade(longest, first, second, settings.most, settings.projective, single)
-        model = TreeModel(tree_templates(settings.order, clusters=bool(clusters)), settings.projective, single)
+        templates = tree_templates(settings.order, clusters=bool(clusters), named=settings.named)
+        model = TreeModel(templates, settings.projective, single)
         return cls(
             settings,
             encoder,
@@ -187,6 +205,7 @@ class Parser:
             model,
             weight["trees"],
             Labeller(labels, seen, settings.label_bits, weight["labels"]),
+            Labeller(labels, seen, NAME_BITS, weight["names"], T.NAME) if settings.named else NAMELESS,
         )
 
     def accuracy(self, sentences: Sequence[Sentence]) -> float:

@@ -30,13 +30,14 @@ def problem(parser: "Parser", batch: Encoded, s: int) -> Dependency:
     part = np.empty((5, int(size.max()), 4), dtype=np.int64)
     list_parts(allowed, size, part)
     index = np.empty(parser.model.most, dtype=np.uint64)
+    name = parser.namer.names(batch, s, allowed)
     arrays = parser.model.arrays
 
     def listed(kind: int, columns: Sequence[int]) -> list[Any]:
         rows: Ints = np.ascontiguousarray(part[kind, : size[kind], : len(columns)])
         score = np.empty(len(rows))
         sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-        score_parts(*sentence, rows, arrays[kind], parser.settings.bits, parser.weight, index, score)
+        score_parts(*sentence, kind, rows, name, arrays[kind], parser.settings.bits, parser.weight, index, score)
         filled = np.where(rows < 0, rows[:, :1], rows)  # no sibling: s == h, t == h
         return [*(filled[:, column] for column in columns), score]
 

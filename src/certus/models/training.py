@@ -5,25 +5,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features import templates as T
 from certus.features.encode import Encoded, Encoder
 from certus.io.conllu import Sentence
-from certus.learn.learners import TreeTrainer, new_trainer, new_weights
-from certus.learn.trees import TreeModel, projectivised
+from certus.learn.learners import new_trainer, new_weights
+from certus.learn.trees import Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs
 from certus.models.files import load_model, save_model
-from certus.models.labels import LabelTrainer
-from certus.models.parser import FIRST_BITS, SECOND_BITS, Parser, Settings, tree_templates
+from certus.models.labels import NAMELESS, LabelTrainer
+from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Settings, tree_templates
 
-KIND, VERSION = "parser checkpoint", 1
-FILTER_EPOCHS = 3
+KIND, VERSION = "parser checkpoint", 2
+FILTER_EPOCHS, NAME_EPOCHS, FOLDS = 3, 3, 3
+Model = TypeVar("Model")
 # stage, epoch, epochs, share of errors, dev score, and the loss or other objective of the learner
 Progress = Callable[[str, int, int, float, float | None, float | None], None]
 
@@ -92,6 +94,9 @@ class _Run:
         self.single = all((heads == 0).sum() <= 1 for heads in self.gold)
         self.trees = [projectivised(heads) for heads in self.gold] if settings.projective else self.gold
         self.done: dict[str, Float32] = {}  # averaged weights of finished stages; of "trees", the best so far
+        self.folds = min(FOLDS, len(self.gold)) if len(self.gold) > 1 else 0
+        self.everything = np.arange(len(self.gold))
+        self.fold = self.everything * self.folds // len(self.gold)  # runs of neighbours, as in a jackknife
         self.stage, self.epoch = "", 0
         self.weights: Weights | None = None
         self.score, self.best_epoch = -1.0, 0
@@ -102,37 +107,81 @@ class _Run:
         s = self.settings
         longest = longest_arcs(self.batch, self.trees)
         cascade = Cascade(longest, PASS, PASS, s.most, s.projective, self.single)
-        first = self._filter("first filter", T.FIRST_FILTER, FIRST_BITS, cascade)
+        allowed = self._left_by([cascade])
+        first = self._filter("first filter", T.FIRST_FILTER, FIRST_BITS, allowed, self.everything)
         cascade = replace(cascade, first=Filter(T.FIRST_FILTER, FIRST_BITS, first, s.first_width))
-        second = self._filter("second filter", T.SECOND_FILTER, SECOND_BITS, cascade)
-        cascade = replace(cascade, second=Filter(T.SECOND_FILTER, SECOND_BITS, second, s.second_width))
+        allowed = self._left_by([cascade])
+        filters = [
+            Filter(T.SECOND_FILTER, SECOND_BITS, weight, s.second_width)
+            for weight in self._folded("second filter", lambda stage, members: self._filter(
+                stage, T.SECOND_FILTER, SECOND_BITS, allowed, members))
+        ]  # fmt: skip
+        allowed = self._left_by([replace(cascade, second=second) for second in filters])
+        cascade = replace(cascade, second=filters[-1])
         labels = [[token.deprel for token in sentence] for sentence in self.sentences]
-        namer = LabelTrainer(self.batch, self.gold, labels, bits=s.label_bits, seed=s.seed)
-        namer.weights = self._begin("labels", s.label_bits)
-        while self._going_on("labels", s.label_epochs):
-            wrong = namer.epoch(self.epoch)
-            self._end_epoch("labels", s.label_epochs, wrong / self._words(self.batch), None)
-        model = TreeModel(tree_templates(s.order, clusters=bool(self.encoder.clusters)), s.projective, self.single)
-        labeller = replace(namer.labeller(), weight=self.done["labels"])
-        parser = Parser(s, self.encoder, cascade, model, np.zeros(1 << s.bits, dtype=np.float32), labeller)
-        self._trees(parser)
+        trainer = LabelTrainer(self.batch, self.gold, labels, bits=s.label_bits, seed=s.seed)
+        labeller = trainer.labeller(self._labels("labels", trainer, s.label_epochs, self.everything))
+        namers = [NAMELESS]
+        if s.named:
+            trainer = LabelTrainer(
+                self.batch, self.gold, labels, bits=NAME_BITS, seed=s.seed, templates=T.NAME, alone=True
+            )
+            weights = self._folded("names", lambda stage, members: self._labels(stage, trainer, NAME_EPOCHS, members))
+            namers = [trainer.labeller(weight) for weight in weights]
+        templates = tree_templates(s.order, clusters=bool(self.encoder.clusters), named=s.named)
+        model = TreeModel(templates, s.projective, self.single)
+        untrained = np.zeros(1 << s.bits, dtype=np.float32)
+        parser = Parser(s, self.encoder, cascade, model, untrained, labeller, namers[-1])
+        self._trees(parser, allowed, [self._of_fold(namers, k).names(self.batch, k, a) for k, a in enumerate(allowed)])
         return replace(parser, weight=self.done["trees"])
 
-    def _filter(self, stage: str, templates: T.Templates, bits: int, cascade: Cascade) -> Float32:
-        """A first-order model trained on the arcs that the cascade so far leaves."""
+    def _folded(self, stage: str, train: Callable[[str, Ints], Float32]) -> list[Float32]:
+        """Weights trained without each fold, then on everything.
+
+        What comes after a stage must see it as it does on new sentences, where it errs more than on those it learnt.
+        """
+        weights = [train(f"{stage}, fold {fold + 1}", np.flatnonzero(self.fold != fold)) for fold in range(self.folds)]
+        return [*weights, train(stage, self.everything)]
+
+    def _of_fold(self, models: Sequence[Model], k: int) -> Model:
+        """The one of the models that was trained without sentence k, if there are several."""
+        return models[self.fold[k]] if len(models) > 1 else models[0]
+
+    def _left_by(self, cascades: Sequence[Cascade]) -> list[Bools]:
+        """The arcs of each sentence that a cascade leaves, and those of its tree."""
+        left = [self._of_fold(cascades, k).survivors(self.batch, k) for k in range(len(self.trees))]
+        return [with_tree(arcs, tree) for arcs, tree in zip(left, self.trees, strict=True)]
+
+    def _filter(
+        self, stage: str, templates: T.Templates, bits: int, allowed: Sequence[Bools], members: Ints
+    ) -> Float32:
+        """A first-order model trained on the allowed arcs of some sentences."""
         model = TreeModel((templates,), self.settings.projective, self.single)
         weights = self._begin(stage, bits)
         if stage not in self.done:
-            trainer = self._trainer(model, cascade, weights, "mira")
+            b = self.batch
+            batch = Encoded(b.attribute, b.coarse, b.base[members], b.length[members])
+            trees, arcs = [self.trees[k] for k in members], [allowed[k] for k in members]
+            trainer = new_trainer("mira", model, batch, trees, arcs.__getitem__, weights, self.settings.seed)
             while self._going_on(stage, FILTER_EPOCHS):
                 words, errors = np.sum(list(trainer.epoch(self.epoch)), axis=0)
-                self._end_epoch(stage, FILTER_EPOCHS, errors / words, None, trainer.objective)
+                self._end_epoch(stage, FILTER_EPOCHS, errors / max(words, 1), None, trainer.objective)
         return self.done[stage]
 
-    def _trees(self, parser: Parser) -> None:
+    def _labels(self, stage: str, trainer: LabelTrainer, epochs: int, members: Ints) -> Float32:
+        """Weights of labels, trained on some sentences."""
+        trainer.weights = self._begin(stage, trainer.weights.bits)
+        while self._going_on(stage, epochs):
+            wrong = trainer.epoch(self.epoch, members)
+            self._end_epoch(stage, epochs, wrong / max(int(self.batch.length[members].sum()), 1), None)
+        return self.done[stage]
+
+    def _trees(self, parser: Parser, allowed: Sequence[Bools], names: Sequence[NDArray[np.uint32]]) -> None:
         s, stage = self.settings, "trees"
         weights = self._begin(stage, s.bits, s.learner)
-        trainer = self._trainer(parser.model, parser.cascade, weights, s.learner)
+        trainer = new_trainer(s.learner, parser.model, self.batch, self.trees, allowed.__getitem__, weights, s.seed)
+        if isinstance(trainer, Trainer):
+            trainer.names = names.__getitem__
         while self._going_on(stage, s.epochs) and (not self.dev or self.epoch - self.best_epoch < s.patience):
             words, errors = np.sum(list(trainer.epoch(self.epoch)), axis=0)
             averaged = weights.averaged()
@@ -141,11 +190,6 @@ class _Run:
                 self.done[stage] = averaged
                 self.score, self.best_epoch = (-1.0 if score is None else score), self.epoch + 1
             self._end_epoch(stage, s.epochs, errors / words, score, trainer.objective)
-
-    def _trainer(self, model: TreeModel, cascade: Cascade, weights: Weights, learner: str) -> TreeTrainer:
-        allowed = [with_tree(cascade.survivors(self.batch, k), tree) for k, tree in enumerate(self.trees)]
-        seed = self.settings.seed
-        return new_trainer(learner, model, self.batch, self.trees, allowed.__getitem__, weights, seed)
 
     # -- epochs ----------------------------------------------------------------------------------------------------
 
@@ -171,10 +215,6 @@ class _Run:
         if self.checkpoint is not None:
             self._save(self.checkpoint)
         self.tell(stage, self.epoch, epochs, float(errors), score, loss)
-
-    @staticmethod
-    def _words(batch: Encoded) -> int:
-        return int(batch.length.sum())
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
