@@ -377,7 +377,7 @@ def draw(
 
 
 def finished(path: Path) -> Iterator[dict[str, Any]]:
-    """Results of sentences that an earlier run has done."""
+    """Results of sentences that an earlier run has done; each says its number."""
     if path.exists():
         for line in path.read_text().splitlines():
             yield json.loads(line)
@@ -400,12 +400,14 @@ def main() -> None:
     gold = list(read_trees(arguments.data / f"{arguments.part}.mrg.gz", clean=True))
     gold = [t for t in gold if len(t.leaves()) <= arguments.words][: arguments.limit]
     store = arguments.work / f"{arguments.part}.jsonl"
-    results = list(finished(store))[: len(gold)]
+    done = {result["number"]: result for result in finished(store)}
     sentence(models, ["He", "said", "so", "to", "the", "man", "."], weight)  # kernels are loaded before any clock runs
     with store.open("a") as stream:
-        for tree in gold[len(results) :]:
-            results.append(sentence(models, tree.leaves(), weight))
-            print(json.dumps(results[-1]), file=stream, flush=True)
+        for k in sorted(range(len(gold)), key=lambda k: len(gold[k].leaves())):
+            if k not in done:
+                done[k] = {"number": k} | sentence(models, gold[k].leaves(), weight)
+                print(json.dumps(done[k]), file=stream, flush=True)
+    results = [done[k] for k in range(len(gold))]
     print_tables(gold, results)
     if arguments.plots is not None:
 
