@@ -28,7 +28,8 @@ def drawn(order, single, n, seed, **limits):
     allowed[:, 0] = False
     scorer = Scorer(model.arrays, BITS, weight, np.empty(model.most, dtype=np.uint64))
     arc = scorer.arcs(batch, 0, allowed)
-    return model, batch, weight, Crossing(scorer, batch, 0, arc, allowed, single=single, **limits)
+    names = np.zeros(allowed.shape, dtype=np.uint32)
+    return model, batch, weight, Crossing(scorer, batch, 0, names, arc, allowed, single=single, **limits)
 
 
 @pytest.mark.parametrize("order", ABOVE_FIRST)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from certus.kernels import arborescence
-from certus.kernels.features import ABSENT
+from certus.kernels.features import ABSENT, role_codes, summed_features, total_weight
 from certus.kernels.head_automata import (
     BEST_DUAL,
     BEST_PRIMAL,
@@ -25,19 +25,37 @@ from certus.kernels.head_automata import (
     relax,
 )
 from certus.kernels.head_lattices import restrict, skeleton
-from certus.kernels.parser import collect, neighbours, part_score
+from certus.kernels.parser import append_features, names_of, neighbours
 
 PARTS = 5  # kinds of parts, at most one of each for every word
 
 
 @njit(cache=True, nogil=True)
-def scored_lattices(attribute, coarse, base, allowed, single, templates, bits, weight, index):
-    """The lattices of the allowed arcs (n + 1, n + 1), weighted by all parts but the arcs themselves."""
+def codes_of(attribute, base, n, templates):
+    """What each node adds to the codes of siblings, grandparents, grand-siblings and tri-siblings."""
+    _, sibling, grandparent, grandsibling, trisibling = templates
+    return (role_codes(attribute, base, n, 3, sibling), role_codes(attribute, base, n, 3, grandparent),
+            role_codes(attribute, base, n, 4, grandsibling), role_codes(attribute, base, n, 4, trisibling))  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def score_of(codes, coarse, base, part, names, templates, bits, weight, index):
+    """Sum of the weights of the features of the part in row 0 of part."""
+    return total_weight(weight, index, summed_features(codes, coarse, base, part, 0, names, templates, bits, index))
+
+
+@njit(cache=True, nogil=True)
+def scored_lattices(attribute, coarse, base, name, allowed, single, templates, bits, weight, index):
+    """The lattices of the allowed arcs (n + 1, n + 1), weighted by all parts but the arcs themselves.
+
+    name (n + 1, n + 1) are the names of arcs, 0 for none.
+    """
     _, sibling, grandparent, grandsibling, trisibling = templates
     use_s, use_g = sibling[4].shape[0] > 0, grandparent[4].shape[0] > 0
     use_gs, pairs = grandsibling[4].shape[0] > 0, trisibling[4].shape[0] > 0
     n = allowed.shape[0] - 1
     lat, added = skeleton(allowed, use_g or use_gs, pairs, single)
+    s_codes, g_codes, gs_codes, ts_codes = codes_of(attribute, base, n, templates)
     three = np.empty((1, 3), dtype=np.int64)
     four = np.empty((1, 4), dtype=np.int64)
     above = np.empty(n + 1)  # grandparent scores of one arc, by column
@@ -60,7 +78,8 @@ def scored_lattices(attribute, coarse, base, allowed, single, templates, bits, w
                         above[g] = -np.inf
                     elif use_g and h > 0:
                         three[0, 0], three[0, 1], three[0, 2] = h, m, top
-                        above[g] = part_score(attribute, coarse, base, three, grandparent, bits, weight, index)
+                        names = names_of(name, h, m, ABSENT, top)
+                        above[g] = score_of(g_codes, coarse, base, three, names, grandparent, bits, weight, index)
             for e in range(lat.in_ptr[v], lat.in_ptr[v + 1]):
                 s = added[e, 1]
                 inner = ABSENT if s == h else s
@@ -73,24 +92,52 @@ def scored_lattices(attribute, coarse, base, allowed, single, templates, bits, w
                 beside = 0.0
                 if use_s:
                     three[0, 0], three[0, 1], three[0, 2] = h, m, inner
-                    beside = part_score(attribute, coarse, base, three, sibling, bits, weight, index)
+                    names = names_of(name, h, m, inner, ABSENT)
+                    beside = score_of(s_codes, coarse, base, three, names, sibling, bits, weight, index)
                 for g in range(columns):
                     lat.weight[w + g] = beside + above[g]
                     if use_gs and h > 0 and above[g] > -np.inf:
                         top = lat.arc_head[lat.up[lat.up_ptr[h] + g]]
                         four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, inner, top
-                        lat.weight[w + g] += part_score(attribute, coarse, base, four, grandsibling, bits, weight,
-                                                        index)  # fmt: skip
+                        names = names_of(name, h, m, inner, top)
+                        lat.weight[w + g] += score_of(gs_codes, coarse, base, four, names, grandsibling, bits, weight,
+                                                      index)  # fmt: skip
         if pairs:
             for e in range(lat.in_ptr[first], lat.in_ptr[lat.state_ptr[side + 1] - 1]):
                 t, s, m = added[e, 0], added[e, 1], added[e, 2]
                 if s != h:
                     four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, ABSENT if t == h else t
-                    x = part_score(attribute, coarse, base, four, trisibling, bits, weight, index)
+                    names = names_of(name, h, m, s, ABSENT)
+                    x = score_of(ts_codes, coarse, base, four, names, trisibling, bits, weight, index)
                     w = lat.weight_ptr[side] + (e - lat.in_ptr[first]) * columns
                     for g in range(columns):
                         lat.weight[w + g] += x
     return lat
+
+
+@njit(cache=True, nogil=True)
+def collect(arc_codes, codes, coarse, base, name, m, h, s, t, g, templates, bits, index, out, count):
+    """Append the features of all parts of word m, with neighbours ABSENT where there are none; the new count."""
+    arc, sibling, grandparent, grandsibling, trisibling = templates
+    two = np.empty((1, 2), dtype=np.int64)
+    three = np.empty((1, 3), dtype=np.int64)
+    four = np.empty((1, 4), dtype=np.int64)
+    two[0, 0], two[0, 1] = h, m
+    count = append_features(arc_codes, coarse, base, two, name[h, m], arc, bits, index, out, count)
+    three[0, 0], three[0, 1], three[0, 2] = h, m, s
+    names = names_of(name, h, m, s, ABSENT)
+    count = append_features(codes[0], coarse, base, three, names, sibling, bits, index, out, count)
+    four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, t
+    if s != ABSENT:
+        count = append_features(codes[3], coarse, base, four, names, trisibling, bits, index, out, count)
+    if h > 0:
+        three[0, 2] = g
+        names = names_of(name, h, m, ABSENT, g)
+        count = append_features(codes[1], coarse, base, three, names, grandparent, bits, index, out, count)
+        four[0, 3] = g
+        names = names_of(name, h, m, s, g)
+        count = append_features(codes[2], coarse, base, four, names, grandsibling, bits, index, out, count)
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -165,7 +212,7 @@ def relaxed(lat, scores, single, rule, u, heads):
 
 
 @njit(cache=True, nogil=True)
-def choice_features(attribute, coarse, base, lat, scores, share, u, templates, bits, index, gold):
+def choice_features(attribute, coarse, base, name, lat, scores, share, u, templates, bits, index, gold):
     """What the head automata choose at multipliers u (2, A): no tree, but the best in a larger set (LR 6.6).
 
     scores (n+1, n+1) are those of the arcs. Returns (arcs that are not in the tree gold, features of gold, features of
@@ -182,16 +229,16 @@ def choice_features(attribute, coarse, base, lat, scores, share, u, templates, b
     size = index.shape[0] * PARTS
     plus = np.empty(n * size, dtype=np.uint64)
     minus = np.empty(used.sum() * size, dtype=np.uint64)
-    kinds = np.ones(PARTS, dtype=np.bool_)
+    arc_codes, codes = role_codes(attribute, base, n, 2, templates[0]), codes_of(attribute, base, n, templates)
     inner, second = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     neighbours(gold, inner, second)
     n_plus = n_minus = wrong = 0
     for m in range(1, n + 1):
-        n_plus = collect(attribute, coarse, base, m, gold[m], inner[m], second[m], gold[gold[m]], kinds, templates,
-                         bits, index, plus, n_plus)  # fmt: skip
+        n_plus = collect(arc_codes, codes, coarse, base, name, m, gold[m], inner[m], second[m], gold[gold[m]],
+                         templates, bits, index, plus, n_plus)  # fmt: skip
     for side in range(1, 2 * n + 2):
         h = side // 2
-        g = lat.arc_head[lat.up[lat.up_ptr[h] + column[h]]] if h > 0 and lat.by_head[0] == 1 else -1
+        g = lat.arc_head[lat.up[lat.up_ptr[h] + column[h]]] if h > 0 and lat.by_head[0] == 1 else ABSENT
         s = t = ABSENT
         rank = -1
         for v in range(lat.state_ptr[side] + 1, lat.state_ptr[side + 1] - 1):
@@ -200,7 +247,7 @@ def choice_features(attribute, coarse, base, lat, scores, share, u, templates, b
                 rank = lat.state_rank[v]
                 m = lat.arc_mod[a]
                 wrong += gold[m] != h
-                n_minus = collect(attribute, coarse, base, m, h, s, t, g, kinds, templates, bits, index, minus,
+                n_minus = collect(arc_codes, codes, coarse, base, name, m, h, s, t, g, templates, bits, index, minus,
                                   n_minus)  # fmt: skip
                 s, t = m, s
     return wrong, plus[:n_plus], minus[:n_minus]

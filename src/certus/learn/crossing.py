@@ -41,13 +41,22 @@ class Crossing:
     """
 
     def __init__(
-        self, scorer: Scorer, batch: Encoded, s: int, arc: Floats, allowed: Bools, *, single: bool, rounds: int,
+        self,
+        scorer: Scorer,
+        batch: Encoded,
+        s: int,
+        names: NDArray[np.uint32],
+        arc: Floats,
+        allowed: Bools,
+        *,
+        single: bool,
+        rounds: int,
         iterations: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         from certus.kernels.crossing import relaxed, scored_lattices
 
         self.scorer, self.arc = scorer, arc
-        self.sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
+        self.sentence = (batch.attribute, batch.coarse, int(batch.base[s]), names)
         model = (scorer.templates, scorer.bits, scorer.weight, scorer.index)
         self.lattices: Any = scored_lattices(*self.sentence, allowed, single, *model)
         self.multipliers = np.zeros((2, len(self.lattices.arc_head)))

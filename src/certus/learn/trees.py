@@ -137,7 +137,7 @@ class Trainer:
         gold, weights = self.trees[s], self.weights
         scorer = Scorer(self.model.arrays, weights.bits, weights.value, self._index)
         limits = {"rounds": ROUNDS, "iterations": ITERATIONS}
-        found = Crossing(scorer, self.batch, s, arc, allowed, single=self.model.single, **limits)
+        found = Crossing(scorer, self.batch, s, self._names(s), arc, allowed, single=self.model.single, **limits)
         if found.proved:
             return len(gold) - 1, self._towards(s, found.heads)
         wrong, plus, minus = found.against(gold)

@@ -29,12 +29,13 @@ def crossing_heads(parser: "Parser", batch: Encoded, *, search: bool = True) -> 
     heads = np.full(int((batch.length + 1).sum()), -1, dtype=np.int64)
     value, proved = np.zeros(len(batch.length)), np.ones(len(batch.length), dtype=np.bool_)
     model = parser.model
-    scorer = Scorer(model.arrays, parser.settings.bits, parser.weight, np.empty(model.most, dtype=np.uint64))
+    scorer = Scorer(model.arrays, parser.settings.bits, parser.weight, parser.index())
     limits = {"rounds": ROUNDS, "iterations": ITERATIONS}
     for s in np.flatnonzero(batch.length).tolist():
         allowed = parser.cascade.survivors(batch, s)
         arc = scorer.arcs(batch, s, allowed)
-        found = Crossing(scorer, batch, s, arc, allowed, single=model.single, **limits)
+        names = parser.namer.names(batch, s, allowed)
+        found = Crossing(scorer, batch, s, names, arc, allowed, single=model.single, **limits)
         own = heads[start[s] : start[s] + batch.length[s] + 1]
         own[:], value[s], proved[s] = found.heads, found.value, found.proved
         if search and not found.proved:

@@ -63,8 +63,8 @@ class Settings:
 
     @property
     def named(self) -> bool:
-        """Whether the model looks at the names of arcs: above first order, projective, trained by best trees."""
-        return self.order > 1 and self.projective and self.learner in LEARNERS
+        """Whether the model looks at the names of arcs: above first order, trained by best trees."""
+        return self.order > 1 and self.learner in LEARNERS
 
 
 @dataclass(frozen=True)
