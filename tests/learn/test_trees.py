@@ -106,7 +106,7 @@ def test_differences_are_the_features_of_the_parts_that_differ(order):
     plus, minus = np.empty((2, n * model.most_in_tree), dtype=np.uint64)
     trees = [np.array(heads) for heads in projective_trees(n)]
     name = random_names(n, rng)
-    for _ in range(40):
+    for _ in range(12):
         a, b = (trees[rng.integers(len(trees))] for _ in range(2))
         n_plus, n_minus = kernel.differences(*where, name, a, b, model.arrays, BITS, index, plus, minus)
         net = weight[plus[:n_plus]].sum(dtype=np.float64) - weight[minus[:n_minus]].sum(dtype=np.float64)
