@@ -54,7 +54,7 @@ def parse(
     tagger: TaggerFile = None,
     joint: Annotated[bool, typer.Option(help="Phrases: have parser and tagger agree, or the grammar alone")] = True,
     weight: Annotated[
-        float | None, typer.Option(help="Phrases: what a score of --model is worth", show_default="2")
+        float | None, typer.Option(help="Phrases: what a score of --model is worth", show_default="1")
     ] = None,
     tagger_weight: Annotated[
         float | None, typer.Option(help="Phrases: what a score of --tagger is worth", show_default="1")
@@ -126,7 +126,7 @@ def parse(
     if isinstance(rules, LexicalizedGrammar):
         if not joint and (tagger is not None or model is not None):
             raise InvalidInput("--no-joint uses the grammar alone; leave out --tagger and --model.")
-        problem_of = load_lexicalized(rules, tagger, model, weight or 2.0, tagger_weight or 1.0).problem
+        problem_of = load_lexicalized(rules, tagger, model, weight or 1.0, tagger_weight or 1.0).problem
     else:
         if weight is not None:
             raise InvalidInput("--weight is for a lexicalised grammar with --model.")
