@@ -13,6 +13,8 @@ from certus.translation import cube_pruning
 from tests.data import shared_data
 from tests.translation.cases import arpas, best_score, forests
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes, when kernels are interpreted
+
 
 @settings(max_examples=60)
 @given(forests(), arpas(), st.sampled_from([0.0, 0.5, 2.0]))

@@ -23,6 +23,8 @@ GLUE = """[S] ||| [X,1] ||| [1]
 [S] ||| [S,1] [X,2] ||| [1] [2] ||| Glue=1
 """
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes, when kernels are interpreted
+
 
 def translations(forest):
     """Every derivation: what it yields and its score."""

@@ -11,6 +11,8 @@ from certus.io.arpa import Arpa, Ngrams
 from tests.data import shared_data
 from tests.translation.cases import WORDS, arpas, log_probability
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes, when kernels are interpreted
+
 
 @settings(max_examples=40)
 @given(arpas())

@@ -73,6 +73,12 @@ def read_arpa(path: str | os.PathLike[str], *, unknown: float | None = None) -> 
 
 def parse_arpa(data: bytes | str, path: object = "text", *, unknown: float | None = None) -> Arpa:
     """The model in a text in ARPA format; ``path`` is what errors call it. See ``read_arpa``."""
+    if isinstance(data, bytes) and data.startswith(b"mmap lm http://kheafield.com"):
+        raise FormatError(
+            path,
+            None,
+            "is a binary file of KenLM, whose n-grams cannot be listed; give the ARPA file it was made from.",
+        )
     lines = (data.encode() if isinstance(data, str) else data).split(b"\n")
     at, counts, count_lines = _header(path, lines)
     vocabulary: dict[bytes, int] = {}

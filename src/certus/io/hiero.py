@@ -9,12 +9,13 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats
+from certus.checks import Floats, Ints
 from certus.errors import FormatError
 from certus.io.files import feature_number, read_bytes, read_text
 from certus.serialize import read_json
@@ -122,14 +123,15 @@ class _Reader:
         n_words, n_lines = count_words(data)
         self.word = np.empty(n_words, dtype=np.int32)
         self.line_ptr = np.zeros(n_lines + 2, dtype=np.int32)
-        start, length = number_words(data, self.word, self.line_ptr)
+        pool, start = number_words(data, self.word, self.line_ptr)
+        spelt = pool.tobytes()
         self.strings: list[str] = []
-        for a, b in zip(start.tolist(), length.tolist(), strict=True):
+        for a, b in pairwise(start.tolist()):
             try:
-                self.strings.append(joined[a : a + b].decode())
+                self.strings.append(spelt[a:b].decode())
             except UnicodeDecodeError:
                 line = int(np.searchsorted(self.line_ptr, int(np.argmax(self.word == len(self.strings))), "right")) - 1
-                self.fail(line, f"{joined[a : a + b][:40]!r} is not UTF-8 text.")
+                self.fail(line, f"{spelt[a:b][:40]!r} is not UTF-8 text.")
 
     def fail(self, line: int, message: str) -> NoReturn:
         """FormatError at a line, counted from 0 through all the texts."""
@@ -145,23 +147,24 @@ class _Reader:
         return file, line + 1
 
     def table(self, source_words: set[str] | None) -> RuleTable:
+        from certus.kernels.text import split_fields
+
         rows = np.flatnonzero(np.diff(self.line_ptr) > 0)  # lines that are not blank
-        sizes = np.diff(self.line_ptr)[rows]
-        row = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
-        bar = self.word == (self.strings.index("|||") if "|||" in self.strings else -1)
-        bars = np.bincount(row[bar], minlength=len(rows))
+        bar = self.strings.index("|||") if "|||" in self.strings else -1
+        bars = np.zeros(len(rows), dtype=np.int32)
+        ptr = np.zeros(FEATURES + 2, dtype=np.int64)
+        word, row = np.empty_like(self.word), np.empty_like(self.word)
+        split_fields(self.word, self.line_ptr, bar, bars, ptr, word, row)
         if (bars < 2).any():
             self.fail(int(rows[np.argmax(bars < 2)]), "expected '[X] ||| source ||| target ||| features'.")
-        field = np.cumsum(bar, dtype=np.int32) - np.repeat(np.cumsum(bars) - bars, sizes).astype(np.int32)
-        keep = ~bar & (field <= FEATURES)
-        word, row, field = self.word[keep], row[keep], field[keep]
+        fields = [(word[a:b], row[a:b]) for a, b in pairwise(ptr.tolist())]
 
-        nonterminals, left = self._left(word, row, field, rows)
-        source = self._symbols(word, row, field, rows, SOURCE)
-        target = self._symbols(word, row, field, rows, TARGET)
+        nonterminals, left = self._left(*fields[LEFT], rows)
+        source = self._symbols(*fields[SOURCE], _LINKED)
+        target = self._symbols(*fields[TARGET], _REFERENCE)
         self._check_source(source, nonterminals, rows)
         self._link(source, target, rows)
-        names, feature, value, feature_row = self._features(word, row, field, rows)
+        names, feature, value, feature_row = self._features(*fields[FEATURES], rows)
 
         if source_words is not None:
             known = np.array([w in source_words for w in source.words] + [True], dtype=bool)
@@ -185,22 +188,27 @@ class _Reader:
             self.paths,
         )
 
-    def _places(self, rows: NDArray[np.int64]) -> tuple[Int32, Int32]:
+    def _places(self, rows: Ints) -> tuple[Int32, Int32]:
         first = np.concatenate(([0], np.cumsum(self.newlines)))[:-1]
         files = np.searchsorted(first, rows, side="right") - 1
         return files.astype(np.int32), (rows - first[files] + 1).astype(np.int32)
 
-    def _left(self, word: Int32, row: Int32, field: Int32, rows: NDArray[np.int64]) -> tuple[list[str], Int32]:
-        here = field == LEFT
-        counts = np.bincount(row[here], minlength=len(rows))
+    def _used(self, word: Int32) -> tuple[Ints, Ints]:
+        """The numbers that occur, and where each first does."""
+        first = np.full(len(self.strings), -1, dtype=np.int64)
+        first[word[::-1]] = np.arange(len(word) - 1, -1, -1)
+        used = np.flatnonzero(first >= 0)
+        return used, first[used]
+
+    def _left(self, word: Int32, row: Int32, rows: Ints) -> tuple[list[str], Int32]:
+        counts = np.bincount(row, minlength=len(rows))
         names: dict[str, int] = {}
         number: dict[int, int] = {}
-        found = np.unique(word[here], return_index=True)
-        for k, first in zip(*(a.tolist() for a in found), strict=True):
+        for k, first in zip(*(a.tolist() for a in self._used(word)), strict=True):
             if match := _LEFT.fullmatch(self.strings[k]):
                 number[k] = names.setdefault(match[1], len(names))
             else:
-                line = int(rows[row[here][first]])
+                line = int(rows[row[first]])
                 self.fail(line, f"the left-hand side is {self.strings[k]!r}; expected a nonterminal such as [X].")
         if (counts != 1).any():
             self.fail(
@@ -208,17 +216,14 @@ class _Reader:
             )
         lookup = np.zeros(len(self.strings) + 1, dtype=np.int32)
         lookup[list(number)] = list(number.values())
-        return list(names), lookup[word[here]]
+        return list(names), lookup[word]
 
-    def _symbols(self, word: Int32, row: Int32, field: Int32, rows: NDArray[np.int64], side: int) -> "_Side":
-        here = field == side
-        word, row = word[here], row[here]
-        pattern = _LINKED if side == SOURCE else _REFERENCE
+    def _symbols(self, word: Int32, row: Int32, pattern: re.Pattern[str]) -> "_Side":
         symbol_of = np.zeros(len(self.strings) + 1, dtype=np.int32)
         index_of = np.zeros(len(self.strings) + 1, dtype=np.int32)
         words: list[str] = []
         labels: dict[str, int] = {}
-        for k in np.unique(word).tolist():
+        for k in self._used(word)[0].tolist():
             text = self.strings[k]
             if text[0] == "[" and (match := pattern.fullmatch(text)):
                 index_of[k] = min(int(match[2]), 1 << 20)
@@ -228,7 +233,7 @@ class _Reader:
                 words.append(text)
         return _Side(row, symbol_of[word], index_of[word], words, list(labels))
 
-    def _check_source(self, source: "_Side", nonterminals: list[str], rows: NDArray[np.int64]) -> None:
+    def _check_source(self, source: "_Side", nonterminals: list[str], rows: Ints) -> None:
         """Renumber the labels of the source side as in ``nonterminals``; complain of one that no rule rewrites."""
         empty = np.bincount(source.row, minlength=len(rows)) == 0
         if empty.any():
@@ -255,7 +260,7 @@ class _Reader:
         source.symbol[link] = np.array(renumber, dtype=np.int32)[~source.symbol[link]]
         source.labels = nonterminals
 
-    def _link(self, source: "_Side", target: "_Side", rows: NDArray[np.int64]) -> None:
+    def _link(self, source: "_Side", target: "_Side", rows: Ints) -> None:
         """Replace references on the target side by ~k, k the position among the nonterminals of the source side."""
         s, t = np.flatnonzero(source.symbol < 0), np.flatnonzero(target.symbol < 0)
         for at, side, name in ((s, source, "source"), (t, target, "target")):
@@ -293,13 +298,9 @@ class _Reader:
                 )
         target.symbol[t] = ~position[partner].astype(np.int32)
 
-    def _features(
-        self, word: Int32, row: Int32, field: Int32, rows: NDArray[np.int64]
-    ) -> tuple[list[str], Int32, Floats, Int32]:
-        here = field == FEATURES
-        word, row = word[here], row[here]
+    def _features(self, word: Int32, row: Int32, rows: Ints) -> tuple[list[str], Int32, Floats, Int32]:
         names: dict[str, int] = {}
-        used, first = np.unique(word, return_index=True)
+        used, first = self._used(word)
         ids, values = np.empty(len(used), dtype=np.int32), np.empty(len(used))
         for i, k in enumerate(used.tolist()):
             name, equals, value = self.strings[k].rpartition("=")

@@ -93,23 +93,12 @@ def sift_down(heap, key, size, at):
 
 
 @njit(cache=True, nogil=True)
-def twice_as_long(rows):
-    """A copy of a matrix with room for as many rows again."""
-    out = np.empty((2 * rows.shape[0], rows.shape[1]), dtype=rows.dtype)
-    for i in range(rows.shape[0]):
-        for x in range(rows.shape[1]):
-            out[i, x] = rows[i, x]
-    return out
-
-
-@njit(cache=True, nogil=True)
 def slot_of(table, mask, rows, row, first, last):
     """Slot of a hash table of row numbers: of the row equal to ``row`` in columns first..last - 1, or an empty one."""
     h = np.int64(0)
     for x in range(first, last):
-        h = h * 1000003 + row[x]
-    h = (h ^ (h >> 17)) * 2654435761
-    slot = (h ^ (h >> 29)) & mask
+        h = (h * 1000003 + row[x]) & 0x3FFFFFFFFFF  # below 2^42, so that nothing overflows
+    slot = (h ^ (h >> 21)) & mask
     while table[slot] >= 0:
         same = True
         for x in range(first, last):
@@ -142,8 +131,8 @@ def cube_prune(
     first_tail = edge_at + 1
     width = first_tail + arity
 
-    numbers = np.empty((1024, width), dtype=np.int32)
-    scores = np.empty((1024, 2), dtype=np.float64)
+    numbers = np.empty(((root + 1) * pops, width), dtype=np.int32)  # only what is used takes memory
+    scores = np.empty(((root + 1) * pops, 2), dtype=np.float64)
     n_hyps = 0
     hyp_ptr = np.zeros((n_vertices, 2), dtype=np.int64)
 
@@ -213,8 +202,6 @@ def cube_prune(
 
             slot = slot_of(states, mask, numbers, cand[c], 0, edge_at)
             if states[slot] < 0:
-                if n_hyps == numbers.shape[0]:
-                    numbers, scores = twice_as_long(numbers), twice_as_long(scores)
                 states[slot] = n_hyps
                 scores[n_hyps, 0] = -np.inf
                 n_hyps += 1

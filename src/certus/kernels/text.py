@@ -26,15 +26,11 @@ def count_words(data):
 
 
 @njit(cache=True, nogil=True)
-def number_words(data, word, line_ptr):
-    """Fills word (W,) with numbers and line_ptr (lines + 2,) with offsets; returns start and length of each number."""
-    size = 1 << 16
-    table = np.full(2 * size, -1, dtype=np.int64)  # pairs: hash, number
-    start = np.empty(1 << 14, dtype=np.int64)
-    length = np.empty(1 << 14, dtype=np.int32)
-    known, w, line, n = 0, 0, 0, data.shape[0]
-    line_ptr[0] = 0
-    i = 0
+def number_some(data, word, line_ptr, table, start, pool, position):
+    """``number_words`` from ``position`` (bytes, words, lines and numbers so far) until done or out of room."""
+    size = table.shape[0] // 2
+    i, w, line, known = position[0], position[1], position[2], position[3]
+    n = data.shape[0]
     while i < n:
         c = data[i]
         if c == 32 or (9 <= c <= 13):
@@ -57,33 +53,90 @@ def number_words(data, word, line_ptr):
             k = table[2 * slot + 1]
             if k < 0:
                 break
-            if table[2 * slot] == h:
-                first = start[k]
-                j = 0
-                while begin + j < i and data[first + j] == data[begin + j]:
+            if table[2 * slot] == h and start[k + 1] - start[k] == i - begin:
+                first, j = start[k], 0
+                while begin + j < i and pool[first + j] == data[begin + j]:
                     j += 1
-                if begin + j == i and length[k] == j:
+                if begin + j == i:
                     break
             slot = (slot + 1) & (size - 1)
         if k < 0:
-            if known == start.shape[0]:
-                start = np.concatenate((start, np.empty_like(start)))
-                length = np.concatenate((length, np.empty_like(length)))
-            start[known], length[known] = begin, i - begin
+            first = start[known]
+            if 2 * known >= size or first + i - begin > pool.shape[0]:
+                i = begin
+                break
+            for j in range(i - begin):
+                pool[first + j] = data[begin + j]
+            start[known + 1] = first + i - begin
             table[2 * slot], table[2 * slot + 1] = h, known
             k = np.int64(known)
             known += 1
-            if 2 * known > size:
-                old = table
-                size *= 2
-                table = np.full(2 * size, -1, dtype=np.int64)
-                for q in range(0, old.shape[0], 2):
-                    if old[q + 1] >= 0:
-                        slot = old[q] & (size - 1)
-                        while table[2 * slot + 1] >= 0:
-                            slot = (slot + 1) & (size - 1)
-                        table[2 * slot], table[2 * slot + 1] = old[q], old[q + 1]
         word[w] = k
         w += 1
-    line_ptr[line + 1] = w
-    return start[:known].copy(), length[:known].copy()
+    position[0], position[1], position[2], position[3] = i, w, line, known
+
+
+@njit(cache=True, nogil=True)
+def number_words(data, word, line_ptr):
+    """Fills word (W,) with numbers and line_ptr (lines + 2,) with offsets; returns (pool, start).
+
+    Number k is the word pool[start[k]:start[k + 1]]. Room is made here, not in the loop: arrays that may be replaced
+    are slow to use.
+    """
+    size = 1 << 16
+    table = np.full(2 * size, -1, dtype=np.int64)  # pairs: hash, number
+    start = np.zeros(size, dtype=np.int64)
+    pool = np.empty(16 * size, dtype=np.uint8)
+    position = np.zeros(4, dtype=np.int64)
+    line_ptr[0] = 0
+    while True:
+        number_some(data, word, line_ptr, table, start, pool, position)
+        if position[0] == data.shape[0]:
+            break
+        old = table
+        size *= 2
+        table = np.full(2 * size, -1, dtype=np.int64)
+        for q in range(0, old.shape[0], 2):
+            if old[q + 1] >= 0:
+                slot = old[q] & (size - 1)
+                while table[2 * slot + 1] >= 0:
+                    slot = (slot + 1) & (size - 1)
+                table[2 * slot], table[2 * slot + 1] = old[q], old[q + 1]
+        start = np.concatenate((start, np.zeros_like(start)))
+        pool = np.concatenate((pool, np.empty_like(pool)))
+    line_ptr[position[2] + 1] = position[1]
+    known = position[3]
+    return pool[: start[known]], start[: known + 1]
+
+
+@njit(cache=True, nogil=True)
+def split_fields(word, line_ptr, bar, bars, field_ptr, field_word, field_row):
+    """Sorts the words of lines into fields, which the word ``bar`` separates; what is in none of them is left out.
+
+    Fills bars (R,) with the bars of each line that is not blank, field_ptr (F + 1,) with offsets, and, field by field,
+    field_word and field_row (both as long as word) with the words and the number of their line among these R.
+    """
+    n_fields = field_ptr.shape[0] - 1
+    at = np.zeros(n_fields + 1, dtype=np.int64)
+    for fill in range(2):  # first the sizes, then the words
+        row = -1
+        for line in range(line_ptr.shape[0] - 1):
+            if line_ptr[line] == line_ptr[line + 1]:
+                continue
+            row += 1
+            field = 0
+            for k in range(line_ptr[line], line_ptr[line + 1]):
+                if word[k] == bar:
+                    field += 1
+                elif field < n_fields:
+                    if fill:
+                        field_word[at[field]], field_row[at[field]] = word[k], row
+                        at[field] += 1
+                    else:
+                        at[field + 1] += 1
+            bars[row] = field
+        if not fill:
+            for field in range(n_fields):
+                at[field + 1] += at[field]
+            for field in range(n_fields + 1):
+                field_ptr[field] = at[field]
