@@ -78,6 +78,15 @@ def test_what_cannot_be_translated_is_named(certus, files):
     assert "stdin:1: no derivation of [S] covers all 4 words" in ran.err
 
 
+def test_a_language_model_without_unknown_words_can_be_given_one(certus, files):
+    text = gzip.decompress((files / "lm.gz").read_bytes()).decode()
+    lines = [line for line in text.split("\n") if "<unk>" not in line]
+    (files / "lm.gz").write_text("\n".join(lines).replace("ngram 1=9", "ngram 1=8"))
+    assert "lm.gz:5: the 1-grams have no <unk>" in certus("translate", *options(files), "le chien").complaint
+    ran = certus("translate", *options(files), "--lm-unknown", "-5", "le chien")
+    assert (ran.code, ran.out) == (0, "the dog\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -129,6 +138,11 @@ def test_search_errors_are_counted_against_the_optimum(certus, files):
     printed = certus("search-errors", *options(files), *lists, "--pops", 50, files / "in")
     assert "2 sentences, 2 certified" in printed.out
     assert "1 translations that the model cannot derive" in printed.out
+    (files / "glue").write_text("[S] ||| [X,1] ||| [1]\n")
+    ran = certus("search-errors", *options(files), stdin="le chien le chien\nle chien\n")
+    assert ran.code == 2
+    assert "stdin:1: no derivation" in ran.err
+    assert "1 sentences, 1 certified" in ran.out
     (files / "short").write_text("the dog barks\n")
     short = certus("search-errors", *options(files), "--translations", files / "short", files / "in")
     assert "short: has 1 translations" in short.complaint

@@ -15,13 +15,14 @@ from certus.cli.translation import (
     Goal,
     GrammarFile,
     LmFile,
+    LmUnknown,
     MaxSpan,
     PhraseTableFile,
     WeightsFile,
     decoding_options,
     load_translator,
 )
-from certus.errors import FormatError, InvalidInput
+from certus.errors import FormatError, Infeasible, InvalidInput, LimitReached
 
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
@@ -36,6 +37,7 @@ def search_errors(
     glue: GlueFile = None,
     phrase_table: PhraseTableFile = None,
     lm: LmFile = None,
+    lm_unknown: LmUnknown = None,
     weights: WeightsFile = None,
     pops: Annotated[list[int] | None, typer.Option(min=1, help="Cube pruning with this many pops; repeat")] = None,
     stack: Annotated[list[int] | None, typer.Option(min=1, help="Stack decoding of this width; repeat")] = None,
@@ -50,14 +52,16 @@ def search_errors(
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds for one optimum")] = None,
     tolerance: Annotated[float, typer.Option(min=0, help="Shortfall that is not an error")] = 1e-3,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
-) -> None:
+) -> int:
     """Decode every sentence exactly and count the search errors of other searches under the same model.
 
     Others are cube pruning (--pops, with a grammar), stack decoding (--stack, with phrases), and lists of translations.
-    A translation without a score gets that of its best derivation (with a grammar only).
+    A translation without a score gets that of its best derivation (with a grammar only). A sentence that cannot be
+    translated is reported on stderr and left out; the exit code is then 2.
     """
     import json as json_
 
+    from certus.cli import complain
     from certus.cli.progress import watched
     from certus.translation.search_errors import SearchErrors
 
@@ -72,19 +76,24 @@ def search_errors(
         phrase_table,
         lm,
         weights,
+        lm_unknown=lm_unknown,
         max_span=max_span,
         goal=goal,
         distortion_limit=distortion_limit,
     )
     options = decoding_options(method, time_limit=time_limit)
     found = SearchErrors(tolerance)
-    number = 0
+    code = 0
     for number, line in enumerate(watched(read_lines(inputs or [], tokenised=True), "translating"), start=1):
         if not line.words:
             continue
         start = perf_counter()
-        problem = problem_of(line.words)
-        certificate = problem.decode(**options).certificate
+        try:
+            problem = problem_of(line.words)
+            certificate = problem.decode(**options).certificate
+        except (Infeasible, LimitReached) as error:
+            code = complain(f"{line.place}: {error}")
+            continue
         seconds = perf_counter() - start
         scores: dict[str, float | None] = {}
         times: dict[str, float] = {}
@@ -100,8 +109,9 @@ def search_errors(
     summary = found.summary()
     if json:
         print(json_.dumps(summary))
-        return
-    _print(summary)
+    else:
+        _print(summary)
+    return code
 
 
 def _searches(

@@ -13,6 +13,7 @@ from certus.cli.translation import (
     Goal,
     GrammarFile,
     LmFile,
+    LmUnknown,
     MaxSpan,
     PhraseTableFile,
     WeightsFile,
@@ -30,6 +31,7 @@ def translate(
     glue: GlueFile = None,
     phrase_table: PhraseTableFile = None,
     lm: LmFile = None,
+    lm_unknown: LmUnknown = None,
     weights: WeightsFile = None,
     method: Annotated[
         str | None,
@@ -64,6 +66,7 @@ def translate(
         phrase_table,
         lm,
         weights,
+        lm_unknown=lm_unknown,
         max_span=max_span,
         goal=goal,
         distortion_limit=distortion_limit,

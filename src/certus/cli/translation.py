@@ -16,6 +16,9 @@ GrammarFile = Annotated[Path | None, typer.Option(help="Synchronous rules in cde
 GlueFile = Annotated[Path | None, typer.Option(help="Glue rules, which cover any number of words from the first on")]
 PhraseTableFile = Annotated[Path | None, typer.Option(help="Phrase table of Moses, instead of a grammar")]
 LmFile = Annotated[Path | None, typer.Option(help="Language model in ARPA format, plain or .gz")]
+LmUnknown = Annotated[
+    float | None, typer.Option(help="log10 probability of unknown words, for a model without <unk>", max=0)
+]
 WeightsFile = Annotated[Path | None, typer.Option(help="Feature weights: JSON, or lines of name and value")]
 MaxSpan = Annotated[int, typer.Option(min=1, help="Grammar: source words an ordinary rule covers at most")]
 Goal = Annotated[str, typer.Option(help="Grammar: the nonterminal that covers a sentence")]
@@ -29,6 +32,7 @@ def load_translator(
     lm: Path | None,
     weights: Path | None,
     *,
+    lm_unknown: float | None,
     max_span: int,
     goal: str,
     distortion_limit: int,
@@ -42,10 +46,11 @@ def load_translator(
         raise InvalidInput("--glue goes with --grammar, not with --phrase-table.")
     from certus.translation.language_model import LanguageModel
 
+    model = LanguageModel.read(lm, unknown=lm_unknown)
     if phrase_table is not None:
         from certus.translation.phrase_model import PhraseModel
 
-        return PhraseModel.read(phrase_table, lm, weights, distortion_limit=distortion_limit).problem
+        return PhraseModel.read(phrase_table, model, weights, distortion_limit=distortion_limit).problem
     from certus.io.hiero import read_weights
     from certus.translation.forest_problem import ForestTranslation
     from certus.translation.grammar import SynchronousGrammar
@@ -54,7 +59,6 @@ def load_translator(
     given = read_weights(weights, "hiero")
     if "LM" not in given:
         raise InvalidInput(f"{weights}: has no weight for LM, the language model; give it one, 0 to leave it out.")
-    model = LanguageModel.read(lm)
     rules = SynchronousGrammar.read(grammar, glue=glue, weights=given, goal=goal, max_span=max_span)
     return lambda words: ForestTranslation(rules.forest(words), model, given["LM"])
 

@@ -239,7 +239,8 @@ def _require_marks(
         raise FormatError(
             path,
             line,
-            "the 1-grams have no <unk>, so unknown words have no probability; give one with unknown= (log10, say -10).",
+            "the 1-grams have no <unk>, so unknown words have no probability; give one, say -10 (log10), as unknown= "
+            "or --lm-unknown.",
         )
     vocabulary[UNKNOWN.encode()] = len(vocabulary)
     grams = orders[0]
