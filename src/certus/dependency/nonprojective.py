@@ -159,7 +159,7 @@ class FirstRound:
         self.decoded = int(self.memory[kernels.DECODED])
 
     def result(self, seconds: float) -> Result[Ints]:
-        score = self.problem._score(self.heads)
+        score = self.score  # summed up by the kernel from the scores of the parts, not from any dual
         duals = {"arcs": self.multipliers[0]}
         if self.by_head:
             duals["above"] = self.multipliers[1]

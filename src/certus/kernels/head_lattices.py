@@ -12,6 +12,7 @@ from numba import njit
 # Transitions that complete a part: every modifier, every one but the innermost; every end of a side, one after some
 # modifier, one after none.
 AT_MODIFIER, WITH_SIBLING, AT_END, AT_OUTERMOST, AT_EMPTY = 0, 1, 2, 3, 4
+_SPARSE = 32  # cells of an array of all scores, for each score that is looked up
 
 
 class Lattices(NamedTuple):
@@ -183,6 +184,13 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
     """
     n = lat.width.shape[0] - 1
     dense = keys.shape[0] == 0 and values.shape[0] > 0
+    first_key, span = 0, 0  # a list that is not too sparse is spread out, which is faster than searching it
+    if keys.shape[0] > 0 and keys[-1] - keys[0] < _SPARSE * lat.weight.shape[0]:
+        first_key, span = keys[0], keys[-1] - keys[0] + 1
+    spread = np.full(span, unlisted)
+    if span > 0:
+        for i in range(keys.shape[0]):
+            spread[keys[i] - first_key] = values[i]
     largest = 0.0
     for side in range(2 * n + 2):
         h = side // 2
@@ -207,6 +215,9 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
                     index += strides[0] * lat.arc_head[lat.up[lat.up_ptr[h] + g]]
                 if dense:
                     x = values[index]
+                elif span > 0:
+                    place = index - first_key
+                    x = spread[place] if place >= 0 and place < span else unlisted
                 else:
                     low, high = 0, keys.shape[0]
                     while low < high:
