@@ -25,6 +25,7 @@ from certus.learn.weights import Weights
 BETA = 9.0
 HALVINGS = 12
 GROWTH = 1.5
+LEAST_RATE = 1e-9
 
 
 class ExponentiatedTrainer:
@@ -125,5 +126,7 @@ class ExponentiatedTrainer:
                 self._gain[s] = gain
                 rate[s] *= GROWTH
                 return new
-            rate[s] *= 0.5
+            if along == 0.0:  # nothing to gain here, as with a single tree: the step is not to blame
+                break
+            rate[s] = max(0.5 * rate[s], LEAST_RATE)
         return marginal
