@@ -233,39 +233,58 @@ def build(in_ptr, tail_ptr, tail, token_ptr, token, weight, alive, keep_first, k
 @njit(cache=True, nogil=True)
 def adjacent(g, allowed):
     """allowed[v, w] <- True for every pair of words that can stand side by side; the rest is left as it is."""
-    for p in range(g.kind.shape[0]):
-        if g.kind[p] == APPEND:
-            s = g.last[g.left[p]]
-            for j in range(g.set_ptr[s], g.set_ptr[s + 1]):
-                allowed[g.word[j], g.right[p]] = True
-        elif g.kind[p] == HOOK:
-            s = g.first[g.right[p]]
-            for j in range(g.set_ptr[s], g.set_ptr[s + 1]):
-                allowed[g.left[p], g.word[j]] = True
-        elif g.kind[p] == CHAIN:
-            a = g.last[g.left[p]]
-            b = g.first[g.right[p]]
-            for i in range(g.set_ptr[a], g.set_ptr[a + 1]):
-                for j in range(g.set_ptr[b], g.set_ptr[b + 1]):
-                    allowed[g.word[i], g.word[j]] = True
+    g_first = g.first
+    g_kind = g.kind
+    g_last = g.last
+    g_left = g.left
+    g_right = g.right
+    g_set_ptr = g.set_ptr
+    g_word = g.word
+    for p in range(g_kind.shape[0]):
+        if g_kind[p] == APPEND:
+            s = g_last[g_left[p]]
+            for j in range(g_set_ptr[s], g_set_ptr[s + 1]):
+                allowed[g_word[j], g_right[p]] = True
+        elif g_kind[p] == HOOK:
+            s = g_first[g_right[p]]
+            for j in range(g_set_ptr[s], g_set_ptr[s + 1]):
+                allowed[g_left[p], g_word[j]] = True
+        elif g_kind[p] == CHAIN:
+            a = g_last[g_left[p]]
+            b = g_first[g_right[p]]
+            for i in range(g_set_ptr[a], g_set_ptr[a + 1]):
+                for j in range(g_set_ptr[b], g_set_ptr[b + 1]):
+                    allowed[g_word[i], g_word[j]] = True
 
 
 @njit(cache=True, nogil=True)
 def inside(g, q, table):
     """table <- best score of each (piece, first word, last word) under q[v, w]; the value of the forest stands last."""
+    g_edge_left = g.edge_left
+    g_edge_ptr = g.edge_ptr
+    g_edge_right = g.edge_right
+    g_edge_weight = g.edge_weight
+    g_first = g.first
+    g_kind = g.kind
+    g_last = g.last
+    g_left = g.left
+    g_offset = g.offset
+    g_right = g.right
+    g_set_ptr = g.set_ptr
+    g_word = g.word
     n_words = q.shape[0]
     row_of = np.empty(n_words, np.int64)
     column_of = np.empty(n_words, np.int64)
     total = np.empty(n_words)
     column = np.empty(n_words, np.int64)
     scratch = np.empty(0)
-    for p in range(g.kind.shape[0]):
-        o = g.offset[p]
-        f0 = g.set_ptr[g.first[p]]
-        l0 = g.set_ptr[g.last[p]]
-        n = g.set_ptr[g.first[p] + 1] - f0
-        m = g.set_ptr[g.last[p] + 1] - l0
-        kind = g.kind[p]
+    for p in range(g_kind.shape[0]):
+        o = g_offset[p]
+        f0 = g_set_ptr[g_first[p]]
+        l0 = g_set_ptr[g_last[p]]
+        n = g_set_ptr[g_first[p] + 1] - f0
+        m = g_set_ptr[g_last[p] + 1] - l0
+        kind = g_kind[p]
         if kind == WORD:
             table[o] = 0.0
         elif kind == NODE:
@@ -275,26 +294,26 @@ def inside(g, q, table):
                 row_of[i] = -1
                 column_of[i] = -1
             for i in range(n):
-                row_of[g.word[f0 + i]] = i
+                row_of[g_word[f0 + i]] = i
             for j in range(m):
-                column_of[g.word[l0 + j]] = j
-            k = g.edge_ptr[g.left[p]]
-            stop = g.edge_ptr[g.left[p] + 1]
+                column_of[g_word[l0 + j]] = j
+            k = g_edge_ptr[g_left[p]]
+            stop = g_edge_ptr[g_left[p] + 1]
             while k < stop:
-                y = g.edge_right[k]
+                y = g_edge_right[k]
                 if y < 0:
-                    x = g.edge_left[k]
-                    fx = g.set_ptr[g.first[x]]
-                    lx = g.set_ptr[g.last[x]]
-                    mx = g.set_ptr[g.last[x] + 1] - lx
-                    at = g.offset[x]
-                    for i in range(fx, g.set_ptr[g.first[x] + 1]):
-                        row = row_of[g.word[i]]
+                    x = g_edge_left[k]
+                    fx = g_set_ptr[g_first[x]]
+                    lx = g_set_ptr[g_last[x]]
+                    mx = g_set_ptr[g_last[x] + 1] - lx
+                    at = g_offset[x]
+                    for i in range(fx, g_set_ptr[g_first[x] + 1]):
+                        row = row_of[g_word[i]]
                         if row >= 0:
                             for j in range(mx):
-                                c = column_of[g.word[lx + j]]
+                                c = column_of[g_word[lx + j]]
                                 if c >= 0:
-                                    s = table[at + j] + g.edge_weight[k]
+                                    s = table[at + j] + g_edge_weight[k]
                                     if s > table[o + row * m + c]:
                                         table[o + row * m + c] = s
                         at += mx
@@ -302,21 +321,21 @@ def inside(g, q, table):
                     continue
                 for i in range(n):
                     total[i] = -np.inf
-                while k < stop and g.edge_right[k] == y:
-                    x = g.edge_left[k]
-                    at = g.offset[x]
-                    for i in range(g.set_ptr[g.first[x]], g.set_ptr[g.first[x] + 1]):
-                        row = row_of[g.word[i]]
-                        s = table[at] + g.edge_weight[k]
+                while k < stop and g_edge_right[k] == y:
+                    x = g_edge_left[k]
+                    at = g_offset[x]
+                    for i in range(g_set_ptr[g_first[x]], g_set_ptr[g_first[x] + 1]):
+                        row = row_of[g_word[i]]
+                        s = table[at] + g_edge_weight[k]
                         at += 1
                         if row >= 0 and s > total[row]:
                             total[row] = s
                     k += 1
-                ly = g.set_ptr[g.last[y]]
-                my = g.set_ptr[g.last[y] + 1] - ly
-                at = g.offset[y]
+                ly = g_set_ptr[g_last[y]]
+                my = g_set_ptr[g_last[y] + 1] - ly
+                at = g_offset[y]
                 for j in range(my):
-                    column[j] = column_of[g.word[ly + j]]
+                    column[j] = column_of[g_word[ly + j]]
                 for i in range(n):
                     t = total[i]
                     if t > -np.inf:
@@ -328,13 +347,13 @@ def inside(g, q, table):
                                 if s > table[base + c]:
                                     table[base + c] = s
         elif kind == APPEND:
-            x = g.left[p]
-            w = g.right[p]
-            at = g.offset[x]
-            lx = g.set_ptr[g.last[x]]
-            mx = g.set_ptr[g.last[x] + 1] - lx
+            x = g_left[p]
+            w = g_right[p]
+            at = g_offset[x]
+            lx = g_set_ptr[g_last[x]]
+            mx = g_set_ptr[g_last[x] + 1] - lx
             for j in range(mx):
-                total[j] = q[g.word[lx + j], w]
+                total[j] = q[g_word[lx + j], w]
             for i in range(n):
                 best = -np.inf
                 for j in range(mx):
@@ -344,12 +363,12 @@ def inside(g, q, table):
                 table[o + i] = best
                 at += mx
         elif kind == HOOK:
-            x = g.right[p]
-            at = g.offset[x]
+            x = g_right[p]
+            at = g_offset[x]
             for j in range(m):
                 table[o + j] = -np.inf
-            for i in range(g.set_ptr[g.first[x]], g.set_ptr[g.first[x] + 1]):
-                t = q[g.left[p], g.word[i]]
+            for i in range(g_set_ptr[g_first[x]], g_set_ptr[g_first[x] + 1]):
+                t = q[g_left[p], g_word[i]]
                 if t > -np.inf:
                     for j in range(m):
                         s = t + table[at + j]
@@ -357,33 +376,33 @@ def inside(g, q, table):
                             table[o + j] = s
                 at += m
         elif kind == JOIN:
-            at = g.offset[g.left[p]]
-            to = g.offset[g.right[p]]
+            at = g_offset[g_left[p]]
+            to = g_offset[g_right[p]]
             for i in range(n):
                 for j in range(m):
                     table[o + i * m + j] = table[at + i] + table[to + j]
         else:
-            x = g.left[p]
-            y = g.right[p]
-            lx = g.set_ptr[g.last[x]]
-            mx = g.set_ptr[g.last[x] + 1] - lx
-            fy = g.set_ptr[g.first[y]]
-            ny = g.set_ptr[g.first[y] + 1] - fy
+            x = g_left[p]
+            y = g_right[p]
+            lx = g_set_ptr[g_last[x]]
+            mx = g_set_ptr[g_last[x] + 1] - lx
+            fy = g_set_ptr[g_first[y]]
+            ny = g_set_ptr[g_first[y] + 1] - fy
             if scratch.shape[0] < mx * m:
                 scratch = np.empty(2 * mx * m)
             for r in range(mx):
                 for j in range(m):
                     scratch[r * m + j] = -np.inf
-                at = g.offset[y]
+                at = g_offset[y]
                 for c in range(ny):
-                    t = q[g.word[lx + r], g.word[fy + c]]
+                    t = q[g_word[lx + r], g_word[fy + c]]
                     if t > -np.inf:
                         for j in range(m):
                             s = t + table[at + j]
                             if s > scratch[r * m + j]:
                                 scratch[r * m + j] = s
                     at += m
-            at = g.offset[x]
+            at = g_offset[x]
             for i in range(n):
                 base = o + i * m
                 for j in range(m):
@@ -406,6 +425,18 @@ def outside(g, q, table, out, edge_best, pair_best):
     edge_best (edges of g) <- best derivation that uses the edge
     pair_best (W, W) <- best derivation in which the two words stand side by side
     """
+    g_edge_left = g.edge_left
+    g_edge_ptr = g.edge_ptr
+    g_edge_right = g.edge_right
+    g_edge_weight = g.edge_weight
+    g_first = g.first
+    g_kind = g.kind
+    g_last = g.last
+    g_left = g.left
+    g_offset = g.offset
+    g_right = g.right
+    g_set_ptr = g.set_ptr
+    g_word = g.word
     n_words = q.shape[0]
     for i in range(out.shape[0]):
         out[i] = -np.inf
@@ -422,37 +453,37 @@ def outside(g, q, table, out, edge_best, pair_best):
     scratch = np.empty(0)
     upper = np.empty(0)
     out[out.shape[0] - 1] = 0.0
-    for p in range(g.kind.shape[0] - 1, -1, -1):
-        o = g.offset[p]
-        f0 = g.set_ptr[g.first[p]]
-        l0 = g.set_ptr[g.last[p]]
-        n = g.set_ptr[g.first[p] + 1] - f0
-        m = g.set_ptr[g.last[p] + 1] - l0
-        kind = g.kind[p]
+    for p in range(g_kind.shape[0] - 1, -1, -1):
+        o = g_offset[p]
+        f0 = g_set_ptr[g_first[p]]
+        l0 = g_set_ptr[g_last[p]]
+        n = g_set_ptr[g_first[p] + 1] - f0
+        m = g_set_ptr[g_last[p] + 1] - l0
+        kind = g_kind[p]
         if kind == NODE:
             for i in range(n_words):
                 row_of[i] = -1
                 column_of[i] = -1
             for i in range(n):
-                row_of[g.word[f0 + i]] = i
+                row_of[g_word[f0 + i]] = i
             for j in range(m):
-                column_of[g.word[l0 + j]] = j
-            k = g.edge_ptr[g.left[p]]
-            stop = g.edge_ptr[g.left[p] + 1]
+                column_of[g_word[l0 + j]] = j
+            k = g_edge_ptr[g_left[p]]
+            stop = g_edge_ptr[g_left[p] + 1]
             while k < stop:
-                y = g.edge_right[k]
+                y = g_edge_right[k]
                 if y < 0:
-                    x = g.edge_left[k]
-                    lx = g.set_ptr[g.last[x]]
-                    mx = g.set_ptr[g.last[x] + 1] - lx
-                    at = g.offset[x]
-                    for i in range(g.set_ptr[g.first[x]], g.set_ptr[g.first[x] + 1]):
-                        row = row_of[g.word[i]]
+                    x = g_edge_left[k]
+                    lx = g_set_ptr[g_last[x]]
+                    mx = g_set_ptr[g_last[x] + 1] - lx
+                    at = g_offset[x]
+                    for i in range(g_set_ptr[g_first[x]], g_set_ptr[g_first[x] + 1]):
+                        row = row_of[g_word[i]]
                         if row >= 0:
                             for j in range(mx):
-                                c = column_of[g.word[lx + j]]
+                                c = column_of[g_word[lx + j]]
                                 if c >= 0:
-                                    s = out[o + row * m + c] + g.edge_weight[k]
+                                    s = out[o + row * m + c] + g_edge_weight[k]
                                     if s > out[at + j]:
                                         out[at + j] = s
                                     s += table[at + j]
@@ -464,21 +495,21 @@ def outside(g, q, table, out, edge_best, pair_best):
                 start = k
                 for i in range(n):
                     total[i] = -np.inf
-                while k < stop and g.edge_right[k] == y:
-                    x = g.edge_left[k]
-                    at = g.offset[x]
-                    for i in range(g.set_ptr[g.first[x]], g.set_ptr[g.first[x] + 1]):
-                        row = row_of[g.word[i]]
-                        s = table[at] + g.edge_weight[k]
+                while k < stop and g_edge_right[k] == y:
+                    x = g_edge_left[k]
+                    at = g_offset[x]
+                    for i in range(g_set_ptr[g_first[x]], g_set_ptr[g_first[x] + 1]):
+                        row = row_of[g_word[i]]
+                        s = table[at] + g_edge_weight[k]
                         at += 1
                         if row >= 0 and s > total[row]:
                             total[row] = s
                     k += 1
-                ly = g.set_ptr[g.last[y]]
-                my = g.set_ptr[g.last[y] + 1] - ly
-                at = g.offset[y]
+                ly = g_set_ptr[g_last[y]]
+                my = g_set_ptr[g_last[y] + 1] - ly
+                at = g_offset[y]
                 for j in range(my):
-                    column[j] = column_of[g.word[ly + j]]
+                    column[j] = column_of[g_word[ly + j]]
                 for i in range(n):
                     t = total[i]
                     best = -np.inf
@@ -496,12 +527,12 @@ def outside(g, q, table, out, edge_best, pair_best):
                                     out[at + j] = z
                     above[i] = best
                 for e in range(start, k):
-                    x = g.edge_left[e]
-                    at = g.offset[x]
-                    for i in range(g.set_ptr[g.first[x]], g.set_ptr[g.first[x] + 1]):
-                        row = row_of[g.word[i]]
+                    x = g_edge_left[e]
+                    at = g_offset[x]
+                    for i in range(g_set_ptr[g_first[x]], g_set_ptr[g_first[x] + 1]):
+                        row = row_of[g_word[i]]
                         if row >= 0:
-                            s = above[row] + g.edge_weight[e]
+                            s = above[row] + g_edge_weight[e]
                             if s > out[at]:
                                 out[at] = s
                             s += table[at]
@@ -509,27 +540,27 @@ def outside(g, q, table, out, edge_best, pair_best):
                                 edge_best[e] = s
                         at += 1
         elif kind == APPEND:
-            x = g.left[p]
-            w = g.right[p]
-            at = g.offset[x]
-            lx = g.set_ptr[g.last[x]]
-            mx = g.set_ptr[g.last[x] + 1] - lx
+            x = g_left[p]
+            w = g_right[p]
+            at = g_offset[x]
+            lx = g_set_ptr[g_last[x]]
+            mx = g_set_ptr[g_last[x] + 1] - lx
             for i in range(n):
                 z = out[o + i]
                 if z > -np.inf:
                     for j in range(mx):
-                        s = z + q[g.word[lx + j], w]
+                        s = z + q[g_word[lx + j], w]
                         if s > out[at + j]:
                             out[at + j] = s
                         s += table[at + j]
-                        if s > pair_best[g.word[lx + j], w]:
-                            pair_best[g.word[lx + j], w] = s
+                        if s > pair_best[g_word[lx + j], w]:
+                            pair_best[g_word[lx + j], w] = s
                 at += mx
         elif kind == HOOK:
-            x = g.right[p]
-            at = g.offset[x]
-            for i in range(g.set_ptr[g.first[x]], g.set_ptr[g.first[x] + 1]):
-                t = q[g.left[p], g.word[i]]
+            x = g_right[p]
+            at = g_offset[x]
+            for i in range(g_set_ptr[g_first[x]], g_set_ptr[g_first[x] + 1]):
+                t = q[g_left[p], g_word[i]]
                 if t > -np.inf:
                     best = -np.inf
                     for j in range(m):
@@ -539,12 +570,12 @@ def outside(g, q, table, out, edge_best, pair_best):
                         s += table[at + j]
                         if s > best:
                             best = s
-                    if best > pair_best[g.left[p], g.word[i]]:
-                        pair_best[g.left[p], g.word[i]] = best
+                    if best > pair_best[g_left[p], g_word[i]]:
+                        pair_best[g_left[p], g_word[i]] = best
                 at += m
         elif kind == JOIN:
-            at = g.offset[g.left[p]]
-            to = g.offset[g.right[p]]
+            at = g_offset[g_left[p]]
+            to = g_offset[g_right[p]]
             for i in range(n):
                 for j in range(m):
                     z = out[o + i * m + j]
@@ -555,12 +586,12 @@ def outside(g, q, table, out, edge_best, pair_best):
                     if s > out[to + j]:
                         out[to + j] = s
         elif kind == CHAIN:
-            x = g.left[p]
-            y = g.right[p]
-            lx = g.set_ptr[g.last[x]]
-            mx = g.set_ptr[g.last[x] + 1] - lx
-            fy = g.set_ptr[g.first[y]]
-            ny = g.set_ptr[g.first[y] + 1] - fy
+            x = g_left[p]
+            y = g_right[p]
+            lx = g_set_ptr[g_last[x]]
+            mx = g_set_ptr[g_last[x] + 1] - lx
+            fy = g_set_ptr[g_first[y]]
+            ny = g_set_ptr[g_first[y] + 1] - fy
             if scratch.shape[0] < mx * m:
                 scratch = np.empty(2 * mx * m)
                 upper = np.empty(2 * mx * m)
@@ -568,16 +599,16 @@ def outside(g, q, table, out, edge_best, pair_best):
                 for j in range(m):
                     scratch[r * m + j] = -np.inf
                     upper[r * m + j] = -np.inf
-                at = g.offset[y]
+                at = g_offset[y]
                 for c in range(ny):
-                    t = q[g.word[lx + r], g.word[fy + c]]
+                    t = q[g_word[lx + r], g_word[fy + c]]
                     if t > -np.inf:
                         for j in range(m):
                             s = t + table[at + j]
                             if s > scratch[r * m + j]:
                                 scratch[r * m + j] = s
                     at += m
-            at = g.offset[x]
+            at = g_offset[x]
             for i in range(n):
                 base = o + i * m
                 for r in range(mx):
@@ -596,10 +627,10 @@ def outside(g, q, table, out, edge_best, pair_best):
                             out[at] = best
                     at += 1
             for r in range(mx):
-                at = g.offset[y]
+                at = g_offset[y]
                 for c in range(ny):
-                    v = g.word[lx + r]
-                    w = g.word[fy + c]
+                    v = g_word[lx + r]
+                    w = g_word[fy + c]
                     t = q[v, w]
                     if t > -np.inf:
                         best = -np.inf
@@ -622,8 +653,21 @@ def best_derivation(g, q, table, edges, pairs):
     edges <- its edges in the forest, head before tails, left to right, the top's first; pairs[:, 0], pairs[:, 1] <- the
     words that stand side by side in it. Ties go to the smallest index. The value must not be -inf.
     """
-    stack = np.empty((2 * g.kind.shape[0] + 2, 3), np.int64)
-    stack[0, 0] = g.kind.shape[0] - 1
+    g_edge_id = g.edge_id
+    g_edge_left = g.edge_left
+    g_edge_ptr = g.edge_ptr
+    g_edge_right = g.edge_right
+    g_edge_weight = g.edge_weight
+    g_first = g.first
+    g_kind = g.kind
+    g_last = g.last
+    g_left = g.left
+    g_offset = g.offset
+    g_right = g.right
+    g_set_ptr = g.set_ptr
+    g_word = g.word
+    stack = np.empty((2 * g_kind.shape[0] + 2, 3), np.int64)
+    stack[0, 0] = g_kind.shape[0] - 1
     stack[0, 1] = 0
     stack[0, 2] = 0
     depth = 1
@@ -634,101 +678,101 @@ def best_derivation(g, q, table, edges, pairs):
         p = stack[depth, 0]
         i = stack[depth, 1]
         j = stack[depth, 2]
-        m = g.set_ptr[g.last[p] + 1] - g.set_ptr[g.last[p]]
-        kind = g.kind[p]
+        m = g_set_ptr[g_last[p] + 1] - g_set_ptr[g_last[p]]
+        kind = g_kind[p]
         if kind == WORD:
             continue
         best = -np.inf
         a = 0
         b = 0
         if kind == NODE:
-            head = g.word[g.set_ptr[g.first[p]] + i]
-            end = g.word[g.set_ptr[g.last[p]] + j]
+            head = g_word[g_set_ptr[g_first[p]] + i]
+            end = g_word[g_set_ptr[g_last[p]] + j]
             k = -1
-            for e in range(g.edge_ptr[g.left[p]], g.edge_ptr[g.left[p] + 1]):
-                x = g.edge_left[e]
-                y = g.edge_right[e]
+            for e in range(g_edge_ptr[g_left[p]], g_edge_ptr[g_left[p] + 1]):
+                x = g_edge_left[e]
+                y = g_edge_right[e]
                 z = x if y < 0 else y
                 c = -1
-                for s in range(g.set_ptr[g.first[x]], g.set_ptr[g.first[x] + 1]):
-                    if g.word[s] == head:
-                        c = s - g.set_ptr[g.first[x]]
+                for s in range(g_set_ptr[g_first[x]], g_set_ptr[g_first[x] + 1]):
+                    if g_word[s] == head:
+                        c = s - g_set_ptr[g_first[x]]
                 d = -1
-                for s in range(g.set_ptr[g.last[z]], g.set_ptr[g.last[z] + 1]):
-                    if g.word[s] == end:
-                        d = s - g.set_ptr[g.last[z]]
+                for s in range(g_set_ptr[g_last[z]], g_set_ptr[g_last[z] + 1]):
+                    if g_word[s] == end:
+                        d = s - g_set_ptr[g_last[z]]
                 if c < 0 or d < 0:
                     continue
                 if y < 0:
-                    width = g.set_ptr[g.last[x] + 1] - g.set_ptr[g.last[x]]
-                    s = table[g.offset[x] + c * width + d] + g.edge_weight[e]
+                    width = g_set_ptr[g_last[x] + 1] - g_set_ptr[g_last[x]]
+                    s = table[g_offset[x] + c * width + d] + g_edge_weight[e]
                 else:
-                    s = table[g.offset[x] + c] + g.edge_weight[e] + table[g.offset[y] + d]
+                    s = table[g_offset[x] + c] + g_edge_weight[e] + table[g_offset[y] + d]
                 if s > best:
                     best = s
                     k = e
                     a = c
                     b = d
-            edges[n_edges] = g.edge_id[k]
+            edges[n_edges] = g_edge_id[k]
             n_edges += 1
-            if g.edge_right[k] >= 0:
-                stack[depth, 0] = g.edge_right[k]
+            if g_edge_right[k] >= 0:
+                stack[depth, 0] = g_edge_right[k]
                 stack[depth, 1] = 0
                 stack[depth, 2] = b
                 depth += 1
                 b = 0
-            stack[depth, 0] = g.edge_left[k]
+            stack[depth, 0] = g_edge_left[k]
             stack[depth, 1] = a
             stack[depth, 2] = b
             depth += 1
         elif kind == APPEND:
-            x = g.left[p]
-            lx = g.set_ptr[g.last[x]]
-            mx = g.set_ptr[g.last[x] + 1] - lx
+            x = g_left[p]
+            lx = g_set_ptr[g_last[x]]
+            mx = g_set_ptr[g_last[x] + 1] - lx
             for r in range(mx):
-                s = table[g.offset[x] + i * mx + r] + q[g.word[lx + r], g.right[p]]
+                s = table[g_offset[x] + i * mx + r] + q[g_word[lx + r], g_right[p]]
                 if s > best:
                     best = s
                     a = r
-            pairs[n_pairs, 0] = g.word[lx + a]
-            pairs[n_pairs, 1] = g.right[p]
+            pairs[n_pairs, 0] = g_word[lx + a]
+            pairs[n_pairs, 1] = g_right[p]
             n_pairs += 1
             stack[depth, 0] = x
             stack[depth, 1] = i
             stack[depth, 2] = a
             depth += 1
         elif kind == HOOK:
-            x = g.right[p]
-            fx = g.set_ptr[g.first[x]]
-            for c in range(g.set_ptr[g.first[x] + 1] - fx):
-                s = table[g.offset[x] + c * m + j] + q[g.left[p], g.word[fx + c]]
+            x = g_right[p]
+            fx = g_set_ptr[g_first[x]]
+            for c in range(g_set_ptr[g_first[x] + 1] - fx):
+                s = table[g_offset[x] + c * m + j] + q[g_left[p], g_word[fx + c]]
                 if s > best:
                     best = s
                     a = c
-            pairs[n_pairs, 0] = g.left[p]
-            pairs[n_pairs, 1] = g.word[fx + a]
+            pairs[n_pairs, 0] = g_left[p]
+            pairs[n_pairs, 1] = g_word[fx + a]
             n_pairs += 1
             stack[depth, 0] = x
             stack[depth, 1] = a
             stack[depth, 2] = j
             depth += 1
         else:
-            x = g.left[p]
-            y = g.right[p]
+            x = g_left[p]
+            y = g_right[p]
             if kind == CHAIN:
-                lx = g.set_ptr[g.last[x]]
-                mx = g.set_ptr[g.last[x] + 1] - lx
-                fy = g.set_ptr[g.first[y]]
+                lx = g_set_ptr[g_last[x]]
+                mx = g_set_ptr[g_last[x] + 1] - lx
+                fy = g_set_ptr[g_first[y]]
                 for r in range(mx):
-                    for c in range(g.set_ptr[g.first[y] + 1] - fy):
-                        t = table[g.offset[x] + i * mx + r] + q[g.word[lx + r], g.word[fy + c]]
-                        s = t + table[g.offset[y] + c * m + j]
+                    for c in range(g_set_ptr[g_first[y] + 1] - fy):
+                        t = table[g_offset[x] + i * mx + r] + q[g_word[lx + r], g_word[fy + c]]
+                        s = t + table[g_offset[y] + c * m + j]
                         if s > best:
                             best = s
                             a = r
                             b = c
-                pairs[n_pairs, 0] = g.word[lx + a]
-                pairs[n_pairs, 1] = g.word[fy + b]
+                pairs[n_pairs, 0] = g_word[lx + a]
+                pairs[n_pairs, 1] = g_word[fy + b]
                 n_pairs += 1
             stack[depth, 0] = y
             stack[depth, 1] = b
@@ -747,23 +791,30 @@ def surviving(g, table, out, least, alive_first, alive_last):
 
     <- the first and last words of each vertex among them.
     """
+    g_first = g.first
+    g_kind = g.kind
+    g_last = g.last
+    g_left = g.left
+    g_offset = g.offset
+    g_set_ptr = g.set_ptr
+    g_word = g.word
     for v in range(alive_first.shape[0]):
         for w in range(alive_first.shape[1]):
             alive_first[v, w] = False
             alive_last[v, w] = False
     count = 0
-    for p in range(g.kind.shape[0]):
-        if g.kind[p] != NODE:
+    for p in range(g_kind.shape[0]):
+        if g_kind[p] != NODE:
             continue
-        v = g.left[p]
-        f0 = g.set_ptr[g.first[p]]
-        l0 = g.set_ptr[g.last[p]]
-        m = g.set_ptr[g.last[p] + 1] - l0
-        for i in range(g.set_ptr[g.first[p] + 1] - f0):
+        v = g_left[p]
+        f0 = g_set_ptr[g_first[p]]
+        l0 = g_set_ptr[g_last[p]]
+        m = g_set_ptr[g_last[p] + 1] - l0
+        for i in range(g_set_ptr[g_first[p] + 1] - f0):
             for j in range(m):
-                at = g.offset[p] + i * m + j
+                at = g_offset[p] + i * m + j
                 if table[at] + out[at] >= least:
                     count += 1
-                    alive_first[v, g.word[f0 + i]] = True
-                    alive_last[v, g.word[l0 + j]] = True
+                    alive_first[v, g_word[f0 + i]] = True
+                    alive_last[v, g_word[l0 + j]] = True
     return count

@@ -21,20 +21,20 @@ import numpy as np
 from numba import njit
 
 from certus.kernels.forest_bigram import APPEND, BEGIN, CHAIN, END, HOOK, JOIN, NODE, WORD, grown
-from certus.kernels.language_model import advance, first_slot
+from certus.kernels.language_model import first_slot, look_up
 
 BITS = 21  # a word of a left context, plus 1, takes so many bits; three words fill an int64
 MASK = (1 << BITS) - 1
 
 
 @njit(cache=True, nogil=True)
-def _held(lm, state, word):
+def _held(slots, state, word):
     """Slot of the n-gram (state, word), or -1 if the model must back off for it."""
-    n_slots = np.uint64(lm.slots.shape[0] // 3)
+    n_slots = np.uint64(slots.shape[0] // 3)
     key = (np.int64(state) << 32) | np.int64(word)
     i = first_slot(key, n_slots)
     while True:
-        found = lm.slots[np.uint64(3) * i]
+        found = slots[np.uint64(3) * i]
         if found == key:
             return np.int64(i)
         if found == -1:
@@ -52,12 +52,19 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
     cost; and the n-grams of three words or more: those that end in v, w are range(ptr[v W + w], ptr[v W + w + 1]),
     with the word before v in ``before`` and their value, raised by what a longer history may add, in ``value``.
     """
+    slots = lm.slots
+    values = lm.values
+    unigram = lm.unigram
+    unigram_state = lm.unigram_state
+    back_off = lm.back_off
+    suffix = lm.state_suffix
+    length = lm.state_length
     n_words = allowed.shape[0]
     pair = np.full((n_words, n_words), -np.inf)
     back = np.zeros((n_words, n_words))
     state_of = np.empty(n_words, np.int64)
     for v in range(n_words):
-        state_of[v] = begin_state if v == BEGIN else np.int64(lm.unigram_state[lm_word[v]])
+        state_of[v] = begin_state if v == BEGIN else np.int64(unigram_state[lm_word[v]])
     state = np.empty(1024, np.int64)
     older = np.empty(1024, np.int64)
     newer = np.empty(1024, np.int64)
@@ -66,9 +73,9 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
         for w in range(n_words):
             if not allowed[v, w]:
                 continue
-            p, s = advance(lm, np.int32(state_of[v]), lm_word[w])
+            p, s = look_up(slots, values, unigram, unigram_state, back_off, suffix, state_of[v], lm_word[w])
             pair[v, w] = weight * p
-            if w != END and lm.state_length[s] > 1:
+            if w != END and length[s] > 1:
                 if n == state.shape[0]:
                     state = grown(state)
                     older = grown(older)
@@ -88,7 +95,7 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
         for w in range(n_words):
             if not allowed[newer[k], w]:
                 continue
-            i = _held(lm, state[k], lm_word[w])
+            i = _held(slots, state[k], lm_word[w])
             if i < 0:
                 continue
             if n_grams == gram_v.shape[0]:
@@ -101,10 +108,10 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
             gram_v[n_grams] = newer[k]
             gram_w[n_grams] = w
             gram_state[n_grams] = state[k]
-            gram_value[n_grams] = weight * lm.values[3 * i + 1]
+            gram_value[n_grams] = weight * values[3 * i + 1]
             n_grams += 1
-            s = lm.slots[3 * i + 2]
-            if w != END and lm.state_length[s] > 2 and lm.state_length[s] > lm.state_length[state[k]]:
+            s = slots[3 * i + 2]
+            if w != END and length[s] > 2 and length[s] > length[state[k]]:
                 if n == state.shape[0]:
                     state = grown(state)
                     older = grown(older)
@@ -114,15 +121,15 @@ def tables(lm, begin_state, order, weight, lm_word, allowed):
                 newer[n] = w
                 n += 1
         k += 1
-    raised = np.zeros(lm.back_off.shape[0] if order > 3 else 0)
+    raised = np.zeros(back_off.shape[0] if order > 3 else 0)
     known = np.zeros((n_words, n_words), np.bool_)
     for k in range(n):
         cost = 0.0
         s = state[k]
-        while lm.state_length[s] > 1:
-            cost += weight * lm.back_off[s]
-            s = np.int64(lm.state_suffix[s])
-            if order > 3 and lm.state_length[s] > 1 and cost > raised[s]:
+        while length[s] > 1:
+            cost += weight * back_off[s]
+            s = np.int64(suffix[s])
+            if order > 3 and length[s] > 1 and cost > raised[s]:
                 raised[s] = cost
         if not known[older[k], newer[k]]:
             known[older[k], newer[k]] = True
@@ -230,16 +237,36 @@ def _left_word(left0, left1, k):
 
 
 @njit(cache=True, nogil=True)
-def _step(lm, weight, lm_word, full, q, u, left0, left1, state, prev, last, count, score, w):
+def _step(
+    slots,
+    values,
+    unigram,
+    unigram_state,
+    back_off,
+    suffix,
+    weight,
+    lm_word,
+    full,
+    q,
+    u,
+    left0,
+    left1,
+    state,
+    prev,
+    last,
+    count,
+    score,
+    w,
+):
     """An item with the word w after it. Words with too little context before them add q, the others their exact score.
 
     ``full`` is order - 1: as many words as the model looks at; ``count`` is how many the item has, at most so many.
     """
+    if count == 0:
+        state = np.int64(0)
+    p, following = look_up(slots, values, unigram, unigram_state, back_off, suffix, state, lm_word[w])
     if count < full:
-        if count == 0:
-            _, state = advance(lm, np.int32(0), lm_word[w])
-        else:
-            _, state = advance(lm, np.int32(state), lm_word[w])
+        if count > 0:
             score += q[last, w]
         if count < 3:
             left0 |= (w + 1) << (BITS * count)
@@ -247,13 +274,12 @@ def _step(lm, weight, lm_word, full, q, u, left0, left1, state, prev, last, coun
             left1 |= (w + 1) << (BITS * (count - 3))
         count += 1
     else:
-        p, state = advance(lm, np.int32(state), lm_word[w])
         score += weight * p
         if full > 1:
             if prev >= 0:
                 score += u[prev, last]
             score -= u[last, w]
-    return left0, left1, np.int64(state), last if full > 1 else np.int64(-1), w, count, score
+    return left0, left1, np.int64(following), last if full > 1 else np.int64(-1), w, count, score
 
 
 @njit(cache=True, nogil=True)
@@ -325,8 +351,27 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
     there is any. way[4 k:] is (item, left part or -1, right part or -1, edge or -1); with ``all_ways`` every way to
     make an item is listed, else only the best. Parts of an item stand before it.
     """
+    g_edge_id = g.edge_id
+    g_edge_left = g.edge_left
+    g_edge_ptr = g.edge_ptr
+    g_edge_right = g.edge_right
+    g_edge_weight = g.edge_weight
+    g_first = g.first
+    g_kind = g.kind
+    g_last = g.last
+    g_left = g.left
+    g_offset = g.offset
+    g_right = g.right
+    g_set_ptr = g.set_ptr
+    g_word = g.word
+    lm_slots = lm.slots
+    values = lm.values
+    unigram = lm.unigram
+    unigram_state = lm.unigram_state
+    back_off = lm.back_off
+    suffix = lm.state_suffix
     full = max(order, 2) - 1
-    n_pieces = g.kind.shape[0]
+    n_pieces = g_kind.shape[0]
     n_words = q.shape[0]
     none = np.int64(-1)
     zero = np.int64(0)
@@ -347,25 +392,25 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
     row_of = np.full(n_words, -1, np.int64)
     column_of = np.full(n_words, -1, np.int64)
     for p in range(n_pieces):
-        kind = g.kind[p]
+        kind = g_kind[p]
         first_item = n
         kept_ptr[p + 1] = n_kept
-        if kind == HOOK or g.offset[p] == g.offset[p + 1] or status != 0:
+        if kind == HOOK or g_offset[p] == g_offset[p + 1] or status != 0:
             continue
-        f0 = g.set_ptr[g.first[p]]
-        f1 = g.set_ptr[g.first[p] + 1]
-        l0 = g.set_ptr[g.last[p]]
-        l1 = g.set_ptr[g.last[p] + 1]
+        f0 = g_set_ptr[g_first[p]]
+        f1 = g_set_ptr[g_first[p] + 1]
+        l0 = g_set_ptr[g_last[p]]
+        l1 = g_set_ptr[g_last[p] + 1]
         m = l1 - l0
         for i in range(f0, f1):
-            row_of[g.word[i]] = i - f0
+            row_of[g_word[i]] = i - f0
         for i in range(l0, l1):
-            column_of[g.word[i]] = i - l0
+            column_of[g_word[i]] = i - l0
         start = zero
         stop = zero + 1
         if kind == NODE:
-            start = g.edge_ptr[g.left[p]]
-            stop = g.edge_ptr[g.left[p] + 1]
+            start = g_edge_ptr[g_left[p]]
+            stop = g_edge_ptr[g_left[p] + 1]
         for e in range(start, stop):
             # x, then y if there is one, then the word w if there is one
             x = none
@@ -374,22 +419,22 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
             edge = none
             gain = 0.0
             if kind == NODE:
-                x = g.edge_left[e]
-                if g.edge_right[e] >= 0:
-                    y = g.right[g.edge_right[e]]
-                edge = g.edge_id[e]
-                gain = g.edge_weight[e]
+                x = g_edge_left[e]
+                if g_edge_right[e] >= 0:
+                    y = g_right[g_edge_right[e]]
+                edge = g_edge_id[e]
+                gain = g_edge_weight[e]
             elif kind == WORD:
-                w = g.left[p]
+                w = g_left[p]
             elif kind == APPEND:
-                x = g.left[p]
-                w = g.right[p]
+                x = g_left[p]
+                w = g_right[p]
             elif kind == JOIN:
-                x = g.left[p]
-                y = g.right[g.right[p]]
+                x = g_left[p]
+                y = g_right[g_right[p]]
             elif kind == CHAIN:
-                x = g.left[p]
-                y = g.right[p]
+                x = g_left[p]
+                y = g_right[p]
             a0 = zero
             a1 = zero + 1
             b0 = zero
@@ -438,7 +483,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                         if row < 0 or column < 0 or not allowed[last, following]:
                             continue
                         s += score[b]
-                        if s + q[last, following] + out[g.offset[p] + row * m + column] < least:
+                        if s + q[last, following] + out[g_offset[p] + row * m + column] < least:
                             continue
                     elif w == BEGIN:
                         left0 = zero + BEGIN + 1
@@ -457,7 +502,25 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                             s -= q[before, word]
                         before = word
                         left0, left1, state, prev, last, count, s = _step(
-                            lm, weight, lm_word, full, q, u, left0, left1, state, prev, last, count, s, word
+                            lm_slots,
+                            values,
+                            unigram,
+                            unigram_state,
+                            back_off,
+                            suffix,
+                            weight,
+                            lm_word,
+                            full,
+                            q,
+                            u,
+                            left0,
+                            left1,
+                            state,
+                            prev,
+                            last,
+                            count,
+                            s,
+                            word,
                         )
                     if y >= 0 and n_steps == full:
                         state = item[8 * b + 3]
@@ -467,7 +530,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                     column = column_of[last]
                     if row < 0 or column < 0:
                         continue
-                    total = s + out[g.offset[p] + row * m + column]
+                    total = s + out[g_offset[p] + row * m + column]
                     if not total >= least:
                         continue
                     if p == n_pieces - 1:  # nothing follows the top: all its items are one
@@ -521,9 +584,9 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
             if status != 0:
                 break
         for i in range(f0, f1):
-            row_of[g.word[i]] = -1
+            row_of[g_word[i]] = -1
         for i in range(l0, l1):
-            column_of[g.word[i]] = -1
+            column_of[g_word[i]] = -1
         room = n - first_item
         cut = -np.inf
         if beam > 0 and room > beam:

@@ -11,17 +11,21 @@ from certus.hypergraph.automata import intersect
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
 
+LEAST = 64.0
 _LARGEST: WeakKeyDictionary[LanguageModel, float] = WeakKeyDictionary()
 
 
 def largest_log_probability(lm: LanguageModel) -> float:
-    """No log probability of the model is larger in absolute value, however often it backs off."""
+    """No log probability of the model is larger in absolute value, however often it backs off.
+
+    At least ``LEAST``, so that a model cut down to the words of a forest has the same rounding as the whole.
+    """
     if lm not in _LARGEST:
         a = lm.arrays
         held = a.values[1::3][a.slots[::3] >= 0]
         values = np.abs(np.concatenate((held, a.unigram)))
         backs = (lm.order - 1) * float(np.abs(a.back_off).max(initial=0.0))
-        _LARGEST[lm] = float(values[np.isfinite(values)].max(initial=0.0)) + backs
+        _LARGEST[lm] = max(float(values[np.isfinite(values)].max(initial=0.0)) + backs, LEAST)
     return _LARGEST[lm]
 
 
