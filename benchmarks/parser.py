@@ -11,11 +11,14 @@ share of sentences whose tree is proved the best. With --model a parser saved be
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from certus.features.brown import Clusters
 from certus.io.conllu import Sentence, read_conllu
-from certus.models.cascade import stages
+from certus.models.cascade import PASS, stages
 from certus.models.explain import shared_weights
 from certus.models.nonprojective import crossing_heads
 from certus.models.parser import Parser, Settings
@@ -54,6 +57,25 @@ def cascade(parser: Parser, sentences: list[Sentence]) -> None:
     print(f"arc features that share a weight: {100 * shared_weights(parser, sentences[:500]):.2f}%")
 
 
+def unpruned(parser: Parser, sentences: list[Sentence]) -> None:
+    """The same model with and without the cascade, on sentences of up to 40 words."""
+    some = [sentence for sentence in sentences if len(sentence) <= 40]
+    batch = parser.encoder.encode(some)
+    gold = np.concatenate([sentence.heads for sentence in some])
+    every = replace(parser.cascade, longest=np.full_like(parser.cascade.longest, 2000), first=PASS, second=PASS)
+    seconds = []
+    for name, cascade in (("with the cascade", parser.cascade), ("without", replace(every, most=10**6))):
+        one = replace(parser, cascade=cascade)
+        one.heads(one.encoder.encode(some[:2]))
+        start = time.process_time()
+        _, heads, _ = one.heads(batch)
+        seconds.append(time.process_time() - start)
+        right = int(((heads == gold) & (gold >= 0)).sum())
+        words = int((gold >= 0).sum())
+        print(f"  {name:<18} UAS {100 * right / words:.2f}, {words / seconds[-1]:,.0f} words/s")
+    print(f"  {seconds[1] / seconds[0]:.0f} times faster")
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("data", type=Path)
@@ -64,6 +86,7 @@ def main() -> None:
     arguments.add_argument("--non-projective", action="store_true")
     arguments.add_argument("--model", type=Path)
     arguments.add_argument("--save", type=Path)
+    arguments.add_argument("--unpruned", type=int, metavar="N", help="parse N sentences of dev without the cascade too")
     options = arguments.parse_args()
     parts = {part: list(read_conllu(options.data / f"{part}.conllu.gz")) for part in ("train", "dev", "test")}
     if options.model:
@@ -88,6 +111,8 @@ def main() -> None:
         print(f"  {part:<5} {scores(parser, parts[part])}")
     print("cascade, on dev:")
     cascade(parser, parts["dev"])
+    if options.unpruned:
+        unpruned(parser, parts["dev"][: options.unpruned])
 
 
 if __name__ == "__main__":
