@@ -241,6 +241,14 @@ def test_errors_say_what_is_wrong(options, error, message):
         PhraseTranslation(options, model(), source=["x", "y", "z"]).decode()
 
 
+def test_long_sentences_need_a_limit():
+    with pytest.raises(certus.NotSupported, match="with 65 source words"):
+        words(65, distortion_limit=None).decode()
+    with pytest.raises(certus.NotSupported, match="window=True"):
+        words(65, window=False).decode()
+    assert words(70, distortion_limit=2).decode().structure == tuple(range(70))
+
+
 def test_more_errors():
     with pytest.raises(InvalidInput, match="no phrase satisfies a limit below 0"):
         words(2, distortion_limit=-1)

@@ -19,6 +19,7 @@ from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
 from certus.translation.phrases import PhraseOption, checked_options, pack
 
 Structure = tuple[int, ...]
+WINDOW = 64  # bits of a coverage
 
 
 class PhraseTranslation(Problem[Structure]):
@@ -239,6 +240,12 @@ class PhraseTranslation(Problem[Structure]):
     @cached_property
     def sentence(self) -> Sentence:
         """The arrays the kernels read."""
+        longest = max((j - i + 1 for i, j, _, _ in self._packed), default=0)
+        if longest >= WINDOW or (self.n > WINDOW and not (self.window and self._limit < WINDOW)):
+            raise NotSupported(
+                f"coverage is held in {WINDOW} bits from the first uncovered word on: with {self.n} source words, give "
+                f"a distortion_limit below {WINDOW} and window=True, and options of fewer than {WINDOW} words."
+            )
         arrays = pack(self.n, self.lm.order, self.lm.end, self._packed)
         return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self._limit, self.window, self.magnitude())
 
@@ -290,6 +297,7 @@ class PhraseTranslation(Problem[Structure]):
         Raises
         ------
         Infeasible : no set of options covers the sentence.
+        NotSupported : the sentence has more than 64 words and no limit keeps the uncovered ones together.
         LimitReached : a limit ended the search before any translation was found.
         """
         one_of("method", method, phrase_decoding.METHODS)
