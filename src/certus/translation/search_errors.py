@@ -57,7 +57,7 @@ class SearchErrors:
         scores: Mapping[str, float | None],
         times: Mapping[str, float] | None = None,
     ) -> None:
-        """One sentence: certificate and seconds of its decoding; the score of each run, None for what is not derivable."""
+        """One sentence: certificate and seconds of its decoding; the score of each run, None if not derivable."""
         self.sentences += 1
         self.certified += certificate.exact
         self.seconds.append(seconds)
