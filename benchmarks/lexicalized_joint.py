@@ -140,7 +140,7 @@ def joined(joint: certus.Joint, started: float) -> dict[str, Any]:
 def recorded(joint: certus.Joint, *, known: bool) -> dict[str, Any]:
     """What the relaxation does in up to 50 rounds, and in how many of them it proves the optimum (None: not)."""
     whole = joint.relaxation()
-    engine = Recorder(whole.easier() or whole)
+    engine = Recorder(whole.easier() or whole, step=steps.deflected())
     descent = engine.descend(np.zeros(whole.n_rows), engine.initial, max_iterations=LIMIT)
     proved = engine.closed(descent.dual, descent.multipliers, engine.initial)
     if (
@@ -366,7 +366,14 @@ def draw(
     convergence.plot_values(folder / "LR-A-4.svg", trace(results[hard]), title="the hardest sentence")
     traces = {}
     whole = joint(done).relaxation()
-    for rule in (steps.constant(0.05), steps.constant(0.5), steps.constant(2.0), steps.halving(0.5), steps.polyak()):
+    for rule in (
+        steps.constant(0.05),
+        steps.constant(0.5),
+        steps.constant(2.0),
+        steps.halving(0.5),
+        steps.polyak(),
+        steps.deflected(),
+    ):
         engine = Engine(whole.easier() or whole, step=rule)
         traces[repr(rule)] = engine.descend(np.zeros(whole.n_rows), engine.initial, max_iterations=LIMIT).log.trace()
     convergence.plot_steps(folder / "LR-A-3.svg", traces, title="step rules")

@@ -17,6 +17,7 @@ RULES = [
     steps.per_increase(2.0),
     steps.halving(1.0),
     steps.polyak(),
+    steps.deflected(),
 ]
 
 

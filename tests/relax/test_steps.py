@@ -83,3 +83,11 @@ def test_a_step_that_is_not_positive_is_refused(rule, c):
 
 def test_repr_names_the_rule():
     assert repr(steps.halving(0.5)) == "halving(0.5)"
+
+
+def test_deflected_rules():
+    assert steps.deflected().deflection == 1.0
+    assert repr(steps.deflected(0.5)) == "deflected(0.5)"
+    assert run(steps.deflected(), DUALS, primal=1.0) == run(steps.polyak(), DUALS, primal=1.0)
+    with pytest.raises(InvalidInput, match="deflection is -1"):
+        steps.deflected(deflection=-1)

@@ -19,7 +19,7 @@ from certus.problem import Problem
 from certus.relax.engine import Descent, Engine, Log
 from certus.relax.fixing import removable, remove
 from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
-from certus.relax.steps import StepRule
+from certus.relax.steps import StepRule, deflected
 from certus.relax.system import Fixings, Relaxation
 from certus.result import Certificate, Result
 
@@ -82,10 +82,12 @@ def climb(
     if time_limit is not None and not time_limit > 0:
         raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
     started = perf_counter()
+    easier = relaxation.easier()
+    if step is None and easier is not None:
+        step = deflected()
     engine = Engine(relaxation, step=step, time_limit=time_limit)
     window = ROOT_WINDOW if exact else None
     origin = np.zeros(relaxation.n_rows)
-    easier = relaxation.easier()
     rehearsal = None if easier is None else _rehearsed(engine, easier, max_iterations, window, exact)
     if rehearsal is None:
         descent = engine.descend(origin, engine.initial, max_iterations=max_iterations, window=window)

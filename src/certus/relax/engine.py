@@ -127,6 +127,7 @@ class Engine:
         used, average, weight, step = np.zeros(r.n_cells), np.zeros(r.n_cells), 0.0, 0.0
         solutions: list[Solution[Any]] = []
         asked: Floats | None = None
+        before: Floats | None = None  # the direction of the last step
         mark = np.inf  # the best dual value a window ago
         log = Log()
         for k in range(1, max_iterations + 1):
@@ -150,6 +151,10 @@ class Engine:
             stop = self.closed(best, best_u, fixings) or k == max_iterations or self.out_of_time
             # Rows that are slack at multiplier zero stay there: they are no part of the subgradient.
             direction = np.where(r.inequality & (u == 0) & (residual < 0), 0.0, residual)
+            if rule.deflection and before is not None and (dot := float(direction @ before)) < 0:
+                turned = direction - rule.deflection * dot / float(before @ before) * before
+                direction = turned if turned.any() else direction
+            before = direction if direction.any() else before
             norm2 = float(direction @ direction)
             if not stop and norm2 > 0:
                 step, state = rule.update(state, dual, self.score, norm2)

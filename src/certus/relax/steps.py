@@ -21,11 +21,16 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class StepRule(Generic[S]):
-    """A step rule: its name and its two functions."""
+    """A step rule: its name and its two functions.
+
+    With ``deflection`` c > 0 the step is not along the subgradient g but, where g points against the direction d of the
+    step before (g . d < 0), along g - c (g . d / d . d) d: what would only undo that step is left out.
+    """
 
     name: str
     init: Callable[[float], S]
     update: Callable[[S, float, float, float], tuple[float, S]]
+    deflection: float = 0.0
 
     def __repr__(self) -> str:
         return self.name
@@ -110,6 +115,12 @@ def polyak(factor: float = 1.0, *, patience: int = 5, shrink: float = 0.5) -> St
         return gamma * distance / norm2, PolyakState(gamma, state.scale, best, since)
 
     return StepRule(f"polyak({factor:g})", lambda scale: PolyakState(factor, scale), update)
+
+
+def deflected(factor: float = 1.0, *, deflection: float = 1.0) -> StepRule[PolyakState]:
+    """Polyak's steps along deflected subgradients: far fewer rounds where plain ones zigzag [Camerini75]."""
+    rule = polyak(factor)
+    return StepRule(f"deflected({factor:g})", rule.init, rule.update, _positive("deflection", deflection))
 
 
 def _positive(name: str, value: Any) -> float:
