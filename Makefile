@@ -1,4 +1,4 @@
-# make demo: parse and tag a few sentences jointly. make test: everything the project checks.
+# make demo: parse a sentence, then parse and tag a few jointly. make test: everything the project checks.
 # Both need Python 3.11 or newer and make, nothing else; they work inside .venv and .cache of this folder.
 
 PYTHON ?= python3
@@ -10,6 +10,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 .PHONY: demo test lint types docs tests tests-bounds tests-interpreted format clean
 
 demo: $(VENV)/demo.stamp
+	$(BIN)/certus parse "Red flies some large jet"
 	$(BIN)/python examples/joint_parsing.py
 
 test: lint types docs tests tests-bounds tests-interpreted

@@ -48,7 +48,7 @@ SENTENCES = [
 
 def bigram_model(bigrams: dict[str, float]) -> LanguageModel:
     """Natural-log scores of bigrams; every other bigram scores 0."""
-    words = "<unk> <s> </s> the dog a cat barks loudly".split()
+    words = ["<unk>", "<s>", "</s>", "the", "dog", "a", "cat", "barks", "loudly"]
     pairs = [f"{value / np.log(10):.17g} {pair}" for pair, value in bigrams.items()]
     lines = ["\\data\\", f"ngram 1={len(words)}", f"ngram 2={len(pairs)}", "\\1-grams:", *(f"0 {w}" for w in words)]
     return LanguageModel(parse_arpa("\n".join([*lines, "\\2-grams:", *pairs, "\\end\\"])))
@@ -66,7 +66,7 @@ def test_example_5_1_1_hypergraph() -> None:
 
 def test_example_5_1_2_synchronous_grammar() -> None:
     grammar = SynchronousGrammar.from_text(RULES, weights={"w": 1.0})
-    forest = grammar.forest("abarks le dug".split())
+    forest = grammar.forest(["abarks", "le", "dug"])
     figure = forest_from_text(FIGURE_5_2).weighted({"w": 1.0})
 
     def scored(f):

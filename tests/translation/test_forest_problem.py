@@ -80,7 +80,7 @@ def test_decoding_finds_the_best_derivation_and_proves_it(forest, arpa, lm_weigh
     for method in ("search", "beam", "intersection", "cube"):
         result = problem.decode(method=method)
         assert result.score == problem.score(result.structure)
-        assert tuple(result.structure.tolist()) in dict((y, s) for s, y in every)
+        assert tuple(result.structure.tolist()) in {y: s for s, y in every}
         assert result.certificate.bound >= every[0][0] - CLOSE
         if method != "cube":
             assert result.certificate.exact

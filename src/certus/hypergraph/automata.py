@@ -253,7 +253,7 @@ def intersect(
     )
     if first < 0:
         raise NotSupported(
-            f"the intersection has more than {most} edges. Prune the graph first, or decode the two jointly by relaxation."
+            f"the intersection has more than {most} edges. Prune the graph, or decode the two jointly by relaxation."
         )
     ends = np.arange(first, last)
     ends = ends[automaton.final_weights[end[ends]] > -np.inf]
