@@ -3,9 +3,10 @@
     python benchmarks/check_forest_translation.py [--forests 20000] [--seed 0]
 
 Language models of order 1 to 4 with random n-grams and back-offs of both signs, weights of the model of both signs and
-0, forests with reordering, shared vertices, rules that yield nothing, edges of -inf. For every forest the exact methods
-find the best of all derivations and say so. On some of them: the other methods never claim more than they have, k-best
-lists are those of the enumeration, results are verified in plain Python. Any failure stops the run.
+0, forests with reordering, shared vertices, rules that yield nothing, edges of -inf. For every forest the search finds
+the best of all derivations and says so. On some of them: beam search and intersection do the same, the other methods
+never claim more than they have, k-best lists are those of the enumeration, results are verified in plain Python. Any
+failure stops the run.
 """
 
 import argparse
@@ -19,9 +20,9 @@ from certus import ForestTranslation, Hypergraph, Infeasible, LanguageModel, Not
 from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, Ngrams
 
 CLOSE = 1e-9
-MOST_DERIVATIONS = 600
+MOST_DERIVATIONS = 200
 EXACT = ("search", "beam", "intersection")
-BOUNDED = ("cube", "simple", "paths", "partitions")  # on every tenth forest
+BOUNDED = ("cube", "simple", "paths", "partitions")
 
 
 def random_lm(rng, words, order):
@@ -76,7 +77,7 @@ def all_scores(forest, lm, lm_weight):
 
 def check(problem, scores, rng, counts, number):
     best = max(scores.values())
-    for method in (*EXACT, *(BOUNDED if number % 10 == 0 else ())):
+    for method in (*(EXACT if number % 4 == 0 else EXACT[:1]), *(BOUNDED if number % 20 == 0 else ())):
         try:
             result = problem.decode(method=method)
         except NotSupported:
@@ -111,7 +112,7 @@ def main() -> None:
     lm = None
     while number < options.forests:
         words = list("abcd")[: rng.integers(1, 5)]
-        if lm is None or number % 4 == 0 or len(lm.words) - 3 > len(words):
+        if lm is None or number % 10 == 0 or len(lm.words) - 3 > len(words):
             lm = random_lm(rng, words, int(rng.integers(1, 5)))
         forest = random_forest(rng, words, int(rng.integers(1, 7)), 0.15 if rng.random() < 0.3 else 0.0)
         lm_weight = float(rng.choice([0.0, 1.0, 0.5, -1.0, 2.0]))

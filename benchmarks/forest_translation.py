@@ -52,7 +52,7 @@ def full_forests(forests, lm, weight, known, limit) -> None:
     for i, forest in forests:
         problem = ForestTranslation(forest, lm, weight)
         result, seconds = timed(lambda p=problem: p.decode(time_limit=limit))
-        relaxed, _ = timed(lambda p=problem: p.decode(time_limit=limit, exact=False))
+        relaxed, _ = timed(lambda p=problem: p.decode(time_limit=limit, exact=False, max_iterations=30))
         rows.append((result, seconds, known.get(i, np.nan), relaxed))
     exact = np.array([r.certificate.exact for r, _, _, _ in rows])
     gaps = [r.certificate.gap / abs(r.score) for r, _, _, _ in rows if not r.certificate.exact]
@@ -66,7 +66,7 @@ def full_forests(forests, lm, weight, known, limit) -> None:
     alone = [r.certificate.gap <= 1e-6 for _, _, _, r in rows]
     gap = np.array([r.certificate.gap for _, _, _, r in rows])
     print(
-        f"bigram relaxation without exact search: closes the gap on {sum(alone)}; "
+        f"30 rounds of the bigram relaxation without exact search: closes the gap on {sum(alone)}; "
         f"gap left: median {np.median(gap):.4f}, most {gap.max():.3f}; "
         f"same translation score on {sum(np.isclose(a.score, b.score) for a, _, _, b in rows)}"
     )
