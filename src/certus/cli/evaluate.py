@@ -115,7 +115,8 @@ def translation_scores(gold: Path, system: Path, tokenizer: str) -> tuple[Scores
     from certus.io.files import read_text
 
     try:
-        from sacrebleu.metrics import BLEU, CHRF
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
     except ImportError:
         raise InvalidInput(
             "BLEU needs the package sacrebleu, which is not installed; install it with: pip install 'certus[mt]'"
