@@ -101,6 +101,11 @@ def test_k_best_lists_are_complete_and_distinct(forest, arpa, lm_weight, k):
     assert all(r.certificate.exact for r in found)
 
 
+def test_k_best_lists_of_all_derivations_leave_out_what_cannot_be_completed():
+    problem = small()
+    assert [r.score for r in problem.kbest(99)] == pytest.approx([s for s, _ in scored(problem)], abs=CLOSE)
+
+
 @settings(max_examples=25)
 @given(forests(limit=40), arpas(max_order=3), st.data())
 def test_penalties_and_forbidden_edges(forest, arpa, data):

@@ -34,7 +34,8 @@ def within(problem: "ForestTranslation", best: Result[Ints], k: int) -> list[tup
         if best.certificate.duals is not None:
             relaxation.set_multipliers(best.certificate.duals["pairs"])
         threshold = best.score - margin
-        found = _search(relaxation, threshold - relaxation.slack())
+        lowest = float(np.finfo(np.float64).min)  # keeps out what cannot be completed at all
+        found = _search(relaxation, max(threshold - relaxation.slack(), lowest))
         graph, weights, edges = _spelt_out(found)
         listed = sweeps.kbest(graph, weights, k)
         if threshold == -np.inf or (len(listed) == k and listed[-1][0] >= threshold):
