@@ -167,7 +167,7 @@ def test_bleu_without_sacrebleu_says_what_to_install(certus, files, monkeypatch)
     import sys
 
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
-    monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
     assert "pip install 'certus[mt]'" in certus("evaluate", "--bleu", files / "text", files / "text").complaint
     assert "--tokenizer is for --bleu" in certus("evaluate", "--tokenizer", "none", "a", "b").complaint
 

@@ -118,8 +118,7 @@ def test_errors_say_what_is_wrong():
         trigram_automaton(np.zeros((2, 2, 2)))
 
 
-def test_an_intersection_too_large_to_hold_is_refused(monkeypatch):
-    monkeypatch.setattr("certus.hypergraph.automata._MOST", 2)
+def test_an_intersection_too_large_to_hold_is_refused():
     graph = Hypergraph([0, 3], [0, 0, 0, 0], [])
     with pytest.raises(NotSupported, match="Prune"):
-        intersect(graph, np.zeros(3), Automaton([[0]]), [0, 0, 0])
+        intersect(graph, np.zeros(3), Automaton([[0]]), [0, 0, 0], most=2)

@@ -49,11 +49,14 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     Examples
     --------
-    >>> from certus.io.arpa import parse_arpa
+    >>> from certus.io.arpa import Arpa, Ngrams
     >>> from certus.io.forests import forest_from_text
-    >>> words = "-1 <unk>|0 <s>|-0.5 </s>|-0.25 dog|-0.75 cat"
-    >>> lm = LanguageModel(parse_arpa(f"/data/|ngram 1=5|/1-grams:|{words}|/end/".translate({47: 92, 124: 10})))
-    >>> problem = ForestTranslation(forest_from_text("1 2|2|cat ||||dog |||".replace("|", chr(10), 2)), lm)
+    >>> words = Ngrams(np.arange(5, dtype=np.int32)[:, None], np.array([-9, 0, -1, -2, -0.5]), np.zeros(5))
+    >>> lm = LanguageModel(Arpa(["<unk>", "<s>", "</s>", "cat", "dog"], [words]))
+    >>> forest = forest_from_text(chr(10).join(["1 2", "2", "cat ||| ", "dog ||| "]))
+    >>> problem = ForestTranslation(forest, lm)
+    >>> problem.words(problem.decode().structure)
+    ['dog']
     """
 
     name: ClassVar[str] = "forest translation"
