@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 GrammarFile = Annotated[Path | None, typer.Option(help="Synchronous rules in cdec's text form, plain or .gz")]
 GlueFile = Annotated[Path | None, typer.Option(help="Glue rules, which cover any number of words from the first on")]
 PhraseTableFile = Annotated[Path | None, typer.Option(help="Phrase table of Moses, instead of a grammar")]
-LmFile = Annotated[Path | None, typer.Option(help="Language model in ARPA format, plain or .gz")]
+LmFile = Annotated[Path | None, typer.Option(help="Language model in ARPA format, plain or .gz, or KenLM's binary one")]
 LmUnknown = Annotated[
     float | None, typer.Option(help="log10 probability of unknown words, for a model without <unk>", max=0)
 ]
@@ -44,9 +44,15 @@ def load_translator(
         raise InvalidInput(f"{'--lm' if lm is None else '--weights'} is missing; a translation needs both.")
     if phrase_table is not None and glue is not None:
         raise InvalidInput("--glue goes with --grammar, not with --phrase-table.")
+    from certus.io.kenlm import is_kenlm
     from certus.translation.language_model import LanguageModel
 
-    model = LanguageModel.read(lm, unknown=lm_unknown)
+    if is_kenlm(lm):
+        table, field = (grammar, 2) if phrase_table is None else (phrase_table, 1)
+        assert table is not None
+        model = LanguageModel.read_kenlm(lm, _target_words(table, field))
+    else:
+        model = LanguageModel.read(lm, unknown=lm_unknown)
     if phrase_table is not None:
         from certus.translation.phrase_model import PhraseModel
 
@@ -61,6 +67,14 @@ def load_translator(
         raise InvalidInput(f"{weights}: has no weight for LM, the language model; give it one, 0 to leave it out.")
     rules = SynchronousGrammar.read(grammar, glue=glue, weights=given, goal=goal, max_span=max_span)
     return lambda words: ForestTranslation(rules.forest(words), model, given["LM"])
+
+
+def _target_words(table: Path, field: int) -> set[str]:
+    """The words on the target side of a table of rules or phrases."""
+    from certus.io.files import read_text
+
+    sides = (line.split("|||") for line in read_text(table).splitlines())
+    return {word for side in sides if len(side) > field for word in side[field].split()}
 
 
 def decoding_options(method: str | None, **given: Any) -> dict[str, Any]:

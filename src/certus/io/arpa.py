@@ -77,7 +77,7 @@ def parse_arpa(data: bytes | str, path: object = "text", *, unknown: float | Non
         raise FormatError(
             path,
             None,
-            "is a binary file of KenLM, whose n-grams cannot be listed; give the ARPA file it was made from.",
+            "is a binary file of KenLM; read it with LanguageModel.read_kenlm, or give the ARPA file it was made from.",
         )
     lines = (data.encode() if isinstance(data, str) else data).split(b"\n")
     at, counts, count_lines = _header(path, lines)

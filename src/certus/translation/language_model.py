@@ -87,6 +87,13 @@ class LanguageModel:
         """Read an ARPA file, plain or .gz; see ``certus.io.arpa.read_arpa`` for ``unknown`` and for the errors."""
         return cls(read_arpa(path, unknown=unknown))
 
+    @classmethod
+    def read_kenlm(cls, path: str | os.PathLike[str], words: Iterable[str]) -> "LanguageModel":
+        """Read from a binary file of KenLM what concerns ``words``; needs the extra ``kenlm``. See certus.io.kenlm."""
+        from certus.io.kenlm import read_kenlm
+
+        return cls(read_kenlm(path, words))
+
     def __repr__(self) -> str:
         return f"LanguageModel(order={self.order}, {len(self.words)} words, {self.n_states} states)"
 
