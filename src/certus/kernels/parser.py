@@ -150,46 +150,6 @@ def neighbours(heads, inner, second):
 
 
 @njit(cache=True, nogil=True)
-def collect(attribute, coarse, base, m, h, s, t, g, kinds, templates, bits, index, out, count):
-    """Append the features of the chosen kinds of parts of word m to out; returns the new count."""
-    two = np.empty((1, 2), dtype=np.int64)
-    three = np.empty((1, 3), dtype=np.int64)
-    four = np.empty((1, 4), dtype=np.int64)
-    arc, sibling, grandparent, grandsibling, trisibling = templates
-    if kinds[0]:
-        two[0, 0], two[0, 1] = h, m
-        found = part_features(attribute, coarse, base, two, 0, *arc, bits, index)
-        for k in range(found):
-            out[count] = index[k]
-            count += 1
-    if kinds[1]:
-        three[0, 0], three[0, 1], three[0, 2] = h, m, s
-        found = part_features(attribute, coarse, base, three, 0, *sibling, bits, index)
-        for k in range(found):
-            out[count] = index[k]
-            count += 1
-    if kinds[2] and h > 0:
-        three[0, 0], three[0, 1], three[0, 2] = h, m, g
-        found = part_features(attribute, coarse, base, three, 0, *grandparent, bits, index)
-        for k in range(found):
-            out[count] = index[k]
-            count += 1
-    if kinds[3] and h > 0:
-        four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, g
-        found = part_features(attribute, coarse, base, four, 0, *grandsibling, bits, index)
-        for k in range(found):
-            out[count] = index[k]
-            count += 1
-    if kinds[4] and s != ABSENT:
-        four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, t
-        found = part_features(attribute, coarse, base, four, 0, *trisibling, bits, index)
-        for k in range(found):
-            out[count] = index[k]
-            count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
 def names_of(name, h, m, s, g):
     """The names of the arcs of a part as one number; ABSENT for a node that it does not have."""
     code = name[h, m]
