@@ -11,6 +11,8 @@ from certus.models.explain import arc_features, shared_weights
 from certus.models.training import train_parser
 from tests.models.test_parser import SMALL, treebank
 
+pytestmark = pytest.mark.compiled  # trains parsers
+
 
 @pytest.fixture(scope="module")
 def parser():

@@ -13,6 +13,8 @@ from certus.models.parser import Parser, Settings
 from certus.models.training import train_parser
 from tests.oracles.trees import is_projective, is_tree
 
+pytestmark = pytest.mark.compiled  # trains parsers
+
 # Filters this wide leave the trees something to learn.
 SMALL = Settings(order=1, epochs=4, label_epochs=2, bits=14, label_bits=14, first_width=50.0, second_width=50.0, most=9)
 CLUSTERS = {"dog": "00", "cat": "00", "sees": "10", "likes": "10", "the": "01", "old": "11"}

@@ -12,6 +12,8 @@ from certus.models.tagger import Tagger
 from certus.models.training import train_parser
 from tests.models.test_parser import bare, treebank
 
+pytestmark = pytest.mark.compiled  # trains parsers
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
