@@ -30,8 +30,8 @@ from certus.dependency.parts import attachments
 from certus.io.conllu import read_conllu
 from certus.learn.trees import LEARNERS, Trainer
 from certus.learn.weights import Weights
+from certus.models.cascade import with_tree
 from certus.models.parser import Parser
-from certus.models.training import with_tree
 
 TREEBANKS = ("nl_cdb", "da_cdt")
 MODELS = {"siblings": ("sibling",), "grandparents + siblings": ("sibling", "grandparent")}

@@ -5,7 +5,8 @@ import pytest
 
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.kernels.learning import threshold
-from certus.learn.filter_loss import FilterLoss, FilterTrainer, filter_loss, highest_eta, levels
+from certus.learn.examples import Examples
+from certus.learn.filter_loss import FilterLoss, FilterTrainer, filter_loss, levels
 from certus.learn.parts import Parts
 from certus.learn.weights import Weights
 from tests.learn.toy import BITS, MODELS, all_arcs, model_of, parts_of, treebank, trees_over
@@ -70,7 +71,8 @@ def test_training_keeps_right_arcs_above_the_threshold(order, projective):
     batch, trees = treebank(lengths, 1)
     model = model_of(order, projective, True)
     weights = Weights(BITS, dtype=np.float64)
-    trainer = FilterTrainer(model, batch, trees, lambda s: all_arcs(lengths[s]), weights, FilterLoss(0.5, 0.05), 1)
+    examples = Examples(model, batch, trees, lambda s: all_arcs(lengths[s]), BITS)
+    trainer = FilterTrainer(examples, weights, 1, FilterLoss(0.5, 0.05))
     losses = []
     for epoch in range(8):
         words, lost = np.sum(list(trainer.epoch(epoch)), axis=0)
@@ -83,15 +85,11 @@ def test_training_keeps_right_arcs_above_the_threshold(order, projective):
 
 def test_levels_say_at_which_threshold_an_arc_is_lost():
     through = np.array([[-np.inf, 6.0, 2.0], [-np.inf, -np.inf, 6.0], [-np.inf, 2.0, -np.inf]])
-    gold = np.array([-1, 0, 0])
-    level = levels(through, 6.0, gold)
-    assert level.tolist() == [1.0, -1.0]  # the mean is 4
+    level = levels(through, 6.0)
+    assert level[[0, 0, 2, 1], [1, 2, 1, 1]].tolist() == [1.0, -1.0, -1.0, -np.inf]  # the mean is 4
     for eta in (0.0, 0.5, 1.0):
-        assert ((level >= eta) == (through[[0, 0], [1, 2]] >= threshold(through, 6.0, eta))).all()
-    assert highest_eta(np.array([0.5, 0.9, 0.2, 1.0]), 0.0) == 0.2
-    assert highest_eta(np.array([0.5, 0.9, 0.2, 1.0]), 0.25) == 0.5
-    assert highest_eta(level, 0.0) == 0.0
-    assert highest_eta(np.array([]), 0.1) == 1.0
+        assert ((level >= eta) == (through >= threshold(through, 6.0, eta))).all()
+    assert levels(np.array([3.0, -np.inf]), 3.0).tolist() == [1.0, -np.inf]
 
 
 def test_what_cannot_be_done_is_refused():

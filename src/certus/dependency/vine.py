@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from certus.checks import Floats, Ints, as_positive_int, as_scores
+from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
 from certus.dependency.parts import first_crossing, largest_finite
 from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
@@ -17,6 +17,7 @@ from certus.result import Result, exact_result
 
 OUTER_LEFT, OUTER_RIGHT = -2, -3
 VIEWS = ("arcs", "outer_head", "outer_modifier")
+Indices = NDArray[np.int32]
 
 
 class Vine(DynamicProgram[Ints]):
@@ -132,16 +133,9 @@ class Vine(DynamicProgram[Ints]):
 
     @cached_property
     def _forest(self) -> Forest:
-        from certus.kernels import vine as kernel
-
-        build: Any = kernel.build
-        allowed = self.arc > -np.inf
-        empty = np.zeros(1, dtype=np.int32)
-        size = build(allowed, self.band, empty, empty, empty[:0], np.empty((0, 2), dtype=np.int64))
-        in_ptr, tail_ptr = np.zeros(size[0] + 1, dtype=np.int32), np.zeros(size[1] + 1, dtype=np.int32)
-        tail, what = np.empty(2 * size[1], dtype=np.int32), np.empty((size[1], 2), dtype=np.int64)
-        build(allowed, self.band, in_ptr, tail_ptr, tail, what)
-        weights = np.zeros(size[1])
+        outer = self.outer_head > -np.inf, self.outer_modifier > -np.inf
+        in_ptr, tail_ptr, tail, what = vine_graph(self.arc > -np.inf, *outer, self.band)
+        weights = np.zeros(len(what))
         parts = {}
         for kind, (view, scores) in enumerate(
             zip(VIEWS, (self.arc, self.outer_head, self.outer_modifier), strict=True)
@@ -149,7 +143,7 @@ class Vine(DynamicProgram[Ints]):
             used = what[:, 0] == kind
             weights[used] = scores.reshape(-1)[what[used, 1]]
             parts[view] = np.where(used, what[:, 1], -1)
-        return Forest(Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]]), weights, parts)
+        return Forest(Hypergraph(in_ptr, tail_ptr, tail), weights, parts)
 
     def forest(self) -> Forest:
         return self._forest
@@ -163,6 +157,25 @@ class Vine(DynamicProgram[Ints]):
         y[cells["outer_head"] // 2, 0] = -2 - cells["outer_head"] % 2
         y[cells["outer_modifier"] // 2, 1 + cells["outer_modifier"] % 2] = 1
         return y
+
+
+def vine_graph(
+    allowed: Bools, outer_head: Bools, outer_modifier: Bools, band: int
+) -> tuple[Indices, Indices, Indices, Ints]:
+    """The hypergraph of vine parses over what is allowed: in_ptr, tail_ptr, tail, and what each edge uses.
+
+    That is (view, cell): which of the three arrays, and where in it as if it were flat; (-1, -1) for nothing.
+    """
+    from certus.kernels import vine as kernel
+
+    build: Any = kernel.build
+    given = (allowed, outer_head, outer_modifier, band)
+    empty = np.zeros(1, dtype=np.int32)
+    n_vertices, n_edges = build(*given, empty, empty, empty[:0], np.empty((0, 2), dtype=np.int64))
+    in_ptr, tail_ptr = np.zeros(n_vertices + 1, dtype=np.int32), np.zeros(n_edges + 1, dtype=np.int32)
+    tail, what = np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 2), dtype=np.int64)
+    build(*given, in_ptr, tail_ptr, tail, what)
+    return in_ptr, tail_ptr, tail[: tail_ptr[-1]], what
 
 
 def _reaches_top(head: Sequence[int]) -> bool:

@@ -31,10 +31,11 @@ def _put(k, tail_ptr, tail, what, a, b, kind, cell):
 
 
 @njit(cache=True, nogil=True)
-def build(allowed, band, in_ptr, tail_ptr, tail, what):
+def build(allowed, outer_head, outer_modifier, band, in_ptr, tail_ptr, tail, what):
     """Fill in_ptr (V + 1,), tail_ptr (E + 1,), tail (2 E,), what (E, 2) = (kind, cell) or -1; returns (V, E).
 
-    With arrays too small it only counts. `allowed` (N, N) is read within the band. The goal is the last vertex.
+    With arrays too small it only counts. `allowed` (N, N) is read within the band; `outer_head` and `outer_modifier`
+    (N, 2) say which words may have them on which side. The goal is the last vertex.
     """
     n = allowed.shape[0] - 1
     size = n + 1
@@ -89,7 +90,7 @@ def build(allowed, band, in_ptr, tail_ptr, tail, what):
                 if arc_left[m, h - m] >= 0 and q[m] >= 0:
                     k = _put(k, tail_ptr, tail, what, arc_left[m, h - m], q[m], -1, -1)
             v, x = close(v, k, first, in_ptr)
-            if x >= 0 and h - band - 1 >= 1:
+            if x >= 0 and h - band - 1 >= 1 and outer_modifier[h, 0]:
                 first = k
                 k = _put(k, tail_ptr, tail, what, x, -1, -1, -1)
                 k = _put(k, tail_ptr, tail, what, x, -1, OUTER_MODIFIER, 2 * h)
@@ -99,15 +100,15 @@ def build(allowed, band, in_ptr, tail_ptr, tail, what):
         if h == 0:
             k = _put(k, tail_ptr, tail, what, -1, -1, -1, -1)
         elif q[h] >= 0:
-            if h - band - 1 >= 0:
+            if h - band - 1 >= 0 and outer_head[h, 0]:
                 k = _put(k, tail_ptr, tail, what, q[h], -1, OUTER_HEAD, 2 * h)
-            if h + band + 1 <= n:
+            if h + band + 1 <= n and outer_head[h, 1]:
                 k = _put(k, tail_ptr, tail, what, q[h], -1, OUTER_HEAD, 2 * h + 1)
         for g in range(max(0, h - band), h):
             if w[g] >= 0 and arc_right[g, h - g] >= 0:
                 k = _put(k, tail_ptr, tail, what, w[g], arc_right[g, h - g], -1, -1)
         v, x = close(v, k, first, in_ptr)
-        if x >= 0 and h + band + 1 <= n:
+        if x >= 0 and h + band + 1 <= n and outer_modifier[h, 1]:
             first = k
             k = _put(k, tail_ptr, tail, what, x, -1, -1, -1)
             k = _put(k, tail_ptr, tail, what, x, -1, OUTER_MODIFIER, 2 * h + 1)

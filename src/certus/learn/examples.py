@@ -6,17 +6,26 @@ import numpy as np
 
 from certus.checks import Bools, Floats, Ints
 from certus.features.encode import Encoded
-from certus.learn.parts import Features, Parts
+from certus.learn.parts import Features, ForestParts, Parts
 from certus.learn.trees import TreeModel
 
 
 class Examples:
-    """The sentences of a treebank with the vectors of their right trees over the parts of all their trees."""
+    """The sentences of a treebank with the vectors of their right trees over the parts of all their trees.
+
+    ``kind`` makes the parts of a sentence from the model and the allowed arcs, if they are not those of trees.
+    """
 
     def __init__(
-        self, model: TreeModel, batch: Encoded, trees: Sequence[Ints], allowed: Callable[[int], Bools], bits: int
+        self,
+        model: TreeModel,
+        batch: Encoded,
+        trees: Sequence[Ints],
+        allowed: Callable[[int], Bools],
+        bits: int,
+        kind: Callable[[TreeModel, Bools], ForestParts] = Parts,
     ) -> None:
-        self.model, self.trees, self.allowed = model, trees, allowed
+        self.model, self.trees, self.allowed, self.kind = model, trees, allowed, kind
         self.features = Features(model, batch, bits)
         self.words = sum(len(tree) - 1 for tree in trees)
 
@@ -29,22 +38,22 @@ class Examples:
             if len(self.trees[s]) > 1:
                 yield int(s)
 
-    def parts(self, s: int) -> Parts:
+    def parts(self, s: int) -> ForestParts:
         """The parts of a sentence; its right tree must be among the trees they make."""
-        return Parts(self.model, self.allowed(s))
+        return self.kind(self.model, self.allowed(s))
 
-    def scores(self, s: int, parts: Parts, weight: Floats) -> Floats:
+    def scores(self, s: int, parts: ForestParts, weight: Floats) -> Floats:
         """The scores of the parts of a sentence."""
         return self.features.scores(s, parts.rows, weight)
 
 
-def log_loss(parts: Parts, score: Floats, right: Floats) -> tuple[float, Floats]:
+def log_loss(parts: ForestParts, score: Floats, right: Floats) -> tuple[float, Floats]:
     """-log P(right tree), and its gradient by the scores of parts: their marginals less the right tree (DEP 4.4.1)."""
     total, marginal = parts.log_sum(score)
     return total - float(right @ score), marginal - right
 
 
-def hinge_loss(parts: Parts, score: Floats, right: Floats, errors: Floats) -> tuple[float, Floats]:
+def hinge_loss(parts: ForestParts, score: Floats, right: Floats, errors: Floats) -> tuple[float, Floats]:
     """max over trees of (errors - margin to the right tree), and a subgradient by the scores (DEP 4.4.2)."""
     value, best = parts.best(score + errors)
     return max(0.0, value - float(right @ score)), best - right

@@ -19,7 +19,7 @@ import numpy as np
 
 from certus.checks import Floats, Ints
 from certus.learn.examples import Examples, hinge_loss, log_loss
-from certus.learn.parts import Parts
+from certus.learn.parts import ForestParts
 from certus.learn.weights import Weights
 
 BETA = 9.0
@@ -101,7 +101,7 @@ class ExponentiatedTrainer:
             marginal = self._step(s, parts)
             yield parts.n, float(marginal @ parts.errors(self.examples.trees[s]))
 
-    def _step(self, s: int, parts: Parts) -> Floats:
+    def _step(self, s: int, parts: ForestParts) -> Floats:
         """Raise the dual by a step on one sentence; returns its marginals."""
         from certus.kernels.learning import add_and_clear, squared_norm
 

@@ -10,27 +10,26 @@ tree): zero when the right tree survives with a margin, however far it is from b
 How a cascade trains a stage with it, where MIRA would be used otherwise::
 
     weights = Weights(bits, dtype=np.float64)
-    trainer = FilterTrainer(model, batch, trees, allowed, weights, FilterLoss(eta=0.4), seed)
+    trainer = FilterTrainer(Examples(model, batch, trees, allowed, bits), weights, seed, FilterLoss(eta=0.4))
     for epoch in range(epochs):
         words, lost = np.sum(list(trainer.epoch(epoch)), axis=0)   # lost: right arcs below the threshold
     weight = weights.averaged()
 
 ``allowed(s)`` are the arcs that earlier stages leave to sentence s, the right ones among them. Afterwards
 ``kernels.learning.threshold(through, best, eta)`` is tau(eta) for the max-marginals ``through``, -inf where there are
-none; or, to choose the eta at which at most a given share of right arcs is lost on held-out trees (LR 8.5.1), collect
-``levels`` of all sentences and take ``highest_eta`` of them.
+none; ``levels`` says of each arc the largest eta that keeps it, from which ``certus.models.filters`` chooses the eta at
+which at most a given share of right arcs is lost on held-out trees (LR 8.5.1).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from certus.checks import Bools, Floats, Ints
+from certus.checks import Floats, Ints
 from certus.errors import InvalidInput
-from certus.features.encode import Encoded
-from certus.learn.parts import Features, Parts
-from certus.learn.trees import TreeModel
+from certus.learn.examples import Examples
+from certus.learn.parts import ForestParts
 from certus.learn.weights import Weights
 
 
@@ -55,20 +54,9 @@ class FilterTrainer:
     O(edges of the forest) for a projective sentence, O(n^4) with crossing arcs.
     """
 
-    def __init__(
-        self,
-        model: TreeModel,
-        batch: Encoded,
-        trees: Sequence[Ints],
-        allowed: Callable[[int], Bools],
-        weights: Weights,
-        loss: FilterLoss,
-        seed: int,
-    ) -> None:
-        self.model, self.trees, self.allowed = model, trees, allowed
-        self.weights, self.loss, self.seed = weights, loss, seed
+    def __init__(self, examples: Examples, weights: Weights, seed: int, loss: FilterLoss) -> None:
+        self.examples, self.weights, self.seed, self.loss = examples, weights, seed, loss
         self.objective = 0.0  # mean filter loss of the last epoch
-        self._features = Features(model, batch, weights.bits)
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
         """Go through all sentences once, in an order that depends on the seed and the epoch only.
@@ -76,31 +64,28 @@ class FilterTrainer:
         Yields the words of each sentence and how many of their arcs fall below the threshold.
         """
         total = 0.0
-        for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
-            words, lost, loss = self._learn(int(s))
+        for s in self.examples.order(self.seed, number):
+            words, lost, loss = self._learn(s)
             total += loss
             yield words, lost
-        self.objective = total / max(len(self.trees), 1)
+        self.objective = total / max(len(self.examples), 1)
 
     def _learn(self, s: int) -> tuple[int, float, float]:
         from certus.kernels.learning import move_along
 
-        gold = self.trees[s]
-        if len(gold) == 1:
-            return 0, 0.0, 0.0
-        parts = Parts(self.model, self.allowed(s))
-        weights, eta = self.weights, self.loss.eta
-        score = self._features.scores(s, parts.rows, weights.value)
-        loss, gradient, lost = filter_loss(parts, score, gold, eta)
+        examples, weights, features = self.examples, self.weights, self.examples.features
+        parts = examples.parts(s)
+        score = examples.scores(s, parts, weights.value)
+        loss, gradient, lost = filter_loss(parts, score, examples.trees[s], self.loss.eta)
         if loss > 0.0:
-            touched = self._features.gather(s, parts.rows, -gradient)
+            touched = features.gather(s, parts.rows, -gradient)
             state = (weights.clock, weights.value, weights.total, weights.squares)
-            move_along(touched, self._features.vector, 0.0, 0.0, self.loss.rate, *state)
+            move_along(touched, features.vector, 0.0, 0.0, self.loss.rate, *state)
         weights.clock += 1.0
-        return len(gold) - 1, lost, loss
+        return parts.n, lost, loss
 
 
-def filter_loss(parts: Parts, score: Floats, gold: Ints, eta: float) -> tuple[float, Floats, float]:
+def filter_loss(parts: ForestParts, score: Floats, gold: Ints, eta: float) -> tuple[float, Floats, float]:
     """Filter loss of a sentence, a subgradient of it by the scores of its parts, and how many right arcs are lost."""
     best, through, mean = parts.filter(score, eta)
     right = parts.of_tree(gold)
@@ -110,21 +95,13 @@ def filter_loss(parts: Parts, score: Floats, gold: Ints, eta: float) -> tuple[fl
     return loss, mean - right if loss > 0.0 else np.zeros_like(score), lost
 
 
-def levels(through: Floats, best: float, gold: Ints) -> Floats:
-    """For each right arc of a sentence the largest eta that keeps it: 1 on the best tree, below 0 under the mean.
+def levels(through: Floats, best: float) -> Floats:
+    """The largest eta that keeps each arc: 1 on the best tree, 0 at the mean, below 0 under it, -inf for no tree.
 
-    ``through[h, m]`` are max-marginals, -inf where there are none; a right arc without one has level -inf.
+    ``through`` are max-marginals, in any shape, -inf where there are none; ``best`` is the value of the best tree.
     """
-    mean = float(through[through > -np.inf].mean())
-    own = through[gold[1:], np.arange(1, len(gold))]
+    found = through > -np.inf
+    mean = float(through[found].mean()) if found.any() else best
     if best <= mean:
-        return np.where(own > -np.inf, 1.0, -np.inf)
-    return np.asarray((own - mean) / (best - mean))
-
-
-def highest_eta(level: Floats, share: float = 0.002) -> float:
-    """The highest eta, from 0 to 1, that loses at most a share of the right arcs whose levels are given (LR 8.5.1)."""
-    if not len(level):
-        return 1.0
-    worst = np.sort(level)[min(int(share * len(level)), len(level) - 1)]
-    return float(np.clip(worst, 0.0, 1.0))
+        return np.where(found, 1.0, -np.inf)
+    return np.asarray((through - mean) / (best - mean))

@@ -1,5 +1,6 @@
 """Trees, marginals and subgradients of one sentence as vectors over its parts, and parts as sums of features."""
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -42,7 +43,52 @@ class PartVectors:
         return vector
 
 
-class Parts(PartVectors):
+class ForestParts(PartVectors, ABC):
+    """Vectors over the parts of the structures of a hypergraph, with sums and maxima over all these structures."""
+
+    @abstractmethod
+    def _build(self) -> tuple[Any, ...]:
+        """The hypergraph and its parts, (in_ptr, tail_ptr, tail, rows, part_of), as kernels.learning has them."""
+
+    @cached_property
+    def _forest(self) -> tuple[Any, ...]:
+        return self._build()
+
+    def log_sum(self, score: Floats) -> tuple[float, Floats]:
+        """Log of the sum of exp(score) over all structures, and the probability of each part (DEP 4.2, 4.3)."""
+        from certus.kernels.learning import forest_log_sum
+
+        in_ptr, tail_ptr, tail, _, part_of = self._forest
+        marginal = np.empty(len(score))
+        value = float(forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal))
+        self._require(value)
+        return value, marginal
+
+    def best(self, score: Floats) -> tuple[float, Floats]:
+        """Value and parts of a best structure."""
+        value, _, vector = self.filter(score, 1.0)
+        return value, vector
+
+    def filter(self, score: Floats, eta: float) -> tuple[float, Floats, Floats]:
+        """Value of the best tree, max-marginals of the arcs (-inf for one in no tree), and the vector of tau(eta).
+
+        tau(eta) = eta * best + (1 - eta) * mean of the max-marginals is the product of that vector and the scores: eta
+        times the parts of the best tree and (1 - eta) times the mean of those of the best tree with each arc.
+        """
+        from certus.kernels.learning import forest_filter
+
+        through, mean = np.empty(self.n_arcs), np.empty(len(score))
+        in_ptr, tail_ptr, tail, _, part_of = self._forest
+        best = float(forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean))
+        self._require(best)
+        return best, through, mean
+
+    def _require(self, value: float) -> None:
+        if value == -np.inf:
+            raise Infeasible(f"the {self.n_arcs} arcs allowed for {self.n} words contain no tree; allow more of them.")
+
+
+class Parts(ForestParts):
     """The trees of one sentence over the allowed arcs, as vectors over the parts that a model scores.
 
     Projective trees of any order, and trees with crossing arcs of first order; sums and max-marginals over higher-order
@@ -61,8 +107,7 @@ class Parts(PartVectors):
         else:
             self.rows = self._forest[3]
 
-    @cached_property
-    def _forest(self) -> tuple[Any, ...]:
+    def _build(self) -> tuple[Any, ...]:
         from certus.kernels.learning import forest_parts
 
         forest: tuple[Any, ...] = forest_parts(self.allowed, self.model.single, self.kinds)
@@ -77,15 +122,8 @@ class Parts(PartVectors):
         return rows
 
     def log_sum(self, score: Floats) -> tuple[float, Floats]:
-        """Log of the sum of exp(score) over all trees, and the probability of each part (DEP 4.2, 4.3)."""
         if not self.model.first_order:
-            from certus.kernels.learning import forest_log_sum
-
-            in_ptr, tail_ptr, tail, _, part_of = self._forest
-            marginal = np.empty(len(score))
-            value = float(forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal))
-            self._require(value)
-            return value, marginal
+            return super().log_sum(score)
         values, out = np.empty(1), np.empty((1, self.n + 1, self.n + 1))
         arc, lengths = self._matrix(score)[None], np.array([self.n])
         if self.model.projective:
@@ -100,42 +138,29 @@ class Parts(PartVectors):
         return float(values[0]), out[0][self.allowed]
 
     def best(self, score: Floats) -> tuple[float, Floats]:
-        """Value and parts of a best tree."""
-        if self.model.first_order:
-            from certus.kernels.parser import best_tree
+        if not self.model.first_order:
+            return super().best(score)
+        from certus.kernels.parser import best_tree
 
-            heads = np.empty(self.n + 1, dtype=np.int64)
-            value = float(best_tree(self._matrix(score), self.model.projective, self.model.single, heads))
-            self._require(value)
-            return value, self.of_tree(heads)
-        value, _, vector = self.filter(score, 1.0)
-        return value, vector
+        heads = np.empty(self.n + 1, dtype=np.int64)
+        value = float(best_tree(self._matrix(score), self.model.projective, self.model.single, heads))
+        self._require(value)
+        return value, self.of_tree(heads)
 
     def filter(self, score: Floats, eta: float) -> tuple[float, Floats, Floats]:
-        """Value of the best tree, max-marginals of the arcs (-inf for one in no tree), and the vector of tau(eta).
-
-        tau(eta) = eta * best + (1 - eta) * mean of the max-marginals is the product of that vector and the scores: eta
-        times the parts of the best tree and (1 - eta) times the mean of those of the best tree with each arc.
-        """
-        from certus.kernels import learning
+        if self.model.projective:
+            return super().filter(score, eta)
+        from certus.kernels.learning import crossing_filter
 
         through, mean = np.empty(self.n_arcs), np.empty(len(score))
-        if self.model.projective:
-            in_ptr, tail_ptr, tail, _, part_of = self._forest
-            best = learning.forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean)
-        else:
-            best = learning.crossing_filter(self.rows, self.n, score, self.model.single, eta, through, mean)
-        self._require(float(best))
-        return float(best), through, mean
+        best = float(crossing_filter(self.rows, self.n, score, self.model.single, eta, through, mean))
+        self._require(best)
+        return best, through, mean
 
     def _matrix(self, score: Floats) -> Floats:
         arc = np.full(self.allowed.shape, -np.inf)
         arc[self.allowed] = score
         return arc
-
-    def _require(self, value: float) -> None:
-        if value == -np.inf:
-            raise Infeasible(f"the {self.n_arcs} arcs allowed for {self.n} words contain no tree; allow more of them.")
 
 
 class Features:

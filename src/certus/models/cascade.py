@@ -6,16 +6,16 @@ best tree of each filter survives, so there is always a tree left.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from certus.checks import Bools, Ints
 from certus.features.encode import MOST_COARSE, Encoded
 from certus.features.templates import Templates
-from certus.learn.weights import Float32
+from certus.learn.weights import Packed
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,26 @@ class Filter:
 
     templates: Templates
     bits: int
-    weight: Float32
+    weight: Packed
     width: float
 
     @property
     def arguments(self) -> tuple[Any, ...]:
         """As the kernels take them."""
-        return (self.templates.arrays, self.bits, self.weight, self.width)
+        return (self.templates.arrays, self.bits, self.weight.value, self.width / self.weight.unit)
 
 
-PASS = Filter(Templates("hm", ()), 1, np.zeros(2, dtype=np.float32), np.inf)  # a filter that does nothing
+PASS = Filter(Templates("hm", ()), 1, Packed(np.zeros(2, dtype=np.int8), 1.0), np.inf)  # a filter that does nothing
+
+
+class Pruning(Protocol):
+    """What leaves few of the arcs of a sentence, in stages."""
+
+    def survivors(self, batch: Encoded, s: int) -> Bools:
+        """Which arcs of sentence s are left, in shape (n + 1, n + 1)."""
+
+    def prefixes(self) -> Mapping[str, "Pruning"]:
+        """What there is up to each of the stages, by their names."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +82,22 @@ class Cascade:
         kept: Bools = surviving_arcs(*sentence)
         return kept
 
+    def prefixes(self) -> dict[str, "Cascade"]:
+        """The cascade up to each of its stages."""
+        return {
+            "dictionary": replace(self, first=PASS, second=PASS, most=10**6),
+            "first filter": replace(self, second=PASS),
+            "second filter": self,
+        }
+
 
 @dataclass(frozen=True)
 class Stage:
     """What is left after a stage of a cascade, on sentences with known trees.
 
-    ``heads`` is the mean number of heads a word has left, ``pruned`` the share of all arcs that are gone, ``oracle``
-    the share of right heads that are left, ``speed`` the words a second of processor time up to here.
+    ``heads`` is the mean number of heads a word has left, ``pruned`` the share of all wrong arcs that are gone (the
+    pruning efficiency of LR), ``oracle`` the share of right heads that are left, ``speed`` the words a second of
+    processor time up to here.
     """
 
     name: str
@@ -88,25 +107,27 @@ class Stage:
     speed: float
 
 
-def stages(cascade: Cascade, batch: Encoded, trees: Sequence[Ints]) -> list[Stage]:
+def stages(cascade: Pruning, batch: Encoded, trees: Sequence[Ints]) -> list[Stage]:
     """How fast, how sharp and how safe a cascade is after each of its stages (as in LR tables 8.1 and 8.2)."""
-    parts = {
-        "dictionary": replace(cascade, first=PASS, second=PASS, most=10**6),
-        "first filter": replace(cascade, second=PASS),
-        "second filter": cascade,
-    }
     words = max(int(batch.length.sum()), 1)
-    every = max(int((batch.length**2).sum()), 1)
+    wrong = max(int((batch.length**2).sum()) - words, 1)  # every word has n heads to choose from
     found = []
-    for name, part in parts.items():
+    for name, part in cascade.prefixes().items():
         part.survivors(batch, 0)  # compiled before the clock starts
         start = time.process_time()
         left = [part.survivors(batch, s) for s in range(len(trees))]
         seconds = time.process_time() - start
         right = sum(int(kept[h[1:], np.arange(1, len(h))].sum()) for kept, h in zip(left, trees, strict=True))
         arcs = sum(int(kept.sum()) for kept in left)
-        found.append(Stage(name, arcs / words, 1.0 - arcs / every, right / words, words / max(seconds, 1e-9)))
+        pruned = 1.0 - (arcs - right) / wrong
+        found.append(Stage(name, arcs / words, pruned, right / words, words / max(seconds, 1e-9)))
     return found
+
+
+def with_tree(allowed: Bools, tree: Ints) -> Bools:
+    """Allow the arcs of a tree too: training never prunes the right answer."""
+    allowed[tree[1:], np.arange(1, len(tree))] = True
+    return allowed
 
 
 def longest_arcs(batch: Encoded, trees: Sequence[Ints]) -> Ints:

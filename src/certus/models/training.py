@@ -17,8 +17,8 @@ from certus.features.encode import Encoded, Encoder
 from certus.io.conllu import Sentence
 from certus.learn.learners import new_trainer, new_weights
 from certus.learn.trees import Trainer, TreeModel, projectivised
-from certus.learn.weights import Float32, Weights
-from certus.models.cascade import PASS, Cascade, Filter, longest_arcs
+from certus.learn.weights import Float32, Packed, Weights
+from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
 from certus.models.files import load_model, save_model
 from certus.models.labels import NAMELESS, LabelTrainer
 from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Settings, tree_templates
@@ -109,10 +109,10 @@ class _Run:
         cascade = Cascade(longest, PASS, PASS, s.most, s.projective, self.single)
         allowed = self._left_by([cascade])
         first = self._filter("first filter", T.FIRST_FILTER, FIRST_BITS, allowed, self.everything)
-        cascade = replace(cascade, first=Filter(T.FIRST_FILTER, FIRST_BITS, first, s.first_width))
+        cascade = replace(cascade, first=Filter(T.FIRST_FILTER, FIRST_BITS, Packed.of(first), s.first_width))
         allowed = self._left_by([cascade])
         filters = [
-            Filter(T.SECOND_FILTER, SECOND_BITS, weight, s.second_width)
+            Filter(T.SECOND_FILTER, SECOND_BITS, Packed.of(weight), s.second_width)
             for weight in self._folded("second filter", lambda stage, members: self._filter(
                 stage, T.SECOND_FILTER, SECOND_BITS, allowed, members))
         ]  # fmt: skip
@@ -130,10 +130,10 @@ class _Run:
             namers = [trainer.labeller(weight) for weight in weights]
         templates = tree_templates(s.order, clusters=bool(self.encoder.clusters), named=s.named)
         model = TreeModel(templates, s.projective, self.single)
-        untrained = np.zeros(1 << s.bits, dtype=np.float32)
+        untrained = Packed(np.zeros(1 << s.bits, dtype=np.int8), 1.0)
         parser = Parser(s, self.encoder, cascade, model, untrained, labeller, namers[-1])
         self._trees(parser, allowed, [self._of_fold(namers, k).names(self.batch, k, a) for k, a in enumerate(allowed)])
-        return replace(parser, weight=self.done["trees"])
+        return replace(parser, weight=Packed.of(self.done["trees"]))
 
     def _folded(self, stage: str, train: Callable[[str, Ints], Float32]) -> list[Float32]:
         """Weights trained without each fold, then on everything.
@@ -185,7 +185,7 @@ class _Run:
         while self._going_on(stage, s.epochs) and (not self.dev or self.epoch - self.best_epoch < s.patience):
             words, errors = np.sum(list(trainer.epoch(self.epoch)), axis=0)
             averaged = weights.averaged()
-            score = replace(parser, weight=averaged).accuracy(self.dev) if self.dev else None
+            score = replace(parser, weight=Packed.of(averaged)).accuracy(self.dev) if self.dev else None
             if score is None or score > self.score:
                 self.done[stage] = averaged
                 self.score, self.best_epoch = (-1.0 if score is None else score), self.epoch + 1
@@ -261,9 +261,3 @@ class _Run:
         self.weights.squares = arrays["squares"].copy()
         self.weights.extra = {k.removeprefix("extra."): a.copy() for k, a in arrays.items() if k.startswith("extra.")}
         self.weights.clock = config["clock"]
-
-
-def with_tree(allowed: Bools, tree: Ints) -> Bools:
-    """Allow the arcs of a tree too: training never prunes the right answer."""
-    allowed[tree[1:], np.arange(1, len(tree))] = True
-    return allowed
