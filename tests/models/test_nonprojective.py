@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from certus.io.conllu import Sentence
+from certus.learn.weights import Packed
 from certus.models.nonprojective import crossing_heads
 from certus.models.parser import Parser, Settings
 from certus.models.pipeline import Pipeline
@@ -62,7 +63,8 @@ def test_the_problem_has_the_parsers_tree_and_score(parser):
 def test_search_proves_what_the_relaxation_does_not(parser, monkeypatch):
     monkeypatch.setattr("certus.models.nonprojective.ITERATIONS", 1)
     monkeypatch.setattr("certus.models.nonprojective.ROUNDS", 1)
-    hard = replace(parser, weight=np.random.default_rng(0).normal(size=parser.weight.size).astype(np.float32))
+    weight = np.random.default_rng(0).normal(size=parser.weight.value.size).astype(np.float32)
+    hard = replace(parser, weight=Packed.of(weight))
     batch = parser.encoder.encode(crossing_treebank(6, 5))
     *_, value, proved = crossing_heads(hard, batch, search=False)
     *_, best, searched = crossing_heads(hard, batch)

@@ -90,10 +90,10 @@ def test_every_answer_is_a_tree_whatever_the_words():
 
 def test_training_is_repeatable():
     a, b = (train_parser(treebank(20, 1), settings=replace(SMALL, order=2)) for _ in range(2))
-    assert np.array_equal(a.weight, b.weight)
-    assert a.weight.any()
+    assert np.array_equal(a.weight.value, b.weight.value)
+    assert a.weight.value.any()
     c = train_parser(treebank(20, 1), settings=replace(SMALL, order=2, seed=2))
-    assert not np.array_equal(a.weight, c.weight)
+    assert not np.array_equal(a.weight.value, c.weight.value)
 
 
 @pytest.mark.parametrize("stop", [2, 9, 16, 23, 31])
@@ -118,9 +118,9 @@ def test_a_training_that_was_killed_ends_with_the_same_parser(tmp_path, stop):
     resumed = train_parser(data, dev, settings=settings, progress=until, checkpoint=checkpoint, resume=True)
     assert len(epochs) == len(set(epochs)) == 3 + 4 * 3 + 2 + 4 * 3 + 4  # folds: three and the whole
     assert not checkpoint.exists()
-    assert np.array_equal(resumed.weight, whole.weight)
-    assert np.array_equal(resumed.labeller.weight, whole.labeller.weight)
-    assert np.array_equal(resumed.cascade.second.weight, whole.cascade.second.weight)
+    assert np.array_equal(resumed.weight.value, whole.weight.value)
+    assert np.array_equal(resumed.labeller.weight.value, whole.labeller.weight.value)
+    assert np.array_equal(resumed.cascade.second.weight.value, whole.cascade.second.weight.value)
 
 
 def test_resuming_something_else_is_refused(tmp_path):
@@ -198,7 +198,7 @@ def test_every_learner_trains_a_parser_and_resumes(tmp_path, learner):
     with pytest.raises(KeyboardInterrupt):
         train_parser(data, gold, settings=settings, progress=stop, checkpoint=checkpoint)
     resumed = train_parser(data, gold, settings=settings, checkpoint=checkpoint, resume=True)
-    assert np.array_equal(resumed.weight, whole.weight)
+    assert np.array_equal(resumed.weight.value, whole.weight.value)
 
 
 def test_sums_over_higher_order_trees_with_crossing_arcs_are_refused():

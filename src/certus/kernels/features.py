@@ -214,7 +214,7 @@ def summed_features(codes, coarse, base, part, p, names, templates, bits, index)
 @njit(cache=True, nogil=True)
 def total_weight(weight, index, count):
     """Sum of the weights of features, in four running sums that do not wait for each other."""
-    a = b = c = d = 0.0
+    a = b = c = d = weight[0] * 0
     one, four = uint64(1), uint64(4)
     k = uint64(0)
     while k + four <= count:

@@ -1,5 +1,7 @@
 """The weights of a linear model over hashed features, averaged over training."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,3 +32,22 @@ class Weights:
     def averaged(self) -> Float32:
         """The average of the weights over all steps so far."""
         return (self.value - self.total / self.clock).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Weights in one byte each, ``value`` times ``unit``: four times as many fit the caches of the processor."""
+
+    value: NDArray[np.int8]
+    unit: float
+
+    @classmethod
+    def of(cls, weight: Float32) -> "Packed":
+        """The weights to within half a unit; the largest becomes 127 units."""
+        unit = float(np.float32(np.abs(weight).max(initial=0.0) / 127.0)) or 1.0
+        return cls(np.rint(weight / unit).astype(np.int8), unit)
+
+    @cached_property
+    def floats(self) -> Float32:
+        """The weights as numbers."""
+        return self.value.astype(np.float32) * np.float32(self.unit)

@@ -36,7 +36,7 @@ def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int)
     part = np.array([[head, modifier]], dtype=np.int64)
     index = features_of(batch, 0, part, templates, parser.settings.bits)
     texts = in_words(parser.encoder, sentence, part[0].tolist(), templates)
-    found = [Feature(text, float(parser.weight[k])) for text, k in zip(texts, index, strict=True)]
+    found = [Feature(text, float(parser.weight.floats[k])) for text, k in zip(texts, index, strict=True)]
     return sorted(found, key=lambda feature: (-abs(feature.weight), feature.text))
 
 

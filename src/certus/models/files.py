@@ -55,15 +55,3 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> tuple[d
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise FormatError(path, None, f"{name} holds a number that is not finite; the file is damaged.")
     return config, arrays
-
-
-def packed(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Weights in one byte each, and their unit: the largest becomes 127."""
-    unit = float(np.abs(weight).max(initial=0.0)) / 127.0 or 1.0
-    return np.rint(weight / unit).astype(np.int8), np.array([unit], dtype=np.float32)
-
-
-def unpacked(weight: NDArray[np.int8], unit: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The weights that ``packed`` took, to within half a unit."""
-    values: NDArray[np.float32] = weight.astype(np.float32) * unit[0]
-    return values

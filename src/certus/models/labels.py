@@ -11,7 +11,7 @@ from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import MOST_COARSE, Encoded
 from certus.features.templates import LABEL, Templates
-from certus.learn.weights import Float32, Weights
+from certus.learn.weights import Float32, Packed, Weights
 
 STEP = 0.05  # the largest step of one update
 
@@ -23,7 +23,7 @@ class Labeller:
     labels: tuple[str, ...]
     seen: NDArray[np.bool_]
     bits: int
-    weight: Float32
+    weight: Packed
     templates: Templates = LABEL
 
     def label(self, batch: Encoded, start: Ints, heads: Ints) -> Ints:
@@ -33,7 +33,7 @@ class Labeller:
         found = np.empty(len(heads), dtype=np.int64)
         index = np.empty(self.templates.most, dtype=np.uint64)
         sentences = (batch.attribute, batch.coarse, batch.base, batch.length, start, heads)
-        label_trees(*sentences, self.seen, self.templates.arrays, self.bits, self.weight, index, found)
+        label_trees(*sentences, self.seen, self.templates.arrays, self.bits, self.weight.value, index, found)
         return found
 
     def names(self, batch: Encoded, s: int, allowed: Bools) -> NDArray[np.uint32]:
@@ -50,12 +50,12 @@ class Labeller:
     @property
     def arguments(self) -> tuple[Any, ...]:
         """As the kernels take them."""
-        return (self.seen, self.templates.arrays, self.bits, self.weight)
+        return (self.seen, self.templates.arrays, self.bits, self.weight.value)
 
 
 # A labeller that names nothing, for models that do not ask.
 NAMELESS = Labeller(
-    (), np.zeros((2, 1, 1, 1), dtype=np.bool_), 1, np.zeros(2, dtype=np.float32), Templates("hmglr", ())
+    (), np.zeros((2, 1, 1, 1), dtype=np.bool_), 1, Packed(np.zeros(2, dtype=np.int8), 1.0), Templates("hmglr", ())
 )
 
 
@@ -105,4 +105,4 @@ class LabelTrainer:
 
     def labeller(self, weight: Float32) -> Labeller:
         """The labeller with these weights."""
-        return Labeller(self.names, self.seen, self.weights.bits, weight, self.templates)
+        return Labeller(self.names, self.seen, self.weights.bits, Packed.of(weight), self.templates)

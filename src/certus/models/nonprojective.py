@@ -29,7 +29,7 @@ def crossing_heads(parser: "Parser", batch: Encoded, *, search: bool = True) -> 
     heads = np.full(int((batch.length + 1).sum()), -1, dtype=np.int64)
     value, proved = np.zeros(len(batch.length)), np.ones(len(batch.length), dtype=np.bool_)
     model = parser.model
-    scorer = Scorer(model.arrays, parser.settings.bits, parser.weight, parser.index())
+    scorer = Scorer(model.arrays, parser.settings.bits, parser.weight.floats, parser.index())
     limits = {"rounds": ROUNDS, "iterations": ITERATIONS}
     for s in np.flatnonzero(batch.length).tolist():
         allowed = parser.cascade.survivors(batch, s)

@@ -19,9 +19,9 @@ from certus.features.encode import MOST_COARSE, Encoded, Encoder
 from certus.io.conllu import Sentence, Token
 from certus.learn.learners import check_learner
 from certus.learn.trees import LEARNERS, TreeModel
-from certus.learn.weights import Float32
+from certus.learn.weights import Packed
 from certus.models.cascade import Cascade, Filter
-from certus.models.files import load_model, packed, save_model, unpacked
+from certus.models.files import load_model, save_model
 from certus.models.labels import NAMELESS, Labeller
 
 KIND, VERSION = "parser", 2
@@ -51,6 +51,7 @@ class Settings:
     label_bits: int = 21
     first_width: float = 5.0
     second_width: float = 2.5
+    pruning_error: float | None = None  # share of right arcs that each filter may lose; chooses the widths in training
     most: int = 16
     top_words: int = 800
     patience: int = 3
@@ -59,6 +60,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.order not in (1, 2, 3):
             raise InvalidInput(f"order is {self.order!r}; expected 1, 2 or 3.")
+        if self.pruning_error is not None and not 0.0 <= self.pruning_error < 1.0:
+            raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
         check_learner(self.learner, projective=self.projective, order=self.order)
 
     @property
@@ -75,7 +78,7 @@ class Parser:
     encoder: Encoder
     cascade: Cascade
     model: TreeModel
-    weight: Float32
+    weight: Packed
     labeller: Labeller
     namer: Labeller = NAMELESS
 
@@ -123,12 +126,12 @@ class Parser:
             *self.namer.arguments,
             self.model.arrays,
             self.settings.bits,
-            self.weight,
+            self.weight.value,
             self.index(),
         )
         arguments = (*sentences, *self.cascade.arguments, *model, start, heads, value)
         parse(*arguments)
-        return start, heads, value
+        return start, heads, value * self.weight.unit
 
     def index(self) -> NDArray[np.uint64]:
         """Room for the features of any part, for the kernels."""
@@ -148,7 +151,7 @@ class Parser:
     # -- files -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file, with weights of one byte; it parses the same to within rounding of weights."""
+        """Write the model to one file; what is loaded from it parses the same."""
         arrays: dict[str, Any] = {"longest": self.cascade.longest.astype(np.int16), "seen": self.labeller.seen}
         stored = {
             "first": self.cascade.first.weight,
@@ -159,7 +162,7 @@ class Parser:
         if self.settings.named:
             stored["names"] = self.namer.weight
         for name, weight in stored.items():
-            arrays[name], arrays[f"{name}.unit"] = packed(weight)
+            arrays[name], arrays[f"{name}.unit"] = weight.value, np.array([weight.unit], dtype=np.float32)
         lexicon = json.dumps([sorted(self.encoder.frequent), self.encoder.clusters], ensure_ascii=False)
         arrays["lexicon"] = np.frombuffer(zlib.compress(lexicon.encode(), 9), dtype=np.uint8)
         config = {
@@ -182,16 +185,19 @@ class Parser:
             sizes = {"first": FIRST_BITS, "second": SECOND_BITS, "trees": settings.bits, "labels": settings.label_bits}
             if settings.named:
                 sizes["names"] = NAME_BITS
-            weight = {name: unpacked(arrays[name], arrays[f"{name}.unit"]) for name in sizes}
+            weight = {name: Packed(arrays[name], float(arrays[f"{name}.unit"][0])) for name in sizes}
             for name, bits in sizes.items():
-                if weight[name].shape != (1 << bits,):
-                    raise ValueError(f"{name} has {weight[name].size} weights; expected {1 << bits}")
+                value = weight[name].value
+                if value.shape != (1 << bits,) or value.dtype != np.int8 or not weight[name].unit > 0:
+                    raise ValueError(
+                        f"{name} has {value.size} {value.dtype} weights; expected {1 << bits} of int8 and a unit"
+                    )
             labels, single = tuple(config["labels"]), bool(config["single"])
             seen, longest = arrays["seen"].astype(np.bool_), arrays["longest"].astype(np.int64)
             side = MOST_COARSE + 1
             if seen.shape != (2, side, side, len(labels)) or longest.shape != (2, side, side):
                 raise ValueError("the dictionaries of labels and lengths have another shape")
-        except (KeyError, TypeError, ValueError, zlib.error) as error:
+        except (KeyError, IndexError, TypeError, ValueError, zlib.error) as error:
             raise FormatError(path, None, f"the parser in it is not whole: {error}.") from None
         first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width)
         second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width)

@@ -37,7 +37,7 @@ def problem(parser: "Parser", batch: Encoded, s: int) -> Dependency:
         rows: Ints = np.ascontiguousarray(part[kind, : size[kind], : len(columns)])
         score = np.empty(len(rows))
         sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-        score_parts(*sentence, kind, rows, name, arrays[kind], parser.settings.bits, parser.weight, index, score)
+        score_parts(*sentence, kind, rows, name, arrays[kind], parser.settings.bits, parser.weight.floats, index, score)
         filled = np.where(rows < 0, rows[:, :1], rows)  # no sibling: s == h, t == h
         return [*(filled[:, column] for column in columns), score]
 

@@ -18,7 +18,8 @@ from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.features.brown import Clusters
 from certus.features.tagging import CLUSTER_TEMPLATES, TEMPLATES, WORD, Lexicon, WordEncoder, template_arrays
 from certus.io.conllu import Sentence, Token
-from certus.models.files import load_model, packed, save_model
+from certus.learn.weights import Packed
+from certus.models.files import load_model, save_model
 from certus.tagging.problem import Tagging
 
 KIND, VERSION = "tagger", 1
@@ -380,7 +381,7 @@ def _epochs(
         loss, wrong = train_epoch(*(order, first, length, rows, *model.model_arrays, *work))
         state.epoch += 1
         average = arrays["weight"] - arrays["total"] / (state.epoch * len(corpus))
-        weight, _ = packed(average.astype(np.float32))
+        weight = Packed.of(average.astype(np.float32)).value
         accuracy = None
         if dev:
             accuracy = _accuracy(replace(model, weight=weight), dev)

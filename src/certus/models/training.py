@@ -20,11 +20,13 @@ from certus.learn.trees import Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
 from certus.models.files import load_model, save_model
+from certus.models.filters import LinearFilter, Treebank, highest_threshold
 from certus.models.labels import NAMELESS, LabelTrainer
 from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Settings, tree_templates
 
 KIND, VERSION = "parser checkpoint", 2
 FILTER_EPOCHS, NAME_EPOCHS, FOLDS = 3, 3, 3
+ROUNDING = 1e-4  # a parser adds up whole units of its weights
 Model = TypeVar("Model")
 # stage, epoch, epochs, share of errors, dev score, and the loss or other objective of the learner
 Progress = Callable[[str, int, int, float, float | None, float | None], None]
@@ -108,15 +110,22 @@ class _Run:
         longest = longest_arcs(self.batch, self.trees)
         cascade = Cascade(longest, PASS, PASS, s.most, s.projective, self.single)
         allowed = self._left_by([cascade])
-        first = self._filter("first filter", T.FIRST_FILTER, FIRST_BITS, allowed, self.everything)
-        cascade = replace(cascade, first=Filter(T.FIRST_FILTER, FIRST_BITS, Packed.of(first), s.first_width))
+        to_tune = s.pruning_error is not None and not self.dev
+        firsts = [
+            Filter(T.FIRST_FILTER, FIRST_BITS, Packed.of(weight), s.first_width)
+            for weight in self._folded("first filter", lambda stage, members: self._filter(
+                stage, T.FIRST_FILTER, FIRST_BITS, allowed, members), folds=to_tune)
+        ]  # fmt: skip
+        cascade = replace(cascade, first=self._tuned(firsts, cascade)[-1])
         allowed = self._left_by([cascade])
         filters = [
             Filter(T.SECOND_FILTER, SECOND_BITS, Packed.of(weight), s.second_width)
             for weight in self._folded("second filter", lambda stage, members: self._filter(
                 stage, T.SECOND_FILTER, SECOND_BITS, allowed, members))
         ]  # fmt: skip
+        filters = self._tuned(filters, cascade)
         allowed = self._left_by([replace(cascade, second=second) for second in filters])
+        s = replace(s, first_width=cascade.first.width, second_width=filters[-1].width)
         cascade = replace(cascade, second=filters[-1])
         labels = [[token.deprel for token in sentence] for sentence in self.sentences]
         trainer = LabelTrainer(self.batch, self.gold, labels, bits=s.label_bits, seed=s.seed)
@@ -135,13 +144,43 @@ class _Run:
         self._trees(parser, allowed, [self._of_fold(namers, k).names(self.batch, k, a) for k, a in enumerate(allowed)])
         return replace(parser, weight=Packed.of(self.done["trees"]))
 
-    def _folded(self, stage: str, train: Callable[[str, Ints], Float32]) -> list[Float32]:
-        """Weights trained without each fold, then on everything.
+    def _folded(self, stage: str, train: Callable[[str, Ints], Float32], *, folds: bool = True) -> list[Float32]:
+        """Weights trained without each fold, if folds are wanted, then on everything.
 
         What comes after a stage must see it as it does on new sentences, where it errs more than on those it learnt.
         """
-        weights = [train(f"{stage}, fold {fold + 1}", np.flatnonzero(self.fold != fold)) for fold in range(self.folds)]
+        left_out = range(self.folds if folds else 0)
+        weights = [train(f"{stage}, fold {fold + 1}", np.flatnonzero(self.fold != fold)) for fold in left_out]
         return [*weights, train(stage, self.everything)]
+
+    def _tuned(self, filters: list[Filter], before: Cascade) -> list[Filter]:
+        """The filters with the least width that loses few enough of the right arcs that are left before them.
+
+        Right arcs of dev, or else those of each fold under the filter that was trained without it.
+        """
+        error = self.settings.pruning_error
+        if error is None or not (self.dev or self.folds):
+            return filters
+        held_out = [(filters[-1], self.encoder.encode(self.dev), [sentence.heads for sentence in self.dev])]
+        if not self.dev:
+            folds = [np.flatnonzero(self.fold == k) for k in range(self.folds)]
+            held_out = [
+                (stage, self._some(members), [self.gold[k] for k in members])
+                for stage, members in zip(filters[:-1], folds, strict=True)
+            ]
+        found = []
+        for stage, batch, trees in held_out:
+            model = TreeModel((stage.templates,), before.projective, before.single)
+            own = LinearFilter("width", model, "shortfall", stage.bits, stage.weight.floats, -stage.width)
+            left = [before.survivors(batch, k) for k in range(len(trees))]
+            found.append(own.right_levels(Treebank(batch, trees, left)))
+        width = max(0.0, -highest_threshold(np.concatenate(found), error)) + ROUNDING
+        return [replace(stage, width=width) for stage in filters]
+
+    def _some(self, members: Ints) -> Encoded:
+        """Some of the sentences."""
+        b = self.batch
+        return Encoded(b.attribute, b.coarse, b.base[members], b.length[members])
 
     def _of_fold(self, models: Sequence[Model], k: int) -> Model:
         """The one of the models that was trained without sentence k, if there are several."""
@@ -159,10 +198,10 @@ class _Run:
         model = TreeModel((templates,), self.settings.projective, self.single)
         weights = self._begin(stage, bits)
         if stage not in self.done:
-            b = self.batch
-            batch = Encoded(b.attribute, b.coarse, b.base[members], b.length[members])
             trees, arcs = [self.trees[k] for k in members], [allowed[k] for k in members]
-            trainer = new_trainer("mira", model, batch, trees, arcs.__getitem__, weights, self.settings.seed)
+            trainer = new_trainer(
+                "mira", model, self._some(members), trees, arcs.__getitem__, weights, self.settings.seed
+            )
             while self._going_on(stage, FILTER_EPOCHS):
                 words, errors = np.sum(list(trainer.epoch(self.epoch)), axis=0)
                 self._end_epoch(stage, FILTER_EPOCHS, errors / max(words, 1), None, trainer.objective)
