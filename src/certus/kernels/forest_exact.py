@@ -1,234 +1,18 @@
-"""An n-gram language model over a translation forest: optimistic bigram scores, and the exact search they bound.
+"""Exact search in a translation forest under an n-gram language model, bounded by optimistic bigram scores.
 
-With a multiplier u[v, w] for each pair of adjacent words, the language-model score of a string x_1 .. x_m between <s>
-and </s> is, whatever u is (u[., </s>] = 0),
-
-    sum_i  p(x_i | .. x_{i-2} x_{i-1}) + u[x_{i-2}, x_{i-1}] - u[x_{i-1}, x_i],
-
-and so at most the sum over i of
-
-    q[x_{i-1}, x_i]  =  max over t of  ( p(x_i | .. t x_{i-1}) + u[t, x_{i-1}] )  -  u[x_{i-1}, x_i],
-
-t running over the words that may stand before x_{i-1}. Under q the forest is decoded exactly (``forest_bigram``), and
-the outside scores found there bound every completion in the search below. u tightens q: it is lowered where the best t
-is chosen but not there, and raised where a pair is there but not chosen.
-
-Log probabilities are multiplied by the weight of the language model. Words are numbered within the forest, 0 is <s>,
-1 is </s>; ``lm_word`` gives their numbers in the model.
+``bigram_scores`` tells what q and u are. Words are numbered within the forest, 0 is <s>; ``lm_word`` gives their
+numbers in the model.
 """
 
 import numpy as np
 from numba import njit
 
-from certus.kernels.forest_bigram import APPEND, BEGIN, CHAIN, END, HOOK, JOIN, NODE, WORD, grown
-from certus.kernels.language_model import first_slot, look_up
+from certus.kernels.arrays import largest, longer
+from certus.kernels.forest_pieces import APPEND, BEGIN, CHAIN, HOOK, JOIN, NODE, WORD
+from certus.kernels.language_model import look_up
 
 BITS = 21  # a word of a left context, plus 1, takes so many bits; three words fill an int64
 MASK = (1 << BITS) - 1
-
-
-@njit(cache=True, nogil=True)
-def _held(slots, state, word):
-    """Slot of the n-gram (state, word), or -1 if the model must back off for it."""
-    n_slots = np.uint64(slots.shape[0] // 3)
-    key = (np.int64(state) << 32) | np.int64(word)
-    i = first_slot(key, n_slots)
-    while True:
-        found = slots[np.uint64(3) * i]
-        if found == key:
-            return np.int64(i)
-        if found == -1:
-            return np.int64(-1)
-        i += np.uint64(1)
-        if i == n_slots:
-            i = np.uint64(0)
-
-
-@njit(cache=True, nogil=True)
-def tables(lm, begin_state, order, weight, lm_word, allowed):
-    """What ``optimistic`` needs of the model for the words of a forest; ``allowed`` (W, W): pairs that can be adjacent.
-
-    Returns pair (W, W), log p(w | v); back (W, W), the most that backing off from a history that ends in t, v to v may
-    cost; and the n-grams of three words or more: those that end in v, w are range(ptr[v W + w], ptr[v W + w + 1]),
-    with the word before v in ``before`` and their value, raised by what a longer history may add, in ``value``.
-    """
-    slots = lm.slots
-    values = lm.values
-    unigram = lm.unigram
-    unigram_state = lm.unigram_state
-    back_off = lm.back_off
-    suffix = lm.state_suffix
-    length = lm.state_length
-    n_words = allowed.shape[0]
-    pair = np.full((n_words, n_words), -np.inf)
-    back = np.zeros((n_words, n_words))
-    state_of = np.empty(n_words, np.int64)
-    for v in range(n_words):
-        state_of[v] = begin_state if v == BEGIN else np.int64(unigram_state[lm_word[v]])
-    state = np.empty(1024, np.int64)
-    older = np.empty(1024, np.int64)
-    newer = np.empty(1024, np.int64)
-    n = 0
-    for v in range(n_words):
-        for w in range(n_words):
-            if not allowed[v, w]:
-                continue
-            p, s = look_up(slots, values, unigram, unigram_state, back_off, suffix, state_of[v], lm_word[w])
-            pair[v, w] = weight * p
-            if w != END and length[s] > 1:
-                if n == state.shape[0]:
-                    state = grown(state)
-                    older = grown(older)
-                    newer = grown(newer)
-                state[n] = s
-                older[n] = v
-                newer[n] = w
-                n += 1
-    gram_v = np.empty(4096, np.int64)
-    gram_w = np.empty(4096, np.int64)
-    gram_t = np.empty(4096, np.int64)
-    gram_state = np.empty(4096, np.int64)
-    gram_value = np.empty(4096)
-    n_grams = 0
-    k = 0
-    while k < n:  # grows while it is read: contexts of one word more are added behind
-        for w in range(n_words):
-            if not allowed[newer[k], w]:
-                continue
-            i = _held(slots, state[k], lm_word[w])
-            if i < 0:
-                continue
-            if n_grams == gram_v.shape[0]:
-                gram_v = grown(gram_v)
-                gram_w = grown(gram_w)
-                gram_t = grown(gram_t)
-                gram_state = grown(gram_state)
-                gram_value = grown(gram_value)
-            gram_t[n_grams] = older[k]
-            gram_v[n_grams] = newer[k]
-            gram_w[n_grams] = w
-            gram_state[n_grams] = state[k]
-            gram_value[n_grams] = weight * values[3 * i + 1]
-            n_grams += 1
-            s = slots[3 * i + 2]
-            if w != END and length[s] > 2 and length[s] > length[state[k]]:
-                if n == state.shape[0]:
-                    state = grown(state)
-                    older = grown(older)
-                    newer = grown(newer)
-                state[n] = s
-                older[n] = newer[k]
-                newer[n] = w
-                n += 1
-        k += 1
-    raised = np.zeros(back_off.shape[0] if order > 3 else 0)
-    known = np.zeros((n_words, n_words), np.bool_)
-    for k in range(n):
-        cost = 0.0
-        s = state[k]
-        while length[s] > 1:
-            cost += weight * back_off[s]
-            s = np.int64(suffix[s])
-            if order > 3 and length[s] > 1 and cost > raised[s]:
-                raised[s] = cost
-        if not known[older[k], newer[k]]:
-            known[older[k], newer[k]] = True
-            back[older[k], newer[k]] = cost
-        elif cost > back[older[k], newer[k]]:
-            back[older[k], newer[k]] = cost
-    ptr = np.zeros(n_words * n_words + 1, np.int64)
-    for i in range(n_grams):
-        ptr[gram_v[i] * n_words + gram_w[i] + 1] += 1
-    for i in range(n_words * n_words):
-        ptr[i + 1] += ptr[i]
-    fill = ptr.copy()
-    before = np.empty(n_grams, np.int64)
-    value = np.empty(n_grams)
-    for i in range(n_grams):
-        at = fill[gram_v[i] * n_words + gram_w[i]]
-        fill[gram_v[i] * n_words + gram_w[i]] += 1
-        before[at] = gram_t[i]
-        value[at] = gram_value[i] + (raised[gram_state[i]] if order > 3 else 0.0)
-    return pair, back, ptr, before, value
-
-
-@njit(cache=True, nogil=True)
-def optimistic(pair, back, ptr, before, value, order, u, allowed, q, chosen):
-    """q[v, w] <- the score above, -inf where the pair is not allowed; chosen[v, w] <- the t taken, -1 after <s>.
-
-    Exact maximum up to trigrams; above, every history may use the best back-off of any longer one.
-    """
-    n_words = pair.shape[0]
-    mark = np.full(n_words, -1, np.int64)
-    for v in range(n_words):
-        top = -1  # the word before v that backs off best
-        for t in range(n_words):
-            if v != BEGIN and allowed[t, v] and (top < 0 or back[t, v] + u[t, v] > back[top, v] + u[top, v]):
-                top = t
-        for w in range(n_words):
-            q[v, w] = -np.inf
-            chosen[v, w] = -1
-            if not allowed[v, w]:
-                continue
-            if v == BEGIN:
-                q[v, w] = pair[v, w] - u[v, w]
-                continue
-            best = -np.inf
-            for i in range(ptr[v * n_words + w], ptr[v * n_words + w + 1]):
-                t = before[i]
-                if order <= 3:
-                    mark[t] = w
-                if allowed[t, v] and value[i] + u[t, v] > best:
-                    best = value[i] + u[t, v]
-                    chosen[v, w] = t
-            start, stop = top, top + 1
-            if top >= 0 and mark[top] == w:  # it has an n-gram and need not back off: look for the next
-                start, stop = 0, n_words
-            for t in range(start, stop):
-                if t >= 0 and allowed[t, v] and mark[t] != w and pair[v, w] + back[t, v] + u[t, v] > best:
-                    best = pair[v, w] + back[t, v] + u[t, v]
-                    chosen[v, w] = t
-            q[v, w] = best - u[v, w]
-        for t in range(n_words):
-            mark[t] = -1
-
-
-@njit(cache=True, nogil=True)
-def move(pairs, n_pairs, chosen, u, gradient, step_scale, excess):
-    """One step on the multipliers, from the pairs of the best derivation and what each chose; returns its length.
-
-    The step is step_scale * excess / |subgradient|^2 (Polyak); 0 if the subgradient vanishes. ``gradient`` (W, W) is
-    zero before and after.
-    """
-    norm = 0.0
-    for i in range(n_pairs):
-        v = pairs[i, 0]
-        w = pairs[i, 1]
-        if chosen[v, w] >= 0:
-            gradient[chosen[v, w], v] += 1.0
-        if w != END:
-            gradient[v, w] -= 1.0
-    cell = np.empty((2 * n_pairs, 2), np.int64)
-    value = np.empty(2 * n_pairs)
-    n = 0
-    for i in range(2 * n_pairs):
-        v = pairs[i // 2, 0]
-        w = pairs[i // 2, 1]
-        if i % 2 == 1:
-            w = v
-            v = chosen[v, pairs[i // 2, 1]]
-        if v >= 0 and w != END and gradient[v, w] != 0.0:
-            cell[n, 0] = v
-            cell[n, 1] = w
-            value[n] = gradient[v, w]
-            norm += value[n] * value[n]
-            gradient[v, w] = 0.0
-            n += 1
-    if norm == 0.0:
-        return 0.0
-    for i in range(n):
-        u[cell[i, 0], cell[i, 1]] -= step_scale * excess / norm * value[i]
-    return step_scale * excess / norm
 
 
 @njit(cache=True, nogil=True)
@@ -238,26 +22,9 @@ def _left_word(left0, left1, k):
 
 @njit(cache=True, nogil=True)
 def _step(
-    slots,
-    values,
-    unigram,
-    unigram_state,
-    back_off,
-    suffix,
-    weight,
-    lm_word,
-    full,
-    q,
-    u,
-    left0,
-    left1,
-    state,
-    prev,
-    last,
-    count,
-    score,
-    w,
-):
+    slots, values, unigram, unigram_state, back_off, suffix, weight, lm_word, full, q, u,
+    left0, left1, state, prev, last, count, score, w,
+):  # fmt: skip
     """An item with the word w after it. Words with too little context before them add q, the others their exact score.
 
     ``full`` is order - 1: as many words as the model looks at; ``count`` is how many the item has, at most so many.
@@ -308,36 +75,6 @@ def _slot(slots, item, piece, left0, left1, state, prev, last):
 
 
 @njit(cache=True, nogil=True)
-def _largest(values, start, stop, k):
-    """The k-th largest of values[start:stop], 1 <= k <= stop - start (quickselect on a copy)."""
-    copy = np.empty(stop - start)
-    for i in range(start, stop):
-        copy[i - start] = values[i]
-    low = 0
-    high = stop - start - 1
-    while low < high:
-        pivot = copy[(low + high) // 2]
-        i = low
-        j = high
-        while i <= j:
-            while copy[i] > pivot:
-                i += 1
-            while copy[j] < pivot:
-                j -= 1
-            if i <= j:
-                copy[i], copy[j] = copy[j], copy[i]
-                i += 1
-                j -= 1
-        if k - 1 <= j:
-            high = j
-        elif k - 1 >= i:
-            low = i
-        else:
-            break
-    return copy[k - 1]
-
-
-@njit(cache=True, nogil=True)
 def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least, beam, budget, all_ways):
     """Exact items of the pieces, bottom-up, without those whose best completion is below ``least``.
 
@@ -351,19 +88,8 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
     there is any. way[4 k:] is (item, left part or -1, right part or -1, edge or -1); with ``all_ways`` every way to
     make an item is listed, else only the best. Parts of an item stand before it.
     """
-    g_edge_id = g.edge_id
-    g_edge_left = g.edge_left
-    g_edge_ptr = g.edge_ptr
-    g_edge_right = g.edge_right
-    g_edge_weight = g.edge_weight
-    g_first = g.first
-    g_kind = g.kind
-    g_last = g.last
-    g_left = g.left
-    g_offset = g.offset
-    g_right = g.right
-    g_set_ptr = g.set_ptr
-    g_word = g.word
+    kind, left, right, first, n_first, last_at, n_last, offset, words = g[:9]
+    edge_ptr, edge_left, edge_right, edge_weight, edge_id = g[9:]
     lm_slots = lm.slots
     values = lm.values
     unigram = lm.unigram
@@ -371,7 +97,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
     back_off = lm.back_off
     suffix = lm.state_suffix
     full = max(order, 2) - 1
-    n_pieces = g_kind.shape[0]
+    n_pieces = kind.shape[0]
     n_words = q.shape[0]
     none = np.int64(-1)
     zero = np.int64(0)
@@ -392,25 +118,20 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
     row_of = np.full(n_words, -1, np.int64)
     column_of = np.full(n_words, -1, np.int64)
     for p in range(n_pieces):
-        kind = g_kind[p]
         first_item = n
         kept_ptr[p + 1] = n_kept
-        if kind == HOOK or g_offset[p] == g_offset[p + 1] or status != 0:
+        if kind[p] == HOOK or offset[p] == offset[p + 1] or status != 0:
             continue
-        f0 = g_set_ptr[g_first[p]]
-        f1 = g_set_ptr[g_first[p] + 1]
-        l0 = g_set_ptr[g_last[p]]
-        l1 = g_set_ptr[g_last[p] + 1]
-        m = l1 - l0
-        for i in range(f0, f1):
-            row_of[g_word[i]] = i - f0
-        for i in range(l0, l1):
-            column_of[g_word[i]] = i - l0
+        m = n_last[p]
+        for i in range(n_first[p]):
+            row_of[words[first[p] + i]] = i
+        for i in range(m):
+            column_of[words[last_at[p] + i]] = i
         start = zero
         stop = zero + 1
-        if kind == NODE:
-            start = g_edge_ptr[g_left[p]]
-            stop = g_edge_ptr[g_left[p] + 1]
+        if kind[p] == NODE:
+            start = edge_ptr[left[p]]
+            stop = edge_ptr[left[p] + 1]
         for e in range(start, stop):
             # x, then y if there is one, then the word w if there is one
             x = none
@@ -418,23 +139,23 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
             w = none
             edge = none
             gain = 0.0
-            if kind == NODE:
-                x = g_edge_left[e]
-                if g_edge_right[e] >= 0:
-                    y = g_right[g_edge_right[e]]
-                edge = g_edge_id[e]
-                gain = g_edge_weight[e]
-            elif kind == WORD:
-                w = g_left[p]
-            elif kind == APPEND:
-                x = g_left[p]
-                w = g_right[p]
-            elif kind == JOIN:
-                x = g_left[p]
-                y = g_right[g_right[p]]
-            elif kind == CHAIN:
-                x = g_left[p]
-                y = g_right[p]
+            if kind[p] == NODE:
+                x = edge_left[e]
+                if edge_right[e] >= 0:
+                    y = right[edge_right[e]]
+                edge = edge_id[e]
+                gain = edge_weight[e]
+            elif kind[p] == WORD:
+                w = left[p]
+            elif kind[p] == APPEND:
+                x = left[p]
+                w = right[p]
+            elif kind[p] == JOIN:
+                x = left[p]
+                y = right[right[p]]
+            elif kind[p] == CHAIN:
+                x = left[p]
+                y = right[p]
             a0 = zero
             a1 = zero + 1
             b0 = zero
@@ -483,7 +204,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                         if row < 0 or column < 0 or not allowed[last, following]:
                             continue
                         s += score[b]
-                        if s + q[last, following] + out[g_offset[p] + row * m + column] < least:
+                        if s + q[last, following] + out[offset[p] + row * m + column] < least:
                             continue
                     elif w == BEGIN:
                         left0 = zero + BEGIN + 1
@@ -502,26 +223,9 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                             s -= q[before, word]
                         before = word
                         left0, left1, state, prev, last, count, s = _step(
-                            lm_slots,
-                            values,
-                            unigram,
-                            unigram_state,
-                            back_off,
-                            suffix,
-                            weight,
-                            lm_word,
-                            full,
-                            q,
-                            u,
-                            left0,
-                            left1,
-                            state,
-                            prev,
-                            last,
-                            count,
-                            s,
-                            word,
-                        )
+                            lm_slots, values, unigram, unigram_state, back_off, suffix, weight, lm_word, full, q, u,
+                            left0, left1, state, prev, last, count, s, word,
+                        )  # fmt: skip
                     if y >= 0 and n_steps == full:
                         state = item[8 * b + 3]
                         prev = item[8 * b + 4]
@@ -530,7 +234,7 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                     column = column_of[last]
                     if row < 0 or column < 0:
                         continue
-                    total = s + out[g_offset[p] + row * m + column]
+                    total = s + out[offset[p] + row * m + column]
                     if not total >= least:
                         continue
                     if p == n_pieces - 1:  # nothing follows the top: all its items are one
@@ -549,9 +253,9 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                     new = i < 0
                     if new:
                         if n == score.shape[0]:
-                            item = grown(item)
-                            score = grown(score)
-                            bound = grown(bound)
+                            item = longer(item)
+                            score = longer(score)
+                            bound = longer(bound)
                         i = n
                         n += 1
                         slots[at] = i
@@ -567,8 +271,8 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                     k = item[8 * i + 7]
                     if all_ways or new:
                         if n_ways == way_score.shape[0]:
-                            way = grown(way)
-                            way_score = grown(way_score)
+                            way = longer(way)
+                            way_score = longer(way_score)
                         k = n_ways
                         n_ways += 1
                     if all_ways or s > score[i]:
@@ -583,19 +287,19 @@ def search(g, out, q, u, allowed, lm, begin_state, order, weight, lm_word, least
                         item[8 * i + 7] = k
             if status != 0:
                 break
-        for i in range(f0, f1):
-            row_of[g_word[i]] = -1
-        for i in range(l0, l1):
-            column_of[g_word[i]] = -1
+        for i in range(n_first[p]):
+            row_of[words[first[p] + i]] = -1
+        for i in range(m):
+            column_of[words[last_at[p] + i]] = -1
         room = n - first_item
         cut = -np.inf
         if beam > 0 and room > beam:
             room = zero + beam
-            cut = _largest(bound, first_item, n, room)
+            cut = largest(bound[first_item:n], room)
         for i in range(first_item, n):
             if bound[i] >= cut and room > 0:
                 if n_kept == kept.shape[0]:
-                    kept = grown(kept)
+                    kept = longer(kept)
                 kept[n_kept] = i
                 n_kept += 1
                 room -= 1

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, uint64
 
+from certus.kernels.arrays import longer
 from certus.kernels.language_model import advance, first_slot
-from certus.kernels.phrase_lattice import longer
 
 ONE, THREE = np.uint64(1), np.uint64(3)
 MIX = np.uint64(0x9E3779B97F4A7C15)

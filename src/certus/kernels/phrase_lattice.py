@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, uint64
 
+from certus.kernels.arrays import longer
+
 ONE = np.uint64(1)
 MIX = np.uint64(0x9E3779B97F4A7C15)
 OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -33,15 +35,6 @@ class Lattice(NamedTuple):
     edge_ptr: np.ndarray  # (X + 1,)
     edge_span: np.ndarray  # (E,)
     edge_to: np.ndarray  # (E,)
-
-
-@njit(cache=True, nogil=True)
-def longer(array):
-    """The same array with room for as much again."""
-    out = np.empty(2 * array.shape[0], dtype=array.dtype)
-    for i in range(array.shape[0]):
-        out[i] = array[i]
-    return out
 
 
 @njit(cache=True, nogil=True)

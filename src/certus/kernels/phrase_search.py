@@ -9,7 +9,8 @@ hypothesis that was found first.
 import numpy as np
 from numba import njit, uint64
 
-from certus.kernels.phrase_lattice import cover, longer
+from certus.kernels.arrays import largest, longer
+from certus.kernels.phrase_lattice import cover
 
 ONE = np.uint64(1)
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -109,32 +110,6 @@ def walk(lattice, phrases, contexts, distortion, span_weight, row_ptr, value, ta
         length += 1
         x, c = node, context
     return path[:length].copy()
-
-
-@njit(cache=True, nogil=True)
-def largest(values, size, k):
-    """The k-th largest of the first ``size`` values, by quickselect."""
-    work = values[:size].copy()
-    low, high, wanted = 0, size - 1, k - 1
-    while low < high:
-        pivot = work[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while work[i] > pivot:
-                i += 1
-            while work[j] < pivot:
-                j -= 1
-            if i <= j:
-                work[i], work[j] = work[j], work[i]
-                i += 1
-                j -= 1
-        if wanted <= j:
-            high = j
-        elif wanted >= i:
-            low = i
-        else:
-            break
-    return work[wanted]
 
 
 @njit(cache=True, nogil=True)
@@ -241,7 +216,7 @@ def search(
                             a = b + 1
                             while a < n and a - 1 - gaps[h] < 64 and (window[h] >> uint64(a - 1 - gaps[h])) & ONE:
                                 a += 1
-                    threshold = largest(rank, group, width)
+                    threshold = largest(rank[:group], width)
                     room = width
                     for i in range(group):
                         room -= rank[i] > threshold

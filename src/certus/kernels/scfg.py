@@ -13,6 +13,8 @@ nonterminals come in ``unary_order``, so that unary rules rewrite them upwards.
 import numpy as np
 from numba import njit
 
+from certus.kernels.arrays import longer
+
 
 @njit(cache=True, nogil=True)
 def find_child(child_ptr, child_symbol, child, q, symbol):
@@ -27,24 +29,6 @@ def find_child(child_ptr, child_symbol, child, q, symbol):
     if lo < child_ptr[q + 1] and child_symbol[lo] == symbol:
         return child[lo]
     return np.int32(-1)
-
-
-@njit(cache=True, nogil=True)
-def more_rows(rows):
-    """A copy of a matrix of three columns with room for as many rows again."""
-    out = np.empty((2 * rows.shape[0], 3), dtype=np.int32)
-    for i in range(rows.shape[0]):
-        out[i, 0], out[i, 1], out[i, 2] = rows[i, 0], rows[i, 1], rows[i, 2]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def more_entries(values):
-    """A copy of a vector with room for as many entries again."""
-    out = np.empty(2 * values.shape[0], dtype=np.int32)
-    for i in range(values.shape[0]):
-        out[i] = values[i]
-    return out
 
 
 @njit(cache=True, nogil=True)
@@ -90,7 +74,7 @@ def parse_source(
         for root in range(2):
             if root == 0 or i == 0:
                 if n_items == items.shape[0]:
-                    items = more_rows(items)
+                    items = longer(items)
                 items[n_items, 0], items[n_items, 1], items[n_items, 2] = root, -1, -1
                 n_items += 1
         item_last[i * width + i] = n_items
@@ -117,8 +101,8 @@ def parse_source(
                         if copied[j - 1] and length == 1:
                             present[copy_label] = True
                             if n_matches == matches.shape[0]:
-                                matches = more_rows(matches)
-                                tail_ptr = more_entries(tail_ptr)
+                                matches = longer(matches)
+                                tail_ptr = longer(tail_ptr)
                             matches[n_matches, 0], matches[n_matches, 1], matches[n_matches, 2] = -1, i, j
                             n_matches += 1
                             tail_ptr[n_matches] = n_tail
@@ -129,7 +113,7 @@ def parse_source(
                         v = n_vertices
                         vertex_at[span * n_labels + symbol] = v
                         if n_vertices == vertices.shape[0]:
-                            vertices = more_rows(vertices)
+                            vertices = longer(vertices)
                         vertices[v, 0], vertices[v, 1], vertices[v, 2] = symbol, i, j
                         n_vertices += 1
                     else:
@@ -143,7 +127,7 @@ def parse_source(
                             continue
                         if child_ptr[q + 1] > child_ptr[q]:
                             if n_items == items.shape[0]:
-                                items = more_rows(items)
+                                items = longer(items)
                             items[n_items, 0], items[n_items, 1], items[n_items, 2] = q, item, v
                             n_items += 1
                         if node_left_ptr[q + 1] == node_left_ptr[q]:
@@ -151,15 +135,15 @@ def parse_source(
                         for a in range(node_left_ptr[q], node_left_ptr[q + 1]):
                             present[node_left[a]] = True
                         if n_matches == matches.shape[0]:
-                            matches = more_rows(matches)
-                            tail_ptr = more_entries(tail_ptr)
+                            matches = longer(matches)
+                            tail_ptr = longer(tail_ptr)
                         matches[n_matches, 0], matches[n_matches, 1], matches[n_matches, 2] = q, i, j
                         n_matches += 1
                         begin, taken, before = n_tail, v, item
                         while before >= 0:  # from right to left; turned round below
                             if taken >= 0:
                                 if n_tail == tail.shape[0]:
-                                    tail = more_entries(tail)
+                                    tail = longer(tail)
                                 tail[n_tail] = taken
                                 n_tail += 1
                             taken, before = items[before, 2], items[before, 1]

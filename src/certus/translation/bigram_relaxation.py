@@ -2,7 +2,7 @@
 
 The language model is relaxed to scores q[v, w] of adjacent words, each w choosing the words before v freely; a
 multiplier for each pair of words pulls the choices towards what stands there (the identity at the head of
-``certus/kernels/forest_exact.py``). Under q the forest is still decoded exactly, all first and last words of all
+``certus/kernels/bigram_scores.py``). Under q the forest is still decoded exactly, all first and last words of all
 vertices at once, so that the bound is far tighter than with choices of single leaves (LR 5.3), and it gives for every
 edge, pair of words and item the best it can be part of. What falls below the best translation known is removed for
 good, the choices with it, and soon the exact n-gram search of the rest is small.
@@ -77,7 +77,7 @@ class BigramRelaxation:
     """The relaxation of one forest: what is left of it, the multipliers, and the tables of the last sweep."""
 
     def __init__(self, forest: ScoredForest, lm: LanguageModel, lm_weight: float) -> None:
-        from certus.kernels import forest_bigram, forest_exact
+        from certus.kernels import bigram_scores, forest_pieces
 
         self.forest, self.lm, self.lm_weight = forest, lm, lm_weight
         n_words = forest.n_words
@@ -86,8 +86,8 @@ class BigramRelaxation:
         self.last = np.ones((forest.n_vertices, n_words), dtype=bool)
         self._build()
         self.allowed = np.zeros((n_words, n_words), dtype=bool)
-        forest_bigram.adjacent(self.pieces, self.allowed)
-        self.lm_tables: tuple[Floats, Floats, Ints, Ints, Floats] = forest_exact.tables(
+        forest_pieces.adjacent(self.pieces, self.allowed)
+        self.lm_tables: tuple[Floats, Floats, Ints, Ints, Floats] = bigram_scores.tables(
             lm.arrays, lm.begin_state, lm.order, lm_weight, forest.lm_word, self.allowed
         )
         pair, back, _, _, value = self.lm_tables
@@ -117,13 +117,11 @@ class BigramRelaxation:
         self.u = self.forest.multipliers(rows)
 
     def _build(self) -> None:
-        from certus.kernels import forest_bigram
+        from certus.kernels.forest_pieces import build
 
         f = self.forest
-        self.pieces = forest_bigram.Pieces(
-            *forest_bigram.build(
-                f.in_ptr, f.tail_ptr, f.tail, f.token_ptr, f.token, f.weight, self.alive, self.first, self.last
-            )
+        self.pieces = build(
+            f.in_ptr, f.tail_ptr, f.tail, f.token_ptr, f.token, f.weight, self.alive, self.first, self.last
         )
         size = int(self.pieces.offset[-1])
         self.table, self.out = np.empty(size), np.empty(size)
@@ -135,9 +133,9 @@ class BigramRelaxation:
 
     def value(self) -> float:
         """The bound under the present multipliers; -inf if nothing is left of the forest."""
-        from certus.kernels import forest_bigram, forest_exact
+        from certus.kernels import bigram_scores, forest_bigram
 
-        forest_exact.optimistic(*self.lm_tables, self.lm.order, self.u, self.allowed, self.q, self.chosen)
+        bigram_scores.optimistic(*self.lm_tables, self.lm.order, self.u, self.allowed, self.q, self.chosen)
         forest_bigram.inside(self.pieces, self.q, self.table)
         return float(self.table[-1]) if len(self.table) else -np.inf
 
@@ -151,9 +149,9 @@ class BigramRelaxation:
 
     def move(self, scale: float, excess: float) -> float:
         """Step the multipliers against the subgradient at ``derivation``; 0 if it vanishes: all choices agree."""
-        from certus.kernels import forest_exact
+        from certus.kernels import bigram_scores
 
-        return float(forest_exact.move(self._pairs, self.n_pairs, self.chosen, self.u, self._gradient, scale, excess))
+        return float(bigram_scores.move(self._pairs, self.n_pairs, self.chosen, self.u, self._gradient, scale, excess))
 
     def complete(self) -> tuple[Floats, Floats]:
         """Outside scores, for ``search`` and ``remove``; the best derivation of each edge and pair of words."""

@@ -1,0 +1,38 @@
+"""What kernels that fill arrays of unknown length share."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def longer(array):
+    """The same array with room for as many rows again."""
+    out = np.empty((2 * array.shape[0], *array.shape[1:]), array.dtype)
+    out[: array.shape[0]] = array
+    return out
+
+
+@njit(cache=True, nogil=True)
+def largest(values, k):
+    """The k-th largest of the values (n,), 1 <= k <= n, by quickselect on a copy."""
+    work = values.copy()
+    low, high, wanted = 0, work.shape[0] - 1, k - 1
+    while low < high:
+        pivot = work[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while work[i] > pivot:
+                i += 1
+            while work[j] < pivot:
+                j -= 1
+            if i <= j:
+                work[i], work[j] = work[j], work[i]
+                i += 1
+                j -= 1
+        if wanted <= j:
+            high = j
+        elif wanted >= i:
+            low = i
+        else:
+            break
+    return work[wanted]
