@@ -397,7 +397,7 @@ def main() -> None:
     parser.add_argument("--plots", type=Path, help="folder for the figures")
     parser.add_argument("--part", default="test", help="the part to parse (test)")
     parser.add_argument("--words", type=int, default=40, help="longest sentence (40)")
-    parser.add_argument("--dev-words", type=int, default=17, help="longest sentence to choose weights on (17)")
+    parser.add_argument("--dev-words", type=int, default=25, help="longest sentence to choose weights on (25)")
     parser.add_argument("--limit", type=int, default=None, help="only the first N sentences")
     arguments = parser.parse_args()
 
