@@ -15,7 +15,9 @@ def test_a_parser_is_trained_and_its_folder_holds_just_the_model(certus, tmp_pat
     (tmp_path / "train.conllu").write_text(SENTENCE * 3)
     out = tmp_path / "made" / "model"
     files = "--train", tmp_path / "train.conllu", "--dev", tmp_path / "train.conllu", "--output", out
-    ran = certus("train", "parser", *files, "--order", "2", "--epochs", "2", "--bits", "12")
+    small = "--order", "2", "--epochs", "2", "--bits", "12"
+    assert "pruning_error is 2.0" in certus("train", "parser", *files, *small, "--pruning-error", "2").complaint
+    ran = certus("train", "parser", *files, *small, "--pruning-error", "0.01")
     assert (ran.code, ran.out) == (0, "")
     assert "trees 2/2" in ran.err
     assert "dev UAS 100.00" in ran.err

@@ -148,6 +148,12 @@ def parser(
     tagger: Annotated[bool, typer.Option(help="Train a tagger too, for words that come without tags")] = False,
     epochs: Annotated[int, typer.Option(min=1, help="Times through the trees, at most")] = 10,
     bits: Annotated[int, typer.Option(min=10, max=30, help="2 to this power weights")] = 22,
+    pruning_error: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of right arcs each filter may lose, such as 0.002", show_default="filters as wide as usual"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Order of the sentences")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was broken off")] = False,
 ) -> None:
@@ -163,7 +169,15 @@ def parser(
     from certus.models.parser import FILE, Settings
     from certus.models.training import train_parser
 
-    settings = Settings(order=order, projective=projective, learner=str(learner), epochs=epochs, bits=bits, seed=seed)
+    settings = Settings(
+        order=order,
+        projective=projective,
+        learner=str(learner),
+        epochs=epochs,
+        bits=bits,
+        pruning_error=pruning_error,
+        seed=seed,
+    )
     paths = Clusters.load(clusters).paths if clusters is not None else None
     trees = [s for path in train for s in watched(read_dependencies(path), "reading")]
     held_out = list(read_dependencies(dev)) if dev is not None else []

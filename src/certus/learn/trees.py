@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,18 +46,18 @@ class TreeModel:
     projective: bool
     single: bool
 
-    @property
+    @cached_property
     def arrays(self) -> tuple[Any, ...]:
         """The templates as the kernels take them, with empty ones for the kinds the model does not have."""
         padded = [*self.templates, *[_NO_TEMPLATES] * (5 - len(self.templates))]
         return tuple(t.arrays for t in padded)
 
-    @property
+    @cached_property
     def first_order(self) -> bool:
         """True if the model scores arcs only."""
         return not any(t.lines for t in self.templates[1:])
 
-    @property
+    @cached_property
     def most(self) -> int:
         """More features than any part can have."""
         return max(t.most for t in self.templates)

@@ -42,7 +42,7 @@ from certus.learn.parts import ForestParts, Parts, Rows
 from certus.learn.trees import TreeModel
 from certus.learn.vine import VineParts, vine_model
 from certus.learn.weights import Float32
-from certus.models.cascade import longest_arcs, with_tree
+from certus.models.cascade import Cascade, Filter, longest_arcs, with_tree
 
 ERROR = 0.002  # share of right arcs that a stage may lose (LR 8.5.1)
 MEASURES = ("score", "max-marginal", "shortfall", "probability", "beam")
@@ -225,6 +225,12 @@ class LinearFilter(ArcFilter):
     def _double(self) -> Floats:
         """The weights as learners have them, for the kernel they share."""
         return self.weight.astype(np.float64)
+
+
+def of_parser(stage: Filter, cascade: Cascade) -> LinearFilter:
+    """A filter of a parser's cascade as an object."""
+    model = TreeModel((stage.templates,), cascade.projective, cascade.single)
+    return LinearFilter("parser", model, "shortfall", stage.bits, stage.weight.floats, -stage.width)
 
 
 # -- training --------------------------------------------------------------------------------------------------------

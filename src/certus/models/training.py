@@ -20,7 +20,7 @@ from certus.learn.trees import Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
 from certus.models.files import load_model, save_model
-from certus.models.filters import LinearFilter, Treebank, highest_threshold
+from certus.models.filters import Treebank, highest_threshold, of_parser
 from certus.models.labels import NAMELESS, LabelTrainer
 from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Settings, tree_templates
 
@@ -170,10 +170,8 @@ class _Run:
             ]
         found = []
         for stage, batch, trees in held_out:
-            model = TreeModel((stage.templates,), before.projective, before.single)
-            own = LinearFilter("width", model, "shortfall", stage.bits, stage.weight.floats, -stage.width)
             left = [before.survivors(batch, k) for k in range(len(trees))]
-            found.append(own.right_levels(Treebank(batch, trees, left)))
+            found.append(of_parser(stage, before).right_levels(Treebank(batch, trees, left)))
         width = max(0.0, -highest_threshold(np.concatenate(found), error)) + ROUNDING
         return [replace(stage, width=width) for stage in filters]
 

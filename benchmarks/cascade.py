@@ -1,0 +1,242 @@
+"""Ways of pruning compared, as in LR tables 8.1 and 8.2 and figure 8-7, on one treebank.
+
+    python benchmarks/cascade.py DATA [--model FILE ...] [--train-sentences 2000] [--dev-sentences 300] [--clusters F]
+
+DATA is a folder with train.conllu.gz and dev.conllu.gz. A final model of order 1, 2 and 3 each comes from --model, as
+benchmarks/parser.py saves it, or is trained on the first sentences of train. All ways of pruning are trained on these
+sentences too, with the features of a parser's second filter, except the cascade that a model brings with it. Thresholds
+are tuned on every second sentence of dev, so that each stage loses at most 0.2% of the right arcs; what is measured is
+a sample of the others. Sentences of up to 40 words everywhere.
+
+Prints, for each final order: speed relative to the first-order model without pruning, the share of wrong arcs that is
+pruned (PE), right heads that are left (oracle), UAS; the share of time of each round; how much faster the third-order
+parser is than without pruning, by length; and how time grows with length. A parser's own cascade runs in one kernel,
+all others stage by stage from Python, sentence by sentence. Times are of the processor, without labels and encoding.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from parser_speed import growth
+
+from certus.features import templates as T
+from certus.features.brown import Clusters
+from certus.features.encode import Encoded, Encoder
+from certus.io.conllu import Sentence, read_conllu
+from certus.learn.trees import projectivised
+from certus.models.cascade import PASS, Cascade, stages
+from certus.models.filters import ERROR, StagedCascade, Treebank, highest_threshold, of_parser, train_filter
+from certus.models.parser import Parser, Settings
+from certus.models.training import ROUNDING, train_parser
+
+DICTIONARY = "length dictionary"
+CASCADES = {
+    "no pruning": (),
+    "length dictionary": (DICTIONARY,),
+    "local short": (DICTIONARY, "local short"),
+    "local": (DICTIONARY, "local"),
+    "first only": (DICTIONARY, "first order"),
+    "first and second": (DICTIONARY, "first order", "second order"),
+    "posterior": (DICTIONARY, "posterior"),
+    "marginal beam": (DICTIONARY, "marginal beam"),
+    "vine posterior": (DICTIONARY, "vine posterior", "posterior"),
+    "vine cascade": (DICTIONARY, "vine", "first order", "second order"),
+}
+LONGEST = 40
+BINS = ((1, 10), (11, 20), (21, 30), (31, 40))
+
+
+def tell(text: str) -> None:
+    print(f"{time.process_time():7.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+class Pool:
+    """Cascades trained and tuned on the same sentences; those that begin alike share filters."""
+
+    def __init__(self, train: Treebank, tune: Treebank) -> None:
+        self.made: dict[tuple[str, ...], tuple[StagedCascade, Treebank, Treebank]] = {
+            (): (StagedCascade(()), train, tune)
+        }
+
+    def cascade(self, kinds: tuple[str, ...]) -> StagedCascade:
+        if kinds not in self.made:
+            self.cascade(kinds[:-1])
+            before, train, tune = self.made[kinds[:-1]]
+            stage = train_filter(kinds[-1], train, templates=T.SECOND_FILTER, bits=20)
+            if kinds[-1] != DICTIONARY:
+                stage = stage.tuned(tune)
+            tell(f"{', '.join(kinds)}: threshold {stage.threshold:.4g}")
+            self.made[kinds] = StagedCascade((*before.filters, stage)), train.after(stage), tune.after(stage)
+        return self.made[kinds][0]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Words a second, of pruning alone and in all, share of wrong arcs pruned, right heads left, UAS."""
+
+    pruning: float
+    speed: float
+    pruned: float
+    oracle: float
+    uas: float
+
+
+def decode(parser: Parser, batch: Encoded, s: int, allowed: np.ndarray) -> np.ndarray:
+    """The best tree of the parser's model over the allowed arcs."""
+    from certus.kernels.parser import best_above_first, best_tree, score_arcs
+
+    n = int(batch.length[s])
+    heads, arc, index = np.empty(n + 1, dtype=np.int64), np.empty((n + 1, n + 1)), parser.index()
+    sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
+    model = (parser.model.arrays, parser.settings.bits, parser.weight.value, index)
+    score_arcs(*sentence, allowed, model[0][0], *model[1:], arc)
+    if parser.model.first_order:
+        best_tree(arc, parser.model.projective, parser.model.single, heads)
+    else:
+        names = parser.namer.names(batch, s, allowed)
+        best_above_first(*sentence, names, arc, allowed, parser.model.single, *model, heads)
+    return heads
+
+
+def share_right(found: Sequence[np.ndarray], gold: Sequence[np.ndarray]) -> float:
+    right = sum(int((a[1:] == b[1:]).sum()) for a, b in zip(found, gold, strict=True))
+    return right / sum(len(b) - 1 for b in gold)
+
+
+def measured(parser: Parser, cascade: StagedCascade, held: Treebank, batch: Encoded) -> Measured:
+    """Pruning by a cascade over its encoding, then the parser's model over its own."""
+    words = int(batch.length.sum())
+    for s in range(3):  # compile
+        decode(parser, batch, s, cascade.survivors(held.batch, s))
+    start = time.process_time()
+    left = [cascade.survivors(held.batch, s) for s in range(len(held.trees))]
+    pruning = time.process_time() - start
+    found = [decode(parser, batch, s, allowed) for s, allowed in enumerate(left)]
+    seconds = time.process_time() - start
+    last = stages(cascade, held.batch, held.trees)[-1:]
+    pruned, oracle = (last[0].pruned, last[0].oracle) if last else (0.0, 1.0)
+    return Measured(words / max(pruning, 1e-9), words / seconds, pruned, oracle, share_right(found, held.trees))
+
+
+def measured_own(parser: Parser, held: Treebank, batch: Encoded) -> Measured:
+    """The parser as it is."""
+    words = int(batch.length.sum())
+    parser.heads(batch)  # compile
+    start = time.process_time()
+    begin, heads, _ = parser.heads(batch)
+    seconds = time.process_time() - start
+    found = [heads[at : at + len(tree)] for at, tree in zip(begin, held.trees, strict=True)]
+    last = stages(parser.cascade, batch, held.trees)[-1]
+    return Measured(last.speed, words / seconds, last.pruned, last.oracle, share_right(found, held.trees))
+
+
+def tuned_own(parser: Parser, tune: list[Sentence]) -> Parser:
+    """The parser with filters as narrow as held-out sentences allow."""
+    batch, trees = parser.encoder.encode(tune), [s.heads for s in tune]
+    cascade = parser.cascade
+
+    def width(stage, before: Cascade) -> float:  # type: ignore[no-untyped-def]
+        left = Treebank(batch, trees, [before.survivors(batch, k) for k in range(len(trees))])
+        return max(0.0, -highest_threshold(of_parser(stage, cascade).right_levels(left), ERROR)) + ROUNDING
+
+    first = replace(cascade.first, width=width(cascade.first, cascade.prefixes()["dictionary"]))
+    second = replace(cascade.second, width=width(cascade.second, replace(cascade, first=first, second=PASS)))
+    tell(f"order {parser.settings.order}: widths {first.width:.2f} and {second.width:.2f}")
+    return replace(parser, cascade=replace(cascade, first=first, second=second))
+
+
+def rounds(names: Sequence[str], speeds: Sequence[float]) -> str:
+    """The share of time of each round, from words a second up to each of them."""
+    took = np.diff([0.0, *(1.0 / speed for speed in speeds)])
+    return ", ".join(f"{name} {100 * t / took.sum():.0f}%" for name, t in zip(names, took, strict=True))
+
+
+def by_length(parser: Parser, sentences: list[Sentence]) -> None:
+    """Third order with its cascade and without any, in all and by length."""
+    print(f"\norder {parser.settings.order}, words a second with its own cascade and without pruning, by length:")
+    seconds = np.zeros((len(BINS), 2))
+    words = np.zeros(len(BINS))
+    for k, (least, most) in enumerate(BINS):
+        some = [s for s in sentences if least <= len(s) <= most]
+        batch = parser.encoder.encode(some)
+        words[k] = batch.length.sum()
+        everything = Treebank.of(batch, [s.heads for s in some]).allowed
+        start = time.process_time()
+        parser.heads(batch)
+        middle = time.process_time()
+        for s, allowed in enumerate(everything):
+            decode(parser, batch, s, allowed)
+        seconds[k] = middle - start, time.process_time() - middle
+    for (least, most), n, (own, without) in zip(BINS, words, seconds, strict=True):
+        print(f"  {least:>2}-{most} words {n / own:>10,.0f} {n / without:>10,.0f}   {without / own:7.0f} times faster")
+    own, without = seconds.sum(axis=0)
+    n = words.sum()
+    print(f"  all         {n / own:>10,.0f} {n / without:>10,.0f}   {without / own:7.0f} times faster")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("data", type=Path)
+    arguments.add_argument("--model", type=Path, action="append", default=[], help="final models, of different orders")
+    arguments.add_argument("--train-sentences", type=int, default=2000)
+    arguments.add_argument("--dev-sentences", type=int, default=300)
+    arguments.add_argument("--clusters", type=Path)
+    options = arguments.parse_args()
+    every = {part: list(read_conllu(options.data / f"{part}.conllu.gz")) for part in ("train", "dev")}
+    short = {part: [s for s in some if 0 < len(s) <= LONGEST] for part, some in every.items()}
+    train, tune, rest = short["train"][: options.train_sentences], short["dev"][::2], short["dev"][1::2]
+    held = rest[:: max(len(rest) // options.dev_sentences, 1)][: options.dev_sentences]
+    encoder = Encoder.of(every["train"])  # with the numbers of tags that a model of the whole has
+    banks = [Treebank.of(encoder.encode(some), [s.heads for s in some]) for some in (tune, held)]
+    projective = [projectivised(s.heads) for s in train]
+    pool = Pool(Treebank.of(encoder.encode(train), projective), banks[0])
+    words = sum(len(s) for s in held)
+    print(f"{options.data.name}: pruning learnt from {len(train)} sentences, tuned on {len(tune)}, measured on "
+          f"{len(held)} with {words} words")  # fmt: skip
+    parsers = {parser.settings.order: parser for parser in map(Parser.load, options.model)}
+    paths = dict(Clusters.load(options.clusters).paths) if options.clusters else None
+    for order in (1, 2, 3):
+        if order not in parsers:
+            parsers[order] = train_parser(train, tune, settings=Settings(order=order, epochs=5), clusters=paths)
+            tell(f"final model of order {order} trained on {len(train)} sentences")
+    shares = []
+    baseline = 0.0
+    for order, parser in sorted(parsers.items()):
+        batch = parser.encoder.encode(held)
+        print(f"\norder {order}            speed     PE   oracle    UAS   words/s", flush=True)
+        found: dict[str, Measured] = {}
+        for name, kinds in CASCADES.items():
+            if order < 3:
+                if name == "first and second":
+                    continue
+                kinds = tuple(kind for kind in kinds if kind != "second order")
+            cascade = pool.cascade(kinds)
+            found[name] = measured(parser, cascade, banks[1], batch)
+            if name == "vine cascade":
+                up_to = [stage.speed for stage in stages(cascade, banks[1].batch, banks[1].trees)]
+                shares.append(f"order {order}, vine cascade: {rounds([*kinds, 'final'], [*up_to, found[name].speed])}")
+        for name, own in (("own cascade", parser), ("own, 0.2% a filter", tuned_own(parser, tune))):
+            found[name] = measured_own(own, banks[1], batch)
+            if own is parser:
+                up_to = [stage.speed for stage in stages(own.cascade, batch, banks[1].trees)]
+                names = [*own.cascade.prefixes(), "final"]
+                shares.append(f"order {order}, own cascade: {rounds(names, [*up_to, found[name].speed])}")
+        baseline = baseline or found["no pruning"].speed
+        for name, row in found.items():
+            print(f"{name:<18} {row.speed / baseline:6.2f}  {100 * row.pruned:5.1f}   {100 * row.oracle:6.2f}  "
+                  f"{100 * row.uas:5.2f}  {row.speed:8,.0f}", flush=True)  # fmt: skip
+    print("\nshare of time by round:", *shares, sep="\n  ")
+    by_length(parsers[3], held)
+    print("\ngrowth of time with length, 5 to 60 words, with its own cascade:")
+    for order in (1, 3):
+        exponent = growth(parsers[order].heads, every["dev"], parsers[order].encoder.encode)
+        print(f"  order {order}: length to the power {exponent:.2f}")
+
+
+if __name__ == "__main__":
+    main()
