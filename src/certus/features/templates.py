@@ -391,6 +391,18 @@ LABEL = Templates(
 """),
 )
 
+# The labels of two modifiers of h next to each other, m and s before it.
+LABEL_PAIR = Templates(
+    "hms",
+    _with_roles("""
+    h.p
+    h.t
+    h.p s.p m.p
+    h.l
+    h.f
+"""),
+)
+
 # Names of arcs are found from their two words alone, before there is a tree; the other roles stay empty.
 NAME = Templates(
     "hmglr",

@@ -1,7 +1,8 @@
-"""Labels of arcs, each chosen on its own by a linear model over the finished tree; and before there is one.
+"""Labels of the arcs of a finished tree, by a linear model; and names of arcs, their likely labels before there is one.
 
-The part of word m has the roles "hmglr": head, modifier, the head's head, and the leftmost and rightmost modifiers of
-m; ABSENT where there is none. A feature and a label share a weight with other pairs by hashing. seen[right, coarse tag
+A label is scored by the part of its word m, with the roles "hmglr": head, modifier, the head's head, and the leftmost
+and rightmost modifiers of m, ABSENT where there is none; and together with the label of the modifier of the same head
+before it, by the part "hms". A feature and a label share a weight with other pairs by hashing. seen[right, coarse tag
 of h, coarse tag of m, label] says which labels come into question; all do where none was seen. The name of an arc is
 the label that it would likely have, by its two words alone, as a number that is added to the codes of features.
 """
@@ -12,6 +13,7 @@ from numba import njit, uint32, uint64
 from certus.kernels.features import ABSENT, role_codes, summed_features
 
 _MIX = uint64(0x9E3779B97F4A7C15)
+_BEFORE = uint64(0xD6E8FEB86659FD93)
 _NAME = uint32(0x9E3779B1)
 
 
@@ -56,53 +58,159 @@ def best_label(index, count, bits, allowed, gold, weight, score):
 
 
 @njit(cache=True, nogil=True)
-def label_trees(attribute, coarse, base, length, start, heads, seen, templates, bits, weight, index, labels):
-    """Labels of all words of a batch; heads and labels of sentence s begin at start[s], its node 0 included."""
-    score = np.empty(seen.shape[3])
-    for s in range(length.shape[0]):
-        n = length[s]
-        own = heads[start[s] : start[s] + n + 1]
-        part = np.empty((n + 1, 5), dtype=np.int64)
-        label_parts(own, part)
-        labels[start[s]] = -1
-        codes = role_codes(attribute, base[s], n, 5, templates)
-        for m in range(1, n + 1):
-            count = summed_features(codes, coarse, base[s], part, m, uint32(0), templates, bits, index)
-            allowed = seen[int(own[m] < m), coarse[base[s] + own[m]], coarse[base[s] + m]]
-            labels[start[s] + m] = best_label(index, count, bits, allowed, -1, weight, score)
+def label_scores(attribute, coarse, base, heads, gold, alone, seen, templates, bits, weight, feature, score):
+    """score[m, label] <- what the label of each word scores by itself, -inf if it does not come into question.
 
-
-@njit(cache=True, nogil=True)
-def learn_labels(
-    attribute, coarse, base, n, heads, gold, seen, templates, bits, cap, alone, clock, weight, total, index
-):
-    """One passive-aggressive step per word of a sentence; returns the number of wrong labels.
-
-    With ``alone`` an arc is seen by itself, without the rest of the tree.
+    feature[m] are the indices of the word's features, without the label; returns how many each word has. With gold,
+    every other label than gold[m] gets a cost of 1 on top; with ``alone`` an arc is seen without the rest of the tree.
     """
-    mask = uint64((1 << bits) - 1)
-    score = np.empty(seen.shape[3])
+    n = heads.shape[0] - 1
     part = np.empty((n + 1, 5), dtype=np.int64)
     label_parts(heads, part)
     if alone:
         part[1:, 2:] = ABSENT
+    count = np.zeros(n + 1, dtype=np.int64)
     codes = role_codes(attribute, base, n, 5, templates)
-    wrong = 0
     for m in range(1, n + 1):
-        count = summed_features(codes, coarse, base, part, m, uint32(0), templates, bits, index)
+        count[m] = summed_features(codes, coarse, base, part, m, uint32(0), templates, bits, feature[m])
         allowed = seen[int(heads[m] < m), coarse[base + heads[m]], coarse[base + m]]
-        guess = best_label(index, count, bits, allowed, gold[m], weight, score)
-        if guess == gold[m]:
+        score[m] = -np.inf
+        best_label(feature[m], count[m], bits, allowed, gold[m], weight, score[m])
+    return count
+
+
+@njit(cache=True, nogil=True)
+def pair_features(codes, coarse, base, part, templates, bits, h, before, m, index):
+    """Features of two modifiers of h next to each other, without their labels, into index; returns how many."""
+    part[0, 0], part[0, 1], part[0, 2] = h, m, before
+    return summed_features(codes, coarse, base, part, 0, uint32(0), templates, bits, index)
+
+
+@njit(cache=True, nogil=True)
+def pair_shift(before, label):
+    """What two labels next to each other add to a feature."""
+    return uint64(before + 1) * _BEFORE + uint64(label + 1) * _MIX
+
+
+@njit(cache=True, nogil=True)
+def best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, index, labels):
+    """The labels of a tree with the best sum of score and of the pairs of labels of neighbouring modifiers of a head.
+
+    Viterbi along the modifiers of each head. Ties go to the smallest label.
+    """
+    n = heads.shape[0] - 1
+    n_labels = score.shape[1]
+    mask = uint64((1 << bits) - 1)
+    codes = role_codes(attribute, base, n, 3, pairs)
+    part = np.empty((1, 3), dtype=np.int64)
+    last = np.full(n + 1, -1, dtype=np.int64)  # of each head, the modifier seen last
+    before = np.full(n + 1, -1, dtype=np.int64)  # of each word, the modifier of its head before it
+    total = np.empty((n + 1, n_labels))
+    back = np.empty((n + 1, n_labels), dtype=np.int64)
+    labels[0] = -1
+    for m in range(1, n + 1):
+        h = heads[m]
+        p = before[m] = last[h]
+        last[h] = m
+        if p < 0:
+            total[m] = score[m]
             continue
-        wrong += score[guess] - 1.0 >= score[gold[m]]
-        step = min(cap, (score[guess] - score[gold[m]]) / (2.0 * count))
-        right, left = uint64(gold[m] + 1) * _MIX, uint64(guess + 1) * _MIX
-        for k in range(count):
-            i, j = (index[k] + right) & mask, (index[k] + left) & mask
-            weight[i] += step
-            total[i] += clock * step
-            weight[j] -= step
-            total[j] -= clock * step
+        count = pair_features(codes, coarse, base, part, pairs, bits, h, p, m, index)
+        for label in range(n_labels):
+            total[m, label] = -np.inf
+            if score[m, label] == -np.inf:
+                continue
+            for other in range(n_labels):
+                if total[p, other] == -np.inf:
+                    continue
+                shift = pair_shift(other, label)
+                value = total[p, other]
+                for k in range(count):
+                    value += weight[(index[k] + shift) & mask]
+                if value + score[m, label] > total[m, label]:
+                    total[m, label] = value + score[m, label]
+                    back[m, label] = other
+    for h in range(n + 1):
+        m = last[h]
+        if m >= 0:
+            label = np.argmax(total[m])
+            while m >= 0:
+                labels[m] = label
+                if before[m] >= 0:
+                    label = back[m, label]
+                m = before[m]
+
+
+@njit(cache=True, nogil=True)
+def label_trees(attribute, coarse, base, length, start, heads, seen, templates, pairs, bits, weight, index, labels):
+    """Labels of all words of a batch; heads and labels of sentence s begin at start[s], its node 0 included."""
+    for s in range(length.shape[0]):
+        n = length[s]
+        own = heads[start[s] : start[s] + n + 1]
+        feature = np.empty((n + 1, index.shape[0]), dtype=np.uint64)
+        score = np.empty((n + 1, seen.shape[3]))
+        none = np.full(n + 1, -1)
+        label_scores(attribute, coarse, base[s], own, none, False, seen, templates, bits, weight, feature, score)
+        best_labels(attribute, coarse, base[s], own, score, pairs, bits, weight, index,
+                    labels[start[s] : start[s] + n + 1])  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def shift_weights(index, count, right, left, mask, step, clock, weight, total):
+    """Move the weights of features towards one label or pair of labels and away from another."""
+    for k in range(count):
+        i, j = (index[k] + right) & mask, (index[k] + left) & mask
+        weight[i] += step
+        total[i] += clock * step
+        weight[j] -= step
+        total[j] -= clock * step
+
+
+@njit(cache=True, nogil=True)
+def learn_labels(attribute, coarse, base, heads, gold, seen, templates, pairs, bits, cap, alone, clock, weight, total,
+                 index):  # fmt: skip
+    """One passive-aggressive step for the modifiers of each head; returns how many labels do not win by 1.
+
+    With ``alone`` every word is by itself: there are no pairs, and its arc is seen without the rest of the tree.
+    """
+    n = heads.shape[0] - 1
+    mask = uint64((1 << bits) - 1)
+    feature = np.empty((n + 1, index.shape[0]), dtype=np.uint64)
+    score = np.empty((n + 1, seen.shape[3]))
+    guess = np.empty(n + 1, dtype=np.int64)
+    count = label_scores(attribute, coarse, base, heads, gold, alone, seen, templates, bits, weight, feature, score)
+    best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, index, guess)
+    codes = role_codes(attribute, base, n, 3, pairs)
+    part = np.empty((1, 3), dtype=np.int64)
+    last = np.empty(n + 1, dtype=np.int64)
+    loss = np.zeros(n + 1)
+    norm = np.zeros(n + 1)
+    wrong = 0
+    for move in range(2):  # first what every head loses, then the steps
+        last[:] = -1
+        for m in range(1, n + 1):
+            h = m if alone else heads[m]
+            p = last[h]
+            last[h] = m
+            right, left = gold[m], guess[m]
+            step = min(cap, loss[h] / norm[h]) if move and norm[h] > 0.0 else 0.0
+            if left != right:
+                if move:
+                    shift_weights(feature[m], count[m], uint64(right + 1) * _MIX, uint64(left + 1) * _MIX, mask, step,
+                                  clock, weight, total)  # fmt: skip
+                else:
+                    loss[h] += score[m, left] - score[m, right]
+                    norm[h] += 2.0 * count[m]
+                    wrong += 1
+            if p >= 0 and (left != right or guess[p] != gold[p]):
+                size = pair_features(codes, coarse, base, part, pairs, bits, h, p, m, index)
+                ahead, behind = pair_shift(gold[p], right), pair_shift(guess[p], left)
+                if move:
+                    shift_weights(index, size, ahead, behind, mask, step, clock, weight, total)
+                else:
+                    norm[h] += 2.0 * size
+                    for k in range(size):
+                        loss[h] += weight[(index[k] + behind) & mask] - weight[(index[k] + ahead) & mask]
     return wrong
 
 

@@ -1,4 +1,4 @@
-"""The labels of a finished tree's arcs, each chosen on its own; and names of arcs, their likely labels before that."""
+"""The labels of a finished tree's arcs; and names of arcs, their likely labels before that."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,19 @@ from numpy.typing import NDArray
 from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import MOST_COARSE, Encoded
-from certus.features.templates import LABEL, Templates
+from certus.features.templates import LABEL, LABEL_PAIR, Templates
 from certus.learn.weights import Float32, Packed, Weights
 
 STEP = 0.05  # the largest step of one update
+NO_PAIR = Templates("hms", ())
 
 
 @dataclass(frozen=True)
 class Labeller:
-    """A linear model of labels; ``seen`` says which ones go with a direction and two coarse tags."""
+    """A linear model of labels, and of two on neighbouring modifiers of a head; the best are found exactly.
+
+    ``seen`` says which ones go with a direction and two coarse tags.
+    """
 
     labels: tuple[str, ...]
     seen: NDArray[np.bool_]
@@ -31,9 +35,10 @@ class Labeller:
         from certus.kernels.labels import label_trees
 
         found = np.empty(len(heads), dtype=np.int64)
-        index = np.empty(self.templates.most, dtype=np.uint64)
+        index = np.empty(max(self.templates.most, LABEL_PAIR.most), dtype=np.uint64)
         sentences = (batch.attribute, batch.coarse, batch.base, batch.length, start, heads)
-        label_trees(*sentences, self.seen, self.templates.arrays, self.bits, self.weight.value, index, found)
+        model = (self.seen, self.templates.arrays, LABEL_PAIR.arrays, self.bits, self.weight.value)
+        label_trees(*sentences, *model, index, found)
         return found
 
     def names(self, batch: Encoded, s: int, allowed: Bools) -> NDArray[np.uint32]:
@@ -86,19 +91,20 @@ class LabelTrainer:
             coarse = batch.coarse[base : base + len(heads)]
             self.seen[(h < m).astype(np.int64), coarse[h], coarse[m], own[1:]] = True
         self.weights = Weights(bits)
-        self._index = np.empty(templates.most, dtype=np.uint64)
+        self.pairs = NO_PAIR if alone else LABEL_PAIR
+        self._index = np.empty(max(templates.most, self.pairs.most), dtype=np.uint64)
 
     def epoch(self, number: int, members: Ints | None = None) -> int:
-        """Go through all sentences once, or those listed; returns how many labels were wrong."""
+        """Go through all sentences once, or those listed; returns how many labels did not win by 1."""
         from certus.kernels.labels import learn_labels
 
         batch, weights, wrong = self.batch, self.weights, 0
         order = np.arange(len(self.trees)) if members is None else members
         for s in np.random.default_rng([self.seed, number]).permutation(order):
-            sentence = (batch.attribute, batch.coarse, int(batch.base[s]), int(batch.length[s]))
+            sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
             wrong += learn_labels(
-                *sentence, self.trees[s], self.gold[s], self.seen, self.templates.arrays, weights.bits, STEP,
-                self.alone, weights.clock, weights.value, weights.total, self._index,
+                *sentence, self.trees[s], self.gold[s], self.seen, self.templates.arrays, self.pairs.arrays,
+                weights.bits, STEP, self.alone, weights.clock, weights.value, weights.total, self._index,
             )  # fmt: skip
             weights.clock += 1.0
         return wrong
