@@ -117,6 +117,27 @@ def outside(sr, arc, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, dB):
             dR[row + r] = plus(sr, dR[row + r], plus(sr, dc, b))
 
 
+@njit(cache=True, nogil=True, inline="always")
+def split(width, R, L, i, j, stack, top):
+    """Push the best R[i, r] and L[r + 1, j], of charts with rows of ``width`` cells; returns the new top."""
+    one = uint64(1)
+    best = -np.inf
+    at = i
+    for r in range(i, j):
+        score = R[i * width + r] + L[(r + one) * width + j]
+        if score > best:
+            best = score
+            at = r
+    stack[top, 0] = one
+    stack[top, 1] = i
+    stack[top, 2] = at
+    top += one
+    stack[top, 0] = uint64(0)
+    stack[top, 1] = at + one
+    stack[top, 2] = j
+    return top + one
+
+
 @njit(cache=True, nogil=True)
 def read_off(size, n, R, L, IR, IL, right, i, j, heads, stack):
     """Set the heads below one complete item: i reaching right to j, or j reaching left to i. Ties: smallest index."""
@@ -156,21 +177,7 @@ def read_off(size, n, R, L, IR, IL, right, i, j, heads, stack):
             stack[top, 1] = i
             stack[top, 2] = at
             i = at
-        top += one
-        best = -np.inf
-        at = i
-        for r in range(i, j):
-            score = R[i * size + r] + L[(r + one) * size + j]
-            if score > best:
-                best = score
-                at = r
-        stack[top, 0] = one
-        stack[top, 1] = i
-        stack[top, 2] = at
-        stack[top + one, 0] = uint64(0)
-        stack[top + one, 1] = at + one
-        stack[top + one, 2] = j
-        top += uint64(2)
+        top = split(size, R, L, i, j, stack, top + one)
 
 
 @njit(cache=True, nogil=True)
@@ -248,6 +255,17 @@ def goal(sr, arc, size, n, single, R, L):
 
 
 @njit(cache=True, nogil=True)
+def arc_totals(sr, width, n, first, IR, IL, dIR, dIL, out):
+    """out[h, m] <- total over the trees with the arc, from charts with rows of ``width`` cells."""
+    one = uint64(1)
+    for i in range(first, n + one):
+        for j in range(i + one, n + one):
+            out[i, j] = times(sr, IR[i * width + j], dIR[i * width + j])
+            if i > uint64(0):
+                out[j, i] = times(sr, IL[i * width + j], dIL[i * width + j])
+
+
+@njit(cache=True, nogil=True)
 def totals(sr, arc, size, n, single, with_arcs, charts, out):
     """Semiring total over all trees of one item and, if asked for, over those with each arc, into out (N, N)."""
     one = uint64(1)
@@ -269,11 +287,7 @@ def totals(sr, arc, size, n, single, with_arcs, charts, out):
     else:
         dR[n] = sr.one
     outside(sr, arc, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, B)
-    for i in range(first, n + one):
-        for j in range(i + one, n + one):
-            out[i, j] = times(sr, IR[i * size + j], dIR[i * size + j])
-            if i > uint64(0):
-                out[j, i] = times(sr, IL[i * size + j], dIL[i * size + j])
+    arc_totals(sr, size, n, first, IR, IL, dIR, dIL, out)
     return value
 
 
@@ -304,14 +318,15 @@ def log_totals(arc, lengths, single, with_arcs, out, value):
     first = uint64(single)
     cells = arc.shape[1] * arc.shape[1]
     charts = np.empty((9, cells))
-    arcs = np.full(cells, -np.inf)
+    arcs = np.empty(cells)
     out[:] = 0.0
     for k in range(arc.shape[0]):
         n = uint64(lengths[k])
         value[k] = 0.0
         if n == uint64(0):
             continue
-        shift = scale(arc[k].reshape(cells), size, n, arcs)
+        arcs[:] = -np.inf
+        shift = level(arc[k].reshape(cells), size, n, arcs)
         sr = MaxPlus(-np.inf, 0.0)
         inside(sr, arcs, size, n, first, charts[0], charts[1], charts[2], charts[3], charts[8])
         best = goal(sr, arcs, size, n, single, charts[0], charts[1])
@@ -333,11 +348,10 @@ def log_totals(arc, lengths, single, with_arcs, out, value):
 
 
 @njit(cache=True, nogil=True)
-def scale(arc, size, n, arcs):
+def level(arc, size, n, arcs):
     """arcs <- arc with the best score into each word taken off; returns the sum of what was taken off."""
     one = uint64(1)
     shift = 0.0
-    arcs[:] = -np.inf
     for m in range(one, n + one):
         column = -np.inf
         for h in range(n + one):

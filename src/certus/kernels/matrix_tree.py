@@ -14,19 +14,9 @@ O(n^3) in all, the words are parted recursively: eliminate one part, go on withi
 A single root is the leading term as the root arcs are scaled by e -> 0: D_k leaves them out, and a word with no other
 arc left must be the root; from then on it takes the place of node 0.
 
-Numbers. Weights are exp(score - largest score into m). They are plain numbers (REAL) while no product can leave the
-range of float64, else logarithms (LOG): one source serves both. With every arc allowed, no entry ever falls below
-the smallest weight, so a bound on the scores settles it. With forbidden arcs each new entry is looked at.
-
-Groups. Sentences in which every arc is allowed all take the same steps (a part that is eliminated leaves another, so
-no word has to become the root), and LANES of them are served at once: the same source again, with numbers of several
-lanes (WIDE). Where their lengths differ, words without modifiers, whose one head is the last word, are put before the
-shorter ones: they leave every sum as it is. What is computed for such a word once no other is left is nan, and
-stays in its own column. The latter of two parts is the largest power of two below their size, so that a sentence is
-parted, and every number rounded, in the same way whatever stands before it: no answer depends on the rest of a batch.
-A sentence alone is faster by itself (REAL), and one with forbidden arcs goes its own way.
-
-Layout. A block of n words has rows 0 (root), 1..n (words) of n cells, each of as many numbers as a group has sentences.
+The latter of two parts is the largest power of two below their size, so that a sentence is parted, and every number
+rounded, in the same way whatever stands before it: no answer depends on the rest of a batch. ``tree_blocks`` has the
+layout of blocks, and tells which numbers (plain, logarithms, several lanes) they are made of.
 """
 
 import numpy as np
@@ -50,115 +40,10 @@ from certus.kernels.fields import (
     to_log,
     to_plain,
 )  # fmt: skip
-from certus.kernels.wide import LANES, aligned, exponential, interleave, load, spread, store
+from certus.kernels.tree_blocks import NO_TREE, OK, OUT_OF_RANGE, exponentials, hand_out, lay_out, survey
+from certus.kernels.wide import LANES, aligned
 
-OK, OUT_OF_RANGE, NO_TREE, NO_WORDS = range(4)
-
-MULTI_RANGE = 640.0  # largest difference of scores into one word for REAL: e^-640 is a normal number
-SINGLE_RANGE = 200.0  # with a single root entries reach e^(3 * range)
 LIMIT = 1e100  # entries and their inverses stay below it when some arcs are forbidden: x / y * z is within float64
-
-
-@njit(cache=True, nogil=True)
-def survey(score, stride, lengths, single, most, shifts, forbidden, values, visits, status):
-    """most[b, m] <- largest score into word m of sentence b of a padded batch: score (B * stride * stride,).
-
-    shifts[b] <- sum of the largest scores; forbidden[b] <- some arc is -inf; status[b] <- OK if the numbers themselves
-    may be tried (REAL), OUT_OF_RANGE if only logarithms will do, NO_TREE if a word has no head, NO_WORDS. values[b] and
-    visits[b] <- what tree_sums need not find out: that there is no tree, or but one, without an arc.
-    """
-    least = np.empty(stride)
-    for b in range(lengths.shape[0]):
-        n = lengths[b]
-        page = U(b * stride * stride)
-        high = most[b]
-        for m in range(U(1), U(n + 1)):
-            high[m] = score[page + m]
-            least[m] = score[page + m]
-        for h in range(1, n + 1):
-            row = page + U(h * stride)
-            for side in range(2):
-                for m in range(U(h + 1 if side else 1), U(n + 1 if side else h)):
-                    x = score[row + m]
-                    high[m] = x if x > high[m] else high[m]
-                    least[m] = x if x < least[m] else least[m]
-        shifts[b] = 0.0
-        widest = 0.0
-        forbidden[b] = False
-        for m in range(1, n + 1):
-            shifts[b] += high[m]
-            if least[m] == -np.inf:
-                forbidden[b] = True
-                for h in range(n + 1):
-                    x = score[page + U(h * stride + m)]
-                    if h != m and x > -np.inf:
-                        widest = max(widest, high[m] - x)
-            else:
-                widest = max(widest, high[m] - least[m])
-        status[b] = OK if widest <= (SINGLE_RANGE if single or forbidden[b] else MULTI_RANGE) else OUT_OF_RANGE
-        if shifts[b] == -np.inf:
-            status[b] = NO_TREE
-        if n == 0:
-            status[b] = NO_WORDS
-        values[b], visits[b] = (0.0, 0.0) if n == 0 else (-np.inf, np.inf)
-
-
-@njit(cache=True, nogil=True)
-def _lay_out_alike(score, stride, n, most, group, out):
-    """lay_out for sentences of one length, by squares of LANES cells."""
-    one, size, words = U(LANES), U(stride), U(n)
-    starts = np.empty(LANES, np.uint64)
-    high = aligned(n * LANES)
-    for lane in range(LANES):
-        starts[lane] = U(group[lane]) * size * size + U(1)
-        for m in range(n):
-            high[m * LANES + lane] = -most[group[lane], m + 1]
-    for h in range(words + U(1)):
-        row = h * words * one
-        for cell in range(U(0), words, one):
-            m = min(cell, words - one)
-            interleave(score, starts, h * size + m, out, row + m * one, one)
-        for m in range(U(0), words * one, one):
-            store(out, row + m, load(out, row + m) + load(high, m))
-        if h > U(0):
-            store(out, row + (h - U(1)) * one, spread(-np.inf))
-
-
-@njit(cache=True, nogil=True)
-def lay_out(score, stride, lengths, most, group, out):
-    """out <- block of a group: scores less the largest into the word; -inf on the diagonal. Returns how much is used.
-
-    group (lanes,) names the sentences, a longest one first. The words put before a shorter sentence have one arc, from
-    the last word, of score 0.
-    """
-    width = U(group.shape[0])
-    n = lengths[group[0]]
-    if group.shape[0] == LANES and n >= LANES and lengths[group].min() == n:
-        _lay_out_alike(score, stride, n, most, group, out)
-        return U((n + 1) * n) * width
-    for h in range(n + 1):
-        for lane in range(group.shape[0]):
-            b = group[lane]
-            extra = n - lengths[b]
-            cell = U(h * n) * width + U(lane)
-            for _ in range(extra):
-                out[cell] = 0.0 if h == n else -np.inf
-                cell += width
-            unreal = 0 < h <= extra
-            row = U(b * stride * stride + (0 if h <= extra else h - extra) * stride)
-            for m in range(U(1), U(lengths[b] + 1)):
-                out[cell] = -np.inf if unreal else score[row + m] - most[b, m]
-                cell += width
-            if h > 0:
-                out[U(h * n + h - 1) * width + U(lane)] = -np.inf
-    return U((n + 1) * n) * width
-
-
-@njit(cache=True, nogil=True)
-def exponentials(w, used):
-    """exp of w[:used], and of a few numbers after them, which nothing depends on."""
-    for i in range(U(0), U(used), U(LANES)):
-        store(w, i, exponential(load(w, i)))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -350,19 +235,9 @@ def eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, p
         put(sr, pivots, U(at + k) * one, total)
     j, kept = U(keep) * one, end - keep
     _settle(
-        sr,
-        kept,
-        one,
-        hi - since,
-        w,
-        root + j,
-        left,
-        work + U(since + 1) * step + j,
-        step,
-        w,
-        work + U(since) * one,
-        one,
-    )
+        sr, kept, one, hi - since, w, root + j, left, work + U(since + 1) * step + j, step,
+        w, work + U(since) * one, one,
+    )  # fmt: skip
     across, shares = U(kept) * one, work + begin
     factor = work + U(lo + 1) * step + j
     for h in range(1, kept, 2):
@@ -418,19 +293,9 @@ def substitute(sr, w, work, size, lo, hi, elected, rooted, start, n, chance):
                 )  # fmt: skip
             else:
                 _settle(
-                    sr,
-                    end - keep,
-                    one,
-                    last - other,
-                    chance,
-                    row + first,
-                    row + first,
-                    factor,
-                    row_step,
-                    w,
-                    shared,
-                    step,
-                )
+                    sr, end - keep, one, last - other, chance, row + first, row + first, factor, row_step,
+                    w, shared, step,
+                )  # fmt: skip
         if two:  # the word before k may have k as its head
             at = row - row_step + first
             _settle(
@@ -579,7 +444,7 @@ def group_sums(sr, w, used, group, lengths, single, marginals, checked, room, ou
                 if marginals:
                     visits[b] += tilt[U(k) * one + U(lane)]
     if outcome == OK and marginals:
-        _hand_out(chance, group, lengths, out)
+        hand_out(chance, group, lengths, out)
 
 
 @njit(cache=True, nogil=True)
@@ -634,22 +499,3 @@ def log_sums(score, lengths, single, marginals, most, forbidden, out, values, vi
             used = lay_out(score.reshape(-1), score.shape[1], lengths, most, group, w)
             rest = (lengths, single, marginals, forbidden[b], room, out, values, visits, status)
             group_sums(LOG, w, used, group, *rest)
-
-
-@njit(cache=True, nogil=True)
-def _hand_out(block, group, lengths, out):
-    """out[b, h, m] <- the numbers of each sentence of a group, 0 where there are none."""
-    n, width = lengths[group[0]], U(len(group))
-    for h in range(out.shape[1]):
-        for lane in range(len(group)):
-            b = group[lane]
-            row = out[b, h]
-            row[0] = 0.0
-            words = lengths[b] if h <= lengths[b] else 0
-            extra = n - lengths[b]
-            cell = U((h if h == 0 else h + extra) * n + extra) * width + U(lane)
-            for m in range(U(1), U(words + 1)):
-                row[m] = block[cell]
-                cell += width
-            for m in range(words + 1, out.shape[2]):
-                row[m] = 0.0

@@ -22,7 +22,7 @@ are in A, C, pairs and in the outside charts does not matter.
 import numpy as np
 from numba import njit, uint64
 
-from certus.kernels.eisner import SAFE_EXPONENT
+from certus.kernels.eisner import SAFE_EXPONENT, arc_totals, level, split
 from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
 from certus.kernels.lanes import LANES, push, push2, push3
 from certus.kernels.sibling_groups import GROUP, fill, workspace
@@ -255,27 +255,6 @@ def read_off(sib, size, width, R, L, IR, IL, S, right, i, j, heads, stack):
 
 
 @njit(cache=True, nogil=True)
-def split(width, R, L, i, j, stack, top):
-    """Push the two halves of S[i, j]; returns the new top."""
-    one = uint64(1)
-    best = -np.inf
-    at = i
-    for r in range(i, j):
-        score = R[i * width + r] + L[(r + one) * width + j]
-        if score > best:
-            best = score
-            at = r
-    stack[top, 0] = one
-    stack[top, 1] = i
-    stack[top, 2] = at
-    top += one
-    stack[top, 0] = uint64(0)
-    stack[top, 1] = at + one
-    stack[top, 2] = j
-    return top + one
-
-
-@njit(cache=True, nogil=True)
 def tree_score(arc, sib, size, n, heads, inner):
     """Score of one tree from the input: its arcs in order, then its siblings, right and left; inner (N,) is work."""
     total = 0.0
@@ -433,11 +412,7 @@ def totals(sr, arc, pairs, size, width, n, single, with_arcs, charts, out):
     else:
         dR[n] = sr.one
     outside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS, A, C, sums)
-    for i in range(first, n + one):
-        for j in range(i + one, n + one):
-            out[i, j] = times(sr, IR[i * width + j], dIR[i * width + j])
-            if i > uint64(0):
-                out[j, i] = times(sr, IL[i * width + j], dIL[i * width + j])
+    arc_totals(sr, width, n, first, IR, IL, dIR, dIL, out)
     return value
 
 
@@ -538,18 +513,7 @@ def scale(arc, pairs, size, width, n, first, arcs, best):
                 at = ((i * size + s) * two + side) * width
                 for e in range(s + one, n + one):
                     pairs[at + e] -= best[e]
-    shift = 0.0
-    for m in range(one, n + one):
-        column = -np.inf
-        for h in range(n + one):
-            if h != m:
-                column = max(column, arcs[h * size + m])
-        if column > -np.inf:
-            shift += column
-            for h in range(n + one):
-                if h != m:
-                    arcs[h * size + m] -= column
-    return shift
+    return level(arcs, size, n, arcs)
 
 
 @njit(cache=True, nogil=True)

@@ -4,7 +4,8 @@ import numpy as np
 from numba import njit
 
 from certus.kernels.fields import LOG, log_add
-from certus.kernels.matrix_tree import eliminate, lay_out, substitute, survey
+from certus.kernels.matrix_tree import eliminate, substitute
+from certus.kernels.tree_blocks import lay_out, survey
 
 
 @njit(cache=True, nogil=True)
