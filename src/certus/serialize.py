@@ -3,13 +3,16 @@
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.errors import FormatError, InvalidInput
+
+T = TypeVar("T")
 
 
 def floats_to_json(values: NDArray[np.float64]) -> Any:
@@ -77,3 +80,12 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         ) from None
     except RecursionError:
         raise FormatError(path, None, "JSON nested too deeply.") from None
+
+
+def load_json(path: str | os.PathLike[str], from_json: Callable[[Any], T]) -> T:
+    """What ``from_json`` makes of a JSON file; where it says InvalidInput, a FormatError that names the file."""
+    data = read_json(path)
+    try:
+        return from_json(data)
+    except InvalidInput as error:
+        raise FormatError(path, None, str(error)) from None

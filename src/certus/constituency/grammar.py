@@ -1,6 +1,5 @@
 """Weighted context-free grammars, binarised inside, plain outside."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -10,9 +9,10 @@ import numpy as np
 from certus.checks import Floats, as_scores
 from certus.constituency.binarise import Binary, Chain, Memory, Symbol
 from certus.constituency.lexicon import Entry, Lexicon, lexicon_from_json
+from certus.constituency.saved_grammar import SavedGrammar
 from certus.constituency.tree import Tree
-from certus.errors import FormatError, InvalidInput
-from certus.serialize import floats_to_json, read_json, write_json
+from certus.errors import InvalidInput
+from certus.serialize import floats_to_json
 
 if TYPE_CHECKING:
     from certus.constituency.indexed import GrammarIndex
@@ -21,7 +21,7 @@ FORMAT = "certus grammar"
 VERSION = 1
 
 
-class Grammar:
+class Grammar(SavedGrammar):
     """A weighted context-free grammar: rules with any number of children, unary rules, and words.
 
     Build one with :meth:`from_text`, :meth:`from_treebank` or :meth:`load`. The score of a tree is the sum of the
@@ -38,6 +38,8 @@ class Grammar:
     memory : Memory
         Horizontal and vertical Markovisation.
     """
+
+    _kind, _format, _version = "grammar", FORMAT, VERSION
 
     def __init__(
         self,
@@ -195,47 +197,24 @@ class Grammar:
         }
 
     @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """The grammar that :meth:`to_json` described; InvalidInput if the data is something else."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise InvalidInput(f'not a grammar: "format" is not "{FORMAT}".')
-        if data.get("version") != VERSION:
-            raise InvalidInput(f"grammar version {data.get('version')!r}; this release reads version {VERSION}.")
-        try:
-            horizontal, vertical, tag_vertical = data["memory"]
-            symbols = [
-                Symbol(str(label), tuple(map(str, above)), None if seen is None else tuple(map(str, seen)))
-                for label, above, seen in data["symbols"]
-            ]
-            binary_weights = _weights("binary_weights", data["binary_weights"], len(data["binary"]))
-            chain_weights = _weights("chain_weights", data["chain_weights"], len(data["chains"]))
-            rules = [Binary(symbols[x], symbols[y], symbols[z]) for x, y, z in data["binary"]]
-            chains = [Chain(tuple(symbols[k] for k in path)) for path in data["chains"]]
-            return cls(
-                str(data["root"]),
-                dict(zip(rules, binary_weights.tolist(), strict=True)),
-                dict(zip(chains, chain_weights.tolist(), strict=True)),
-                lexicon_from_json(data["lexicon"], symbols),
-                memory=Memory(horizontal, int(vertical), int(tag_vertical)),
-                tags=map(str, data["tags"]),
-            )
-        except InvalidInput:
-            raise
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(f"damaged grammar data: {type(error).__name__} at {error}.") from None
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the grammar to a JSON file, whole or not at all."""
-        write_json(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a grammar that :meth:`save` wrote. Raises FormatError for a damaged or foreign file."""
-        data = read_json(path)
-        try:
-            return cls.from_json(data)
-        except InvalidInput as error:
-            raise FormatError(path, None, str(error)) from None
+    def _of_json(cls, data: dict[str, Any]) -> Self:
+        horizontal, vertical, tag_vertical = data["memory"]
+        symbols = [
+            Symbol(str(label), tuple(map(str, above)), None if seen is None else tuple(map(str, seen)))
+            for label, above, seen in data["symbols"]
+        ]
+        binary_weights = _weights("binary_weights", data["binary_weights"], len(data["binary"]))
+        chain_weights = _weights("chain_weights", data["chain_weights"], len(data["chains"]))
+        rules = [Binary(symbols[x], symbols[y], symbols[z]) for x, y, z in data["binary"]]
+        chains = [Chain(tuple(symbols[k] for k in path)) for path in data["chains"]]
+        return cls(
+            str(data["root"]),
+            dict(zip(rules, binary_weights.tolist(), strict=True)),
+            dict(zip(chains, chain_weights.tolist(), strict=True)),
+            lexicon_from_json(data["lexicon"], symbols),
+            memory=Memory(horizontal, int(vertical), int(tag_vertical)),
+            tags=map(str, data["tags"]),
+        )
 
 
 def _weights(name: str, values: Sequence[Any], count: int) -> Floats:

@@ -15,7 +15,6 @@ word's spine is one that was seen with its tag. Each probability is a chain of r
 contexts, interpolated with the weight n / (n + 5 u) of a context seen n times with u different outcomes [Collins03].
 """
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -30,9 +29,9 @@ from certus.constituency.head_rules import HeadRules
 from certus.constituency.lexicalize import Spine, Spines, lexicalized, spines
 from certus.constituency.lexicalized_tables import ABOVE_ROOT, LEFT, RIGHT, SHAPE, STOP, Context, Pair, SpineScores
 from certus.constituency.lexicon import Counted
+from certus.constituency.saved_grammar import SavedGrammar
 from certus.constituency.tree import Tree
-from certus.errors import FormatError, InvalidInput
-from certus.serialize import read_json, write_json
+from certus.errors import InvalidInput
 
 FORMAT, VERSION = "certus lexicalised grammar", 1
 DIVERSITY = 5.0  # what a different outcome of a context counts against its frequencies
@@ -79,7 +78,7 @@ class ModifierWord(NamedTuple):
     lw: str
 
 
-class LexicalizedGrammar(SpineScores):
+class LexicalizedGrammar(SpineScores, SavedGrammar):
     """A generative model of lexicalised trees; build one with :meth:`from_treebank` or :meth:`load`.
 
     Attributes
@@ -96,6 +95,8 @@ class LexicalizedGrammar(SpineScores):
     >>> LexicalizedGrammar.from_treebank([tree])
     LexicalizedGrammar(root='TOP', 3 words, 3 tags, 3 spines)
     """
+
+    _kind, _format, _version = "lexicalised grammar", FORMAT, VERSION
 
     def __init__(
         self,
@@ -422,49 +423,28 @@ class LexicalizedGrammar(SpineScores):
         return {"format": FORMAT, "version": VERSION, **settings, **data, "names": list(names)}
 
     @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """The grammar that :meth:`to_json` described; InvalidInput if the data is something else."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise InvalidInput(f'not a lexicalised grammar: "format" is not "{FORMAT}".')
-        if data.get("version") != VERSION:
-            raise InvalidInput(f"grammar version {data.get('version')!r}; this release reads version {VERSION}.")
-        try:
-            names = [str(name) for name in data["names"]]
+    def _of_json(cls, data: dict[str, Any]) -> Self:
+        names = [str(name) for name in data["names"]]
 
-            def events(kind: Any, rows: Any) -> dict[Any, int]:
-                numbers = {"side", "distance", "state"}
-                is_name = [field not in numbers for field in kind._fields]
-                return {
-                    kind(*(names[x] if named else int(x) for x, named in zip(row, is_name, strict=False))): int(row[-1])
-                    for row in rows
-                }
+        def events(kind: Any, rows: Any) -> dict[Any, int]:
+            numbers = {"side", "distance", "state"}
+            is_name = [field not in numbers for field in kind._fields]
+            return {
+                kind(*(names[x] if named else int(x) for x, named in zip(row, is_name, strict=False))): int(row[-1])
+                for row in rows
+            }
 
-            return cls(
-                str(data["root"]),
-                {tuple(names[x] for x in spine): int(count) for spine, count in data["seen"]},
-                {word: {names[t]: int(count) for t, count in tags} for word, tags in data["words"].items()},
-                events(Head, data["heads"]),
-                events(Modifier, data["modifiers"]),
-                events(ModifierWord, data["modifier_words"]),
-                separators=map(str, data["separators"]),
-                verbs=map(str, data["verbs"]),
-                least=int(data["least"]),
-            )
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(f"damaged grammar data: {type(error).__name__} at {error}.") from None
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the grammar to a JSON file, whole or not at all."""
-        write_json(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a grammar that :meth:`save` wrote. Raises FormatError for a damaged or foreign file."""
-        data = read_json(path)
-        try:
-            return cls.from_json(data)
-        except InvalidInput as error:
-            raise FormatError(path, None, str(error)) from None
+        return cls(
+            str(data["root"]),
+            {tuple(names[x] for x in spine): int(count) for spine, count in data["seen"]},
+            {word: {names[t]: int(count) for t, count in tags} for word, tags in data["words"].items()},
+            events(Head, data["heads"]),
+            events(Modifier, data["modifiers"]),
+            events(ModifierWord, data["modifier_words"]),
+            separators=map(str, data["separators"]),
+            verbs=map(str, data["verbs"]),
+            least=int(data["least"]),
+        )
 
 
 class _WordCounts:

@@ -144,17 +144,18 @@ def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float, float]:
 
 def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats, Floats]:
     """Marginals (if wanted), log-partitions less shifts, shifts, expected steps of sampling by walks, of a batch."""
-    from certus.kernels import matrix_tree as kernel
+    from certus.kernels.matrix_tree import log_sums, tree_sums
+    from certus.kernels.tree_blocks import OK, OUT_OF_RANGE
 
     batch, width, _ = arc.shape
     single = root == "single"
     out = np.empty(arc.shape if marginals else (1, 1, 1))
     values, shifts, visits, most = np.empty(batch), np.empty(batch), np.empty(batch), np.empty((batch, width))
     forbidden, status = np.empty(batch, dtype=np.bool_), np.empty(batch, dtype=np.int64)
-    kernel.tree_sums(arc, lengths, single, marginals, most, forbidden, out, values, shifts, visits, status)
+    tree_sums(arc, lengths, single, marginals, most, forbidden, out, values, shifts, visits, status)
     if status.any():
-        if (status == kernel.OUT_OF_RANGE).any():
-            kernel.log_sums(arc, lengths, single, marginals, most, forbidden, out, values, visits, status)
+        if (status == OUT_OF_RANGE).any():
+            log_sums(arc, lengths, single, marginals, most, forbidden, out, values, visits, status)
         if marginals:
-            out[status != kernel.OK] = 0.0
+            out[status != OK] = 0.0
     return out, values, shifts, visits

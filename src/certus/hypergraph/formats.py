@@ -27,7 +27,7 @@ import numpy as np
 from certus.checks import Floats, as_scores
 from certus.errors import FormatError, InvalidInput
 from certus.hypergraph.graph import Hypergraph
-from certus.serialize import floats_from_json, floats_to_json, read_json, write_json, write_text_atomically
+from certus.serialize import floats_from_json, floats_to_json, load_json, write_json, write_text_atomically
 
 HEADER = "certus hypergraph 1"
 _SIZES = re.compile(r"vertices (\d+) edges (\d+) root (\d+)")
@@ -143,11 +143,7 @@ def save(path: str | os.PathLike[str], graph: Hypergraph, weights: Floats | None
 def load(path: str | os.PathLike[str]) -> Weighted:
     """Read what ``save`` wrote; a FormatError names the file, and the line where it can."""
     if str(path).endswith(".json"):
-        data = read_json(path)
-        try:
-            return from_json(data)
-        except InvalidInput as error:
-            raise FormatError(path, None, str(error)) from None
+        return load_json(path, from_json)
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

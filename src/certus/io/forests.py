@@ -13,7 +13,7 @@ import numpy as np
 from certus.errors import FormatError, InvalidInput
 from certus.hypergraph import Hypergraph
 from certus.io.files import feature_number, read_text, write_maybe_gzip
-from certus.serialize import read_json, write_json
+from certus.serialize import load_json, write_json
 from certus.translation.forest import TranslationForest
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
@@ -29,11 +29,7 @@ def read_forest(path: str | os.PathLike[str]) -> TranslationForest:
     FormatError : names the line.
     """
     if str(path).endswith(".json"):
-        data = read_json(path)
-        try:
-            return TranslationForest.from_json(data)
-        except InvalidInput as error:
-            raise FormatError(path, None, str(error)) from None
+        return load_json(path, TranslationForest.from_json)
     return forest_from_text(read_text(path), path)
 
 
