@@ -12,13 +12,13 @@ still there, and ``train_cascade`` does both for one filter after the other.
     vine                eta at which its max-marginal among vine parses is cut      filter loss
     first order         the same among trees scored by arcs                         filter loss
     second order        the same among trees scored by arcs and siblings            filter loss
+    fixed width         how far its max-marginal among trees is from the best       MIRA
     posterior           its probability                                             log-linear
     vine posterior      its probability among vine parses                           log-linear
     marginal beam       its probability over that of the word's likeliest head      log-linear
 
 Over the index set of a vine the level of an arc longer than the band is the lower of those of its two ends. A parser's
-own cascade (``certus.models.cascade``) is a dictionary and two first-order filters in one kernel, whose thresholds are
-the distance of max-marginals to the best tree; here that is the measure "shortfall".
+own cascade (``certus.models.cascade``) is a dictionary and two filters of fixed width in one kernel.
 """
 
 from abc import ABC, abstractmethod
@@ -256,6 +256,7 @@ KINDS = {
     "vine": Kind("max-marginal", "filter-loss", 0.4, vine=True),
     "first order": Kind("max-marginal", "filter-loss", 0.4),
     "second order": Kind("max-marginal", "filter-loss", 0.4, siblings=True),
+    "fixed width": Kind("shortfall", "mira", -3.0),
     "posterior": Kind("probability", "log-linear", 0.001),
     "vine posterior": Kind("probability", "log-linear", 0.001, vine=True),
     "marginal beam": Kind("beam", "log-linear", 0.0001),
