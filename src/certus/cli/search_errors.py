@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from certus.cli import translation as model
 from certus.cli.options import Inputs
 from certus.cli.text import read_lines
-from certus.cli.translation import (
-    DistortionLimit,
-    GlueFile,
-    Goal,
-    GrammarFile,
-    LmFile,
-    LmUnknown,
-    MaxSpan,
-    PhraseTableFile,
-    WeightsFile,
-    decoding_options,
-    load_translator,
-)
 from certus.errors import FormatError, Infeasible, InvalidInput, LimitReached
 
 if TYPE_CHECKING:
@@ -33,12 +21,12 @@ Given = list[dict[str, Any]]
 
 def search_errors(
     inputs: Inputs = None,
-    grammar: GrammarFile = None,
-    glue: GlueFile = None,
-    phrase_table: PhraseTableFile = None,
-    lm: LmFile = None,
-    lm_unknown: LmUnknown = None,
-    weights: WeightsFile = None,
+    grammar: model.GrammarFile = None,
+    glue: model.GlueFile = None,
+    phrase_table: model.PhraseTableFile = None,
+    lm: model.LmFile = None,
+    lm_unknown: model.LmUnknown = None,
+    weights: model.WeightsFile = None,
     pops: Annotated[list[int] | None, typer.Option(min=1, help="Cube pruning with this many pops; repeat")] = None,
     stack: Annotated[list[int] | None, typer.Option(min=1, help="Stack decoding of this width; repeat")] = None,
     translations: Annotated[
@@ -46,9 +34,9 @@ def search_errors(
         typer.Option(help="A line a sentence, or JSON with scores as certus translate prints; repeat"),
     ] = None,
     method: Annotated[str | None, typer.Option(help="How the optimum is sought")] = None,
-    max_span: MaxSpan = 10,
-    goal: Goal = "S",
-    distortion_limit: DistortionLimit = 6,
+    max_span: model.MaxSpan = 10,
+    goal: model.Goal = "S",
+    distortion_limit: model.DistortionLimit = 6,
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds for one optimum")] = None,
     tolerance: Annotated[float, typer.Option(min=0, help="Shortfall that is not an error")] = 1e-3,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
@@ -70,7 +58,7 @@ def search_errors(
     if stack and phrase_table is None:
         raise InvalidInput("--stack is for phrases, which need --phrase-table.")
     lists = {str(path): _read_translations(path, scored=phrase_table is not None) for path in translations or []}
-    problem_of = load_translator(
+    problem_of = model.load_translator(
         grammar,
         glue,
         phrase_table,
@@ -81,7 +69,7 @@ def search_errors(
         goal=goal,
         distortion_limit=distortion_limit,
     )
-    options = decoding_options(method, time_limit=time_limit)
+    options = model.decoding_options(method, time_limit=time_limit)
     found = SearchErrors(tolerance)
     code = 0
     for number, line in enumerate(watched(read_lines(inputs or [], tokenised=True), "translating"), start=1):

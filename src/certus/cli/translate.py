@@ -5,21 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from certus.cli import translation as model
 from certus.cli.options import Inputs, JsonLines
 from certus.cli.text import Line, read_lines
-from certus.cli.translation import (
-    DistortionLimit,
-    GlueFile,
-    Goal,
-    GrammarFile,
-    LmFile,
-    LmUnknown,
-    MaxSpan,
-    PhraseTableFile,
-    WeightsFile,
-    decoding_options,
-    load_translator,
-)
 
 if TYPE_CHECKING:
     from certus.result import Result
@@ -27,21 +15,21 @@ if TYPE_CHECKING:
 
 def translate(
     inputs: Inputs = None,
-    grammar: GrammarFile = None,
-    glue: GlueFile = None,
-    phrase_table: PhraseTableFile = None,
-    lm: LmFile = None,
-    lm_unknown: LmUnknown = None,
-    weights: WeightsFile = None,
+    grammar: model.GrammarFile = None,
+    glue: model.GlueFile = None,
+    phrase_table: model.PhraseTableFile = None,
+    lm: model.LmFile = None,
+    lm_unknown: model.LmUnknown = None,
+    weights: model.WeightsFile = None,
     method: Annotated[
         str | None,
         typer.Option(help="How to search; see the documentation", show_default="exact, and the fastest of these"),
     ] = None,
     pops: Annotated[int | None, typer.Option(min=1, help="Grammar, --method cube: pops of cube pruning")] = None,
     width: Annotated[int | None, typer.Option(min=1, help="Phrase table, --method stack or beam: width")] = None,
-    max_span: MaxSpan = 10,
-    goal: Goal = "S",
-    distortion_limit: DistortionLimit = 6,
+    max_span: model.MaxSpan = 10,
+    goal: model.Goal = "S",
+    distortion_limit: model.DistortionLimit = 6,
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Iterations before giving up on a proof")] = None,
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds for one sentence")] = None,
     json: JsonLines = False,
@@ -60,7 +48,7 @@ def translate(
         raise InvalidInput("--pops is for cube pruning, which needs --grammar.")
     if width is not None and phrase_table is None:
         raise InvalidInput("--width is for phrases, which need --phrase-table.")
-    problem_of = load_translator(
+    problem_of = model.load_translator(
         grammar,
         glue,
         phrase_table,
@@ -71,7 +59,9 @@ def translate(
         goal=goal,
         distortion_limit=distortion_limit,
     )
-    options = decoding_options(method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit)
+    options = model.decoding_options(
+        method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit
+    )
     code, done, proved, begin = 0, 0, 0, perf_counter()
     for line in watched(read_lines(inputs or [], tokenised=True), "translating"):
         if not line.words:
