@@ -4,22 +4,21 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.checks import Ints, as_positive_int
-from certus.errors import FormatError, InvalidInput, NotSupported
+from certus.errors import InvalidInput, NotSupported
 from certus.features.brown import Clusters
 from certus.features.tagging import CLUSTER_TEMPLATES, TEMPLATES, WORD, Lexicon, WordEncoder, template_arrays
 from certus.io.conllu import Sentence, Token
 from certus.learn.weights import Packed
-from certus.models.files import load_model, save_model
+from certus.models.checkpoints import Checkpoint
 from certus.tagging.problem import Tagging
 
 KIND, VERSION = "tagger", 1
@@ -223,17 +222,19 @@ class Tagger:
         paths = clusters.paths if isinstance(clusters, Clusters) else clusters or {}
         _check_corpus(corpus, wanted)
         settings = {"columns": list(wanted), "epochs": epochs, "seed": seed, "bits": bits}
-        digest = _digest(settings, corpus, held_out, paths)
-        state = _State(0, 0, -1.0, 0, {})
-        if resume and checkpoint is not None and Path(checkpoint).exists():
-            state = _State.load(checkpoint, digest)
+        state, file = _State(), None
+        if checkpoint is not None:
+            file = Checkpoint(checkpoint, CHECKPOINT, VERSION, _digest(settings, corpus, held_out, paths))
+            found = file.load() if resume else None
+            if found is not None:
+                state = _State(**found[0], arrays=found[1])
         models = []
         for k, name in enumerate(wanted):
             model = _empty_model(name, corpus, paths, bits)
             if k == state.model:
                 for _ in _epochs(model, corpus, held_out, epochs, seed, state, progress):
-                    if checkpoint is not None:
-                        state.save(checkpoint, digest)
+                    if file is not None:
+                        file.save(state.numbers, state.arrays)
                 state.finish()
             models.append(replace(model, weight=state.arrays[f"done.{k}"].astype(np.int8)))
         return cls(models)
@@ -326,30 +327,21 @@ def _digest(settings: Mapping[str, Any], corpus: Sequence[Sentence], dev: Sequen
 class _State:
     """How far training has come: the model at work, its epochs done, the best of them; weights by name."""
 
-    model: int
-    epoch: int
-    best: float
-    since_best: int
-    arrays: dict[str, NDArray[Any]]
+    model: int = 0
+    epoch: int = 0
+    best: float = -1.0
+    since_best: int = 0
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        return {"model": self.model, "epoch": self.epoch, "best": self.best, "since_best": self.since_best}
 
     def finish(self) -> None:
         """Keep the best weights of the model at work, and go on to the next."""
         done = {name: array for name, array in self.arrays.items() if name.startswith("done.")}
         self.arrays = {**done, f"done.{self.model}": self.arrays["best"]}
         self.model, self.epoch, self.best, self.since_best = self.model + 1, 0, -1.0, 0
-
-    def save(self, path: str | os.PathLike[str], digest: str) -> None:
-        numbers = {"model": self.model, "epoch": self.epoch, "best": self.best, "since_best": self.since_best}
-        save_model(path, CHECKPOINT, VERSION, {"digest": digest, **numbers}, self.arrays)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], digest: str) -> "_State":
-        config, arrays = load_model(path, CHECKPOINT, VERSION)
-        if config.get("digest") != digest:
-            raise FormatError(
-                path, None, "a checkpoint of other training data or settings; give the same, or train without resuming."
-            )
-        return cls(config["model"], config["epoch"], config["best"], config["since_best"], arrays)
 
 
 def _epochs(

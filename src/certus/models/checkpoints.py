@@ -1,0 +1,39 @@
+"""Files from which an interrupted training goes on."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from certus.errors import FormatError
+from certus.models.files import Arrays, load_model, save_model
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a training keeps how far it has come; ``fingerprint`` tells apart trainings with different outcomes."""
+
+    path: str | os.PathLike[str]
+    kind: str
+    version: int
+    fingerprint: str
+
+    def save(self, config: Mapping[str, Any], arrays: Arrays) -> None:
+        """Write the state of the training, all of it or nothing."""
+        save_model(self.path, self.kind, self.version, {"fingerprint": self.fingerprint, **config}, arrays)
+
+    def load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+        """The state of the training, None if there is no file yet; FormatError for the file of another training."""
+        if not Path(self.path).exists():
+            return None
+        config, arrays = load_model(self.path, self.kind, self.version)
+        if config.pop("fingerprint", None) != self.fingerprint:
+            raise FormatError(
+                self.path,
+                None,
+                "a checkpoint of other training data or settings; give the same, or train without resuming.",
+            )
+        return config, arrays
