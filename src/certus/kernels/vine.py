@@ -10,11 +10,16 @@ Beyond it
     Q(h) <- IL(h, m), Q(m)      m its outermost one        W(h) <- W(g), IR(g, h)     the outermost right modifier of g
 
 On the way to Q(h) and to W(h), h may take an outer modifier to its left and right. W(n) is the goal.
+
+The index set of a vine over the allowed arcs: arcs of at most b words, then the outer heads and the outer modifiers
+that longer arcs have. ``number`` holds the place of each in the set, -1 for none: of arc (h, m) at [h, m], of the outer
+head of m on side d at [N + m, d], of the outer modifier of h at [2 N + h, d], N = n + 1.
 """
 
 import numpy as np
 from numba import njit
 
+from certus.kernels.features import ABSENT
 from certus.kernels.projective_forest import close, put_tail
 
 ARC, OUTER_HEAD, OUTER_MODIFIER = 0, 1, 2
@@ -119,3 +124,89 @@ def build(allowed, outer_head, outer_modifier, band, in_ptr, tail_ptr, tail, wha
             in_ptr[v + 1] = k
         v += 1
     return v, k
+
+
+@njit(cache=True, nogil=True)
+def index_set(allowed, band):
+    """(number, rows, shorts): the index set, (3 N, max(N, 2)), its rows (P, 5), and how many of them are arcs.
+
+    Rows are parts as kernels.learning has them: arcs, then outer heads in the place of siblings, with the first word
+    beyond the band as head, then outer modifiers in the place of grandparents, with that word as modifier.
+    """
+    size = allowed.shape[0]
+    number = np.full((3 * size, max(size, 2)), -1, dtype=np.int32)
+    count = 0
+    for h in range(size):
+        for m in range(1, size):
+            if not allowed[h, m]:
+                continue
+            right = int(h < m)
+            if abs(h - m) <= band:
+                number[h, m] = count
+                count += 1
+            else:
+                number[size + m, 1 - right] = 0
+                number[2 * size + h, right] = 0
+    shorts = count
+    for v in range(size, 3 * size):
+        for d in range(2):
+            if number[v, d] == 0:
+                number[v, d] = count
+                count += 1
+    rows = np.full((count, 5), ABSENT, dtype=np.int32)
+    for h in range(size):
+        for m in range(1, size):
+            p = number[h, m]
+            if p >= 0:
+                rows[p, 0], rows[p, 1], rows[p, 2] = 0, h, m
+    for v in range(size):
+        for d in range(2):
+            border = v + (band + 1 if d else -band - 1)
+            p = number[size + v, d]
+            if p >= 0:
+                rows[p, 0], rows[p, 1], rows[p, 2] = 1, border, v
+            p = number[2 * size + v, d]
+            if p >= 0:
+                rows[p, 0], rows[p, 1], rows[p, 2] = 2, v, border
+    return number, rows, shorts
+
+
+@njit(cache=True, nogil=True)
+def parts_graph(number, size, band):
+    """(in_ptr, tail_ptr, tail, part_of) of the vine parses over an index set; part_of[e, 0] is what edge e uses, or -1.
+
+    The other four columns are -1: there are no parts of other kinds.
+    """
+    allowed = number[:size, :size] >= 0
+    outer = number[size:, :2] >= 0
+    none = np.zeros(1, dtype=np.int32)
+    n_vertices, n_edges = build(allowed, outer[:size], outer[size:], band, none, none, none[:0],
+                                np.empty((0, 2), dtype=np.int64))  # fmt: skip
+    in_ptr = np.zeros(n_vertices + 1, dtype=np.int32)
+    tail_ptr = np.zeros(n_edges + 1, dtype=np.int32)
+    tail = np.empty(2 * n_edges, dtype=np.int32)
+    what = np.empty((n_edges, 2), dtype=np.int64)
+    build(allowed, outer[:size], outer[size:], band, in_ptr, tail_ptr, tail, what)
+    part_of = np.full((n_edges, 5), -1, dtype=np.int32)
+    for e in range(n_edges):
+        kind, cell = what[e, 0], what[e, 1]
+        if kind == ARC:
+            part_of[e, 0] = number[cell // size, cell % size]
+        elif kind >= 0:
+            part_of[e, 0] = number[kind * size + cell // 2, cell % 2]
+    return in_ptr, tail_ptr, tail[: tail_ptr[n_edges]], part_of
+
+
+@njit(cache=True, nogil=True)
+def onto_arcs(allowed, number, level, out):
+    """out[h, m] <- the level of an allowed arc in the index set, of a long one the lower of its two ends; else -inf."""
+    size = allowed.shape[0]
+    for h in range(size):
+        for m in range(size):
+            out[h, m] = -np.inf
+            if m > 0 and allowed[h, m]:
+                right = int(h < m)
+                if number[h, m] >= 0:
+                    out[h, m] = level[number[h, m]]
+                else:
+                    out[h, m] = min(level[number[size + m, 1 - right]], level[number[2 * size + h, right]])

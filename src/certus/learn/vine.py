@@ -5,15 +5,13 @@ for each word an outer modifier to its left or right. A longer arc stands for tw
 modifier and the outer modifier of its head.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from certus.checks import Bools, Floats, Ints
-from certus.dependency.vine import vine_graph
 from certus.features.templates import Templates
-from certus.learn.parts import ForestParts
+from certus.learn.parts import ForestParts, Rows
 from certus.learn.trees import TreeModel
 
 # An outer head is a part whose head is the first word beyond the band, an outer modifier one whose modifier is: what
@@ -36,68 +34,39 @@ class VineParts(ForestParts):
     """
 
     def __init__(self, model: TreeModel, allowed: Bools, band: int) -> None:
-        from certus.kernels.features import ABSENT
+        from certus.kernels.vine import index_set
 
         super().__init__(model, allowed)
         self.band = band
-        node = np.arange(self.n + 1)
-        far = np.abs(node[:, None] - node[None, :]) > band
-        self.short: Bools = self.allowed & ~far
-        self.long: Bools = self.allowed & far
-        to_right, to_left = np.triu(self.long), np.tril(self.long)
-        self.outer_head: Bools = np.stack((to_right.any(axis=0), to_left.any(axis=0)), axis=1)
-        self.outer_modifier: Bools = np.stack((to_left.any(axis=1), to_right.any(axis=1)), axis=1)
-        h, m = np.nonzero(self.short)
-        word, d = np.nonzero(self.outer_head)
-        head, e = np.nonzero(self.outer_modifier)
-        step = np.array([-band - 1, band + 1])
-        rows = np.full((len(h) + len(word) + len(head), 5), ABSENT, dtype=np.int32)
-        rows[:, 0] = np.repeat([0, 1, 2], [len(h), len(word), len(head)])
-        rows[:, 1] = np.concatenate((h, word + step[d], head))
-        rows[:, 2] = np.concatenate((m, word, head + step[e]))
-        self.rows, self.n_arcs, self.n_short = rows, len(rows), len(h)
+        found: tuple[Rows, Rows, int] = index_set(self.allowed, band)
+        self._number, self.rows, self.n_short = found
+        self.n_arcs = len(self.rows)
 
-    @cached_property
-    def _number(self) -> tuple[Ints, Ints, Ints]:
-        """The number of each index in ``rows``, by arc, by word and side of the head, by head and side; or -1."""
-        found, count = [], 0
-        for mask in (self.short, self.outer_head, self.outer_modifier):
-            number = np.full(mask.shape, -1, dtype=np.int64)
-            number[mask] = np.arange(count, count + int(mask.sum()))
-            count += int(mask.sum())
-            found.append(number)
-        return found[0], found[1], found[2]
+    @property
+    def short(self) -> Bools:
+        """The allowed arcs of at most ``band`` words."""
+        return self._number[: self.n + 1, : self.n + 1] >= 0
 
     def _build(self) -> tuple[Any, ...]:
-        in_ptr, tail_ptr, tail, what = vine_graph(self.short, self.outer_head, self.outer_modifier, self.band)
-        part_of = np.full((len(what), 5), -1, dtype=np.int32)
-        for view, number in enumerate(self._number):
-            used = what[:, 0] == view
-            part_of[used, 0] = number.reshape(-1)[what[used, 1]]
+        from certus.kernels.vine import parts_graph
+
+        in_ptr, tail_ptr, tail, part_of = parts_graph(self._number, self.n + 1, self.band)
         return in_ptr, tail_ptr, tail, self.rows, part_of
 
     def of_tree(self, heads: Ints) -> Floats:
         """1 for the indices that a tree over the allowed arcs uses, 0 for the others."""
-        arc, outer_head, outer_modifier = self._number
+        size, h, m = self.n + 1, heads[1:], np.arange(1, self.n + 1)
+        far, right = np.abs(h - m) > self.band, (h < m).astype(np.int64)
         vector = np.zeros(len(self.rows))
-        m = np.arange(1, self.n + 1)
-        h = heads[1:]
-        far = np.abs(h - m) > self.band
-        right = (h < m).astype(np.int64)
-        vector[arc[h, m][~far]] = 1.0
-        vector[outer_head[m, 1 - right][far]] = 1.0
-        vector[outer_modifier[h, right][far]] = 1.0
+        vector[self._number[h, m][~far]] = 1.0
+        vector[self._number[size + m, 1 - right][far]] = 1.0
+        vector[self._number[2 * size + h, right][far]] = 1.0
         return vector
 
     def onto_arcs(self, level: Floats) -> Floats:
         """Levels of the arcs, (n + 1, n + 1), from those of the index set: of a long arc the lower of its two ends."""
-        found = np.full(self.allowed.shape, -np.inf)
-        found[self.short] = level[: self.n_short]
-        outer = [np.full((self.n + 1, 2), -np.inf) for _ in range(2)]
-        split = self.n_short + int(self.outer_head.sum())
-        outer[0][self.outer_head] = level[self.n_short : split]
-        outer[1][self.outer_modifier] = level[split:]
-        h, m = np.nonzero(self.long)
-        right = (h < m).astype(np.int64)
-        found[h, m] = np.minimum(outer[0][m, 1 - right], outer[1][h, right])
+        from certus.kernels.vine import onto_arcs
+
+        found = np.empty(self.allowed.shape)
+        onto_arcs(self.allowed, self._number, level, found)
         return found
