@@ -92,18 +92,18 @@ def test_features_are_equal_exactly_when_what_they_see_is(name):
     rng = np.random.default_rng(3)
     n, base = len(WORDS), int(batch.base[1])
     index, again = np.empty(templates.most, dtype=np.uint64), np.empty(templates.most, dtype=np.uint64)
-    codes = kernel.role_codes(batch.attribute, base, n, len(templates.roles), templates.arrays)
+    codes = kernel.role_codes(batch.attribute, base, n, templates.arrays)
     meaning = {}
     for _ in range(60):
         h, m = rng.choice(n + 1, 2, replace=False)
         rest = [ABSENT if rng.random() < 0.2 else rng.integers(0, n + 1) for _ in templates.roles[2:]]
-        part = np.array([[h, m, *rest]], dtype=np.int64)
+        part = np.array([h, m, *rest], dtype=np.int64)
         names = np.uint32(rng.integers(2) * 2654435769)
-        arguments = (batch.coarse, base, part, 0, names, templates.arrays, BITS)
+        arguments = (batch.coarse, base, part, names, templates.arrays, BITS)
         count = kernel.named_features(batch.attribute, *arguments, index)
         assert kernel.summed_features(codes, *arguments, again) == count
         assert index[:count].tolist() == again[:count].tolist()
-        expected = spelt_out(templates, part[0].tolist(), int(names))
+        expected = spelt_out(templates, part.tolist(), int(names))
         assert count == len(expected)
         for i, feature in zip(index[:count].tolist(), expected, strict=True):
             assert 0 <= i < 1 << BITS

@@ -73,7 +73,7 @@ def value_of(model, where, weight, choice, h):
                 parts["hmst"] = (h, m, s, t)
             for template in model.templates:
                 if template.roles in parts:
-                    row = np.array([parts[template.roles]], dtype=np.int64)
+                    row = np.array(parts[template.roles], dtype=np.int64)
                     total += kernel.part_score(*where, row, template.arrays, BITS, weight, index)
     return total
 

@@ -56,9 +56,9 @@ def score(model, batch, weight, heads, name=None):
             pairs = (("h", "m", 1), ("h", "s", 0x85EBCA77), ("g", "h", 0xC2B2AE3D))
             found = [(at.get(a, ABSENT), at.get(b, ABSENT), factor) for a, b, factor in pairs]
             names = sum(int(name[a, b]) * factor for a, b, factor in found if ABSENT not in (a, b)) % 2**32
-            row = np.array([part], dtype=np.int64)
+            row = np.array(part, dtype=np.int64)
             where = (batch.attribute, batch.coarse, int(batch.base[0]))
-            count = named_features(*where, row, 0, np.uint32(names), by_roles[roles].arrays, BITS, index)
+            count = named_features(*where, row, np.uint32(names), by_roles[roles].arrays, BITS, index)
             total += weight[index[:count]].sum(dtype=np.float64)
     return total
 

@@ -87,11 +87,11 @@ def total(labeller, batch, s, heads, labels):
         h = heads[m]
         below = [k for k in range(1, len(heads)) if heads[k] == m] or [ABSENT]
         row = [h, m, heads[h] if h else ABSENT, below[0], below[-1]]
-        index = features_of(batch, s, np.array([row]), LABEL, labeller.bits).tolist()
+        index = features_of(batch, s, np.array(row), LABEL, labeller.bits).tolist()
         result += sum(labeller.weight.floats[(i + (label + 1) * MIX) & mask] for i in index)
         before = [k for k in range(1, m) if heads[k] == h]
         if before:
-            index = features_of(batch, s, np.array([[h, m, before[-1]]]), LABEL_PAIR, labeller.bits).tolist()
+            index = features_of(batch, s, np.array([h, m, before[-1]]), LABEL_PAIR, labeller.bits).tolist()
             shift = (labels[before[-1] - 1] + 1) * BEFORE + (label + 1) * MIX
             result += sum(labeller.weight.floats[(i + shift) & mask] for i in index)
     return result

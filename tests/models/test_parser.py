@@ -9,7 +9,7 @@ from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.io.conllu import Sentence, Token
 from certus.learn.learners import BY_MARGINALS, NAMES
 from certus.models.files import load_model, save_model
-from certus.models.parser import Parser, Settings
+from certus.models.parser import VERSION, Parser, Settings
 from certus.models.training import train_parser
 from tests.oracles.trees import is_projective, is_tree
 
@@ -147,7 +147,7 @@ def test_damaged_files_say_so(tmp_path):
     path = tmp_path / "parser"
     train_parser(treebank(10, 1), settings=SMALL).save(path)
     data = path.read_bytes()
-    config, arrays = load_model(path, "parser", 2)
+    config, arrays = load_model(path, "parser", VERSION)
     cut = tmp_path / "cut"
     cut.write_bytes(data[: len(data) // 2])
     with pytest.raises(FormatError, match="cut short"):
@@ -160,13 +160,13 @@ def test_damaged_files_say_so(tmp_path):
     save_model(path, "tagger", 1, config, arrays)
     with pytest.raises(FormatError, match="holds 'tagger'"):
         Parser.load(path)
-    save_model(path, "parser", 2, config, arrays | {"trees.unit": np.array([np.nan], dtype=np.float32)})
+    save_model(path, "parser", VERSION, config, arrays | {"trees.unit": np.array([np.nan], dtype=np.float32)})
     with pytest.raises(FormatError, match=r"trees\.unit holds a number that is not finite"):
         Parser.load(path)
-    save_model(path, "parser", 2, config, arrays | {"labels": arrays["labels"][:-1]})
+    save_model(path, "parser", VERSION, config, arrays | {"labels": arrays["labels"][:-1]})
     with pytest.raises(FormatError, match="labels has"):
         Parser.load(path)
-    save_model(path, "parser", 2, {k: v for k, v in config.items() if k != "coarse"}, arrays)
+    save_model(path, "parser", VERSION, {k: v for k, v in config.items() if k != "coarse"}, arrays)
     with pytest.raises(FormatError, match="not whole"):
         Parser.load(path)
 

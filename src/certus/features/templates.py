@@ -81,7 +81,7 @@ class Templates:
                 column.append(_COLUMN[found[3]])
             ptr.append(len(role))
         seed = np.array([stable_hash(f"{self.roles}:{line}") for line in lines], dtype=np.uint64)
-        ints = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column, ends)]
+        ints = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column, [*ends, len(self.roles)])]
         return ints[0], ints[1], ints[2], ints[3], seed, ints[4]
 
     @property

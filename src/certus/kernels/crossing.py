@@ -34,14 +34,14 @@ PARTS = 5  # kinds of parts, at most one of each for every word
 def codes_of(attribute, base, n, templates):
     """What each node adds to the codes of siblings, grandparents, grand-siblings and tri-siblings."""
     _, sibling, grandparent, grandsibling, trisibling = templates
-    return (role_codes(attribute, base, n, 3, sibling), role_codes(attribute, base, n, 3, grandparent),
-            role_codes(attribute, base, n, 4, grandsibling), role_codes(attribute, base, n, 4, trisibling))  # fmt: skip
+    return (role_codes(attribute, base, n, sibling), role_codes(attribute, base, n, grandparent),
+            role_codes(attribute, base, n, grandsibling), role_codes(attribute, base, n, trisibling))  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def score_of(codes, coarse, base, part, names, templates, bits, weight, index):
-    """Sum of the weights of the features of the part in row 0 of part."""
-    return total_weight(weight, index, summed_features(codes, coarse, base, part, 0, names, templates, bits, index))
+    """Sum of the weights of the features of a part."""
+    return total_weight(weight, index, summed_features(codes, coarse, base, part, names, templates, bits, index))
 
 
 @njit(cache=True, nogil=True)
@@ -56,8 +56,8 @@ def scored_lattices(attribute, coarse, base, name, allowed, single, templates, b
     n = allowed.shape[0] - 1
     lat, added = skeleton(allowed, use_g or use_gs, pairs, single)
     s_codes, g_codes, gs_codes, ts_codes = codes_of(attribute, base, n, templates)
-    three = np.empty((1, 3), dtype=np.int64)
-    four = np.empty((1, 4), dtype=np.int64)
+    three = np.empty(3, dtype=np.int64)
+    four = np.empty(4, dtype=np.int64)
     above = np.empty(n + 1)  # grandparent scores of one arc, by column
     known = np.empty(n + 1, dtype=np.int64)  # where the weights of (h, s, m) are, by s
     for side in range(1, 2 * n + 2):
@@ -77,7 +77,7 @@ def scored_lattices(attribute, coarse, base, name, allowed, single, templates, b
                     if top == m:
                         above[g] = -np.inf
                     elif use_g and h > 0:
-                        three[0, 0], three[0, 1], three[0, 2] = h, m, top
+                        three[0], three[1], three[2] = h, m, top
                         names = names_of(name, h, m, ABSENT, top)
                         above[g] = score_of(g_codes, coarse, base, three, names, grandparent, bits, weight, index)
             for e in range(lat.in_ptr[v], lat.in_ptr[v + 1]):
@@ -91,14 +91,14 @@ def scored_lattices(attribute, coarse, base, name, allowed, single, templates, b
                 known[s] = w
                 beside = 0.0
                 if use_s:
-                    three[0, 0], three[0, 1], three[0, 2] = h, m, inner
+                    three[0], three[1], three[2] = h, m, inner
                     names = names_of(name, h, m, inner, ABSENT)
                     beside = score_of(s_codes, coarse, base, three, names, sibling, bits, weight, index)
                 for g in range(columns):
                     lat.weight[w + g] = beside + above[g]
                     if use_gs and h > 0 and above[g] > -np.inf:
                         top = lat.arc_head[lat.up[lat.up_ptr[h] + g]]
-                        four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, inner, top
+                        four[0], four[1], four[2], four[3] = h, m, inner, top
                         names = names_of(name, h, m, inner, top)
                         lat.weight[w + g] += score_of(gs_codes, coarse, base, four, names, grandsibling, bits, weight,
                                                       index)  # fmt: skip
@@ -106,7 +106,7 @@ def scored_lattices(attribute, coarse, base, name, allowed, single, templates, b
             for e in range(lat.in_ptr[first], lat.in_ptr[lat.state_ptr[side + 1] - 1]):
                 t, s, m = added[e, 0], added[e, 1], added[e, 2]
                 if s != h:
-                    four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, ABSENT if t == h else t
+                    four[0], four[1], four[2], four[3] = h, m, s, ABSENT if t == h else t
                     names = names_of(name, h, m, s, ABSENT)
                     x = score_of(ts_codes, coarse, base, four, names, trisibling, bits, weight, index)
                     w = lat.weight_ptr[side] + (e - lat.in_ptr[first]) * columns
@@ -119,22 +119,22 @@ def scored_lattices(attribute, coarse, base, name, allowed, single, templates, b
 def collect(arc_codes, codes, coarse, base, name, m, h, s, t, g, templates, bits, index, out, count):
     """Append the features of all parts of word m, with neighbours ABSENT where there are none; the new count."""
     arc, sibling, grandparent, grandsibling, trisibling = templates
-    two = np.empty((1, 2), dtype=np.int64)
-    three = np.empty((1, 3), dtype=np.int64)
-    four = np.empty((1, 4), dtype=np.int64)
-    two[0, 0], two[0, 1] = h, m
+    two = np.empty(2, dtype=np.int64)
+    three = np.empty(3, dtype=np.int64)
+    four = np.empty(4, dtype=np.int64)
+    two[0], two[1] = h, m
     count = append_features(arc_codes, coarse, base, two, name[h, m], arc, bits, index, out, count)
-    three[0, 0], three[0, 1], three[0, 2] = h, m, s
+    three[0], three[1], three[2] = h, m, s
     names = names_of(name, h, m, s, ABSENT)
     count = append_features(codes[0], coarse, base, three, names, sibling, bits, index, out, count)
-    four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, t
+    four[0], four[1], four[2], four[3] = h, m, s, t
     if s != ABSENT:
         count = append_features(codes[3], coarse, base, four, names, trisibling, bits, index, out, count)
     if h > 0:
-        three[0, 2] = g
+        three[2] = g
         names = names_of(name, h, m, ABSENT, g)
         count = append_features(codes[1], coarse, base, three, names, grandparent, bits, index, out, count)
-        four[0, 3] = g
+        four[3] = g
         names = names_of(name, h, m, s, g)
         count = append_features(codes[2], coarse, base, four, names, grandsibling, bits, index, out, count)
     return count
@@ -229,7 +229,7 @@ def choice_features(attribute, coarse, base, name, lat, scores, share, u, templa
     size = index.shape[0] * PARTS
     plus = np.empty(n * size, dtype=np.uint64)
     minus = np.empty(used.sum() * size, dtype=np.uint64)
-    arc_codes, codes = role_codes(attribute, base, n, 2, templates[0]), codes_of(attribute, base, n, templates)
+    arc_codes, codes = role_codes(attribute, base, n, templates[0]), codes_of(attribute, base, n, templates)
     inner, second = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     neighbours(gold, inner, second)
     n_plus = n_minus = wrong = 0

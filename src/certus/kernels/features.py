@@ -1,6 +1,6 @@
 """Hashed features of the parts of a dependency tree.
 
-A part is a row of nodes, one for each role: head and modifier, then sibling, grandparent, ... as its templates name
+A part is an array of nodes, one for each role: head and modifier, then sibling, grandparent, ... as its templates name
 them; ABSENT stands for a role that is not filled. A template is a list of components (role, offset, attribute). Its
 code is the sum of what its components see, each times an odd number of its own, so that the share of every node in
 every template can be computed once a sentence (role_codes), and a part only adds up rows. A template gives two
@@ -11,7 +11,8 @@ tag of either; and those that give features for each coarse tag that occurs betw
 
 Arrays: attribute (rows, A) uint64 holds a row of hashed attribute values for each node, with PAD rows on both sides of
 every sentence; node v of a sentence is row base + v. Coarse tags in [0, 64) stand in coarse (rows,) int64, -1 in pads.
-Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, group (3,): where groups end.
+Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, group (4,): where three groups end
+and how many roles there are.
 Codes are 32 bits wide: more than any model has weights, and twice as many fit a register of the processor.
 """
 
@@ -95,17 +96,17 @@ def hash_between(code, first, n_codes, tag, shape, bits, index, count):
 
 
 @njit(cache=True, nogil=True)
-def finish(code, coarse, base, part, p, names, group, bits, index):
-    """Turn the codes (T,) of part p into feature indices below 2**bits; returns how many there are.
+def finish(code, coarse, base, part, names, group, bits, index):
+    """Turn the codes (T,) of a part into feature indices below 2**bits; returns how many there are.
 
     names is a number for the names of the part's arcs, 0 for none.
     """
-    h = part[p, 0]
-    m = part[p, 1]
+    h = part[0]
+    m = part[1]
     low, high = (h, m) if h < m else (m, h)
     shape = distance_bin(high - low) * 2 + (h < m)
-    for r in range(2, part.shape[1]):
-        shape = shape * 4 + side(part[p, r], low, high)
+    for r in range(2, part.shape[0]):
+        shape = shape * 4 + side(part[r], low, high)
     shape = shape_code(shape)
     n_codes = uint64(code.shape[0])
     single = uint64(group[2])
@@ -134,8 +135,8 @@ def finish(code, coarse, base, part, p, names, group, bits, index):
 
 
 @njit(cache=True, nogil=True)
-def named_features(attribute, coarse, base, part, p, names, templates, bits, index):
-    """Write the feature indices, below 2**bits, of part p into index and return how many there are.
+def named_features(attribute, coarse, base, part, names, templates, bits, index):
+    """Write the feature indices, below 2**bits, of a part into index and return how many there are.
 
     names is a number for the names of the part's arcs, 0 for none.
     """
@@ -145,28 +146,27 @@ def named_features(attribute, coarse, base, part, p, names, templates, bits, ind
         total = seed[t] >> _HALF
         factor = _MIX
         for c in range(ptr[t], ptr[t + 1]):
-            total += (attribute[base + part[p, role[c]] + offset[c], column[c]] * factor) >> _HALF
+            total += (attribute[base + part[role[c]] + offset[c], column[c]] * factor) >> _HALF
             factor *= _FINISH
         code[t] = total
-    return finish(code, coarse, base, part, p, names, group, bits, index)
+    return finish(code, coarse, base, part, names, group, bits, index)
 
 
 @njit(cache=True, nogil=True)
-def part_features(attribute, coarse, base, part, p, ptr, role, offset, column, seed, group, bits, index):
+def part_features(attribute, coarse, base, part, templates, bits, index):
     """named_features of a part whose arcs have no names."""
-    templates = (ptr, role, offset, column, seed, group)
-    return named_features(attribute, coarse, base, part, p, uint32(0), templates, bits, index)
+    return named_features(attribute, coarse, base, part, uint32(0), templates, bits, index)
 
 
 @njit(cache=True, nogil=True)
-def role_codes(attribute, base, n, roles, templates):
-    """(roles * (n + 3) + 1, T): row r * (n + 3) + v + 2 is what node v adds to each code in role r; the last is spare.
+def role_codes(attribute, base, n, templates):
+    """(roles (n + 3) + 1, T): row r * (n + 3) + v + 2 is what node v adds to each code in role r; the last is spare.
 
     Node v goes from ABSENT to n.
     """
-    ptr, role, offset, column, seed, _ = templates
+    ptr, role, offset, column, seed, group = templates
     size = n + 3
-    codes = np.zeros((roles * size + 1, seed.shape[0]), dtype=np.uint32)
+    codes = np.zeros((group[3] * size + 1, seed.shape[0]), dtype=np.uint32)
     for v in range(ABSENT, n + 1):
         for t in range(seed.shape[0]):
             codes[v + 2, t] = seed[t] >> _HALF
@@ -178,37 +178,37 @@ def role_codes(attribute, base, n, roles, templates):
 
 
 @njit(cache=True, nogil=True)
-def add_codes(codes, size, part, p, code):
-    """code (T,) <- the codes of part p out of role_codes; size is n + 3."""
+def add_codes(codes, size, part, code):
+    """code (T,) <- the codes of a part out of role_codes; size is n + 3."""
     n_codes = uint64(codes.shape[1])
     flat = codes.reshape(codes.size)
-    a = uint64(part[p, 0] + 2) * n_codes
-    b = uint64(size + part[p, 1] + 2) * n_codes
-    if part.shape[1] == 2:
+    a = uint64(part[0] + 2) * n_codes
+    b = uint64(size + part[1] + 2) * n_codes
+    if part.shape[0] == 2:
         for t in range(n_codes):
             code[t] = flat[a + t] + flat[b + t]
         return
-    c = uint64(2 * size + part[p, 2] + 2) * n_codes
-    if part.shape[1] == 3:
+    c = uint64(2 * size + part[2] + 2) * n_codes
+    if part.shape[0] == 3:
         for t in range(n_codes):
             code[t] = flat[a + t] + flat[b + t] + flat[c + t]
         return
-    d = uint64(3 * size + part[p, 3] + 2) * n_codes
+    d = uint64(3 * size + part[3] + 2) * n_codes
     for t in range(n_codes):
         code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
-    if part.shape[1] == 5:
-        d = uint64(4 * size + part[p, 4] + 2) * n_codes
+    if part.shape[0] == 5:
+        d = uint64(4 * size + part[4] + 2) * n_codes
         for t in range(n_codes):
             code[t] += flat[d + t]
 
 
 @njit(cache=True, nogil=True)
-def summed_features(codes, coarse, base, part, p, names, templates, bits, index):
+def summed_features(codes, coarse, base, part, names, templates, bits, index):
     """named_features from the codes that role_codes gave."""
     last = codes.shape[0] - 1
     code = codes[last]
-    add_codes(codes, last // part.shape[1], part, p, code)
-    return finish(code, coarse, base, part, p, names, templates[5], bits, index)
+    add_codes(codes, last // part.shape[0], part, code)
+    return finish(code, coarse, base, part, names, templates[5], bits, index)
 
 
 @njit(cache=True, nogil=True)

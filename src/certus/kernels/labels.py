@@ -70,9 +70,9 @@ def label_scores(attribute, coarse, base, heads, gold, alone, seen, templates, b
     if alone:
         part[1:, 2:] = ABSENT
     count = np.zeros(n + 1, dtype=np.int64)
-    codes = role_codes(attribute, base, n, 5, templates)
+    codes = role_codes(attribute, base, n, templates)
     for m in range(1, n + 1):
-        count[m] = summed_features(codes, coarse, base, part, m, uint32(0), templates, bits, feature[m])
+        count[m] = summed_features(codes, coarse, base, part[m], uint32(0), templates, bits, feature[m])
         allowed = seen[int(heads[m] < m), coarse[base + heads[m]], coarse[base + m]]
         score[m] = -np.inf
         best_label(feature[m], count[m], bits, allowed, gold[m], weight, score[m])
@@ -82,8 +82,8 @@ def label_scores(attribute, coarse, base, heads, gold, alone, seen, templates, b
 @njit(cache=True, nogil=True)
 def pair_features(codes, coarse, base, part, templates, bits, h, before, m, index):
     """Features of two modifiers of h next to each other, without their labels, into index; returns how many."""
-    part[0, 0], part[0, 1], part[0, 2] = h, m, before
-    return summed_features(codes, coarse, base, part, 0, uint32(0), templates, bits, index)
+    part[0], part[1], part[2] = h, m, before
+    return summed_features(codes, coarse, base, part, uint32(0), templates, bits, index)
 
 
 @njit(cache=True, nogil=True)
@@ -101,8 +101,8 @@ def best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, inde
     n = heads.shape[0] - 1
     n_labels = score.shape[1]
     mask = uint64((1 << bits) - 1)
-    codes = role_codes(attribute, base, n, 3, pairs)
-    part = np.empty((1, 3), dtype=np.int64)
+    codes = role_codes(attribute, base, n, pairs)
+    part = np.empty(3, dtype=np.int64)
     last = np.full(n + 1, -1, dtype=np.int64)  # of each head, the modifier seen last
     before = np.full(n + 1, -1, dtype=np.int64)  # of each word, the modifier of its head before it
     total = np.empty((n + 1, n_labels))
@@ -180,8 +180,8 @@ def learn_labels(attribute, coarse, base, heads, gold, seen, templates, pairs, b
     guess = np.empty(n + 1, dtype=np.int64)
     count = label_scores(attribute, coarse, base, heads, gold, alone, seen, templates, bits, weight, feature, score)
     best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, index, guess)
-    codes = role_codes(attribute, base, n, 3, pairs)
-    part = np.empty((1, 3), dtype=np.int64)
+    codes = role_codes(attribute, base, n, pairs)
+    part = np.empty(3, dtype=np.int64)
     last = np.empty(n + 1, dtype=np.int64)
     loss = np.zeros(n + 1)
     norm = np.zeros(n + 1)
@@ -222,14 +222,14 @@ def name_arcs(attribute, coarse, base, allowed, seen, templates, bits, weight, i
     if templates[4].shape[0] == 0:
         return
     score = np.empty(seen.shape[3])
-    part = np.full((1, 5), ABSENT)
-    codes = role_codes(attribute, base, n, 5, templates)
+    part = np.full(5, ABSENT)
+    codes = role_codes(attribute, base, n, templates)
     for h in range(n + 1):
         for m in range(1, n + 1):
             if allowed[h, m]:
-                part[0, 0] = h
-                part[0, 1] = m
-                count = summed_features(codes, coarse, base, part, 0, uint32(0), templates, bits, index)
+                part[0] = h
+                part[1] = m
+                count = summed_features(codes, coarse, base, part, uint32(0), templates, bits, index)
                 likely = seen[int(h < m), coarse[base + h], coarse[base + m]]
                 label = best_label(index, count, bits, likely, -1, weight, score)
                 name[h, m] = uint32((label + 1) * _NAME)

@@ -102,9 +102,9 @@ def _list(rows, count, kind, h, m, x, y):
 @njit(cache=True, nogil=True)
 def score_parts(attribute, coarse, base, rows, templates, bits, weight, index, out):
     """out[p] <- sum of the weights of the features of each part."""
-    two = np.empty((1, 2), dtype=np.int64)
-    three = np.empty((1, 3), dtype=np.int64)
-    four = np.empty((1, 4), dtype=np.int64)
+    two = np.empty(2, dtype=np.int64)
+    three = np.empty(3, dtype=np.int64)
+    four = np.empty(4, dtype=np.int64)
     for p in range(rows.shape[0]):
         count = _features(attribute, coarse, base, rows, p, two, three, four, templates, bits, index)
         total = 0.0
@@ -119,17 +119,17 @@ def _features(attribute, coarse, base, rows, p, two, three, four, templates, bit
     arc, sibling, grandparent, grandsibling, trisibling = templates
     kind = rows[p, 0]
     if kind == ARC:
-        two[0, 0], two[0, 1] = rows[p, 1], rows[p, 2]
-        return part_features(attribute, coarse, base, two, 0, *arc, bits, index)
+        two[0], two[1] = rows[p, 1], rows[p, 2]
+        return part_features(attribute, coarse, base, two, arc, bits, index)
     if kind <= GRANDPARENT:
-        three[0, 0], three[0, 1], three[0, 2] = rows[p, 1], rows[p, 2], rows[p, 3]
+        three[0], three[1], three[2] = rows[p, 1], rows[p, 2], rows[p, 3]
         if kind == SIBLING:
-            return part_features(attribute, coarse, base, three, 0, *sibling, bits, index)
-        return part_features(attribute, coarse, base, three, 0, *grandparent, bits, index)
-    four[0, 0], four[0, 1], four[0, 2], four[0, 3] = rows[p, 1], rows[p, 2], rows[p, 3], rows[p, 4]
+            return part_features(attribute, coarse, base, three, sibling, bits, index)
+        return part_features(attribute, coarse, base, three, grandparent, bits, index)
+    four[0], four[1], four[2], four[3] = rows[p, 1], rows[p, 2], rows[p, 3], rows[p, 4]
     if kind == GRANDSIBLING:
-        return part_features(attribute, coarse, base, four, 0, *grandsibling, bits, index)
-    return part_features(attribute, coarse, base, four, 0, *trisibling, bits, index)
+        return part_features(attribute, coarse, base, four, grandsibling, bits, index)
+    return part_features(attribute, coarse, base, four, trisibling, bits, index)
 
 
 @njit(cache=True, nogil=True)
@@ -186,9 +186,9 @@ def gather(attribute, coarse, base, rows, amount, templates, bits, index, vector
 
     A sum of 0 is written as the smallest number above it, which marks the place as touched.
     """
-    two = np.empty((1, 2), dtype=np.int64)
-    three = np.empty((1, 3), dtype=np.int64)
-    four = np.empty((1, 4), dtype=np.int64)
+    two = np.empty(2, dtype=np.int64)
+    three = np.empty(3, dtype=np.int64)
+    four = np.empty(4, dtype=np.int64)
     touched = np.empty(1 << 12, dtype=np.int64)
     size = 0
     for p in range(rows.shape[0]):

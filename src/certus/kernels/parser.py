@@ -33,8 +33,8 @@ _BESIDE, _ABOVE = uint32(0x85EBCA77), uint32(0xC2B2AE3D)
 
 @njit(cache=True, nogil=True)
 def part_score(attribute, coarse, base, part, templates, bits, weight, index):
-    """Sum of the weights of the features of the part in row 0 of part."""
-    count = part_features(attribute, coarse, base, part, 0, *templates, bits, index)
+    """Sum of the weights of the features of a part."""
+    count = part_features(attribute, coarse, base, part, templates, bits, index)
     total = 0.0
     for k in range(count):
         total += weight[index[k]]
@@ -49,7 +49,7 @@ def score_arcs(attribute, coarse, base, allowed, templates, bits, weight, index,
     """
     n = allowed.shape[0] - 1
     size = n + 3
-    codes = role_codes(attribute, base, n, 2, templates)
+    codes = role_codes(attribute, base, n, templates)
     group = templates[5]
     plain, single, n_codes = uint64(group[1]), uint64(group[2]), uint64(codes.shape[1])
     flat = codes.reshape(codes.size)
@@ -98,8 +98,8 @@ def score_edges(attribute, coarse, base, n, arc, arc_id, n_arcs, coord,
     """
     known_s = np.full((n_arcs, n + 1), np.nan)
     known_g = np.full((n_arcs, n + 1), np.nan)
-    three = np.empty((1, 3), dtype=np.int64)
-    four = np.empty((1, 4), dtype=np.int64)
+    three = np.empty(3, dtype=np.int64)
+    four = np.empty(4, dtype=np.int64)
     use_s, use_g = sibling[4].shape[0] > 0, grandparent[4].shape[0] > 0
     use_gs, use_ts = grandsibling[4].shape[0] > 0, trisibling[4].shape[0] > 0
     for e in range(coord.shape[0]):
@@ -112,19 +112,19 @@ def score_edges(attribute, coarse, base, n, arc, arc_id, n_arcs, coord,
         inner = ABSENT if s == h else s
         if use_s:
             if np.isnan(known_s[a, s]):
-                three[0, 0], three[0, 1], three[0, 2] = h, m, inner
+                three[0], three[1], three[2] = h, m, inner
                 known_s[a, s] = part_score(attribute, coarse, base, three, sibling, bits, weight, index)
             total += known_s[a, s]
         if use_g and g >= 0:
             if np.isnan(known_g[a, g]):
-                three[0, 0], three[0, 1], three[0, 2] = h, m, g
+                three[0], three[1], three[2] = h, m, g
                 known_g[a, g] = part_score(attribute, coarse, base, three, grandparent, bits, weight, index)
             total += known_g[a, g]
         if use_gs and g >= 0:
-            four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, inner, g
+            four[0], four[1], four[2], four[3] = h, m, inner, g
             total += part_score(attribute, coarse, base, four, grandsibling, bits, weight, index)
         if use_ts and t >= 0:
-            four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, inner, ABSENT if t == h else t
+            four[0], four[1], four[2], four[3] = h, m, inner, ABSENT if t == h else t
             total += part_score(attribute, coarse, base, four, trisibling, bits, weight, index)
         out[e] = total
 
@@ -162,8 +162,8 @@ def names_of(name, h, m, s, g):
 
 @njit(cache=True, nogil=True)
 def append_features(codes, coarse, base, part, names, templates, bits, index, out, count):
-    """Append the features of the part in row 0 of part to out; returns the new count."""
-    found = summed_features(codes, coarse, base, part, 0, names, templates, bits, index)
+    """Append the features of a part to out; returns the new count."""
+    found = summed_features(codes, coarse, base, part, names, templates, bits, index)
     for k in range(found):
         out[count + k] = index[k]
     return count + np.int64(found)
@@ -177,18 +177,18 @@ def differences(attribute, coarse, base, name, gold, guess, templates, bits, ind
     """
     n = gold.shape[0] - 1
     arc, sibling, grandparent, grandsibling, trisibling = templates
-    codes = role_codes(attribute, base, n, 2, arc)
-    s_codes = role_codes(attribute, base, n, 3, sibling)
-    g_codes = role_codes(attribute, base, n, 3, grandparent)
-    gs_codes = role_codes(attribute, base, n, 4, grandsibling)
-    ts_codes = role_codes(attribute, base, n, 4, trisibling)
+    codes = role_codes(attribute, base, n, arc)
+    s_codes = role_codes(attribute, base, n, sibling)
+    g_codes = role_codes(attribute, base, n, grandparent)
+    gs_codes = role_codes(attribute, base, n, grandsibling)
+    ts_codes = role_codes(attribute, base, n, trisibling)
     inner = np.empty((2, n + 1), dtype=np.int64)
     second = np.empty((2, n + 1), dtype=np.int64)
     neighbours(gold, inner[0], second[0])
     neighbours(guess, inner[1], second[1])
-    two = np.empty((1, 2), dtype=np.int64)
-    three = np.empty((1, 3), dtype=np.int64)
-    four = np.empty((1, 4), dtype=np.int64)
+    two = np.empty(2, dtype=np.int64)
+    three = np.empty(3, dtype=np.int64)
+    four = np.empty(4, dtype=np.int64)
     count = np.zeros(2, dtype=np.int64)
     for m in range(1, n + 1):
         head = gold[m] != guess[m]
@@ -199,15 +199,15 @@ def differences(attribute, coarse, base, name, gold, guess, templates, bits, ind
             tree, out = (gold, plus) if which == 0 else (guess, minus)
             h, s, t, k = tree[m], inner[which, m], second[which, m], count[which]
             if head:
-                two[0, 0], two[0, 1] = h, m
+                two[0], two[1] = h, m
                 k = append_features(codes, coarse, base, two, name[h, m], arc, bits, index, out, k)
             if beside:
-                three[0, 0], three[0, 1], three[0, 2] = h, m, s
+                three[0], three[1], three[2] = h, m, s
                 k = append_features(
                     s_codes, coarse, base, three, names_of(name, h, m, s, ABSENT), sibling, bits, index, out, k
                 )
             if above and h > 0:
-                three[0, 0], three[0, 1], three[0, 2] = h, m, tree[h]
+                three[0], three[1], three[2] = h, m, tree[h]
                 k = append_features(
                     g_codes,
                     coarse,
@@ -221,12 +221,12 @@ def differences(attribute, coarse, base, name, gold, guess, templates, bits, ind
                     k,
                 )
             if (above or beside) and h > 0:
-                four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, tree[h]
+                four[0], four[1], four[2], four[3] = h, m, s, tree[h]
                 k = append_features(
                     gs_codes, coarse, base, four, names_of(name, h, m, s, tree[h]), grandsibling, bits, index, out, k
                 )
             if beyond and s != ABSENT:
-                four[0, 0], four[0, 1], four[0, 2], four[0, 3] = h, m, s, t
+                four[0], four[1], four[2], four[3] = h, m, s, t
                 k = append_features(
                     ts_codes, coarse, base, four, names_of(name, h, m, s, ABSENT), trisibling, bits, index, out, k
                 )
@@ -299,10 +299,13 @@ def short_arcs(coarse, base, n, longest):
 
 
 @njit(cache=True, nogil=True)
-def best_tree(arc, projective, single, heads):
-    """Best tree over arc scores; returns its value, -inf if there is none."""
+def best_tree(arc, crossing, single, heads):
+    """Best tree over arc scores; returns its value, -inf if there is none.
+
+    crossing is None for projective trees, here and below: what they do not need is not even compiled.
+    """
     n = arc.shape[0] - 1
-    if projective:
+    if crossing is None:
         value = np.empty(1)
         lengths = np.empty(1, dtype=np.int64)
         lengths[0] = n
@@ -314,10 +317,10 @@ def best_tree(arc, projective, single, heads):
 
 
 @njit(cache=True, nogil=True)
-def max_marginals(arc, projective, single, out):
+def max_marginals(arc, crossing, single, out):
     """out[h, m] <- value of the best tree with the arc; returns the value of the best tree."""
     n = arc.shape[0] - 1
-    if projective:
+    if crossing is None:
         value = np.empty(1)
         lengths = np.empty(1, dtype=np.int64)
         lengths[0] = n
@@ -357,7 +360,7 @@ def keep_arcs(through, best, width, most, allowed):
 
 @njit(cache=True, nogil=True)
 def surviving_arcs(attribute, coarse, base, n, longest, first, first_bits, first_weight, first_width,
-                   second, second_bits, second_weight, second_width, most, projective, single, index):  # fmt: skip
+                   second, second_bits, second_weight, second_width, most, crossing, single, index):  # fmt: skip
     """allowed (n + 1, n + 1): arcs that pass the length dictionary and two filters by max-marginals.
 
     A dictionary that leaves no tree is passed over. A filter keeps the best tree, so there is always one.
@@ -366,17 +369,17 @@ def surviving_arcs(attribute, coarse, base, n, longest, first, first_bits, first
     arc = np.empty((n + 1, n + 1))
     through = np.empty((n + 1, n + 1))
     score_arcs(attribute, coarse, base, allowed, first, first_bits, first_weight, index, arc)
-    best = max_marginals(arc, projective, single, through)
+    best = max_marginals(arc, crossing, single, through)
     if best == -np.inf:
         for h in range(n + 1):
             for m in range(1, n + 1):
                 allowed[h, m] = h != m
         score_arcs(attribute, coarse, base, allowed, first, first_bits, first_weight, index, arc)
-        best = max_marginals(arc, projective, single, through)
+        best = max_marginals(arc, crossing, single, through)
     keep_arcs(through, best, first_width, 2 * most, allowed)
     if second[4].shape[0]:
         score_arcs(attribute, coarse, base, allowed, second, second_bits, second_weight, index, arc)
-        best = max_marginals(arc, projective, single, through)
+        best = max_marginals(arc, crossing, single, through)
         keep_arcs(through, best, second_width, most, allowed)
     return allowed
 
@@ -451,9 +454,9 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
     arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)
     arcs = out.shape[0]
     size = n + 1
-    s_codes = role_codes(attribute, base, n, 3, sibling)
-    g_codes = role_codes(attribute, base, n, 3, grandparent)
-    x_codes = role_codes(attribute, base, n, 4, grandsibling)
+    s_codes = role_codes(attribute, base, n, sibling)
+    g_codes = role_codes(attribute, base, n, grandparent)
+    x_codes = role_codes(attribute, base, n, grandsibling)
     s_flat, g_flat, x_flat = s_codes.reshape(s_codes.size), g_codes.reshape(g_codes.size), x_codes.reshape(x_codes.size)
     s_n, g_n, x_n = uint64(s_codes.shape[1]), uint64(g_codes.shape[1]), uint64(x_codes.shape[1])
     s_named, g_named, x_named = sibling[5], grandparent[5], grandsibling[5]
@@ -659,12 +662,12 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
 
 @njit(cache=True, nogil=True)
 def parse(attribute, coarse, base, length, longest, first, first_bits, first_weight, first_width,
-          second, second_bits, second_weight, second_width, most, projective, single,
+          second, second_bits, second_weight, second_width, most, crossing, single,
           seen, name_templates, name_bits, name_weight,
           templates, bits, weight, index, start, heads, value):  # fmt: skip
     """Parse the sentences of a batch: heads of sentence s go to heads[start[s] : start[s] + length[s] + 1].
 
-    A model above first order has grandparents and no tri-siblings.
+    A model above first order has grandparents and no tri-siblings, and its trees are projective.
     """
     for s in range(length.shape[0]):
         n = length[s]
@@ -674,14 +677,16 @@ def parse(attribute, coarse, base, length, longest, first, first_bits, first_wei
         if n == 0:
             continue
         allowed = surviving_arcs(attribute, coarse, base[s], n, longest, first, first_bits, first_weight, first_width,
-                                 second, second_bits, second_weight, second_width, most, projective, single,
+                                 second, second_bits, second_weight, second_width, most, crossing, single,
                                  index)  # fmt: skip
         arc = np.empty((n + 1, n + 1))
         score_arcs(attribute, coarse, base[s], allowed, templates[0], bits, weight, index, arc)
-        if templates[1][4].shape[0] + templates[2][4].shape[0] == 0:
-            value[s] = best_tree(arc, projective, single, own)
-        else:
-            name = np.empty((n + 1, n + 1), dtype=np.uint32)
-            name_arcs(attribute, coarse, base[s], allowed, seen, name_templates, name_bits, name_weight, index, name)
-            value[s] = best_grandsiblings(attribute, coarse, base[s], name, arc, allowed, single, templates, bits,
-                                          weight, own)  # fmt: skip
+        if crossing is None:  # a test of its own: decided when compiled  # noqa: SIM102
+            if templates[1][4].shape[0] + templates[2][4].shape[0] > 0:
+                name = np.empty((n + 1, n + 1), dtype=np.uint32)
+                name_arcs(attribute, coarse, base[s], allowed, seen, name_templates, name_bits, name_weight, index,
+                          name)  # fmt: skip
+                value[s] = best_grandsiblings(attribute, coarse, base[s], name, arc, allowed, single, templates, bits,
+                                              weight, own)  # fmt: skip
+                continue
+        value[s] = best_tree(arc, crossing, single, own)

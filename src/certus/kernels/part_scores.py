@@ -66,7 +66,7 @@ def score_parts(attribute, coarse, base, kind, part, name, templates, bits, weig
         s = part[k, 2] if kind == 1 or kind >= 3 else ABSENT
         g = part[k, kind] if kind == 2 or kind == 3 else ABSENT
         names = names_of(name, part[k, 0], part[k, 1], s, g)
-        count = named_features(attribute, coarse, base, part, k, names, templates, bits, index)
+        count = named_features(attribute, coarse, base, part[k], names, templates, bits, index)
         total = 0.0
         for j in range(count):
             total += weight[index[j]]

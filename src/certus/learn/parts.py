@@ -143,7 +143,7 @@ class Parts(ForestParts):
         from certus.kernels.parser import best_tree
 
         heads = np.empty(self.n + 1, dtype=np.int64)
-        value = float(best_tree(self._matrix(score), self.model.projective, self.model.single, heads))
+        value = float(best_tree(self._matrix(score), self.model.crossing, self.model.single, heads))
         self._require(value)
         return value, self.of_tree(heads)
 

@@ -52,6 +52,11 @@ class TreeModel:
         padded = [*self.templates, *[_NO_TEMPLATES] * (5 - len(self.templates))]
         return tuple(t.arrays for t in padded)
 
+    @property
+    def crossing(self) -> bool | None:
+        """As the kernels take it: None for projective trees, for which they compile less."""
+        return None if self.projective else True
+
     @cached_property
     def first_order(self) -> bool:
         """True if the model scores arcs only."""
@@ -119,7 +124,7 @@ class Trainer:
             return self._learn_crossing(s, arc, allowed)
         guess = np.empty(n + 1, dtype=np.int64)
         if self.model.first_order:
-            parser.best_tree(arc, self.model.projective, self.model.single, guess)
+            parser.best_tree(arc, self.model.crossing, self.model.single, guess)
         else:
             model = (self.model.single, templates, weights.bits, weights.value, self._index)
             parser.best_above_first(*sentence, self._names(s), arc, allowed, *model, guess)
@@ -185,5 +190,5 @@ def projectivised(heads: Ints) -> Ints:
     arc = np.zeros((n + 1, n + 1))
     arc[heads[1:], np.arange(1, n + 1)] = 1.0
     nearest = np.empty(n + 1, dtype=np.int64)
-    best_tree(arc, True, bool((heads[1:] == 0).sum() <= 1), nearest)
+    best_tree(arc, None, bool((heads[1:] == 0).sum() <= 1), nearest)
     return nearest

@@ -65,7 +65,7 @@ class Cascade:
             *self.first.arguments,
             *self.second.arguments,
             self.most,
-            self.projective,
+            None if self.projective else True,  # projective trees need less compiled
             self.single,
         )
 

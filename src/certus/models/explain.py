@@ -33,9 +33,9 @@ def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int)
         raise InvalidInput(f"there is no arc {head} -> {modifier} in a sentence of {n} words.")
     batch = parser.encoder.encode([sentence])
     templates = parser.model.templates[0]
-    part = np.array([[head, modifier]], dtype=np.int64)
+    part = np.array([head, modifier], dtype=np.int64)
     index = features_of(batch, 0, part, templates, parser.settings.bits)
-    texts = in_words(parser.encoder, sentence, part[0].tolist(), templates)
+    texts = in_words(parser.encoder, sentence, part.tolist(), templates)
     found = [Feature(text, float(parser.weight.floats[k])) for text, k in zip(texts, index, strict=True)]
     return sorted(found, key=lambda feature: (-abs(feature.weight), feature.text))
 
@@ -45,7 +45,7 @@ def features_of(batch: Encoded, s: int, part: NDArray[np.int64], templates: Temp
     from certus.kernels.features import part_features
 
     index = np.empty(templates.most, dtype=np.uint64)
-    count = part_features(batch.attribute, batch.coarse, int(batch.base[s]), part, 0, *templates.arrays, bits, index)
+    count = part_features(batch.attribute, batch.coarse, int(batch.base[s]), part, templates.arrays, bits, index)
     return index[: int(count)]
 
 
@@ -92,7 +92,7 @@ def shared_weights(parser: "Parser", sentences: Sequence[Sentence]) -> float:
     batch = parser.encoder.encode(sentences)
     templates, bits = parser.model.templates[0], parser.settings.bits
     codes = [
-        features_of(batch, s, np.array([[token.head, token.id]], dtype=np.int64), templates, 32)
+        features_of(batch, s, np.array([token.head, token.id], dtype=np.int64), templates, 32)
         for s, sentence in enumerate(sentences)
         for token in sentence
     ]

@@ -115,7 +115,7 @@ class ArcFilter(ABC):
         from certus.kernels.parser import best_tree
 
         heads = np.full(len(level), -1, dtype=np.int64)
-        if len(level) > 1 and best_tree(level, self.model.projective, self.model.single, heads) == -np.inf:
+        if len(level) > 1 and best_tree(level, self.model.crossing, self.model.single, heads) == -np.inf:
             raise Infeasible(f"the arcs left of {len(level) - 1} words contain no tree; a filter needs one.")
         return heads
 
@@ -202,7 +202,7 @@ class LinearFilter(ArcFilter):
         if self.measure == "score":
             return score
         through = np.empty_like(score)
-        best = float(max_marginals(score, self.model.projective, self.model.single, through))
+        best = float(max_marginals(score, self.model.crossing, self.model.single, through))
         return levels(through, best) if self.measure == "max-marginal" else through - best
 
     def _arc_scores(self, sentence: tuple[Any, ...], allowed: Bools) -> Floats:
