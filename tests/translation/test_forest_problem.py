@@ -13,6 +13,7 @@ from certus.io.arpa import parse_arpa
 from certus.io.forests import forest_from_text, read_forest
 from certus.translation.leaf_program import solve_lp
 from tests.data import shared_data
+from tests.oracles.questions import answer
 from tests.translation.cases import arpas, forests
 
 CLOSE = 1e-9
@@ -116,11 +117,9 @@ def test_penalties_and_forbidden_edges(forest, arpa, data):
     problem = problem.with_fixed("edges", (gone,), 0)
     every = [(s + sum(penalty[e] for e in y), y) for s, y in scored(problem)]
     assert all(gone not in y for _, y in every)
-    if not every:
-        with pytest.raises(Infeasible):
-            problem.solve({"edges": penalty})
+    solution = answer(every, problem.solve, {"edges": penalty})
+    if solution is None:
         return
-    solution = problem.solve({"edges": penalty})
     assert solution.value == pytest.approx(max(every)[0], abs=CLOSE)
     assert problem.reference_maximum({"edges": penalty}) == pytest.approx(max(every)[0], abs=CLOSE)
 

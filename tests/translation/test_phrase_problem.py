@@ -13,6 +13,7 @@ from certus import Infeasible, InvalidInput, LanguageModel, LimitReached, Phrase
 from certus.io.arpa import parse_arpa
 from certus.translation.phrase_decoding import METHODS
 from certus.translation.phrase_relaxation import Sentence
+from tests.oracles.questions import answer
 from tests.translation.phrase_cases import every_score, phrase_problems
 
 EXACT = [m for m in METHODS if m not in ("beam", "stack")]
@@ -42,11 +43,9 @@ def words(n: int, **given) -> PhraseTranslation:
 @settings(max_examples=60)
 def test_exact_methods_find_the_best_of_all_translations(problem, method):
     scores = every_score(problem)
-    if not scores:
-        with pytest.raises(Infeasible):
-            problem.decode(method=method)
+    result = answer(scores, problem.decode, method=method)
+    if result is None:
         return
-    result = problem.decode(method=method)
     assert result.score == pytest.approx(scores[0], abs=CLOSE)
     assert result.certificate.exact
     assert result.certificate.bound >= scores[0] - CLOSE
@@ -72,11 +71,9 @@ def test_heuristics_claim_no_more_than_they_know(problem, method, width):
 @settings(max_examples=30)
 def test_kbest_lists_the_best_translations_once_each(problem, k):
     scores = every_score(problem)
-    if not scores:
-        with pytest.raises(Infeasible):
-            problem.kbest(k)
+    results = answer(scores, problem.kbest, k)
+    if results is None:
         return
-    results = problem.kbest(k)
     assert [r.score for r in results] == pytest.approx(scores[:k], abs=CLOSE)
     assert len({r.structure for r in results}) == len(results)
     assert [r.certificate.rank for r in results] == list(range(1, len(results) + 1))
