@@ -6,7 +6,8 @@ DATA are folders with train.conllu.gz, dev.conllu.gz and test.conllu.gz, named f
 train with the tags of the files, the epoch chosen on dev, and measured on test: UAS and LAS over all words (labels up
 to the first colon), the share of sentences whose tree is proved the best, in brackets that without branching, and words
 a second of processor time on one core. --clusters gives a treebank Brown clusters too, in a row of its own. Parsers and
-results are kept in --work, and a run that was broken off goes on from there.
+results are kept in --work, and a run that was broken off goes on from there; without its .json a parser is measured
+again.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from parser import Measured, measured
 
 from certus.features.brown import Clusters
 from certus.io.conllu import read_conllu
-from certus.models.parser import Settings
+from certus.models.parser import Parser, Settings
 from certus.models.training import train_parser
 
 
@@ -30,21 +31,21 @@ def trained(data: Path, order: int, crossing: bool, epochs: int, clusters: Path 
     if result.exists():
         return
     train, dev, test = (list(read_conllu(data / f"{part}.conllu.gz")) for part in ("train", "dev", "test"))
-    paths = dict(Clusters.load(clusters).paths) if clusters else None
-    start = time.process_time()
-    parser = train_parser(
-        train,
-        dev,
-        settings=Settings(order=order, epochs=epochs, projective=not crossing),
-        clusters=paths,
-        checkpoint=work / f"{name}.checkpoint",
-        resume=True,
-    )
-    seconds = time.process_time() - start
-    parser.save(work / f"{name}.model")
-    found = measured(parser, test)
-    result.write_text(json.dumps({**asdict(found), "seconds": seconds}))
-    print(f"{name}: {found}; trained in {seconds:.0f} s", file=sys.stderr, flush=True)
+    model = work / f"{name}.model"
+    if not model.exists():
+        start = time.process_time()
+        train_parser(
+            train,
+            dev,
+            settings=Settings(order=order, epochs=epochs, projective=not crossing),
+            clusters=dict(Clusters.load(clusters).paths) if clusters else None,
+            checkpoint=work / f"{name}.checkpoint",
+            resume=True,
+        ).save(model)
+        print(f"{name}: trained in {time.process_time() - start:.0f} s", file=sys.stderr, flush=True)
+    found = measured(Parser.load(model), test)
+    result.write_text(json.dumps(asdict(found)))
+    print(f"{name}: {found}", file=sys.stderr, flush=True)
 
 
 def table(work: Path, rows: list[str], orders: list[int]) -> None:
@@ -60,9 +61,7 @@ def table(work: Path, rows: list[str], orders: list[int]) -> None:
             if not file.exists():
                 cells.append("")
                 continue
-            values = json.loads(file.read_text())
-            values.pop("seconds")
-            m = Measured(**values)
+            m = Measured(**json.loads(file.read_text()))
             proof = f"{m.certified:.1f}" + (f" ({m.at_once:.1f})" if crossing and order > 1 else "")
             cells.append(f"{m.heads:.2f} / {m.labelled:.2f}, {proof}, {m.speed:,.0f}")
         print(f"| {row} | " + " | ".join(cells) + " |")
