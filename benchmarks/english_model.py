@@ -1,6 +1,6 @@
 """The English model of the package: tagger, names, filters, trees and labels, trained on UD English-EWT.
 
-    python benchmarks/english_model.py DATA CLUSTERS OUTPUT [--epochs 6]
+    python benchmarks/english_model.py DATA CLUSTERS OUTPUT [--epochs 10]
 
 DATA is a folder with train.conllu.gz, dev.conllu.gz and test.conllu.gz; CLUSTERS is what certus cluster wrote for an
 English text. The tagger is trained on the words alone; the parser on tags that taggers gave which had not seen the
@@ -96,7 +96,7 @@ def main() -> None:
     arguments.add_argument("data", type=Path)
     arguments.add_argument("clusters", type=Path)
     arguments.add_argument("output", type=Path)
-    arguments.add_argument("--epochs", type=int, default=6)
+    arguments.add_argument("--epochs", type=int, default=10)
     options = arguments.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     train, dev, test = (list(read_conllu(options.data / f"{part}.conllu.gz")) for part in ("train", "dev", "test"))
