@@ -23,17 +23,19 @@ LEAST = 1e-3  # tags never seen with a word are left out below this probability
 class Lexicon(ABC):
     """The lexical rules of a grammar."""
 
+    words: Mapping[str, object]
+
     @abstractmethod
     def entry(self, word: str, *, first: bool = False) -> Entry:
         """The preterminals of a word with their weights; empty if it has none. ``first``: it begins a sentence."""
 
-    @abstractmethod
     def __contains__(self, word: str) -> bool:
         """True if the word itself is known, rather than its class."""
+        return word in self.words
 
-    @abstractmethod
     def __len__(self) -> int:
         """Number of words known."""
+        return len(self.words)
 
     @property
     @abstractmethod
@@ -49,17 +51,11 @@ class Listed(Lexicon):
     """Words with their entries, and one entry for all other words, which may be empty."""
 
     def __init__(self, words: Mapping[str, Entry], unknown: Entry = ()) -> None:
-        self.words = dict(words)
+        self.words: dict[str, Entry] = dict(words)
         self.unknown = unknown
 
     def entry(self, word: str, *, first: bool = False) -> Entry:
         return self.words.get(word, self.unknown)
-
-    def __contains__(self, word: str) -> bool:
-        return word in self.words
-
-    def __len__(self) -> int:
-        return len(self.words)
 
     @cached_property
     def preterminals(self) -> frozenset[Symbol]:
@@ -85,7 +81,7 @@ class Counted(Lexicon):
     """
 
     def __init__(self, words: Mapping[str, Mapping[Symbol, int]], also: Iterable[Symbol] = ()) -> None:
-        self.words = {word: dict(counts) for word, counts in words.items()}
+        self.words: dict[str, dict[Symbol, int]] = {word: dict(counts) for word, counts in words.items()}
         self.also = sorted(also)
         self._of_symbol: Counter[Symbol] = Counter()
         self._once: defaultdict[str, Counter[str]] = defaultdict(Counter)  # class -> tag -> words seen once
@@ -153,12 +149,6 @@ class Counted(Lexicon):
             size = counts.total() + strength
             self._class_tags[name] = {t: (counts[t] + strength * around[t]) / size for t in around}
         return self._class_tags[name]
-
-    def __contains__(self, word: str) -> bool:
-        return word in self.words
-
-    def __len__(self) -> int:
-        return len(self.words)
 
     @cached_property
     def preterminals(self) -> frozenset[Symbol]:
