@@ -28,7 +28,7 @@ def fringe(graph, edges, symbols):
     return [symbols[e] for e in edges if not len(graph.tail_of(e))]
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(hypergraphs(limit=100), automata(), st.integers(0, 2**32 - 1))
 def test_the_intersection_has_exactly_the_accepted_derivations(case, automaton, seed):
     graph, weights = case

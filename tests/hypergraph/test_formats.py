@@ -23,7 +23,7 @@ vertex 2 "S"
 """
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hypergraphs(), st.booleans(), st.data())
 def test_both_forms_round_trip(case, weighted, data):
     graph, weights = case

@@ -24,7 +24,7 @@ def brute_force(graph, v):
     return out
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hypergraphs())
 def test_hyperpaths_are_all_derivations_once(case):
     graph, _ = case
@@ -34,7 +34,7 @@ def test_hyperpaths_are_all_derivations_once(case):
     assert all(is_preorder(graph, edges) for edges in found)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hypergraphs(), st.integers(0, 2**32 - 1))
 def test_edges_in_any_order_give_the_same_derivations(case, seed):
     graph, _ = case
@@ -152,7 +152,7 @@ def test_given_reference_sets():
         chain.check(references=[{1}, {2}, {1, 2}])
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hypergraphs())
 def test_disjoint_references_mean_no_vertex_is_used_twice(case):
     graph, _ = case

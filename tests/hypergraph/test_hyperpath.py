@@ -22,7 +22,7 @@ def scored_structures(problem):
     return sorted((score, y) for score, y in pairs if score > -math.inf)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hypergraphs())
 def test_decode_scores_and_certificate(case):
     graph, weights = case
@@ -41,7 +41,7 @@ def test_decode_scores_and_certificate(case):
     assert problem.indicator(result.structure, "edges").sum() == len(result.structure) <= problem.magnitude()[0]
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(hypergraphs(), st.data())
 def test_fixing_edges_keeps_exactly_the_derivations_that_agree(case, data):
     graph, weights = case

@@ -12,7 +12,7 @@ from certus.hypergraph import reference, sweeps
 from tests.hypergraph.cases import derivations, is_preorder, log_sum
 from tests.strategies import hypergraphs
 
-MANY = settings(max_examples=250)
+MANY = settings(max_examples=100)
 NEAR = {"rel": 1e-10, "abs": 1e-12}
 
 
@@ -111,7 +111,7 @@ def test_max_marginals(case):
     assert sweeps.max_marginals(graph, weights).tolist() == want.tolist()
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hypergraphs(), st.integers(0, 2**32 - 1))
 def test_expectations(case, seed):
     graph, weights = case
@@ -145,7 +145,7 @@ def test_kbest_is_the_head_of_the_sorted_list(case, k):
     assert all(is_preorder(graph, edges) for _, edges in pairs)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hypergraphs())
 def test_count(case):
     graph, _ = case
@@ -171,7 +171,7 @@ def test_samples_follow_the_distribution():
     assert drawn[:50] == [tuple(edges.tolist()) for edges in sweeps.sample(graph, weights, 50, seed=7)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hypergraphs())
 def test_samples_are_derivations(case):
     graph, weights = case
