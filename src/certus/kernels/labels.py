@@ -133,7 +133,10 @@ def best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, inde
     for h in range(n + 1):
         m = last[h]
         if m >= 0:
-            label = np.argmax(total[m])
+            label = 0
+            for other in range(1, n_labels):
+                if total[m, other] > total[m, label]:
+                    label = other
             while m >= 0:
                 labels[m] = label
                 if before[m] >= 0:
@@ -149,7 +152,7 @@ def label_trees(attribute, coarse, base, length, start, heads, seen, templates, 
         own = heads[start[s] : start[s] + n + 1]
         feature = np.empty((n + 1, index.shape[0]), dtype=np.uint64)
         score = np.empty((n + 1, seen.shape[3]))
-        none = np.full(n + 1, -1)
+        none = np.full(n + 1, -1, dtype=np.int64)
         label_scores(attribute, coarse, base[s], own, none, False, seen, templates, bits, weight, feature, score)
         best_labels(attribute, coarse, base[s], own, score, pairs, bits, weight, index,
                     labels[start[s] : start[s] + n + 1])  # fmt: skip
@@ -222,7 +225,7 @@ def name_arcs(attribute, coarse, base, allowed, seen, templates, bits, weight, i
     if templates[4].shape[0] == 0:
         return
     score = np.empty(seen.shape[3])
-    part = np.full(5, ABSENT)
+    part = np.full(5, ABSENT, dtype=np.int64)
     codes = role_codes(attribute, base, n, templates)
     for h in range(n + 1):
         for m in range(1, n + 1):

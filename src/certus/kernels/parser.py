@@ -661,32 +661,40 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
 
 
 @njit(cache=True, nogil=True)
-def parse(attribute, coarse, base, length, longest, first, first_bits, first_weight, first_width,
-          second, second_bits, second_weight, second_width, most, crossing, single,
-          seen, name_templates, name_bits, name_weight,
-          templates, bits, weight, index, start, heads, value):  # fmt: skip
-    """Parse the sentences of a batch: heads of sentence s go to heads[start[s] : start[s] + length[s] + 1].
+def parse_arcs(attribute, coarse, base, length, cascade, templates, bits, weight, index, start, heads, value):
+    """Parse a batch with a first-order model: heads of sentence s go to heads[start[s] : start[s] + length[s] + 1].
 
-    A model above first order has grandparents and no tri-siblings, and its trees are projective.
+    cascade are the arguments of surviving_arcs from longest to single.
     """
     for s in range(length.shape[0]):
         n = length[s]
         own = heads[start[s] : start[s] + n + 1]
         own[0] = -1
         value[s] = 0.0
-        if n == 0:
-            continue
-        allowed = surviving_arcs(attribute, coarse, base[s], n, longest, first, first_bits, first_weight, first_width,
-                                 second, second_bits, second_weight, second_width, most, crossing, single,
-                                 index)  # fmt: skip
-        arc = np.empty((n + 1, n + 1))
-        score_arcs(attribute, coarse, base[s], allowed, templates[0], bits, weight, index, arc)
-        if crossing is None:  # a test of its own: decided when compiled  # noqa: SIM102
-            if templates[1][4].shape[0] + templates[2][4].shape[0] > 0:
-                name = np.empty((n + 1, n + 1), dtype=np.uint32)
-                name_arcs(attribute, coarse, base[s], allowed, seen, name_templates, name_bits, name_weight, index,
-                          name)  # fmt: skip
-                value[s] = best_grandsiblings(attribute, coarse, base[s], name, arc, allowed, single, templates, bits,
-                                              weight, own)  # fmt: skip
-                continue
-        value[s] = best_tree(arc, crossing, single, own)
+        if n > 0:
+            allowed = surviving_arcs(attribute, coarse, base[s], n, *cascade, index)
+            arc = np.empty((n + 1, n + 1))
+            score_arcs(attribute, coarse, base[s], allowed, templates[0], bits, weight, index, arc)
+            value[s] = best_tree(arc, cascade[10], cascade[11], own)
+
+
+@njit(cache=True, nogil=True)
+def parse_parts(attribute, coarse, base, length, cascade, names, templates, bits, weight, index, start, heads, value):
+    """The same with a projective model above first order: grandparents and no tri-siblings.
+
+    names are the arguments of name_arcs from seen to weight.
+    """
+    for s in range(length.shape[0]):
+        n = length[s]
+        own = heads[start[s] : start[s] + n + 1]
+        own[0] = -1
+        value[s] = 0.0
+        if n > 0:
+            allowed = surviving_arcs(attribute, coarse, base[s], n, *cascade, index)
+            arc = np.empty((n + 1, n + 1))
+            score_arcs(attribute, coarse, base[s], allowed, templates[0], bits, weight, index, arc)
+            name = np.empty((n + 1, n + 1), dtype=np.uint32)
+            name_arcs(attribute, coarse, base[s], allowed, *names, index, name)
+            value[s] = best_grandsiblings(
+                attribute, coarse, base[s], name, arc, allowed, cascade[11], templates, bits, weight, own
+            )

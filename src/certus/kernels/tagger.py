@@ -78,7 +78,12 @@ def _candidates(n, at, rows, set_of, set_ptr, allowed, T, weight, place, must, t
             while k < kept - 1 and tag[i, k] != must[i]:
                 k += 1
             tag[i, k] = must[i]
-        tag[i, :kept].sort()
+        for k in range(1, kept):  # another one, by tag
+            t, j = tag[i, k], k
+            while j > 0 and tag[i, j - 1] > t:
+                tag[i, j] = tag[i, j - 1]
+                j -= 1
+            tag[i, j] = t
         count[i] = kept
         for k in range(kept):
             unary[i, k] = whole[tag[i, k]]

@@ -112,7 +112,7 @@ class Parser:
 
         Above first order with crossing arcs, ``search`` goes on to branching where the relaxation proves no tree.
         """
-        from certus.kernels.parser import parse
+        from certus.kernels.parser import parse_arcs, parse_parts
 
         if not self.model.projective and not self.model.first_order:
             from certus.models.nonprojective import crossing_heads
@@ -121,16 +121,12 @@ class Parser:
         start = np.cumsum(batch.length + 1) - batch.length - 1
         heads = np.empty(int((batch.length + 1).sum()), dtype=np.int64)
         value = np.empty(len(batch.length))
-        sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length)
-        model: tuple[Any, ...] = (
-            *self.namer.arguments,
-            self.model.arrays,
-            self.settings.bits,
-            self.weight.value,
-            self.index(),
-        )
-        arguments = (*sentences, *self.cascade.arguments, *model, start, heads, value)
-        parse(*arguments)
+        sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length, self.cascade.arguments)
+        model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight.value, self.index())
+        if self.model.first_order:
+            parse_arcs(*sentences, *model, start, heads, value)
+        else:
+            parse_parts(*sentences, self.namer.arguments, *model, start, heads, value)
         return start, heads, value * self.weight.unit
 
     def index(self) -> NDArray[np.uint64]:
