@@ -130,7 +130,7 @@ def test_resuming_something_else_is_refused(tmp_path):
     checkpoint = tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
         train_parser(treebank(10, 1), settings=SMALL, progress=stop, checkpoint=checkpoint)
-    with pytest.raises(InvalidInput, match="other settings or sentences"):
+    with pytest.raises(FormatError, match="other training data or settings"):
         train_parser(treebank(10, 2), settings=SMALL, checkpoint=checkpoint, resume=True)
 
 

@@ -123,10 +123,11 @@ class Parser:
         value = np.empty(len(batch.length))
         sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length, self.cascade.arguments)
         model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight.value, self.index())
+        found: tuple[Any, ...] = (start, heads, value)
         if self.model.first_order:
-            parse_arcs(*sentences, *model, start, heads, value)
+            parse_arcs(*(*sentences, *model, *found))
         else:
-            parse_parts(*sentences, self.namer.arguments, *model, start, heads, value)
+            parse_parts(*(*sentences, self.namer.arguments, *model, *found))
         return start, heads, value * self.weight.unit
 
     def index(self) -> NDArray[np.uint64]:

@@ -19,7 +19,7 @@ from certus.learn.learners import new_trainer, new_weights
 from certus.learn.trees import Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
-from certus.models.files import load_model, save_model
+from certus.models.checkpoints import Checkpoint
 from certus.models.filters import Treebank, highest_threshold, of_parser
 from certus.models.labels import NAMELESS, LabelTrainer
 from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Settings, tree_templates
@@ -89,7 +89,6 @@ class _Run:
     ) -> None:
         self.sentences, self.dev, self.settings = sentences, dev, settings
         self.tell = progress or (lambda *report: None)
-        self.checkpoint = checkpoint
         self.encoder = Encoder.of(sentences, clusters=clusters, top=settings.top_words)
         self.batch = self.encoder.encode(sentences)
         self.gold = [sentence.heads for sentence in sentences]
@@ -102,6 +101,7 @@ class _Run:
         self.stage, self.epoch = "", 0
         self.weights: Weights | None = None
         self.score, self.best_epoch = -1.0, 0
+        self.file = None if checkpoint is None else Checkpoint(checkpoint, KIND, VERSION, self._fingerprint())
 
     # -- the stages ------------------------------------------------------------------------------------------------
 
@@ -249,8 +249,8 @@ class _Run:
         self.epoch += 1
         if stage != "trees" and self.epoch == epochs:
             self.done[stage] = self.weights.averaged()
-        if self.checkpoint is not None:
-            self._save(self.checkpoint)
+        if self.file is not None:
+            self._save(self.file)
         self.tell(stage, self.epoch, epochs, float(errors), score, loss)
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
@@ -263,33 +263,28 @@ class _Run:
             digest.update(heads.tobytes())
         return digest.hexdigest()
 
-    def _save(self, path: str | os.PathLike[str]) -> None:
+    def _save(self, file: Checkpoint) -> None:
         assert self.weights is not None
         arrays: dict[str, Any] = {f"done.{name}": weight for name, weight in self.done.items()}
         arrays |= {f"extra.{name}": state for name, state in self.weights.extra.items()}
         arrays |= {"value": self.weights.value, "total": self.weights.total, "squares": self.weights.squares}
         config = {
-            "fingerprint": self._fingerprint(),
             "stage": self.stage,
             "epoch": self.epoch,
             "clock": self.weights.clock,
             "score": self.score,
             "best_epoch": self.best_epoch,
         }
-        save_model(path, KIND, VERSION, config, arrays)
+        file.save(config, arrays)
 
     def restore(self) -> None:
         """Go back to the checkpoint, if there is one."""
-        if self.checkpoint is None:
+        if self.file is None:
             raise InvalidInput("there is nothing to resume: no checkpoint was named.")
-        if not Path(self.checkpoint).exists():
+        found = self.file.load()
+        if found is None:
             return
-        config, arrays = load_model(self.checkpoint, KIND, VERSION)
-        if config.get("fingerprint") != self._fingerprint():
-            raise InvalidInput(
-                f"{self.checkpoint} belongs to a training with other settings or sentences; "
-                "resume with the same ones, or start anew without --resume."
-            )
+        config, arrays = found
         self.stage, self.epoch = config["stage"], config["epoch"]
         self.score, self.best_epoch = config["score"], config["best_epoch"]
         self.done = {name.removeprefix("done."): a for name, a in arrays.items() if name.startswith("done.")}
