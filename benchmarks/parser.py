@@ -1,6 +1,7 @@
 """A dependency parser trained on one treebank: accuracy, speed and what each stage of the cascade leaves.
 
-    python benchmarks/parser.py DATA [--order 3] [--clusters FILE] [--epochs 8] [--non-projective] [--model FILE]
+    python benchmarks/parser.py DATA [--order 3] [--clusters FILE] [--epochs 8] [--sentences N] [--non-projective]
+                                [--model FILE]
 
 DATA is a folder with train.conllu.gz, dev.conllu.gz and test.conllu.gz. Trains on train, chooses the epoch on dev, and
 prints, for dev and test with the tags of the files: UAS and LAS over all words (labels up to the first colon), words a
@@ -99,6 +100,7 @@ def main() -> None:
     arguments.add_argument("--epochs", type=int, default=8)
     arguments.add_argument("--bits", type=int, default=22)
     arguments.add_argument("--clusters", type=Path)
+    arguments.add_argument("--sentences", type=int, help="train on so many sentences only")
     arguments.add_argument("--non-projective", action="store_true")
     arguments.add_argument("--model", type=Path)
     arguments.add_argument("--save", type=Path)
@@ -118,7 +120,8 @@ def main() -> None:
             dev = "" if score is None else f", dev UAS {100 * score:.2f}"
             print(f"{time.perf_counter() - start:7.1f} s  {stage} {epoch}/{epochs}{dev}", file=sys.stderr)
 
-        parser = train_parser(parts["train"], parts["dev"], settings=settings, clusters=paths, progress=report)
+        train = parts["train"][: options.sentences]
+        parser = train_parser(train, parts["dev"], settings=settings, clusters=paths, progress=report)
         print(f"trained in {time.perf_counter() - start:.0f} s")
     if options.save:
         parser.save(options.save)
