@@ -12,13 +12,15 @@ still there, and ``train_cascade`` does both for one filter after the other.
     vine                eta at which its max-marginal among vine parses is cut      filter loss
     first order         the same among trees scored by arcs                         filter loss
     second order        the same among trees scored by arcs and siblings            filter loss
-    fixed width         how far its max-marginal among trees is from the best       MIRA
+    vine width          how far its max-marginal is from the best vine parse        filter loss
+    first order width   the same among trees scored by arcs                         MIRA
+    second order width  the same among trees scored by arcs and siblings            MIRA
     posterior           its probability                                             log-linear
     vine posterior      its probability among vine parses                           log-linear
     marginal beam       its probability over that of the word's likeliest head      log-linear
 
 Over the index set of a vine the level of an arc longer than the band is the lower of those of its two ends. A parser's
-own cascade (``certus.models.cascade``) is a dictionary and two filters of fixed width in one kernel.
+own cascade (``certus.models.cascade``) is a dictionary and two filters of first-order width in one kernel.
 """
 
 from abc import ABC, abstractmethod
@@ -256,7 +258,9 @@ KINDS = {
     "vine": Kind("max-marginal", "filter-loss", 0.4, vine=True),
     "first order": Kind("max-marginal", "filter-loss", 0.4),
     "second order": Kind("max-marginal", "filter-loss", 0.4, siblings=True),
-    "fixed width": Kind("shortfall", "mira", -3.0),
+    "vine width": Kind("shortfall", "filter-loss", -6.0, vine=True),
+    "first order width": Kind("shortfall", "mira", -3.0),
+    "second order width": Kind("shortfall", "mira", -3.0, siblings=True),
     "posterior": Kind("probability", "log-linear", 0.001),
     "vine posterior": Kind("probability", "log-linear", 0.001, vine=True),
     "marginal beam": Kind("beam", "log-linear", 0.0001),
