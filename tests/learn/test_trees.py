@@ -9,6 +9,7 @@ from certus.features import templates as T
 from certus.features.encode import Encoder
 from certus.io.conllu import Sentence, Token
 from certus.kernels import parser as kernel
+from certus.kernels import updates
 from certus.kernels.features import ABSENT, named_features
 from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Weights
@@ -108,7 +109,7 @@ def test_differences_are_the_features_of_the_parts_that_differ(order):
     name = random_names(n, rng)
     for _ in range(12):
         a, b = (trees[rng.integers(len(trees))] for _ in range(2))
-        n_plus, n_minus = kernel.differences(*where, name, a, b, model.arrays, BITS, index, plus, minus)
+        n_plus, n_minus = updates.differences(*where, name, a, b, model.arrays, BITS, index, plus, minus)
         net = weight[plus[:n_plus]].sum(dtype=np.float64) - weight[minus[:n_minus]].sum(dtype=np.float64)
         assert net == score(model, batch, weight, a, name) - score(model, batch, weight, b, name)
 
@@ -142,7 +143,7 @@ def test_averaged_weights_are_the_mean_of_all_steps():
     for _ in range(6):
         plus, minus = rng.integers(0, 16, (2, 3)).astype(np.uint64)
         seen.append(weights.value.copy())
-        kernel.move(plus, minus, 1.0, 0.5, 0.0, weights.clock, weights.value, weights.total, weights.squares)
+        updates.move(plus, minus, 1.0, 0.5, 0.0, weights.clock, weights.value, weights.total, weights.squares)
         weights.clock += 1.0
     seen.append(weights.value.copy())
     np.testing.assert_allclose(weights.averaged(), np.mean(seen, axis=0), atol=1e-6)

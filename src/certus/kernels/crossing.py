@@ -25,7 +25,8 @@ from certus.kernels.head_automata import (
     relax,
 )
 from certus.kernels.head_lattices import restrict, skeleton
-from certus.kernels.parser import append_features, names_of, neighbours
+from certus.kernels.parser import names_of
+from certus.kernels.updates import append_features, neighbours
 
 PARTS = 5  # kinds of parts, at most one of each for every word
 

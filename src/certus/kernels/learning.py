@@ -16,8 +16,8 @@ from numba import njit
 from certus.kernels import arborescence, hypergraph
 from certus.kernels.features import ABSENT, part_features
 from certus.kernels.hypergraph import LogPlus
-from certus.kernels.parser import neighbours
 from certus.kernels.projective_forest import ATTACH, build, index_arcs
+from certus.kernels.updates import neighbours
 
 ARC, SIBLING, GRANDPARENT, GRANDSIBLING, TRISIBLING = range(5)
 LEAST = 5e-324

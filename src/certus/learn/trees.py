@@ -152,7 +152,7 @@ class Trainer:
 
     def _towards(self, s: int, guess: Ints) -> float:
         """Move the weights from a guessed tree towards the right one; returns the number of wrong heads."""
-        from certus.kernels.parser import differences
+        from certus.kernels.updates import differences
 
         batch, gold = self.batch, self.trees[s]
         errors = float((guess[1:] != gold[1:]).sum())
@@ -167,7 +167,7 @@ class Trainer:
 
     def _move(self, plus: Any, minus: Any, errors: float) -> None:
         """Move the weights towards the features of plus and away from those of minus, by the learner's step."""
-        from certus.kernels.parser import move
+        from certus.kernels.updates import move
 
         learner, weights = self.learner, self.weights
         cost = errors if learner.margin else np.inf
