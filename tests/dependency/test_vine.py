@@ -34,7 +34,9 @@ def draw_vine(rng, n, band):
     return Vine(arc, rng.integers(-8, 9, (n + 1, 2)), rng.integers(-8, 9, (n + 1, 2)), band=band)
 
 
-@pytest.mark.parametrize(("n", "band"), [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (3, 2)])
+@pytest.mark.parametrize(
+    ("n", "band"), [(0, 1), (1, 1), (2, 1), (3, 1), pytest.param(4, 1, marks=pytest.mark.slow), (3, 2)]
+)
 def test_vine_parses_equal_enumeration(n, band):
     problem = draw_vine(np.random.default_rng(10 * n + band), n, band)
     parses = [(structure, score) for structure, score in vine_parses(problem) if score > -np.inf]

@@ -96,7 +96,7 @@ def test_training_is_repeatable():
     assert not np.array_equal(a.weight.value, c.weight.value)
 
 
-@pytest.mark.parametrize("stop", [2, 9, 16, 23, 31])
+@pytest.mark.parametrize("stop", [2, 16, 31])
 def test_a_training_that_was_killed_ends_with_the_same_parser(tmp_path, stop):
     data, dev = treebank(15, 1), treebank(5, 2)
     settings = replace(SMALL, order=2, patience=9)
