@@ -49,8 +49,8 @@ class Settings:
     label_epochs: int = 6
     bits: int = 22
     label_bits: int = 21
-    first_width: float = 5.0
-    second_width: float = 2.5
+    first_width: float = 4.0
+    second_width: float = 2.0
     pruning_error: float | None = None  # share of right arcs that each filter may lose; chooses the widths in training
     most: int = 16
     top_words: int = 800
