@@ -49,8 +49,9 @@ class Settings:
     label_epochs: int = 6
     bits: int = 22
     label_bits: int = 21
-    first_width: float = 4.0
-    second_width: float = 2.0
+    first_width: float = 5.0
+    second_width: float = 2.5
+    narrower: float = 0.8  # the share of the widths that is used after training: more arcs teach, fewer parse faster
     pruning_error: float | None = None  # share of right arcs that each filter may lose; chooses the widths in training
     most: int = 16
     top_words: int = 800
@@ -60,6 +61,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.order not in (1, 2, 3):
             raise InvalidInput(f"order is {self.order!r}; expected 1, 2 or 3.")
+        if not 0.0 < self.narrower <= 1.0:
+            raise InvalidInput(f"narrower is {self.narrower}; expected a share of the widths, above 0 and at most 1.")
         if self.pruning_error is not None and not 0.0 <= self.pruning_error < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
         check_learner(self.learner, projective=self.projective, order=self.order)
@@ -196,8 +199,8 @@ class Parser:
                 raise ValueError("the dictionaries of labels and lengths have another shape")
         except (KeyError, IndexError, TypeError, ValueError, zlib.error) as error:
             raise FormatError(path, None, f"the parser in it is not whole: {error}.") from None
-        first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width)
-        second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width)
+        first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width * settings.narrower)
+        second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width * settings.narrower)
         cascade = Cascade(longest, first, second, settings.most, settings.projective, single)
         templates = tree_templates(settings.order, clusters=bool(clusters), named=settings.named)
         model = TreeModel(templates, settings.projective, single)

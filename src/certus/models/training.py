@@ -125,8 +125,10 @@ class _Run:
         ]  # fmt: skip
         filters = self._tuned(filters, cascade)
         allowed = self._left_by([replace(cascade, second=second) for second in filters])
-        s = replace(s, first_width=cascade.first.width, second_width=filters[-1].width)
-        cascade = replace(cascade, second=filters[-1])
+        if s.pruning_error is not None:
+            s = replace(s, first_width=cascade.first.width, second_width=filters[-1].width, narrower=1.0)
+        first, second = (replace(f, width=f.width * s.narrower) for f in (cascade.first, filters[-1]))
+        cascade = replace(cascade, first=first, second=second)
         labels = [[token.deprel for token in sentence] for sentence in self.sentences]
         trainer = LabelTrainer(self.batch, self.gold, labels, bits=s.label_bits, seed=s.seed)
         labeller = trainer.labeller(self._labels("labels", trainer, s.label_epochs, self.everything))
