@@ -137,3 +137,30 @@ def test_unknown_coarse_tags_share_one_number():
     odd = Sentence([Token(1, "a", upos="X"), Token(2, "b", upos="Y")])
     batch = Encoder(("DET",)).encode([odd])
     assert batch.coarse[batch.base[0] + 1] == batch.coarse[batch.base[0] + 2] == 63
+
+
+def tagged(*words):
+    return [Sentence([Token(i, w, upos=u, xpos=x, feats=f) for i, (w, u, x, f) in enumerate(words, 1)])]
+
+
+@pytest.mark.parametrize(
+    ("words", "fine", "last"),
+    [
+        ([("a", "N", "NN", "Number=Sing"), ("b", "N", "NNS", "Number=Plur")], True, "NNS"),
+        ([("a", "N", "NN", "Number=Sing"), ("b", "N", "NN", "Number=Plur")], True, "N|Number=Plur"),
+        ([("a", "N", "_", "Number=Sing"), ("b", "V", "_", "_")], True, "V"),
+        ([("a", "N", "NN", "_"), ("b", "V", "VB", "_")], False, "V"),
+    ],
+)
+def test_morphology_makes_fine_tags_where_there_are_none(words, fine, last):
+    sentences = tagged(*words)
+    encoder = Encoder.of(sentences)
+    assert encoder.fine is fine
+    assert encoder.values(sentences[0].tokens[-1])["t"] == last
+
+
+def test_without_fine_tags_each_template_is_there_once():
+    coarse = T.with_coarse_tags(T.SIBLING)
+    assert not any(".t" in line for line in coarse.lines)
+    assert len(set(coarse.lines)) == len(coarse.lines)
+    assert set(coarse.lines) < set(T.SIBLING.lines)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from certus.errors import InvalidInput
-from certus.models.cascade import stages
+from certus.models.cascade import PASS, stages
 from certus.models.explain import arc_features, shared_weights
 from certus.models.training import train_parser
 from tests.models.test_parser import SMALL, treebank
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.compiled  # trains parsers
 
 @pytest.fixture(scope="module")
 def parser():
-    return train_parser(treebank(30, 1), settings=replace(SMALL, epochs=2, bits=20))
+    return train_parser(treebank(30, 1), settings=replace(SMALL, order=2, epochs=2, bits=20))
 
 
 def test_features_of_an_arc_add_up_to_its_score(parser):
@@ -47,5 +47,6 @@ def test_each_stage_of_a_cascade_leaves_less(parser):
     gold = treebank(10, 3)
     found = stages(parser.cascade, parser.encoder.encode(gold), [s.heads for s in gold])
     assert [stage.name for stage in found] == ["dictionary", "first filter", "second filter"]
+    assert list(replace(parser.cascade, second=PASS).prefixes()) == ["dictionary", "first filter"]
     assert np.all(np.diff([stage.heads for stage in found]) <= 0)
     assert all(stage.oracle == 1.0 and stage.speed > 0 and 0 <= stage.pruned < 1 for stage in found)

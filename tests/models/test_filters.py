@@ -245,7 +245,7 @@ def test_a_cascade_learns_to_keep_the_right_arcs_and_few_others(kinds, learner):
 def test_the_widths_of_a_parser_are_chosen_by_the_arcs_they_may_lose(tmp_path, with_dev):
     data = small_grammar(40, 1)
     dev = small_grammar(20, 2) if with_dev else []
-    settings = replace(SMALL, epochs=1, label_epochs=1)
+    settings = replace(SMALL, order=2, epochs=1, label_epochs=1)
     wide, sharp = (train_parser(data, dev, settings=replace(settings, pruning_error=e)) for e in (0.0, 0.2))
     assert 0.0 <= sharp.settings.first_width <= wide.settings.first_width < settings.first_width
     assert sharp.cascade.second.width == sharp.settings.second_width <= wide.settings.second_width

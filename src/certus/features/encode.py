@@ -61,7 +61,8 @@ class Encoder:
 
     Values are hashes of strings, so there is no vocabulary to keep: only the coarse tags, in the order of their
     numbers, the words frequent enough to stand beside clusters, and the bit string of each clustered word. Lemmas, fine
-    tags and morphology are looked at only if ``columns`` names them, so that a model sees what it was trained on.
+    tags and morphology are looked at only if ``columns`` names them, so that a model sees what it was trained on. Where
+    a treebank has no fine tags, coarse tags with morphology serve as such.
     """
 
     def __init__(
@@ -84,13 +85,17 @@ class Encoder:
         tags: Counter[str] = Counter()
         words: Counter[str] = Counter()
         filled: set[str] = set()
+        pairs: set[tuple[str, str]] = set()
         for sentence in sentences:
             for token in sentence:
                 tags[token.upos] += 1
                 words[token.form] += 1
+                pairs.add((token.upos, token.xpos))
                 filled.update(column for column in COLUMNS if getattr(token, column) != "_")
         if not tags:
             raise InvalidInput("there is no word to learn from: every sentence is empty.")
+        if len(pairs) == len(tags):  # fine tags say no more than coarse ones
+            filled.discard("xpos")
         coarse = sorted(tags, key=lambda t: (-tags[t], t))
         frequent = sorted(words, key=lambda w: (-words[w], w))[:top]
         return cls(coarse, frequent, clusters, filled)
@@ -113,6 +118,11 @@ class Encoder:
         index = np.array(rows, dtype=np.int64)
         return Encoded(self._rows.values[index], self._rows.coarse[index], base, lengths)
 
+    @property
+    def fine(self) -> bool:
+        """Whether there is more than coarse tags."""
+        return "xpos" in self.columns or "feats" in self.columns
+
     def number(self, coarse: str) -> int:
         """The number of a coarse tag, from 1; all that the treebank does not have share the last."""
         return self._number.get(coarse, MOST_COARSE)
@@ -126,6 +136,8 @@ class Encoder:
         lemma, fine, morphology = (
             value if column in self.columns else "_" for column, value in zip(COLUMNS, (key[1], *key[3:]), strict=True)
         )
+        if "xpos" not in self.columns and morphology != "_":
+            fine = f"{coarse}|{morphology}"
         path = self.clusters.get(form, "none")
         return {
             "w": form,

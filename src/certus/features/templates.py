@@ -94,11 +94,20 @@ def _with_roles(lines: str) -> tuple[str, ...]:
     return tuple(line for raw in lines.splitlines() if (line := raw.split("#")[0].strip()))
 
 
-def _doubled(lines: Sequence[str], **swaps: str) -> tuple[str, ...]:
-    """The lines, and a copy of each with attributes swapped where that changes it."""
-    table = str.maketrans(swaps)
-    copies = [re.sub(r"\.([a-z])", lambda m: "." + m[1].translate(table), line) for line in lines]
-    return tuple(dict.fromkeys([*lines, *copies]))
+def _coarse(lines: Sequence[str]) -> list[str]:
+    """The lines with coarse tags in place of fine ones."""
+    return [re.sub(r"\.t\b", ".p", line) for line in lines]
+
+
+def _doubled(lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines, and a copy of each with coarse tags where that changes it."""
+    return tuple(dict.fromkeys([*lines, *_coarse(lines)]))
+
+
+@lru_cache
+def with_coarse_tags(templates: Templates) -> Templates:
+    """The templates with coarse tags only, each once, for where there are no fine ones."""
+    return Templates(templates.roles, tuple(dict.fromkeys(_coarse(templates.lines))))
 
 
 _ARC = _with_roles("""
@@ -171,7 +180,7 @@ _ARC_CLUSTERS = _with_roles("""
     h.b m-1.b m.t
 """)
 
-ARC = Templates("hm", _doubled(_ARC, t="p"))
+ARC = Templates("hm", _doubled(_ARC))
 ARC_WITH_CLUSTERS = Templates("hm", (*ARC.lines, *_ARC_CLUSTERS))
 
 # The filters of a cascade look at little, since they look at every arc: the first at tags, the second at words too.
@@ -300,7 +309,7 @@ _TRISIBLING = _with_roles("""
 
 def _set(roles: str, plain: Sequence[str], clusters: Sequence[str]) -> tuple[Templates, Templates]:
     """Without and with clusters; fine tags are doubled by coarse ones."""
-    doubled = _doubled(plain, t="p")
+    doubled = _doubled(plain)
     return Templates(roles, doubled), Templates(roles, (*doubled, *clusters))
 
 

@@ -41,6 +41,14 @@ class Packed:
     value: NDArray[np.int8]
     unit: float
 
+    def __post_init__(self) -> None:
+        """Move the weights to where a line of the cache begins, and to large pages of memory if there are such."""
+        given = self.value
+        room = np.empty(len(given) + 64, dtype=np.int8)
+        first = -room.ctypes.data % 64
+        object.__setattr__(self, "value", room[first : first + len(given)])
+        self.value[:] = given
+
     @classmethod
     def of(cls, weight: Float32) -> "Packed":
         """The weights to within half a unit; the largest becomes 127 units."""

@@ -1,8 +1,8 @@
 """Cascades of filters that leave few arcs for the costly model (LR 8).
 
-First a dictionary of the longest arc between every two coarse tags, then two first-order models whose max-marginals
-say how good the best tree with an arc can be: arcs that fall far behind the best tree are removed for good. The
-best tree of each filter survives, so there is always a tree left.
+First a dictionary of the longest arc between every two coarse tags, then one or two first-order models whose
+max-marginals say how good the best tree with an arc can be: arcs that fall far behind the best tree are removed for
+good. The best tree of each filter survives, so there is always a tree left.
 """
 
 import time
@@ -48,7 +48,7 @@ class Pruning(Protocol):
 
 @dataclass(frozen=True)
 class Cascade:
-    """What is tried before the model: the dictionary, two filters, and the most heads a word keeps."""
+    """What is tried before the model: the dictionary, one filter or two, and the most heads a word keeps."""
 
     longest: Ints  # (2, coarse tags, coarse tags): longest arc to the left and to the right
     first: Filter
@@ -84,11 +84,11 @@ class Cascade:
 
     def prefixes(self) -> dict[str, "Cascade"]:
         """The cascade up to each of its stages."""
-        return {
+        first = {
             "dictionary": replace(self, first=PASS, second=PASS, most=10**6),
             "first filter": replace(self, second=PASS),
-            "second filter": self,
         }
+        return first if self.second is PASS else {**first, "second filter": self}
 
 
 @dataclass(frozen=True)

@@ -20,21 +20,23 @@ from certus.io.conllu import Sentence, Token
 from certus.learn.learners import check_learner
 from certus.learn.trees import LEARNERS, TreeModel
 from certus.learn.weights import Packed
-from certus.models.cascade import Cascade, Filter
+from certus.models.cascade import PASS, Cascade, Filter
 from certus.models.files import load_model, save_model
 from certus.models.labels import NAMELESS, Labeller
 
-KIND, VERSION = "parser", 3
+KIND, VERSION = "parser", 4
 FILE = "parser.safetensors"  # its name in a folder of models
 BATCH = 256  # sentences parsed by one call of the kernel
 FIRST_BITS, SECOND_BITS, NAME_BITS = 18, 20, 19
 
 
-def tree_templates(order: int, *, clusters: bool, named: bool) -> tuple[T.Templates, ...]:
+def tree_templates(order: int, encoder: Encoder, *, named: bool) -> tuple[T.Templates, ...]:
     """Templates of a model of order 1 (arcs), 2 (siblings, grandparents) or 3 (grand-siblings too)."""
     plain = (T.ARC, T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING)
     rich = (T.ARC_WITH_CLUSTERS, T.SIBLING_WITH_CLUSTERS, T.GRANDPARENT_WITH_CLUSTERS, T.GRANDSIBLING_WITH_CLUSTERS)
-    chosen = (rich if clusters else plain)[: {1: 1, 2: 3, 3: 4}[order]]
+    chosen = (rich if encoder.clusters else plain)[: {1: 1, 2: 3, 3: 4}[order]]
+    if not encoder.fine:
+        chosen = tuple(T.with_coarse_tags(templates) for templates in chosen)
     return tuple(T.with_names(templates) for templates in chosen) if named else chosen
 
 
@@ -66,6 +68,11 @@ class Settings:
         if self.pruning_error is not None and not 0.0 <= self.pruning_error < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
         check_learner(self.learner, projective=self.projective, order=self.order)
+
+    @property
+    def filters(self) -> int:
+        """How many filters there are: a second one costs as much as it saves where only arcs are scored after it."""
+        return 1 if self.order == 1 else 2
 
     @property
     def named(self) -> bool:
@@ -155,10 +162,11 @@ class Parser:
         arrays: dict[str, Any] = {"longest": self.cascade.longest.astype(np.int16), "seen": self.labeller.seen}
         stored = {
             "first": self.cascade.first.weight,
-            "second": self.cascade.second.weight,
             "trees": self.weight,
             "labels": self.labeller.weight,
         }
+        if self.settings.filters == 2:
+            stored["second"] = self.cascade.second.weight
         if self.settings.named:
             stored["names"] = self.namer.weight
         for name, weight in stored.items():
@@ -182,16 +190,19 @@ class Parser:
             settings = Settings(**config["settings"])
             frequent, clusters = json.loads(zlib.decompress(arrays["lexicon"].tobytes()))
             encoder = Encoder(config["coarse"], frequent, clusters, config["columns"])
-            sizes = {"first": FIRST_BITS, "second": SECOND_BITS, "trees": settings.bits, "labels": settings.label_bits}
+            sizes = {"first": FIRST_BITS, "trees": settings.bits, "labels": settings.label_bits}
+            if settings.filters == 2:
+                sizes["second"] = SECOND_BITS
             if settings.named:
                 sizes["names"] = NAME_BITS
-            weight = {name: Packed(arrays[name], float(arrays[f"{name}.unit"][0])) for name in sizes}
+            weight = {}
             for name, bits in sizes.items():
-                value = weight[name].value
-                if value.shape != (1 << bits,) or value.dtype != np.int8 or not weight[name].unit > 0:
+                value, unit = arrays[name], float(arrays[f"{name}.unit"][0])
+                if value.shape != (1 << bits,) or value.dtype != np.int8 or not unit > 0:
                     raise ValueError(
                         f"{name} has {value.size} {value.dtype} weights; expected {1 << bits} of int8 and a unit"
                     )
+                weight[name] = Packed(value, unit)
             labels, single = tuple(config["labels"]), bool(config["single"])
             seen, longest = arrays["seen"].astype(np.bool_), arrays["longest"].astype(np.int64)
             side = MOST_COARSE + 1
@@ -200,9 +211,11 @@ class Parser:
         except (KeyError, IndexError, TypeError, ValueError, zlib.error) as error:
             raise FormatError(path, None, f"the parser in it is not whole: {error}.") from None
         first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width * settings.narrower)
-        second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width * settings.narrower)
+        second = PASS
+        if settings.filters == 2:
+            second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width * settings.narrower)
         cascade = Cascade(longest, first, second, settings.most, settings.projective, single)
-        templates = tree_templates(settings.order, clusters=bool(clusters), named=settings.named)
+        templates = tree_templates(settings.order, encoder, named=settings.named)
         model = TreeModel(templates, settings.projective, single)
         return cls(
             settings,

@@ -118,15 +118,18 @@ class _Run:
         ]  # fmt: skip
         cascade = replace(cascade, first=self._tuned(firsts, cascade)[-1])
         allowed = self._left_by([cascade])
-        filters = [
-            Filter(T.SECOND_FILTER, SECOND_BITS, Packed.of(weight), s.second_width)
-            for weight in self._folded("second filter", lambda stage, members: self._filter(
-                stage, T.SECOND_FILTER, SECOND_BITS, allowed, members))
-        ]  # fmt: skip
-        filters = self._tuned(filters, cascade)
-        allowed = self._left_by([replace(cascade, second=second) for second in filters])
+        filters = [PASS]
+        if s.filters == 2:
+            filters = [
+                Filter(T.SECOND_FILTER, SECOND_BITS, Packed.of(weight), s.second_width)
+                for weight in self._folded("second filter", lambda stage, members: self._filter(
+                    stage, T.SECOND_FILTER, SECOND_BITS, allowed, members))
+            ]  # fmt: skip
+            filters = self._tuned(filters, cascade)
+            allowed = self._left_by([replace(cascade, second=second) for second in filters])
         if s.pruning_error is not None:
-            s = replace(s, first_width=cascade.first.width, second_width=filters[-1].width, narrower=1.0)
+            second_width = filters[-1].width if s.filters == 2 else s.second_width
+            s = replace(s, first_width=cascade.first.width, second_width=second_width, narrower=1.0)
         first, second = (replace(f, width=f.width * s.narrower) for f in (cascade.first, filters[-1]))
         cascade = replace(cascade, first=first, second=second)
         labels = [[token.deprel for token in sentence] for sentence in self.sentences]
@@ -139,7 +142,7 @@ class _Run:
             )
             weights = self._folded("names", lambda stage, members: self._labels(stage, trainer, NAME_EPOCHS, members))
             namers = [trainer.labeller(weight) for weight in weights]
-        templates = tree_templates(s.order, clusters=bool(self.encoder.clusters), named=s.named)
+        templates = tree_templates(s.order, self.encoder, named=s.named)
         model = TreeModel(templates, s.projective, self.single)
         untrained = Packed(np.zeros(1 << s.bits, dtype=np.int8), 1.0)
         parser = Parser(s, self.encoder, cascade, model, untrained, labeller, namers[-1])
