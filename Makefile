@@ -13,7 +13,11 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/certus parse "Red flies some large jet"
 	$(BIN)/python examples/joint_parsing.py
 
-test: lint types docs tests tests-bounds tests-interpreted
+test: $(VENV)/test.stamp
+	$(MAKE) --jobs=$(WORKERS) --output-sync lint types docs
+	$(MAKE) tests
+	$(MAKE) tests-bounds
+	$(MAKE) tests-interpreted
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
@@ -28,9 +32,9 @@ docs: $(VENV)/test.stamp
 tests: $(VENV)/test.stamp
 	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels
 
-# Every kernel again, with array bounds checked. The compiled code differs, so it has a cache of its own (tests/conftest.py).
+# Every kernel again, with array bounds checked and less optimised, which compiles faster; it has a cache of its own (tests/conftest.py).
 tests-bounds: $(VENV)/test.stamp
-	NUMBA_BOUNDSCHECK=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel
 
 # A part of the kernels again, as plain Python.
 tests-interpreted: $(VENV)/test.stamp

@@ -5,7 +5,9 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
+from certus.dependency.nonprojective import polyak_rule
 from certus.features.encode import Encoder
+from certus.kernels import crossing
 from certus.kernels import parser as kernel
 from certus.kernels.features import ABSENT
 from certus.learn.crossing import Crossing, Scorer
@@ -17,7 +19,7 @@ from tests.oracles.trees import all_trees
 ABOVE_FIRST = [order for order in KINDS if order != 1]
 
 
-def drawn(order, single, n, seed, **limits):
+def drawn(order, single, n, seed, forbidden=(), **limits):
     """A model with random weights, a sentence, and its relaxation."""
     rng = np.random.default_rng(seed)
     model = TreeModel(KINDS[order], False, single)
@@ -26,6 +28,8 @@ def drawn(order, single, n, seed, **limits):
     weight = rng.integers(-8, 9, size=1 << BITS).astype(np.float32)  # whole numbers: sums are exact
     allowed = ~np.eye(n + 1, dtype=np.bool_)
     allowed[:, 0] = False
+    for arc in forbidden:
+        allowed[arc] = False
     scorer = Scorer(model.arrays, BITS, weight, np.empty(model.most, dtype=np.uint64))
     arc = scorer.arcs(batch, 0, allowed)
     names = np.zeros(allowed.shape, dtype=np.uint32)
@@ -47,6 +51,24 @@ def test_a_proved_guess_is_the_best_of_all_trees(order, single, n):
         _, plus, _ = found.against(np.array(trees[0]))
         assert weight[plus].astype(np.float64).sum() == pytest.approx(values[trees[0]], abs=1e-9)
     assert count
+
+
+@pytest.mark.parametrize("order", ABOVE_FIRST)
+@pytest.mark.parametrize("grain", [0.0, 1.0])
+def test_branching_proves_the_best_of_the_allowed_trees(order, grain):
+    forbidden = {(0, 1), (0, 2), (3, 1)}  # word 1 has only the head 2
+    trees = [tree for tree in all_trees(3, "multi") if not forbidden & {(h, m) for m, h in enumerate(tree)}]
+    unproved = 0
+    for seed in range(8):
+        model, batch, weight, found = drawn(order, False, 3, seed, forbidden, iterations=1, rounds=1)
+        values = {tree: score(model, batch, weight, tree) for tree in trees}
+        heads, multipliers = np.full(4, -1), np.zeros_like(found.multipliers)
+        rule = (*polyak_rule(1, 2), 50)
+        proved, value = crossing.relaxed(found.lattices, found.arc, False, rule, grain, multipliers, heads)
+        assert proved
+        assert value == values[tuple(heads.tolist())] == max(values.values())
+        unproved += not found.proved
+    assert unproved
 
 
 def choices(n, h, single):

@@ -72,7 +72,7 @@ def _greedy(score, stride, n, first, best, head):
 def _contract(score, stride, n, first, extra, floats, ints):
     """Contract cycles until every component hangs, directly or not, below node 0 (or below ``extra``, a second root).
 
-    Returns the number of components (original nodes included), or -1 if some component has no head. ``first`` is 1
+    Starts from the best and head of every word that _greedy gave. Returns the number of components (original nodes included), or -1 if some component has no head. ``first`` is 1
     to use arcs from 0 only where there is no other choice, 0 to treat them as all others. Fills, by component c:
     best[c], the adjusted score of its best arc from outside; head[c], the word or root that arc comes from;
     child and sibling, the members of contracted components; rows, adjusted scores of arcs h -> c for c > n;
@@ -91,7 +91,6 @@ def _contract(score, stride, n, first, extra, floats, ints):
     mark = ints[7 * size : 8 * size]  # 0 unseen, 1 on the walk, 2 hangs below a root
     walk = ints[8 * size : 9 * size]
     width = U(n + 1)
-    _greedy(score, stride, n, first, best, head)
     for v in range(U(n + 1)):
         top[v] = v
         after[v] = -1
@@ -235,7 +234,10 @@ def best_heads(score, stride, n, single, heads, floats, ints):
     heads[0] = -1
     if n == 0:
         return 0.0
-    if _contract(score, stride, n, 0, 0, floats, ints) < 0:
+    size = 2 * n + 2
+    zero, one = np.int64(0), np.int64(1)  # one type for all calls: compiled once
+    _greedy(score, stride, n, zero, floats[:size], ints[:size])
+    if _contract(score, stride, n, zero, zero, floats, ints) < 0:
         return -np.inf
     _expand(score, stride, n, heads, floats, ints)
     if single:
@@ -243,7 +245,8 @@ def best_heads(score, stride, n, single, heads, floats, ints):
         for m in range(U(1), U(n + 1)):
             roots += heads[m] == 0
         if roots > 1:
-            if _contract(score, stride, n, 1, 0, floats, ints) < 0:
+            _greedy(score, stride, n, one, floats[:size], ints[:size])
+            if _contract(score, stride, n, one, zero, floats, ints) < 0:
                 return -np.inf
             _expand(score, stride, n, heads, floats, ints)
             roots = 0
@@ -300,12 +303,16 @@ def max_marginals(score, stride, n, single, out):
     after = ints[4 * size : 5 * size]
     entry = ints[6 * size : 7 * size]
     distance = np.empty(size)
-    settled = np.empty(size, np.bool_)
-    outermost = np.empty(n + 1, np.int64)
+    outermost = np.empty(n + 1, np.int64)  # components, those that are settled cut off at the end
     width = n + 1
-    first = 1 if single else 0
+    first = np.int64(1 if single else 0)
+    greedy_best, greedy_head = np.empty(n + 1), np.empty(n + 1, np.int64)
+    _greedy(score, stride, n, first, greedy_best, greedy_head)
     out[:, :] = -np.inf
     for m in range(1, n + 1):
+        for v in range(1, n + 1):
+            best[v] = greedy_best[v]
+            head[v] = greedy_head[v]
         count = _contract(score, stride, n, first, m, floats, ints)
         if count < 0:
             continue
@@ -328,33 +335,38 @@ def max_marginals(score, stride, n, single, out):
         for k in range(components):
             c = outermost[k]
             x = score[c] if c < width else rows[(c - width) * width]
-            settled[c] = False
             distance[c] = best[c] - x
             if single and roots == 1 and head[c] != 0:
                 distance[c] = np.inf
-        while True:
-            near = -1
-            for k in range(components):
-                c = outermost[k]
-                if not settled[c] and distance[c] < np.inf and (near < 0 or distance[c] < distance[near]):
-                    near = c
-            if near < 0:
-                break
-            settled[near] = True
+        while components > 0:
+            place = 0
+            for k in range(1, components):
+                if distance[outermost[k]] < distance[outermost[place]]:
+                    place = k
+            near = outermost[place]
             base = distance[near]
+            if base == np.inf:
+                break
+            components -= 1
+            outermost[place] = outermost[components]
             h = entry[near]
             while h != -1:
                 x = score[h * stride + m]
                 if x > -np.inf:
                     out[h, m] = x + (value - base)
-                for k in range(components):
-                    c = outermost[k]
-                    if not settled[c]:
-                        y = score[h * stride + c] if c < width else rows[(c - width) * width + h]
-                        y = base + (best[c] - y)
-                        if y < distance[c]:
-                            distance[c] = y
+                row = U(h * stride)
+                for c in range(U(1), U(width)):  # words that are no components of their own get a distance for nothing
+                    y = base + (best[c] - score[row + c])
+                    distance[c] = y if y < distance[c] else distance[c]
                 h = after[h]
+            for k in range(components):
+                c = outermost[k]
+                if c >= width:
+                    h = entry[near]
+                    while h != -1:
+                        y = base + (best[c] - rows[(c - width) * width + h])
+                        distance[c] = y if y < distance[c] else distance[c]
+                        h = after[h]
 
 
 @njit(cache=True, nogil=True)

@@ -5,10 +5,11 @@ The lattices of ``head_lattices`` get their weights from the features of the par
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
 from certus.kernels import arborescence
-from certus.kernels.features import ABSENT, role_codes, summed_features, total_weight
+from certus.kernels.features import ABSENT, distance_bin, role_codes, shape_code
+from certus.kernels.features import side as node_side
 from certus.kernels.head_automata import (
     BEST_DUAL,
     BEST_PRIMAL,
@@ -25,10 +26,12 @@ from certus.kernels.head_automata import (
     relax,
 )
 from certus.kernels.head_lattices import restrict, skeleton
-from certus.kernels.parser import names_of
+from certus.kernels.labels import name_arcs
+from certus.kernels.parser import names_of, row_score, score_arcs, surviving_arcs
 from certus.kernels.updates import append_features, neighbours
 
 PARTS = 5  # kinds of parts, at most one of each for every word
+ROLES = (2, 3, 3, 4, 4)  # of each kind
 
 
 @njit(cache=True, nogil=True)
@@ -40,105 +43,73 @@ def codes_of(attribute, base, n, templates):
 
 
 @njit(cache=True, nogil=True)
-def score_of(codes, coarse, base, part, names, templates, bits, weight, index):
-    """Sum of the weights of the features of a part."""
-    return total_weight(weight, index, summed_features(codes, coarse, base, part, names, templates, bits, index))
-
-
-@njit(cache=True, nogil=True)
-def scored_lattices(attribute, coarse, base, name, allowed, single, templates, bits, weight, index):
+def scored_lattices(attribute, base, name, allowed, single, templates, bits, weight):
     """The lattices of the allowed arcs (n + 1, n + 1), weighted by all parts but the arcs themselves.
 
     name (n + 1, n + 1) are the names of arcs, 0 for none.
     """
-    _, sibling, grandparent, grandsibling, trisibling = templates
-    use_s, use_g = sibling[4].shape[0] > 0, grandparent[4].shape[0] > 0
-    use_gs, pairs = grandsibling[4].shape[0] > 0, trisibling[4].shape[0] > 0
     n = allowed.shape[0] - 1
-    lat, added = skeleton(allowed, use_g or use_gs, pairs, single)
-    s_codes, g_codes, gs_codes, ts_codes = codes_of(attribute, base, n, templates)
-    three = np.empty(3, dtype=np.int64)
-    four = np.empty(4, dtype=np.int64)
-    above = np.empty(n + 1)  # grandparent scores of one arc, by column
-    known = np.empty(n + 1, dtype=np.int64)  # where the weights of (h, s, m) are, by s
+    rows = n + 3
+    codes = codes_of(attribute, base, n, templates)
+    size = np.empty(PARTS, dtype=np.uint64)
+    for kind in range(1, PARTS):
+        size[kind] = codes[kind - 1].shape[1]
+    code = np.empty(3 * size[1:].max(), dtype=np.uint32)
+    by_head, pairs = size[2] > 0 or size[3] > 0, size[4] > 0
+    lat, added = skeleton(allowed, by_head, pairs, single)
+    none = np.int64(ABSENT)
+    # The parts of one arc: row 0 has no role s, row 1 s == ABSENT, then come the modifiers inside m outwards; column 0
+    # has neither g nor t, then come the heads of h, then t == ABSENT and the modifiers.
+    score = np.zeros((n + 3, 2 * n + 4))
+    other = np.full(2 * n + 4, none)  # g or t, by column
+    row = np.ones(n + 1, dtype=np.int64)  # of a modifier; h stands for none
     for side in range(1, 2 * n + 2):
         h = side // 2
         first = lat.state_ptr[side]
         columns = lat.width[h]
+        for g in range(columns):
+            other[1 + g] = lat.arc_head[lat.up[lat.up_ptr[h] + g]] if by_head and h > 0 else none
+        other[columns + 1] = none
+        row[h] = 1
+        inside = 0
         last_arc = -1
         for v in range(first + 1, lat.state_ptr[side + 1] - 1):
             a = lat.state_arc[v]
             m = lat.arc_mod[a]
             if a != last_arc:
                 last_arc = a
-                known[:] = -1
-                for g in range(columns):
-                    above[g] = 0.0
-                    top = lat.arc_head[lat.up[lat.up_ptr[h] + g]] if h > 0 else -1
-                    if top == m:
-                        above[g] = -np.inf
-                    elif use_g and h > 0:
-                        three[0], three[1], three[2] = h, m, top
-                        names = names_of(name, h, m, ABSENT, top)
-                        above[g] = score_of(g_codes, coarse, base, three, names, grandparent, bits, weight, index)
+                low, high = min(h, m), max(h, m)
+                shape = distance_bin(high - low) * 2 + (h < m)
+                for q in range(2 if single and h == 0 else inside + 2):
+                    s = other[columns + q] if q > 0 else none
+                    for p in range(columns + q if pairs and q > 1 else columns + 1):
+                        kind = 4 if p > columns else (q > 0) + 2 * (p > 0)
+                        g = other[p] if kind & 2 else none
+                        score[q, p] = -np.inf if kind == 2 and g == m else 0.0
+                        if kind == 0 or size[kind] == 0 or (kind & 2 and (g < 0 or g == m or g == s)):
+                            continue
+                        x, y = (s, other[p]) if q > 0 else (g, none)
+                        placed = shape * 4 + node_side(x, low, high)
+                        if kind > 2:
+                            placed = placed * 4 + node_side(y, low, high)
+                        k = size[kind]
+                        score[q, p] = row_score(
+                            codes[kind - 1].reshape(codes[kind - 1].size), k, templates[kind][5], uint64(h + 2) * k,
+                            uint64(rows + m + 2) * k, uint64(2 * rows + x + 2) * k, uint64(3 * rows + y + 2) * k,
+                            shape_code(placed), names_of(name, h, m, s, g), bits, weight, code,
+                        )  # fmt: skip
+                inside += 1
+                row[m] = inside + 1
+                other[columns + 1 + inside] = m
             for e in range(lat.in_ptr[v], lat.in_ptr[v + 1]):
-                s = added[e, 1]
-                inner = ABSENT if s == h else s
+                q = row[added[e, 1]]
+                beside = score[q, 0]
+                if pairs and q > 1:
+                    beside += score[q, columns + row[added[e, 0]]]
                 w = lat.weight_ptr[side] + (e - lat.in_ptr[first]) * columns
-                if known[s] >= 0:
-                    for g in range(columns):
-                        lat.weight[w + g] = lat.weight[known[s] + g]
-                    continue
-                known[s] = w
-                beside = 0.0
-                if use_s:
-                    three[0], three[1], three[2] = h, m, inner
-                    names = names_of(name, h, m, inner, ABSENT)
-                    beside = score_of(s_codes, coarse, base, three, names, sibling, bits, weight, index)
                 for g in range(columns):
-                    lat.weight[w + g] = beside + above[g]
-                    if use_gs and h > 0 and above[g] > -np.inf:
-                        top = lat.arc_head[lat.up[lat.up_ptr[h] + g]]
-                        four[0], four[1], four[2], four[3] = h, m, inner, top
-                        names = names_of(name, h, m, inner, top)
-                        lat.weight[w + g] += score_of(gs_codes, coarse, base, four, names, grandsibling, bits, weight,
-                                                      index)  # fmt: skip
-        if pairs:
-            for e in range(lat.in_ptr[first], lat.in_ptr[lat.state_ptr[side + 1] - 1]):
-                t, s, m = added[e, 0], added[e, 1], added[e, 2]
-                if s != h:
-                    four[0], four[1], four[2], four[3] = h, m, s, ABSENT if t == h else t
-                    names = names_of(name, h, m, s, ABSENT)
-                    x = score_of(ts_codes, coarse, base, four, names, trisibling, bits, weight, index)
-                    w = lat.weight_ptr[side] + (e - lat.in_ptr[first]) * columns
-                    for g in range(columns):
-                        lat.weight[w + g] += x
+                    lat.weight[w + g] = beside + score[0, 1 + g] + score[q, 1 + g]
     return lat
-
-
-@njit(cache=True, nogil=True)
-def collect(arc_codes, codes, coarse, base, name, m, h, s, t, g, templates, bits, index, out, count):
-    """Append the features of all parts of word m, with neighbours ABSENT where there are none; the new count."""
-    arc, sibling, grandparent, grandsibling, trisibling = templates
-    two = np.empty(2, dtype=np.int64)
-    three = np.empty(3, dtype=np.int64)
-    four = np.empty(4, dtype=np.int64)
-    two[0], two[1] = h, m
-    count = append_features(arc_codes, coarse, base, two, name[h, m], arc, bits, index, out, count)
-    three[0], three[1], three[2] = h, m, s
-    names = names_of(name, h, m, s, ABSENT)
-    count = append_features(codes[0], coarse, base, three, names, sibling, bits, index, out, count)
-    four[0], four[1], four[2], four[3] = h, m, s, t
-    if s != ABSENT:
-        count = append_features(codes[3], coarse, base, four, names, trisibling, bits, index, out, count)
-    if h > 0:
-        three[2] = g
-        names = names_of(name, h, m, ABSENT, g)
-        count = append_features(codes[1], coarse, base, three, names, grandparent, bits, index, out, count)
-        four[3] = g
-        names = names_of(name, h, m, s, g)
-        count = append_features(codes[2], coarse, base, four, names, grandsibling, bits, index, out, count)
-    return count
 
 
 @njit(cache=True, nogil=True)
@@ -170,46 +141,102 @@ def keep_arcs(lat, arc, single, share, u, score, keep):
 
 
 @njit(cache=True, nogil=True)
-def relaxed(lat, scores, single, rule, u, heads):
-    """Dual decomposition from estimated multipliers: (proved, score of the best tree).
+def most_disputed(lat, keep, dispute):
+    """The kept arc that tree and automata differed on most often; -1 if no word has several heads left."""
+    best = -1
+    for m in range(1, lat.width.shape[0]):
+        left = 0
+        for i in range(lat.up_ptr[m], lat.up_ptr[m + 1]):
+            left += keep[lat.up[i]]
+        for i in range(lat.up_ptr[m], lat.up_ptr[m + 1]):
+            a = lat.up[i]
+            if left > 1 and keep[a] == 1 and (best < 0 or dispute[a] > dispute[best]):
+                best = a
+    return best
+
+
+@njit(cache=True, nogil=True)
+def relaxed(lat, scores, single, rule, grain, u, heads):
+    """Dual decomposition from estimated multipliers, then branch and bound: (proved, score of the best tree).
 
     scores (n+1, n+1) are those of the arcs; u (2, A) gets the multipliers of the least dual value of the last round.
-    rule is (share of the tree, Polyak's factor, patience, shrink, iterations of a round, rounds). After a round that
-    proves nothing, arcs that no better tree uses are removed. heads are those of the best tree; its score is -inf if
-    none was found.
+    rule is (share of the tree, Polyak's factor, patience, shrink, iterations of a round, rounds, branchings). After a
+    round that proves nothing, arcs that no better tree uses are removed; after the last one, the most disputed arc is
+    required, and forbidden later on. All scores are multiples of grain, 0 if nothing is known: a better tree is better
+    by a grain. heads are those of the best tree; its score is -inf if none was found.
     """
-    share, factor, patience, shrink, iterations, rounds = rule
+    share, factor, patience, shrink, iterations, rounds, branchings = rule
     n = lat.width.shape[0] - 1
-    arc = np.empty(lat.arc_head.shape[0])
+    arcs = lat.arc_head.shape[0]
+    arc = np.empty(arcs)
     largest = 0.0
-    for a in range(arc.shape[0]):
+    for a in range(arcs):
         arc[a] = scores[lat.arc_head[a], lat.arc_mod[a]]
         largest = max(largest, abs(arc[a]))
     for w in range(lat.weight.shape[0]):
         if lat.weight[w] > -np.inf:
             largest = max(largest, abs(lat.weight[w]))
-    tolerance = EPSILON * (PARTS * (n + 1)) ** 2 * largest
+    slack = 0.99 * grain
+    tolerance = max(EPSILON * (PARTS * (n + 1)) ** 2 * largest, slack)
     memory = np.zeros(MEMORY)
     memory[BEST_PRIMAL] = -np.inf
-    moved = np.zeros((2, arc.shape[0]))
+    moved = np.zeros((2, arcs))
     first_multipliers(lat, arc, share, moved[0])
-    keep = np.ones(arc.shape[0], dtype=np.uint8)
+    keep = np.ones(arcs, dtype=np.uint8)
+    dispute = np.zeros(arcs)
+    trace = np.empty((iterations, 4))
+    kept = np.empty((branchings, arcs), dtype=np.uint8)  # a stack of what is left to search
+    multipliers = np.empty((branchings, 2, arcs))
+    depth = branched = k = 0
     left = lat
-    for k in range(rounds):
-        if k > 0:
-            if keep_arcs(left, arc, single, share, u, memory[BEST_PRIMAL], keep) > 0:
-                left = restrict(lat, keep, True)
-            for a in range(arc.shape[0]):
-                moved[0, a], moved[1, a] = u[0, a], u[1, a]
+    while True:
         memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
         memory[FACTOR] = factor
         memory[STALLED] = 0.0
-        status, _ = relax(left, arc, share, single, moved[0], moved[1], u[0], u[1], heads, np.zeros(arc.shape[0]),
-                          tolerance, POLYAK, max(largest, 1e-300), patience, shrink, np.int64(1), memory,
-                          np.empty((iterations, 4)))  # fmt: skip
+        status, _ = relax(left, arc, share, single, moved[0], moved[1], u[0], u[1], heads, dispute, tolerance, POLYAK,
+                          max(largest, 1e-300), patience, shrink, np.int64(1), memory, trace)  # fmt: skip
+        k += 1
         if status != LIMIT:
-            return memory[BEST_PRIMAL] > -np.inf, memory[BEST_PRIMAL]
-    return False, memory[BEST_PRIMAL]
+            if depth == 0:
+                return memory[BEST_PRIMAL] > -np.inf, memory[BEST_PRIMAL]
+            k = 0
+            depth -= 1
+            for a in range(arcs):
+                keep[a] = kept[depth, a]
+                moved[0, a], moved[1, a] = multipliers[depth, 0, a], multipliers[depth, 1, a]
+        else:
+            if k >= rounds and branched == branchings:
+                return False, memory[BEST_PRIMAL]
+            for a in range(arcs):
+                moved[0, a], moved[1, a] = u[0, a], u[1, a]
+            gone = keep_arcs(left, arc, single, share, u, memory[BEST_PRIMAL] + slack, keep)
+            chosen = most_disputed(lat, keep, dispute)
+            if chosen >= 0 and (k >= rounds or (gone == 0 and branched < branchings)):
+                k = 0
+                for a in range(arcs):
+                    kept[depth, a] = keep[a] * (a != chosen)
+                    multipliers[depth, 0, a], multipliers[depth, 1, a] = u[0, a], u[1, a]
+                    keep[a] *= a == chosen or lat.arc_mod[a] != lat.arc_mod[chosen]
+                depth += 1
+                branched += 1
+        if k == 0:
+            for a in range(arcs):
+                dispute[a] = 0.0
+        left = restrict(lat, keep, True)
+
+
+@njit(cache=True, nogil=True)
+def pruned_lattices(attribute, coarse, base, n, cascade, names, templates, bits, weight, index):
+    """The scored lattices of the arcs that a cascade leaves, and the scores of the arcs (n + 1, n + 1).
+
+    cascade are the arguments of surviving_arcs from longest to single, names those of name_arcs from seen to weight.
+    """
+    allowed = surviving_arcs(attribute, coarse, base, n, *cascade, index)
+    arc = np.empty((n + 1, n + 1))
+    score_arcs(attribute, coarse, base, allowed, templates[0], bits, weight, index, arc)
+    name = np.empty((n + 1, n + 1), dtype=np.uint32)
+    name_arcs(attribute, coarse, base, allowed, *names, index, name)
+    return scored_lattices(attribute, base, name, allowed, cascade[11], templates, bits, weight), arc
 
 
 @njit(cache=True, nogil=True)
@@ -227,28 +254,42 @@ def choice_features(attribute, coarse, base, name, lat, scores, share, u, templa
     used = np.zeros(arcs, dtype=np.int64)
     column = np.zeros(n + 1, dtype=np.int64)
     best_choices(lat, value, -u[1], used, column)
-    size = index.shape[0] * PARTS
-    plus = np.empty(n * size, dtype=np.uint64)
-    minus = np.empty(used.sum() * size, dtype=np.uint64)
-    arc_codes, codes = role_codes(attribute, base, n, templates[0]), codes_of(attribute, base, n, templates)
+    none = np.int64(ABSENT)
+    part = np.full((n + used.sum(), 5), none)  # h, m, s, t, g: of gold, then of the choice
     inner, second = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     neighbours(gold, inner, second)
-    n_plus = n_minus = wrong = 0
     for m in range(1, n + 1):
-        n_plus = collect(arc_codes, codes, coarse, base, name, m, gold[m], inner[m], second[m], gold[gold[m]],
-                         templates, bits, index, plus, n_plus)  # fmt: skip
+        part[m - 1, 0], part[m - 1, 1], part[m - 1, 2], part[m - 1, 3] = gold[m], m, inner[m], second[m]
+        part[m - 1, 4] = gold[gold[m]] if gold[m] > 0 else none
+    count = n
+    wrong = 0
     for side in range(1, 2 * n + 2):
         h = side // 2
-        g = lat.arc_head[lat.up[lat.up_ptr[h] + column[h]]] if h > 0 and lat.by_head[0] == 1 else ABSENT
-        s = t = ABSENT
         rank = -1
         for v in range(lat.state_ptr[side] + 1, lat.state_ptr[side + 1] - 1):
             a = lat.state_arc[v]
             if used[a] == 1 and lat.state_rank[v] != rank:
+                part[count, 0], part[count, 1] = h, lat.arc_mod[a]
+                if rank >= 0:
+                    part[count, 2], part[count, 3] = part[count - 1, 1], part[count - 1, 2]
+                if h > 0 and lat.by_head[0] == 1:
+                    part[count, 4] = lat.arc_head[lat.up[lat.up_ptr[h] + column[h]]]
                 rank = lat.state_rank[v]
-                m = lat.arc_mod[a]
-                wrong += gold[m] != h
-                n_minus = collect(arc_codes, codes, coarse, base, name, m, h, s, t, g, templates, bits, index, minus,
-                                  n_minus)  # fmt: skip
-                s, t = m, s
-    return wrong, plus[:n_plus], minus[:n_minus]
+                wrong += gold[lat.arc_mod[a]] != h
+                count += 1
+    codes = (role_codes(attribute, base, n, templates[0]), *codes_of(attribute, base, n, templates))
+    feature = np.empty(count * index.shape[0] * PARTS, dtype=np.uint64)
+    four = np.empty(4, dtype=np.int64)
+    found = of_gold = np.int64(0)
+    for i in range(count):
+        h, m, s, t, g = part[i, 0], part[i, 1], part[i, 2], part[i, 3], part[i, 4]
+        for kind in range(PARTS):
+            if (kind & 2 and g < 0) or (kind == 4 and s < 0):
+                continue
+            four[0], four[1], four[2], four[3] = h, m, g if kind == 2 else s, t if kind == 4 else g
+            names = names_of(name, h, m, none if kind == 0 or kind == 2 else s, g if kind & 2 else none)
+            found = append_features(codes[kind], coarse, base, four[: ROLES[kind]], names, templates[kind], bits, index,
+                                    feature, found)  # fmt: skip
+        if i == n - 1:
+            of_gold = found
+    return wrong, feature[:of_gold], feature[of_gold:found]

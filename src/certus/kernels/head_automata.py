@@ -234,6 +234,44 @@ def first_multipliers(lat, arc, share, u):
 
 
 @njit(cache=True, nogil=True)
+def nearest_tree(lat, tree_score, single_root, stale, tree, mark, floats, ints):
+    """Fill tree with the best heads for tree_score ((n+1) * (n+1),) and return its value: as ``best_heads``.
+
+    Every word takes its best head; only where that gives a cycle, or too many root words, is there more to do. Words
+    that are not stale still hold their best head in tree[n+1 :]. mark (n+1,) is scratch.
+    """
+    n = lat.width.shape[0] - 1
+    roots = 0
+    value = 0.0
+    for m in range(1, n + 1):
+        if stale[m] == 1:
+            stale[m] = 0
+            best = -np.inf
+            tree[n + 1 + m] = -1
+            for i in range(lat.up_ptr[m], lat.up_ptr[m + 1]):
+                h = lat.arc_head[lat.up[i]]
+                x = tree_score[h * (n + 1) + m]
+                if x > best:
+                    best = x
+                    tree[n + 1 + m] = h
+        h = tree[n + 1 + m]
+        if h < 0:
+            return -np.inf
+        tree[m] = h
+        mark[m] = 0
+        roots += h == 0
+        value += tree_score[h * (n + 1) + m]
+    whole = roots == 1 or not single_root
+    for m in range(1, n + 1):
+        v = m
+        while v > 0 and mark[v] == 0:
+            mark[v] = m
+            v = tree[v]
+        whole = whole and (v == 0 or mark[v] != m)
+    return value if whole else best_heads(tree_score, n + 1, n, single_root, tree, floats, ints)
+
+
+@njit(cache=True, nogil=True)
 def relax(
     lat,
     arc,
@@ -290,7 +328,9 @@ def relax(
     used = np.zeros(arcs, np.int64)  # by the automata
     differ = np.empty(arcs, np.int64)
     tree = np.full(n + 1, -1, np.int64)
-    new_tree = np.full(n + 1, -1, np.int64)
+    new_tree = np.full(2 * n + 2, -1, np.int64)
+    word_stale = np.ones(n + 1, np.uint8)  # words whose heads have other scores
+    mark = np.empty(n + 1, np.int64)
     stale = np.ones(sides, np.uint8)  # lattices whose multipliers changed
     head_stale = np.ones(n + 1, np.uint8)
     unscored = np.ones(sides, np.uint8)  # lattices whose part of the tree changed
@@ -299,7 +339,7 @@ def relax(
     side_score = np.zeros(sides, np.float64)
 
     for k in range(trace.shape[0]):
-        tree_value = best_heads(tree_score, stride, n, single_root, new_tree, floats, ints)
+        tree_value = nearest_tree(lat, tree_score, single_root, word_stale, new_tree, mark, floats, ints)
         if tree_value == -np.inf:
             return INFEASIBLE, k
         for m in range(1, n + 1):
@@ -398,6 +438,7 @@ def relax(
             tree_score[h * stride + m] = share * arc[a] + u[a] + u_up[a]
             stale[2 * h + (m > h)] = 1
             head_stale[h] = 1
+            word_stale[m] = 1
         if by_head:
             for m in range(1, n + 1):
                 taken = lat.up[lat.up_ptr[m] + column[m]]
@@ -412,6 +453,7 @@ def relax(
                     tree_score[lat.arc_head[taken] * stride + m] = share * arc[taken] + u[taken] + u_up[taken]
                     tree_score[lat.arc_head[wanted] * stride + m] = share * arc[wanted] + u[wanted] + u_up[wanted]
                     head_stale[m] = 1
+                    word_stale[m] = 1
     return LIMIT, trace.shape[0]
 
 

@@ -56,13 +56,14 @@ class Crossing:
         from certus.kernels.crossing import relaxed, scored_lattices
 
         self.scorer, self.arc = scorer, arc
-        self.sentence = (batch.attribute, batch.coarse, int(batch.base[s]), names)
-        model = (scorer.templates, scorer.bits, scorer.weight, scorer.index)
-        self.lattices: Any = scored_lattices(*self.sentence, allowed, single, *model)
+        base = int(batch.base[s])
+        self.sentence = (batch.attribute, batch.coarse, base, names)
+        model = (scorer.templates, scorer.bits, scorer.weight)
+        self.lattices: Any = scored_lattices(batch.attribute, base, names, allowed, single, *model)
         self.multipliers = np.zeros((2, len(self.lattices.arc_head)))
         self.heads: Ints = np.full(len(arc), -1, dtype=np.int64)
-        self.rule = polyak_rule(iterations, rounds)
-        found: tuple[bool, float] = relaxed(self.lattices, arc, single, self.rule, self.multipliers, self.heads)
+        self.rule = (*polyak_rule(iterations, rounds), 0)
+        found: tuple[bool, float] = relaxed(self.lattices, arc, single, self.rule, 0.0, self.multipliers, self.heads)
         self.proved, self.value = found
 
     def against(self, gold: Ints) -> tuple[int, Features, Features]:
