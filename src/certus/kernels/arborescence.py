@@ -72,11 +72,11 @@ def _greedy(score, stride, n, first, best, head):
 def _contract(score, stride, n, first, extra, floats, ints):
     """Contract cycles until every component hangs, directly or not, below node 0 (or below ``extra``, a second root).
 
-    Starts from the best and head of every word that _greedy gave. Returns the number of components (original nodes included), or -1 if some component has no head. ``first`` is 1
-    to use arcs from 0 only where there is no other choice, 0 to treat them as all others. Fills, by component c:
-    best[c], the adjusted score of its best arc from outside; head[c], the word or root that arc comes from;
-    child and sibling, the members of contracted components; rows, adjusted scores of arcs h -> c for c > n;
-    top[v], the outermost component of node v.
+    Starts from best and head of every word as _greedy gave them. Returns the number of components (original nodes
+    included), or -1 if some component has no head. ``first`` is 1 to use arcs from 0 only where there is no other
+    choice, 0 to treat them as all others. Fills, by component c: best[c], the adjusted score of its best arc from
+    outside; head[c], the word or root that arc comes from; child and sibling, the members of contracted components;
+    rows, adjusted scores of arcs h -> c for c > n; top[v], the outermost component of node v.
     """
     size = 2 * n + 2
     best = floats[:size]

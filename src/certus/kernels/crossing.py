@@ -86,7 +86,7 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
                         kind = 4 if p > columns else (q > 0) + 2 * (p > 0)
                         g = other[p] if kind & 2 else none
                         score[q, p] = -np.inf if kind == 2 and g == m else 0.0
-                        if kind == 0 or size[kind] == 0 or (kind & 2 and (g < 0 or g == m or g == s)):
+                        if kind == 0 or size[kind] == 0 or (kind & 2 and (g < 0 or g in (m, s))):
                             continue
                         x, y = (s, other[p]) if q > 0 else (g, none)
                         placed = shape * 4 + node_side(x, low, high)

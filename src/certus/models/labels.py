@@ -14,7 +14,6 @@ from certus.features.templates import LABEL, LABEL_PAIR, Templates
 from certus.learn.weights import Float32, Packed, Weights
 
 STEP = 0.05  # the largest step of one update
-RARE = 0.001  # of the arcs between two coarse tags, the share up to which a label is passed over
 NO_PAIR = Templates("hms", ())
 
 
@@ -22,7 +21,7 @@ NO_PAIR = Templates("hms", ())
 class Labeller:
     """A linear model of labels, and of two on neighbouring modifiers of a head; the best are found exactly.
 
-    ``seen`` says which ones go with a direction and two coarse tags, but for rare ones.
+    ``seen`` says which ones go with a direction and two coarse tags.
     """
 
     labels: tuple[str, ...]
@@ -86,12 +85,11 @@ class LabelTrainer:
         self.batch, self.trees, self.seed = batch, trees, seed
         self.templates, self.alone = templates, alone
         self.gold = [np.array([-1, *(number[label] for label in sentence)], dtype=np.int64) for sentence in labels]
-        count = np.zeros((2, MOST_COARSE + 1, MOST_COARSE + 1, len(self.names)), dtype=np.int64)
+        self.seen = np.zeros((2, MOST_COARSE + 1, MOST_COARSE + 1, len(self.names)), dtype=np.bool_)
         for base, heads, own in zip(batch.base, trees, self.gold, strict=True):
             m, h = np.arange(1, len(heads)), heads[1:]
             coarse = batch.coarse[base : base + len(heads)]
-            np.add.at(count, ((h < m).astype(np.int64), coarse[h], coarse[m], own[1:]), 1)
-        self.seen = count > RARE * count.sum(axis=-1, keepdims=True)
+            self.seen[(h < m).astype(np.int64), coarse[h], coarse[m], own[1:]] = True
         self.weights = Weights(bits)
         self.pairs = NO_PAIR if alone else LABEL_PAIR
         self._index = np.empty(max(templates.most, self.pairs.most), dtype=np.uint64)
