@@ -16,7 +16,7 @@ from certus.models.labels import LabelTrainer
 pytestmark = pytest.mark.compiled
 
 ABSENT = -2
-BEFORE = 0xD6E8FEB86659FD93
+MIX, BEFORE = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 TREES = [[0], [0, 1], [2, 0, 2], [2, 0, 2, 2], [0, 1, 1, 1], [3, 3, 0, 3, 4], [0, 1, 2, 3]]
 
 
@@ -82,32 +82,16 @@ def allowed(labeller, batch, s, heads):
 
 def total(labeller, batch, s, heads, labels):
     """Sum of the weights of the features of all words and of neighbouring modifiers, one by one."""
-    result = 0.0
+    mask, result = (1 << labeller.bits) - 1, 0.0
     for m, label in enumerate(labels, start=1):
         h = heads[m]
         below = [k for k in range(1, len(heads)) if heads[k] == m] or [ABSENT]
         row = [h, m, heads[h] if h else ABSENT, below[0], below[-1]]
         index = features_of(batch, s, np.array(row), LABEL, labeller.bits).tolist()
-        result += sum(labeller.weight.floats[place(i, label)] for i in index)
+        result += sum(labeller.weight.floats[(i + (label + 1) * MIX) & mask] for i in index)
         before = [k for k in range(1, m) if heads[k] == h]
         if before:
             index = features_of(batch, s, np.array([h, m, before[-1]]), LABEL_PAIR, labeller.bits).tolist()
-            shift = (labels[before[-1] - 1] + 1) * BEFORE
-            result += sum(labeller.weight.floats[place(i + shift, label)] for i in index)
+            shift = (labels[before[-1] - 1] + 1) * BEFORE + (label + 1) * MIX
+            result += sum(labeller.weight.floats[(i + shift) & mask] for i in index)
     return result
-
-
-def place(feature, label):
-    """Where the weight of a feature with one of the first 64 labels is: so many places on, around the line of 64."""
-    feature %= 1 << 12
-    return feature // 64 * 64 + (feature % 64 + label) % 64
-
-
-@pytest.mark.parametrize(("feature", "bits"), [(0, 12), (4095, 12), (77, 20)])
-def test_no_two_labels_of_a_feature_share_a_weight(feature, bits):
-    from certus.kernels.labels import weight_of
-
-    mask = np.uint64((1 << bits) - 1)
-    places = {int(weight_of(np.uint64(feature), label, mask)) for label in range(200)}
-    assert len(places) == 200
-    assert max(places) < 1 << bits

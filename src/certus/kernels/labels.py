@@ -2,10 +2,9 @@
 
 A label is scored by the part of its word m, with the roles "hmglr": head, modifier, the head's head, and the leftmost
 and rightmost modifiers of m, ABSENT where there is none; and together with the label of the modifier of the same head
-before it, by the part "hms". The weights of a feature with each of the labels lie in one line of the processor's
-cache, 64 labels to a line; other pairs of feature and label share them by hashing. seen[right, coarse tag of h, coarse
-tag of m, label] says which labels come into question; all do where none was seen. The name of an arc is the label that
-it would likely have, by its two words alone, as a number that is added to the codes of features.
+before it, by the part "hms". A feature and a label share a weight with other pairs by hashing. seen[right, coarse tag
+of h, coarse tag of m, label] says which labels come into question; all do where none was seen. The name of an arc is
+the label that it would likely have, by its two words alone, as a number that is added to the codes of features.
 """
 
 import numpy as np
@@ -13,8 +12,7 @@ from numba import njit, uint32, uint64
 
 from certus.kernels.features import ABSENT, role_codes, summed_features
 
-_LINE = uint64(63)  # 64 weights of one byte share a line of the cache
-_FAR = uint64(0x9E3779B97F4A7C00)  # a multiple of the length of a line
+_MIX = uint64(0x9E3779B97F4A7C15)
 _BEFORE = uint64(0xD6E8FEB86659FD93)
 _NAME = uint32(0x9E3779B1)
 
@@ -39,42 +37,24 @@ def label_parts(heads, part):
 
 
 @njit(cache=True, nogil=True)
-def weight_of(feature, label, mask):
-    """Where the weight of a feature with a label is."""
-    line = feature + uint64(label // 64) * _FAR
-    return ((line & ~_LINE) | ((feature + uint64(label)) & _LINE)) & mask
-
-
-@njit(cache=True, nogil=True)
-def add_weights(index, count, label, n_labels, mask, weight, total):
-    """total[j] += the weights of the features in index[:count] with the j-th of the labels."""
-    for k in range(count):
-        for j in range(n_labels):
-            total[j] += weight[weight_of(index[k], label[j], mask)]
-
-
-@njit(cache=True, nogil=True)
 def best_label(index, count, bits, allowed, gold, weight, score):
     """Best label by the features in index[:count]; with gold >= 0, every other label gets a cost of 1 on top."""
     mask = uint64((1 << bits) - 1)
     any_allowed = False
     for label in range(allowed.shape[0]):
         any_allowed = any_allowed or allowed[label]
-    few = np.empty(allowed.shape[0], dtype=np.int64)
-    total = np.empty(allowed.shape[0])
-    n_few = 0
+    best = -1
     for label in range(allowed.shape[0]):
-        if not any_allowed or allowed[label] or label == gold:
-            few[n_few] = label
-            total[n_few] = 1.0 if gold >= 0 and label != gold else 0.0
-            n_few += 1
-    add_weights(index, count, few, n_few, mask, weight, total)
-    best = 0
-    for j in range(n_few):
-        score[few[j]] = total[j]
-        if total[j] > total[best]:
-            best = j
-    return few[best]
+        if any_allowed and not allowed[label] and label != gold:
+            continue
+        shift = uint64(label + 1) * _MIX
+        total = 1.0 if gold >= 0 and label != gold else 0.0
+        for k in range(count):
+            total += weight[(index[k] + shift) & mask]
+        score[label] = total
+        if best < 0 or total > score[best]:
+            best = label
+    return best
 
 
 @njit(cache=True, nogil=True)
@@ -107,21 +87,9 @@ def pair_features(codes, coarse, base, part, templates, bits, h, before, m, inde
 
 
 @njit(cache=True, nogil=True)
-def shift_features(index, count, label, out):
-    """out[:count] <- the features in index[:count] behind a label."""
-    for k in range(count):
-        out[k] = index[k] + uint64(label + 1) * _BEFORE
-
-
-@njit(cache=True, nogil=True)
-def possible(score, label):
-    """label[:count] <- the labels with a score above -inf; returns the count."""
-    count = 0
-    for k in range(score.shape[0]):
-        if score[k] > -np.inf:
-            label[count] = k
-            count += 1
-    return count
+def pair_shift(before, label):
+    """What two labels next to each other add to a feature."""
+    return uint64(before + 1) * _BEFORE + uint64(label + 1) * _MIX
 
 
 @njit(cache=True, nogil=True)
@@ -139,9 +107,6 @@ def best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, inde
     before = np.full(n + 1, -1, dtype=np.int64)  # of each word, the modifier of its head before it
     total = np.empty((n + 1, n_labels))
     back = np.empty((n + 1, n_labels), dtype=np.int64)
-    here, there = np.empty(n_labels, dtype=np.int64), np.empty(n_labels, dtype=np.int64)
-    value = np.empty(n_labels)
-    behind = np.empty(index.shape[0], dtype=np.uint64)
     labels[0] = -1
     for m in range(1, n + 1):
         h = heads[m]
@@ -151,17 +116,20 @@ def best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, inde
             total[m] = score[m]
             continue
         count = pair_features(codes, coarse, base, part, pairs, bits, h, p, m, index)
-        n_here, n_there = possible(score[m], here), possible(total[p], there)
-        total[m] = -np.inf
-        for i in range(n_there):
-            shift_features(index, count, there[i], behind)
-            value[:n_here] = total[p, there[i]]
-            add_weights(behind, count, here, n_here, mask, weight, value)
-            for j in range(n_here):
-                label = here[j]
-                if value[j] + score[m, label] > total[m, label]:
-                    total[m, label] = value[j] + score[m, label]
-                    back[m, label] = there[i]
+        for label in range(n_labels):
+            total[m, label] = -np.inf
+            if score[m, label] == -np.inf:
+                continue
+            for other in range(n_labels):
+                if total[p, other] == -np.inf:
+                    continue
+                shift = pair_shift(other, label)
+                value = total[p, other]
+                for k in range(count):
+                    value += weight[(index[k] + shift) & mask]
+                if value + score[m, label] > total[m, label]:
+                    total[m, label] = value + score[m, label]
+                    back[m, label] = other
     for h in range(n + 1):
         m = last[h]
         if m >= 0:
@@ -191,10 +159,10 @@ def label_trees(attribute, coarse, base, length, start, heads, seen, templates, 
 
 
 @njit(cache=True, nogil=True)
-def shift_weights(ahead, right, behind, left, count, mask, step, clock, weight, total):
-    """Move the weights of features towards those ahead with the right label and away from those behind with another."""
+def shift_weights(index, count, right, left, mask, step, clock, weight, total):
+    """Move the weights of features towards one label or pair of labels and away from another."""
     for k in range(count):
-        i, j = weight_of(ahead[k], right, mask), weight_of(behind[k], left, mask)
+        i, j = (index[k] + right) & mask, (index[k] + left) & mask
         weight[i] += step
         total[i] += clock * step
         weight[j] -= step
@@ -218,7 +186,6 @@ def learn_labels(attribute, coarse, base, heads, gold, seen, templates, pairs, b
     codes = role_codes(attribute, base, n, pairs)
     part = np.empty(3, dtype=np.int64)
     last = np.empty(n + 1, dtype=np.int64)
-    ahead, behind = np.empty(index.shape[0], dtype=np.uint64), np.empty(index.shape[0], dtype=np.uint64)
     loss = np.zeros(n + 1)
     norm = np.zeros(n + 1)
     wrong = 0
@@ -232,21 +199,21 @@ def learn_labels(attribute, coarse, base, heads, gold, seen, templates, pairs, b
             step = min(cap, loss[h] / norm[h]) if move and norm[h] > 0.0 else 0.0
             if left != right:
                 if move:
-                    shift_weights(feature[m], right, feature[m], left, count[m], mask, step, clock, weight, total)
+                    shift_weights(feature[m], count[m], uint64(right + 1) * _MIX, uint64(left + 1) * _MIX, mask, step,
+                                  clock, weight, total)  # fmt: skip
                 else:
                     loss[h] += score[m, left] - score[m, right]
                     norm[h] += 2.0 * count[m]
                     wrong += 1
             if p >= 0 and (left != right or guess[p] != gold[p]):
                 size = pair_features(codes, coarse, base, part, pairs, bits, h, p, m, index)
-                shift_features(index, size, gold[p], ahead)
-                shift_features(index, size, guess[p], behind)
+                ahead, behind = pair_shift(gold[p], right), pair_shift(guess[p], left)
                 if move:
-                    shift_weights(ahead, right, behind, left, size, mask, step, clock, weight, total)
+                    shift_weights(index, size, ahead, behind, mask, step, clock, weight, total)
                 else:
                     norm[h] += 2.0 * size
                     for k in range(size):
-                        loss[h] += weight[weight_of(behind[k], left, mask)] - weight[weight_of(ahead[k], right, mask)]
+                        loss[h] += weight[(index[k] + behind) & mask] - weight[(index[k] + ahead) & mask]
     return wrong
 
 

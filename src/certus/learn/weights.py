@@ -30,8 +30,13 @@ class Weights:
         self.extra: dict[str, NDArray[np.float64]] = {}  # what else a learner must remember to go on
 
     def averaged(self) -> Float32:
-        """The average of the weights over all steps so far."""
+        """The average of the weights over all steps so far, or since ``average_from_here``."""
         return (self.value - self.total / self.clock).astype(np.float32)
+
+    def average_from_here(self) -> None:
+        """Forget the past values: the average is over the steps from now on."""
+        self.total[:] = 0.0
+        self.clock = 1.0
 
 
 @dataclass(frozen=True)

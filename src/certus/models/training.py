@@ -16,7 +16,7 @@ from certus.features import templates as T
 from certus.features.encode import Encoded, Encoder
 from certus.io.conllu import Sentence
 from certus.learn.learners import new_trainer, new_weights
-from certus.learn.trees import Trainer, TreeModel, projectivised
+from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
 from certus.models.checkpoints import Checkpoint
@@ -26,6 +26,7 @@ from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Set
 
 KIND, VERSION = "parser checkpoint", 2
 FILTER_EPOCHS, NAME_EPOCHS, FOLDS = 3, 3, 3
+FORGOTTEN = (1, 3, 6, 10, 15)  # epochs after which weights are averaged anew: early ones are far from good
 ROUNDING = 1e-4  # a parser adds up whole units of its weights
 Model = TypeVar("Model")
 # stage, epoch, epochs, share of errors, dev score, and the loss or other objective of the learner
@@ -254,6 +255,8 @@ class _Run:
         self.epoch += 1
         if stage != "trees" and self.epoch == epochs:
             self.done[stage] = self.weights.averaged()
+        if self.epoch in FORGOTTEN and (stage != "trees" or self.settings.learner in LEARNERS):
+            self.weights.average_from_here()
         if self.file is not None:
             self._save(self.file)
         self.tell(stage, self.epoch, epochs, float(errors), score, loss)
