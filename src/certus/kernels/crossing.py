@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit, uint64
 
 from certus.kernels import arborescence
-from certus.kernels.features import ABSENT, distance_bin, role_codes, shape_code
+from certus.kernels.features import ABSENT, distance_bin, hash_plain, role_codes, shape_code
 from certus.kernels.features import side as node_side
 from certus.kernels.head_automata import (
     BEST_DUAL,
@@ -27,19 +27,47 @@ from certus.kernels.head_automata import (
 )
 from certus.kernels.head_lattices import restrict, skeleton
 from certus.kernels.labels import name_arcs
-from certus.kernels.parser import names_of, row_score, score_arcs, surviving_arcs
+from certus.kernels.parser import names_of, score_arcs, surviving_arcs
 from certus.kernels.updates import append_features, neighbours
 
 PARTS = 5  # kinds of parts, at most one of each for every word
 ROLES = (2, 3, 3, 4, 4)  # of each kind
+_LANES = 8
 
 
 @njit(cache=True, nogil=True)
 def codes_of(attribute, base, n, templates):
-    """What each node adds to the codes of siblings, grandparents, grand-siblings and tri-siblings."""
+    """role_codes: what each node adds to the codes of siblings, grandparents, grand-siblings and tri-siblings."""
     _, sibling, grandparent, grandsibling, trisibling = templates
     return (role_codes(attribute, base, n, sibling), role_codes(attribute, base, n, grandparent),
             role_codes(attribute, base, n, grandsibling), role_codes(attribute, base, n, trisibling))  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def widened(codes):
+    """Rows of codes one after the other, each filled up with zeros to whole registers, _LANES codes in one."""
+    n_codes = codes.shape[1]
+    width = (n_codes + _LANES - 1) // _LANES * _LANES
+    flat = np.zeros(codes.shape[0] * width, dtype=np.uint32)
+    for i in range(codes.shape[0]):
+        for t in range(n_codes):
+            flat[i * width + t] = codes[i, t]
+    return flat
+
+
+@njit(cache=True, nogil=True)
+def wide_score(flat, n_codes, width, named, a, b, c, d, shape, names, bits, weight, code):
+    """kernels.parser.row_score for rows of n_codes codes that ``widened`` made width codes wide."""
+    for t in range(width):
+        code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
+    for t in range(uint64(named[0]), uint64(named[1])):
+        code[t] += names
+    hash_plain(code, width, shape, bits, code[width:])
+    plain = shaped = weight[0] * 0
+    for t in range(width, width + n_codes):
+        plain += weight[code[t]]
+        shaped += weight[code[width + t]]
+    return plain + shaped
 
 
 @njit(cache=True, nogil=True)
@@ -51,10 +79,12 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
     n = allowed.shape[0] - 1
     rows = n + 3
     codes = codes_of(attribute, base, n, templates)
-    size = np.empty(PARTS, dtype=np.uint64)
+    flat = (widened(codes[0]), widened(codes[1]), widened(codes[2]), widened(codes[3]))
+    size, width = np.zeros(PARTS, dtype=np.uint64), np.zeros(PARTS, dtype=np.uint64)
     for kind in range(1, PARTS):
         size[kind] = codes[kind - 1].shape[1]
-    code = np.empty(3 * size[1:].max(), dtype=np.uint32)
+        width[kind] = flat[kind - 1].shape[0] // codes[kind - 1].shape[0]
+    code = np.empty(3 * width.max(), dtype=np.uint32)
     by_head, pairs = size[2] > 0 or size[3] > 0, size[4] > 0
     lat, added = skeleton(allowed, by_head, pairs, single)
     none = np.int64(ABSENT)
@@ -92,9 +122,9 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
                         placed = shape * 4 + node_side(x, low, high)
                         if kind > 2:
                             placed = placed * 4 + node_side(y, low, high)
-                        k = size[kind]
-                        score[q, p] = row_score(
-                            codes[kind - 1].reshape(codes[kind - 1].size), k, templates[kind][5], uint64(h + 2) * k,
+                        k = width[kind]
+                        score[q, p] = wide_score(
+                            flat[kind - 1], size[kind], k, templates[kind][5], uint64(h + 2) * k,
                             uint64(rows + m + 2) * k, uint64(2 * rows + x + 2) * k, uint64(3 * rows + y + 2) * k,
                             shape_code(placed), names_of(name, h, m, s, g), bits, weight, code,
                         )  # fmt: skip
@@ -244,7 +274,7 @@ def choice_features(attribute, coarse, base, name, lat, scores, share, u, templa
     """What the head automata choose at multipliers u (2, A): no tree, but the best in a larger set (LR 6.6).
 
     scores (n+1, n+1) are those of the arcs. Returns (arcs that are not in the tree gold, features of gold, features of
-    the choice).
+    the choice), without the parts that both have.
     """
     n = gold.shape[0] - 1
     arcs = lat.arc_head.shape[0]
@@ -261,6 +291,7 @@ def choice_features(attribute, coarse, base, name, lat, scores, share, u, templa
     for m in range(1, n + 1):
         part[m - 1, 0], part[m - 1, 1], part[m - 1, 2], part[m - 1, 3] = gold[m], m, inner[m], second[m]
         part[m - 1, 4] = gold[gold[m]] if gold[m] > 0 else none
+    shared = np.zeros(part.shape[0], dtype=np.int64)  # kinds of parts that gold and the choice both have, bit by bit
     count = n
     wrong = 0
     for side in range(1, 2 * n + 2):
@@ -275,7 +306,13 @@ def choice_features(attribute, coarse, base, name, lat, scores, share, u, templa
                 if h > 0 and lat.by_head[0] == 1:
                     part[count, 4] = lat.arc_head[lat.up[lat.up_ptr[h] + column[h]]]
                 rank = lat.state_rank[v]
-                wrong += gold[lat.arc_mod[a]] != h
+                twin = lat.arc_mod[a] - 1
+                if part[twin, 0] == h:
+                    beside, above = part[count, 2] == part[twin, 2], part[count, 4] == part[twin, 4]
+                    beyond = beside and part[count, 3] == part[twin, 3]
+                    shared[count] = 1 + 2 * beside + 4 * above + 8 * (beside and above) + 16 * beyond
+                    shared[twin] = shared[count]
+                wrong += part[twin, 0] != h
                 count += 1
     codes = (role_codes(attribute, base, n, templates[0]), *codes_of(attribute, base, n, templates))
     feature = np.empty(count * index.shape[0] * PARTS, dtype=np.uint64)
@@ -284,7 +321,7 @@ def choice_features(attribute, coarse, base, name, lat, scores, share, u, templa
     for i in range(count):
         h, m, s, t, g = part[i, 0], part[i, 1], part[i, 2], part[i, 3], part[i, 4]
         for kind in range(PARTS):
-            if (kind & 2 and g < 0) or (kind == 4 and s < 0):
+            if shared[i] >> kind & 1 or (kind & 2 and g < 0) or (kind == 4 and s < 0):
                 continue
             four[0], four[1], four[2], four[3] = h, m, g if kind == 2 else s, t if kind == 4 else g
             names = names_of(name, h, m, none if kind == 0 or kind == 2 else s, g if kind & 2 else none)

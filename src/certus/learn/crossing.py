@@ -69,7 +69,8 @@ class Crossing:
     def against(self, gold: Ints) -> tuple[int, Features, Features]:
         """Where no tree is proved: what the head automata choose at the last multipliers (LR 6.6).
 
-        Returns the number of its arcs that the tree gold lacks, the features of gold, and those of the choice.
+        Returns the number of its arcs that the tree gold lacks, the features of gold, and those of the choice, both
+        without those of the parts that they share.
         """
         from certus.kernels.crossing import choice_features
 
