@@ -48,7 +48,8 @@ def spelt_out(templates, part, names):
     low, high = min(h, m), max(h, m)
     distance = next(k for k, most in enumerate((1, 2, 3, 4, 6, 10, 15, 20, 30, 10**9)) if high - low <= most)
     sides = [None if v == ABSENT else 0 if v < low else 1 if v < high else 2 for v in part[2:]]
-    shape = (distance, h < m, *sides)
+    several = len(part) in (3, 4)  # arcs
+    shape = (h < m, *sides) if several else (distance, h < m)
     order = ["<root>", "DET", "NOUN", "VERB", "ADJ", "PUNCT"]
     tags = [column(v, "p") for v in range(low + 1, high)]
     counts = tuple(min(tags.count(column(v, "p")), 3) for v in (h, m))
@@ -63,7 +64,7 @@ def spelt_out(templates, part, names):
         else:
             extra = counts if "q" in line.split() else names if "y" in line.split() else None
             plain.append((*values, extra))
-    out = [*plain, *((*values, shape) for values in plain)]
+    out = [*([] if several else plain), *((*values, shape) for values in plain)]
     for tag in sorted(set(tags), key=order.index):
         for values in between:
             out += [(*values, tag), (*values, tag, shape)]

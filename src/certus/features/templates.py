@@ -3,8 +3,8 @@
 A template is a line of components. A component names a role, an optional offset, and an attribute: ``m-1.t`` is the
 fine tag of the word before the modifier. ``b`` alone stands for every coarse tag between head and modifier, ``q`` for
 how many words there have the coarse tag of either (0 to 3), ``y`` for the names of the part's arcs: the labels they
-would likely have. Each template gives two features: as it stands, and together with the shape of the part (sides and
-binned distance).
+would likely have. Each template of an arc gives two features: as it stands, and together with the direction and the
+binned length of the arc; one of a part of several arcs gives one, together with the sides on which its nodes lie.
 """
 
 import re
@@ -81,8 +81,14 @@ class Templates:
                 column.append(_COLUMN[found[3]])
             ptr.append(len(role))
         seed = np.array([stable_hash(f"{self.roles}:{line}") for line in lines], dtype=np.uint64)
-        ints = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column, [*ends, len(self.roles)])]
+        group = [*ends, len(self.roles), int(self.of_arcs)]
+        ints = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column, group)]
         return ints[0], ints[1], ints[2], ints[3], seed, ints[4]
+
+    @property
+    def of_arcs(self) -> bool:
+        """Whether they look at arcs, or at arcs to be labelled, rather than at parts of several arcs."""
+        return self.roles in ("hm", "hmglr")
 
     @property
     def most(self) -> int:

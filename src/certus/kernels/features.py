@@ -3,16 +3,17 @@
 A part is an array of nodes, one for each role: head and modifier, then sibling, grandparent, ... as its templates name
 them; ABSENT stands for a role that is not filled. A template is a list of components (role, offset, attribute). Its
 code is the sum of what its components see, each times an odd number of its own, so that the share of every node in
-every template can be computed once a sentence (role_codes), and a part only adds up rows. A template gives two
-features: its code, and its code with the part's shape, that is on which side of the head each node lies and how far
-away the modifier is. Templates come in four groups: plain ones; those whose code takes in the names of the part's arcs,
+every template can be computed once a sentence (role_codes), and a part only adds up rows. A template of an arc, or of
+an arc to be labelled, gives two features: its code, and its code with the arc's shape, that is its direction and
+length. One of a part of several arcs gives one, with the shape that says on which side of the head each node lies.
+Templates come in four groups: plain ones; those whose code takes in the names of the part's arcs,
 that is the labels they would likely have; those that count the words between head and modifier that have the coarse
 tag of either; and those that give features for each coarse tag that occurs between.
 
 Arrays: attribute (rows, A) uint64 holds a row of hashed attribute values for each node, with PAD rows on both sides of
 every sentence; node v of a sentence is row base + v. Coarse tags in [0, 64) stand in coarse (rows,) int64, -1 in pads.
-Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, group (4,): where three groups end
-and how many roles there are.
+Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, group (5,): where three groups end,
+how many roles there are, and 1 where there are two features.
 Codes are 32 bits wide: more than any model has weights, and twice as many fit a register of the processor.
 """
 
@@ -60,23 +61,25 @@ def shape_code(shape):
 
 
 @njit(cache=True, nogil=True)
+def arc_shape(distance, right):
+    """shape_code of the direction and length of an arc."""
+    return shape_code(distance_bin(distance) * 2 + right)
+
+
+@njit(cache=True, nogil=True)
 def count_code(like_head, like_modifier):
     """How many words between head and modifier have the coarse tag of either, as a number that is added to codes."""
     return uint32((1 + 4 * min(like_head, 3) + min(like_modifier, 3)) * _SPREAD)
 
 
 @njit(cache=True, nogil=True)
-def hash_plain(code, n_codes, shape, bits, index):
-    """Features of the first n_codes codes into index, and of the same with the shape behind them."""
+def hash_codes(code, n_codes, shape, bits, index):
+    """Features of the first n_codes codes with a shape into index."""
     shift = uint32(32 - bits)
-    for t in range(n_codes):
-        mixed = uint32(code[t])
-        mixed = uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD)
-        index[t] = mixed >> shift
     for t in range(n_codes):
         mixed = uint32(code[t] + shape)
         mixed = uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD)
-        index[n_codes + t] = mixed >> shift
+        index[t] = mixed >> shift
 
 
 @njit(cache=True, nogil=True)
@@ -104,10 +107,13 @@ def finish(code, coarse, base, part, names, group, bits, index):
     h = part[0]
     m = part[1]
     low, high = (h, m) if h < m else (m, h)
-    shape = distance_bin(high - low) * 2 + (h < m)
-    for r in range(2, part.shape[0]):
-        shape = shape * 4 + side(part[r], low, high)
-    shape = shape_code(shape)
+    if group[4]:
+        shape = arc_shape(high - low, h < m)
+    else:
+        sides = int(h < m)
+        for r in range(2, part.shape[0]):
+            sides = sides * 4 + side(part[r], low, high)
+        shape = shape_code(sides)
     n_codes = uint64(code.shape[0])
     single = uint64(group[2])
     count = single + single
@@ -130,7 +136,11 @@ def finish(code, coarse, base, part, names, group, bits, index):
                 count = hash_between(code, single, n_codes, tag, shape, bits, index, count)
             inside >>= uint64(1)
             tag += 1
-    hash_plain(code, single, shape, bits, index)
+    if not group[4]:
+        hash_codes(code, single, shape, bits, index)
+        return single
+    hash_codes(code, single, uint32(0), bits, index)
+    hash_codes(code, single, shape, bits, index[single:])
     return count
 
 

@@ -13,10 +13,10 @@ from numba import njit, uint32, uint64
 from certus.kernels import arborescence, eisner, hypergraph
 from certus.kernels.features import (
     ABSENT,
+    arc_shape,
     count_code,
-    distance_bin,
     hash_between,
-    hash_plain,
+    hash_codes,
     part_features,
     role_codes,
     shape_code,
@@ -67,12 +67,13 @@ def score_arcs(attribute, coarse, base, allowed, templates, bits, weight, index,
                     b = uint64(size + m + 2) * n_codes
                     for t in range(n_codes):
                         code[t] = flat[a + t] + flat[b + t]
-                    shape = shape_code(distance_bin(d) * 2 + right)
+                    shape = arc_shape(d, right)
                     if plain < single:
                         counted = count_code(times[coarse[base + h]], times[tag])
                         for t in range(plain, single):
                             code[t] += counted
-                    hash_plain(code, single, shape, bits, index)
+                    hash_codes(code, single, uint32(0), bits, index)
+                    hash_codes(code, single, shape, bits, index[single:])
                     count = single + single
                     if single < n_codes:
                         for k in range(n_met):
@@ -289,8 +290,8 @@ def row_score(flat, n_codes, named, a, b, c, d, shape, names, bits, weight, code
         code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
     for t in range(uint64(named[0]), uint64(named[1])):
         code[t] += names
-    hash_plain(code, n_codes, shape, bits, code[n_codes:])
-    return total_weight(weight, code[n_codes:], n_codes + n_codes)
+    hash_codes(code, n_codes, shape, bits, code)
+    return total_weight(weight, code, n_codes)
 
 
 @njit(cache=True, nogil=True)
@@ -314,7 +315,7 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
     s_named, g_named, x_named = sibling[5], grandparent[5], grandsibling[5]
     rows = n + 3
     s_none, g_none = uint64(3 * rows) * s_n, uint64(3 * rows) * g_n
-    code = np.empty(3 * max(s_n, g_n, x_n), dtype=np.uint32)
+    code = np.empty(max(s_n, g_n, x_n), dtype=np.uint32)
 
     # One cell per arc and place of another modifier of its head, or of another head of its head.
     pair_ptr = np.zeros(size + 1, dtype=np.int64)
@@ -335,8 +336,7 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
     for h in range(size):
         for a in range(out_ptr[h], out_ptr[h + 1]):
             m = out[a]
-            low, high = min(h, m), max(h, m)
-            shape = shape_code((distance_bin(high - low) * 2 + (h < m)) * 4)
+            shape = shape_code(int(h < m) * 4)
             first_score[a] = row_score(
                 s_flat, s_n, s_named, uint64(h + 2) * s_n, uint64(rows + m + 2) * s_n, uint64(2 * rows) * s_n, s_none,
                 shape, names_of(name, h, m, ABSENT, ABSENT), bits, weight, code,
@@ -378,7 +378,6 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                     own = np.int64(arc_id[h, m])
                     place = own - start
                     inner = comp[(1 - d) * side_size + own * size + h + step]
-                    shape = distance_bin(j - i) * 2 + d
                     for w in range(into_ptr[h], into_ptr[h + 1] if h > 0 else into_ptr[h] + 1):
                         g = into[w] if h > 0 else -1
                         if i <= g and g <= j:
@@ -388,7 +387,7 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                         if h > 0:
                             above += row_score(
                                 g_flat, g_n, g_named, uint64(h + 2) * g_n, uint64(rows + m + 2) * g_n,
-                                uint64(2 * rows + g + 2) * g_n, g_none, shape_code(shape * 4 + side(g, i, j)),
+                                uint64(2 * rows + g + 2) * g_n, g_none, shape_code(d * 4 + side(g, i, j)),
                                 names_of(name, h, m, ABSENT, g), bits, weight, code,
                             )  # fmt: skip
                         best = -np.inf
@@ -399,7 +398,7 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                                 best += row_score(
                                     x_flat, x_n, x_named, uint64(h + 2) * x_n, uint64(rows + m + 2) * x_n,
                                     uint64(2 * rows) * x_n, uint64(3 * rows + g + 2) * x_n,
-                                    shape_code(shape * 16 + side(g, i, j)), names_of(name, h, m, ABSENT, g), bits,
+                                    shape_code(d * 16 + side(g, i, j)), names_of(name, h, m, ABSENT, g), bits,
                                     weight, code,
                                 )  # fmt: skip
                         for p in range(degree):
@@ -414,7 +413,7 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                             if np.isnan(s_score[cell]):
                                 s_score[cell] = row_score(
                                     s_flat, s_n, s_named, uint64(h + 2) * s_n, uint64(rows + m + 2) * s_n,
-                                    uint64(2 * rows + s + 2) * s_n, s_none, shape_code(shape * 4 + 2),
+                                    uint64(2 * rows + s + 2) * s_n, s_none, shape_code(d * 4 + 2),
                                     names_of(name, h, m, s, ABSENT), bits, weight, code,
                                 )  # fmt: skip
                             score += above + s_score[cell]
@@ -422,7 +421,7 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                                 score += row_score(
                                     x_flat, x_n, x_named, uint64(h + 2) * x_n, uint64(rows + m + 2) * x_n,
                                     uint64(2 * rows + s + 2) * x_n, uint64(3 * rows + g + 2) * x_n,
-                                    shape_code(shape * 16 + 8 + side(g, i, j)), names_of(name, h, m, s, g), bits,
+                                    shape_code(d * 16 + 8 + side(g, i, j)), names_of(name, h, m, s, g), bits,
                                     weight, code,
                                 )  # fmt: skip
                             if score > best:
