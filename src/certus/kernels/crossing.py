@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit, uint64
 
 from certus.kernels import arborescence
-from certus.kernels.features import ABSENT, distance_bin, hash_plain, role_codes, shape_code
+from certus.kernels.features import ABSENT, role_codes, shape_code
 from certus.kernels.features import side as node_side
 from certus.kernels.head_automata import (
     BEST_DUAL,
@@ -27,12 +27,11 @@ from certus.kernels.head_automata import (
 )
 from certus.kernels.head_lattices import restrict, skeleton
 from certus.kernels.labels import name_arcs
-from certus.kernels.parser import names_of, score_arcs, surviving_arcs
+from certus.kernels.parser import names_of, row_score, score_arcs, surviving_arcs, widened
 from certus.kernels.updates import append_features, neighbours
 
 PARTS = 5  # kinds of parts, at most one of each for every word
 ROLES = (2, 3, 3, 4, 4)  # of each kind
-_LANES = 8
 
 
 @njit(cache=True, nogil=True)
@@ -41,33 +40,6 @@ def codes_of(attribute, base, n, templates):
     _, sibling, grandparent, grandsibling, trisibling = templates
     return (role_codes(attribute, base, n, sibling), role_codes(attribute, base, n, grandparent),
             role_codes(attribute, base, n, grandsibling), role_codes(attribute, base, n, trisibling))  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def widened(codes):
-    """Rows of codes one after the other, each filled up with zeros to whole registers, _LANES codes in one."""
-    n_codes = codes.shape[1]
-    width = (n_codes + _LANES - 1) // _LANES * _LANES
-    flat = np.zeros(codes.shape[0] * width, dtype=np.uint32)
-    for i in range(codes.shape[0]):
-        for t in range(n_codes):
-            flat[i * width + t] = codes[i, t]
-    return flat
-
-
-@njit(cache=True, nogil=True)
-def wide_score(flat, n_codes, width, named, a, b, c, d, shape, names, bits, weight, code):
-    """kernels.parser.row_score for rows of n_codes codes that ``widened`` made width codes wide."""
-    for t in range(width):
-        code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
-    for t in range(uint64(named[0]), uint64(named[1])):
-        code[t] += names
-    hash_plain(code, width, shape, bits, code[width:])
-    plain = shaped = weight[0] * 0
-    for t in range(width, width + n_codes):
-        plain += weight[code[t]]
-        shaped += weight[code[width + t]]
-    return plain + shaped
 
 
 @njit(cache=True, nogil=True)
@@ -84,7 +56,7 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
     for kind in range(1, PARTS):
         size[kind] = codes[kind - 1].shape[1]
         width[kind] = flat[kind - 1].shape[0] // codes[kind - 1].shape[0]
-    code = np.empty(3 * width.max(), dtype=np.uint32)
+    code = np.empty(width.max(), dtype=np.uint32)
     by_head, pairs = size[2] > 0 or size[3] > 0, size[4] > 0
     lat, added = skeleton(allowed, by_head, pairs, single)
     none = np.int64(ABSENT)
@@ -109,7 +81,6 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
             if a != last_arc:
                 last_arc = a
                 low, high = min(h, m), max(h, m)
-                shape = distance_bin(high - low) * 2 + (h < m)
                 for q in range(2 if single and h == 0 else inside + 2):
                     s = other[columns + q] if q > 0 else none
                     for p in range(columns + q if pairs and q > 1 else columns + 1):
@@ -119,11 +90,11 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
                         if kind == 0 or size[kind] == 0 or (kind & 2 and (g < 0 or g in (m, s))):
                             continue
                         x, y = (s, other[p]) if q > 0 else (g, none)
-                        placed = shape * 4 + node_side(x, low, high)
+                        placed = int(h < m) * 4 + node_side(x, low, high)
                         if kind > 2:
                             placed = placed * 4 + node_side(y, low, high)
                         k = width[kind]
-                        score[q, p] = wide_score(
+                        score[q, p] = row_score(
                             flat[kind - 1], size[kind], k, templates[kind][5], uint64(h + 2) * k,
                             uint64(rows + m + 2) * k, uint64(2 * rows + x + 2) * k, uint64(3 * rows + y + 2) * k,
                             shape_code(placed), names_of(name, h, m, s, g), bits, weight, code,

@@ -27,6 +27,7 @@ from certus.kernels.labels import name_arcs
 from certus.kernels.projective_forest import ATTACH, build, index_arcs
 
 _EDGES = np.iinfo(np.int32).max
+_LANES = 8
 _BESIDE, _ABOVE = uint32(0x85EBCA77), uint32(0xC2B2AE3D)
 
 
@@ -281,16 +282,28 @@ def best_of_forest(attribute, coarse, base, arc, allowed, single, templates, bit
 
 
 @njit(cache=True, nogil=True)
-def row_score(flat, n_codes, named, a, b, c, d, shape, names, bits, weight, code):
-    """Sum of the weights of a part's features; a .. d are where the rows of its four roles begin in flat.
+def widened(codes):
+    """Rows of role_codes one after the other, each filled up with zeros to whole registers, _LANES codes in one."""
+    n_codes = codes.shape[1]
+    width = (n_codes + _LANES - 1) // _LANES * _LANES
+    flat = np.zeros(codes.shape[0] * width, dtype=np.uint32)
+    for i in range(codes.shape[0]):
+        for t in range(n_codes):
+            flat[i * width + t] = codes[i, t]
+    return flat
 
-    Codes named[0] .. named[1] - 1 take in the names of the part's arcs.
+
+@njit(cache=True, nogil=True)
+def row_score(flat, n_codes, width, named, a, b, c, d, shape, names, bits, weight, code):
+    """Sum of the weights of a part's features, n_codes of them; a .. d are where the rows of its roles begin in flat.
+
+    Rows are width codes wide (see widened). Codes named[0] .. named[1] - 1 take in the names of the part's arcs.
     """
-    for t in range(n_codes):
+    for t in range(width):
         code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
     for t in range(uint64(named[0]), uint64(named[1])):
         code[t] += names
-    hash_codes(code, n_codes, shape, bits, code)
+    hash_codes(code, width, shape, bits, code)
     return total_weight(weight, code, n_codes)
 
 
@@ -310,12 +323,14 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
     s_codes = role_codes(attribute, base, n, sibling)
     g_codes = role_codes(attribute, base, n, grandparent)
     x_codes = role_codes(attribute, base, n, grandsibling)
-    s_flat, g_flat, x_flat = s_codes.reshape(s_codes.size), g_codes.reshape(g_codes.size), x_codes.reshape(x_codes.size)
+    s_flat, g_flat, x_flat = widened(s_codes), widened(g_codes), widened(x_codes)
     s_n, g_n, x_n = uint64(s_codes.shape[1]), uint64(g_codes.shape[1]), uint64(x_codes.shape[1])
+    s_w, g_w, x_w = (uint64(s_flat.shape[0] // s_codes.shape[0]), uint64(g_flat.shape[0] // g_codes.shape[0]),
+                     uint64(x_flat.shape[0] // x_codes.shape[0]))  # fmt: skip
     s_named, g_named, x_named = sibling[5], grandparent[5], grandsibling[5]
     rows = n + 3
-    s_none, g_none = uint64(3 * rows) * s_n, uint64(3 * rows) * g_n
-    code = np.empty(max(s_n, g_n, x_n), dtype=np.uint32)
+    s_none, g_none = uint64(3 * rows) * s_w, uint64(3 * rows) * g_w
+    code = np.empty(max(s_w, g_w, x_w), dtype=np.uint32)
 
     # One cell per arc and place of another modifier of its head, or of another head of its head.
     pair_ptr = np.zeros(size + 1, dtype=np.int64)
@@ -336,10 +351,9 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
     for h in range(size):
         for a in range(out_ptr[h], out_ptr[h + 1]):
             m = out[a]
-            shape = shape_code(int(h < m) * 4)
             first_score[a] = row_score(
-                s_flat, s_n, s_named, uint64(h + 2) * s_n, uint64(rows + m + 2) * s_n, uint64(2 * rows) * s_n, s_none,
-                shape, names_of(name, h, m, ABSENT, ABSENT), bits, weight, code,
+                s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w, uint64(2 * rows) * s_w,
+                s_none, shape_code(int(h < m) * 4), names_of(name, h, m, ABSENT, ABSENT), bits, weight, code,
             )  # fmt: skip
     side_size = (arcs + 1) * size
     for i in range(n, 0 if single else -1, -1):
@@ -386,8 +400,8 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                         above = arc[h, m]
                         if h > 0:
                             above += row_score(
-                                g_flat, g_n, g_named, uint64(h + 2) * g_n, uint64(rows + m + 2) * g_n,
-                                uint64(2 * rows + g + 2) * g_n, g_none, shape_code(d * 4 + side(g, i, j)),
+                                g_flat, g_n, g_w, g_named, uint64(h + 2) * g_w, uint64(rows + m + 2) * g_w,
+                                uint64(2 * rows + g + 2) * g_w, g_none, shape_code(d * 4 + side(g, i, j)),
                                 names_of(name, h, m, ABSENT, g), bits, weight, code,
                             )  # fmt: skip
                         best = -np.inf
@@ -396,8 +410,8 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                             best = inner + above + first_score[own]
                             if h > 0 and x_n:
                                 best += row_score(
-                                    x_flat, x_n, x_named, uint64(h + 2) * x_n, uint64(rows + m + 2) * x_n,
-                                    uint64(2 * rows) * x_n, uint64(3 * rows + g + 2) * x_n,
+                                    x_flat, x_n, x_w, x_named, uint64(h + 2) * x_w, uint64(rows + m + 2) * x_w,
+                                    uint64(2 * rows) * x_w, uint64(3 * rows + g + 2) * x_w,
                                     shape_code(d * 16 + side(g, i, j)), names_of(name, h, m, ABSENT, g), bits,
                                     weight, code,
                                 )  # fmt: skip
@@ -412,15 +426,15 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                                 continue
                             if np.isnan(s_score[cell]):
                                 s_score[cell] = row_score(
-                                    s_flat, s_n, s_named, uint64(h + 2) * s_n, uint64(rows + m + 2) * s_n,
-                                    uint64(2 * rows + s + 2) * s_n, s_none, shape_code(d * 4 + 2),
+                                    s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w,
+                                    uint64(2 * rows + s + 2) * s_w, s_none, shape_code(d * 4 + 2),
                                     names_of(name, h, m, s, ABSENT), bits, weight, code,
                                 )  # fmt: skip
                             score += above + s_score[cell]
                             if h > 0 and x_n:
                                 score += row_score(
-                                    x_flat, x_n, x_named, uint64(h + 2) * x_n, uint64(rows + m + 2) * x_n,
-                                    uint64(2 * rows + s + 2) * x_n, uint64(3 * rows + g + 2) * x_n,
+                                    x_flat, x_n, x_w, x_named, uint64(h + 2) * x_w, uint64(rows + m + 2) * x_w,
+                                    uint64(2 * rows + s + 2) * x_w, uint64(3 * rows + g + 2) * x_w,
                                     shape_code(d * 16 + 8 + side(g, i, j)), names_of(name, h, m, s, g), bits,
                                     weight, code,
                                 )  # fmt: skip
