@@ -150,7 +150,9 @@ def tuned_own(parser: Parser, tune: list[Sentence], error: float) -> Parser:
         return max(0.0, -highest_threshold(of_parser(stage, cascade).right_levels(left), error)) + ROUNDING
 
     first = replace(cascade.first, width=width(cascade.first, cascade.prefixes()["dictionary"]))
-    second = replace(cascade.second, width=width(cascade.second, replace(cascade, first=first, second=PASS)))
+    second = cascade.second
+    if second is not PASS:
+        second = replace(second, width=width(second, replace(cascade, first=first, second=PASS)))
     tell(f"order {parser.settings.order}: widths {first.width:.2f} and {second.width:.2f}")
     return replace(parser, cascade=replace(cascade, first=first, second=second))
 
