@@ -14,10 +14,10 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/joint_parsing.py
 
 test: $(VENV)/test.stamp
-	$(MAKE) --jobs=$(WORKERS) --output-sync lint types docs
-	$(MAKE) tests
-	$(MAKE) tests-bounds
-	$(MAKE) tests-interpreted
+	$(MAKE) --no-print-directory --jobs=$(WORKERS) --output-sync lint types docs
+	$(MAKE) --no-print-directory tests
+	$(MAKE) --no-print-directory tests-bounds
+	$(MAKE) --no-print-directory tests-interpreted
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
