@@ -151,7 +151,7 @@ def tuned_own(parser: Parser, tune: list[Sentence], error: float) -> Parser:
 
     first = replace(cascade.first, width=width(cascade.first, cascade.prefixes()["dictionary"]))
     second = cascade.second
-    if second is not PASS:
+    if not second.idle:
         second = replace(second, width=width(second, replace(cascade, first=first, second=PASS)))
     tell(f"order {parser.settings.order}: widths {first.width:.2f} and {second.width:.2f}")
     return replace(parser, cascade=replace(cascade, first=first, second=second))

@@ -48,7 +48,7 @@ def spelt_out(templates, part, names):
     low, high = min(h, m), max(h, m)
     distance = next(k for k, most in enumerate((1, 2, 3, 4, 6, 10, 15, 20, 30, 10**9)) if high - low <= most)
     sides = [None if v == ABSENT else 0 if v < low else 1 if v < high else 2 for v in part[2:]]
-    several = len(part) in (3, 4)  # arcs
+    several = len(part) in (3, 4)
     shape = (h < m, *sides) if several else (distance, h < m)
     order = ["<root>", "DET", "NOUN", "VERB", "ADJ", "PUNCT"]
     tags = [column(v, "p") for v in range(low + 1, high)]

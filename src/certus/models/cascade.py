@@ -28,6 +28,11 @@ class Filter:
     width: float
 
     @property
+    def idle(self) -> bool:
+        """Whether it looks at nothing, and lets everything pass."""
+        return not self.templates.lines
+
+    @property
     def arguments(self) -> tuple[Any, ...]:
         """As the kernels take them."""
         return (self.templates.arrays, self.bits, self.weight.value, self.width / self.weight.unit)
@@ -88,7 +93,7 @@ class Cascade:
             "dictionary": replace(self, first=PASS, second=PASS, most=10**6),
             "first filter": replace(self, second=PASS),
         }
-        return first if self.second is PASS else {**first, "second filter": self}
+        return first if self.second.idle else {**first, "second filter": self}
 
 
 @dataclass(frozen=True)
