@@ -43,7 +43,7 @@ All words count, punctuation too; labels are compared up to the first colon. On 
 second with tags given, and {both} with tagging, from sentences to sentences.
 
 Made by `python benchmarks/english_model.py DATA CLUSTERS src/certus/models/data/en`, where DATA is the treebank and
-CLUSTERS the 1000 clusters that `certus cluster` finds in the text.
+CLUSTERS what `certus cluster TEXT --clusters 300 --min-count 5` finds in the text.
 """
 
 

@@ -123,11 +123,8 @@ _ARC = _with_roles("""
     m.w m.t
     m.w
     m.t
-    h.w h.t m.w m.t
     h.t m.w m.t
-    h.w m.w m.t
     h.w h.t m.t
-    h.w h.t m.w
     h.w m.w
     h.t m.t
     h.l m.l
@@ -165,25 +162,15 @@ _ARC_CLUSTERS = _with_roles("""
     h.a m.a
     h.b m.b
     h.c m.c
-    h.b m.t
-    h.t m.b
     h.c m.t
     h.t m.c
-    h.p m.c
-    h.c m.p
-    h.b m.w
-    h.w m.b
-    h.b h.t m.b m.t
-    h.c h.t m.t
-    h.t m.c m.t
-    h.b m.b b
-    h.c m.c q
-    h.t h+1.b m.t
-    h.t m.t m-1.b
+    h.b m.t
+    h.t m.b
+    h.v m.c
+    h.c m.v
     h.t m.t m+1.b
-    h.t h-1.b m.t
-    h.b m.t m+1.b
-    h.b m-1.b m.t
+    h.t m.t m-1.b
+    h.t h+1.b m.t
 """)
 
 ARC = Templates("hm", _doubled(_ARC))
@@ -220,8 +207,6 @@ _SIBLING = _with_roles("""
     h.t s.t m.w
     h.l s.l m.t
     h.l s.t m.l
-    h.w s.w m.t
-    h.w s.t m.w
     h.t s.t m.t s+1.t
     h.t s.t m.t m-1.t
     h.t s.t m.t m+1.t
@@ -234,15 +219,10 @@ _SIBLING = _with_roles("""
     s.f m.f
 """)
 _SIBLING_CLUSTERS = _with_roles("""
-    h.b s.b m.b
-    h.t s.b m.b
-    h.b s.t m.t
-    h.t s.t m.b
-    h.t s.b m.t
-    s.b m.b
     s.c m.c
-    h.c s.t m.t
     h.t s.t m.c
+    h.t s.c m.t
+    h.c s.t m.t
 """)
 _GRANDPARENT = _with_roles("""
     g.t h.t m.t
@@ -257,8 +237,6 @@ _GRANDPARENT = _with_roles("""
     g.l h.l m.t
     g.t h.l m.l
     g.l h.t m.l
-    g.w h.w m.t
-    g.t h.w m.w
     g.t h.t m.t g+1.t
     g.t h.t m.t g-1.t
     g.t h.t m.t h+1.t
@@ -270,31 +248,17 @@ _GRANDPARENT = _with_roles("""
     g.f m.f
 """)
 _GRANDPARENT_CLUSTERS = _with_roles("""
-    g.b h.b m.b
-    g.t h.b m.b
-    g.b h.t m.t
-    g.t h.t m.b
-    g.t h.b m.t
-    g.b m.b
     g.c m.c
     g.t h.t m.c
+    g.t h.c m.t
     g.c h.t m.t
 """)
 _GRANDSIBLING = _with_roles("""
     g.t h.t s.t m.t
-    g.t s.t m.t
-    g.w h.t s.t m.t
-    g.t h.w s.t m.t
-    g.t h.t s.w m.t
-    g.t h.t s.t m.w
-    g.l h.p s.p m.l
-    g.p h.l s.p m.l
-    g.p h.p s.l m.l
-    g.p h.l s.l m.p
-    g.t h.t s.t m.t m+1.t
-    g.t h.t s.t m.t m-1.t
-    g.t h.t s.t m.t g+1.t
-    g.t h.t s.t m.t g-1.t
+    g.p h.p s.p m.p
+    g.p s.p m.p
+    g.p h.p s.p m.p m+1.p
+    g.p h.p s.p m.p m-1.p
 """)
 _TRISIBLING = _with_roles("""
     h.t t.t s.t m.t
@@ -309,7 +273,6 @@ _TRISIBLING = _with_roles("""
     t.w s.t m.t
     h.t t.t s.t m.t m+1.t
     h.t t.t s.t m.t m-1.t
-    h.b t.b s.b m.b
 """)
 
 
@@ -357,7 +320,7 @@ def with_names(templates: Templates) -> Templates:
 SIBLING, SIBLING_WITH_CLUSTERS = _set("hms", _SIBLING, _SIBLING_CLUSTERS)
 GRANDPARENT, GRANDPARENT_WITH_CLUSTERS = _set("hmg", _GRANDPARENT, _GRANDPARENT_CLUSTERS)
 GRANDSIBLING, GRANDSIBLING_WITH_CLUSTERS = _set("hmsg", _GRANDSIBLING, ())
-TRISIBLING, TRISIBLING_WITH_CLUSTERS = _set("hmst", _TRISIBLING, ())
+TRISIBLING, TRISIBLING_WITH_CLUSTERS = _set("hmst", _TRISIBLING, ("h.b t.b s.b m.b",))
 
 LABEL = Templates(
     "hmglr",
@@ -398,11 +361,6 @@ LABEL = Templates(
     l.t m.t r.t
     h.p l.t m.t
     h.t m.t b
-    h.c m.c
-    h.b m.t
-    h.t m.b
-    h.p m.c
-    h.c m.p
 """),
 )
 

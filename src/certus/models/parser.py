@@ -24,7 +24,7 @@ from certus.models.cascade import PASS, Cascade, Filter
 from certus.models.files import load_model, save_model
 from certus.models.labels import NAMELESS, Labeller
 
-KIND, VERSION = "parser", 4
+KIND, VERSION = "parser", 5
 FILE = "parser.safetensors"  # its name in a folder of models
 BATCH = 256  # sentences parsed by one call of the kernel
 FIRST_BITS, SECOND_BITS, NAME_BITS = 18, 20, 19

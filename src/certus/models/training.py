@@ -24,7 +24,7 @@ from certus.models.filters import Treebank, highest_threshold, of_parser
 from certus.models.labels import NAMELESS, LabelTrainer
 from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Settings, tree_templates
 
-KIND, VERSION = "parser checkpoint", 3
+KIND, VERSION = "parser checkpoint", 4
 FILTER_EPOCHS, NAME_EPOCHS, FOLDS = 3, 3, 3
 FORGOTTEN = (1, 3, 6, 10, 15)  # epochs after which weights are averaged anew: early ones are far from good
 ROUNDING = 1e-4  # a parser adds up whole units of its weights
