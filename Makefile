@@ -38,14 +38,14 @@ tests-bounds: $(VENV)/test.stamp
 
 # A part of the kernels again, as plain Python, where numpy warns of hashes that wrap around as they should.
 tests-interpreted: $(VENV)/test.stamp
-	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests -W "ignore:overflow encountered:RuntimeWarning"
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests -W "ignore:overflow encountered in scalar multiply:RuntimeWarning"
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
+	rm -rf $(VENV) .cache src/certus/kernels/__pycache__ .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -1,10 +1,9 @@
-"""How the tests run: kernel caches, hypothesis profiles, and the quick pass over the kernels.
+"""How the tests run: hypothesis profiles, and the quick pass over the kernels.
 
 CERTUS_TESTS=quick keeps one pass over the kernels short: few examples, no slow tests, nothing that only checks Python
 or starts processes. NUMBA_BOUNDSCHECK=1 and NUMBA_DISABLE_JIT=1 run that pass with bounds checked, or interpreted.
 """
 
-import hashlib
 import os
 import re
 from pathlib import Path
@@ -16,22 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 KERNELS = ROOT / "src" / "certus" / "kernels"
 QUICK = os.environ.get("CERTUS_TESTS") == "quick"
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-BOUNDS_CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 
-
-def kernel_cache() -> Path:
-    """A folder per state of the kernel sources: numba's cache does not see an edit in a file that a kernel calls into.
-
-    Bounds checks change the compiled code but not numba's cache key, hence a folder of their own.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(KERNELS.glob("**/*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return ROOT / ".cache" / f"kernels-{digest.hexdigest()[:12]}{'-bounds' if BOUNDS_CHECKED else ''}"
-
-
-# Before anything imports numba; the processes that tests start inherit it.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(kernel_cache()))
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None, print_blob=True)
@@ -88,4 +72,6 @@ def kernels_in_source() -> set[str]:
 
 def kernels_in_cache() -> set[str]:
     """module.function of every kernel in the cache: its index is named module.function-line.python.nbi."""
-    return {path.name.split("-")[0] for path in Path(os.environ["NUMBA_CACHE_DIR"]).glob("**/*.nbi")}
+    from certus.kernels import CACHE
+
+    return {path.name.split("-")[0] for path in Path(CACHE).glob("**/*.nbi")}

@@ -14,6 +14,9 @@ def test_text_is_parsed_straight_after_installation(certus):
     assert [line.split("\t")[3] for line in ran.out.splitlines() if line] == [
         "DET", "NOUN", "VERB", "DET", "ADJ", "NOUN", "PUNCT",
     ]  # fmt: skip
+    assert [line.split("\t")[7] for line in ran.out.splitlines() if line] == [
+        "det", "nsubj", "root", "det", "amod", "obj", "punct",
+    ]  # fmt: skip
 
 
 def test_text_is_split_into_sentences(certus):

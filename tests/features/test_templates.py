@@ -118,6 +118,11 @@ def test_a_pad_row_stands_before_and_after_every_sentence():
     assert (batch.coarse[batch.base] == 0).all()
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.float32])
+def test_sums_of_weights_are_wider_than_a_weight(kind):
+    assert kernel.total_weight(np.full(4, 100, dtype=kind), np.zeros(11, dtype=np.uint64), np.uint64(11)) == 1100
+
+
 def test_marks_do_not_mix():
     with pytest.raises(InvalidInput, match="more than one of y, q, b"):
         _ = Templates("hm", ("h.t b q",)).arrays

@@ -25,7 +25,8 @@ Ties go to the smallest head; among the words of one cycle to the one reached la
 """
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 U = np.uint64
 

@@ -1,7 +1,8 @@
 """What kernels that fill arrays of unknown length share."""
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 
 @njit(cache=True, nogil=True)

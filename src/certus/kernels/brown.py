@@ -16,7 +16,8 @@ which the part above the diagonal is used, alive bool (K,). Words are numbered b
 """
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 
 @njit(cache=True, nogil=True)

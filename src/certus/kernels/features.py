@@ -18,7 +18,9 @@ Codes are 32 bits wide: more than any model has weights, and twice as many fit a
 """
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import uint32, uint64
+
+from certus.kernels import njit
 
 PAD = 4
 ABSENT = -2  # the pad row that stands for no node: with offsets of -1 to +1 it meets only its like and the root
@@ -224,7 +226,7 @@ def summed_features(codes, coarse, base, part, names, templates, bits, index):
 @njit(cache=True, nogil=True)
 def total_weight(weight, index, count):
     """Sum of the weights of features, in four running sums that do not wait for each other."""
-    a = b = c = d = weight[0] * 0
+    a = b = c = d = weight[0] * np.int64(0)  # wider than a byte, where weights are bytes
     one, four = uint64(1), uint64(4)
     k = uint64(0)
     while k + four <= count:

@@ -7,9 +7,9 @@ to a cell.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
+from certus.kernels import njit
 from certus.kernels.wide import LANES, add_product, load, spread, store
 
 U = np.uint64

@@ -21,8 +21,8 @@ Word 0 is <s>, word 1 is </s>. The last vertex is the top: <s>, root, </s>. Piec
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from certus.kernels import njit
 from certus.kernels.arrays import longer
 
 WORD, NODE, APPEND, HOOK, JOIN, CHAIN = 0, 1, 2, 3, 4, 5

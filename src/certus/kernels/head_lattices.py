@@ -7,7 +7,8 @@ last state of a lattice takes some of the allowed modifiers of h, from the neare
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 # Transitions that complete a part: every modifier, every one but the innermost; every end of a side, one after some
 # modifier, one after none.

@@ -9,8 +9,10 @@ from math import exp, log1p
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 from numba.extending import overload
+
+from certus.kernels import njit
 
 # -- semirings: a named tuple whose class the compiler specialises on ------------------------------------------------
 

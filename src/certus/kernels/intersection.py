@@ -10,7 +10,8 @@ larger one pays for counting references at every step.
 """
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 
 @njit(cache=True, nogil=True)

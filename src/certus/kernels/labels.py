@@ -8,8 +8,9 @@ the label that it would likely have, by its two words alone, as a number that is
 """
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import uint32, uint64
 
+from certus.kernels import njit
 from certus.kernels.features import ABSENT, role_codes, summed_features
 
 _MIX = uint64(0x9E3779B97F4A7C15)

@@ -14,7 +14,8 @@ that a hit touches one or two cache lines. Unigrams lie in ``unigram`` (W,) and 
 """
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)

@@ -22,7 +22,8 @@ half, as in the head-split algorithms of Eisner and Satta [EisnerSatta99].
 """
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 
 @njit(cache=True, nogil=True)

@@ -20,8 +20,8 @@ layout of blocks, and tells which numbers (plain, logarithms, several lanes) the
 """
 
 import numpy as np
-from numba import njit
 
+from certus.kernels import njit
 from certus.kernels.fields import (
     LOG,
     REAL,

@@ -8,9 +8,9 @@ grandparent, grand-sibling, tri-sibling; a kind without templates is not part of
 """
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import uint32, uint64
 
-from certus.kernels import arborescence, eisner, hypergraph
+from certus.kernels import arborescence, eisner, hypergraph, njit
 from certus.kernels.features import (
     ABSENT,
     arc_shape,

@@ -5,8 +5,8 @@ grand-sibling "hmsg", tri-sibling "hmst", ABSENT where there is no sibling; see 
 """
 
 import numpy as np
-from numba import njit
 
+from certus.kernels import njit
 from certus.kernels.features import ABSENT, named_features
 from certus.kernels.parser import names_of
 

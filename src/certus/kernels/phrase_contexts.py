@@ -14,8 +14,9 @@ scored once. All are weighted already. ``phrases`` is a PhraseArrays (certus/tra
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
+from certus.kernels import njit
 from certus.kernels.arrays import longer
 from certus.kernels.language_model import advance, first_slot
 

@@ -14,8 +14,9 @@ those that cannot be completed are left out.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
+from certus.kernels import njit
 from certus.kernels.arrays import longer
 
 ONE = np.uint64(1)

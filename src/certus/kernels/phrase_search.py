@@ -7,8 +7,9 @@ hypothesis that was found first.
 """
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
+from certus.kernels import njit
 from certus.kernels.arrays import largest, longer
 from certus.kernels.phrase_lattice import cover
 

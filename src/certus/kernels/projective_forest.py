@@ -20,7 +20,8 @@ nothing of scores.
 """
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 ATTACH, FINISH, STOP = 1, 2, 4
 LEFT, RIGHT = 0, 1

@@ -11,8 +11,8 @@ nonterminals come in ``unary_order``, so that unary rules rewrite them upwards.
 """
 
 import numpy as np
-from numba import njit
 
+from certus.kernels import njit
 from certus.kernels.arrays import longer
 
 

@@ -20,8 +20,9 @@ are in A, C, pairs and in the outside charts does not matter.
 """
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
+from certus.kernels import njit
 from certus.kernels.eisner import SAFE_EXPONENT, arc_totals, level, split
 from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
 from certus.kernels.lanes import LANES, push, push2, push3

@@ -9,8 +9,9 @@ with the head on the right for LANES rows i at a time, left[i - low, s, e] = sib
 """
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
+from certus.kernels import njit
 from certus.kernels.wide import LANES, UNSIGNED, aligned, fetch, interleave, larger, load, spread, store, watch
 
 GROUP = LANES

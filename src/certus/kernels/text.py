@@ -5,7 +5,8 @@ appearance. Words are looked up in an open-addressing hash table that doubles wh
 """
 
 import numpy as np
-from numba import njit
+
+from certus.kernels import njit
 
 
 @njit(cache=True, nogil=True)

@@ -22,7 +22,9 @@ Node 0 has no head: its items are at g = 0. An array that is not given has size 
 """
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+
+from certus.kernels import njit
 
 
 @njit(cache=True, nogil=True)

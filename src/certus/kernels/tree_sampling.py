@@ -1,8 +1,8 @@
 """Exact samples of non-projective trees with any number of roots, in proportion to exp(score)."""
 
 import numpy as np
-from numba import njit
 
+from certus.kernels import njit
 from certus.kernels.fields import LOG, log_add
 from certus.kernels.matrix_tree import eliminate, substitute
 from certus.kernels.tree_blocks import lay_out, survey

@@ -4,8 +4,8 @@ Parts, templates and names of arcs are those of kernels.parser.
 """
 
 import numpy as np
-from numba import njit
 
+from certus.kernels import njit
 from certus.kernels.features import ABSENT, role_codes, summed_features
 from certus.kernels.parser import names_of
 

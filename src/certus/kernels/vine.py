@@ -17,8 +17,8 @@ head of m on side d at [N + m, d], of the outer modifier of h at [2 N + h, d], N
 """
 
 import numpy as np
-from numba import njit
 
+from certus.kernels import njit
 from certus.kernels.features import ABSENT
 from certus.kernels.projective_forest import close, put_tail
 
