@@ -38,7 +38,7 @@ tests-bounds: $(VENV)/test.stamp
 
 # A part of the kernels again, as plain Python, where numpy warns of hashes that wrap around as they should.
 tests-interpreted: $(VENV)/test.stamp
-	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests -W "ignore:overflow encountered in scalar multiply:RuntimeWarning"
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests -W "ignore:overflow encountered in scalar:RuntimeWarning"
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .
