@@ -1,5 +1,5 @@
 # make demo: parse a sentence, then parse and tag a few jointly. make test: everything the project checks.
-# Both need Python 3.11 or newer and make, nothing else; they work inside .venv and .cache of this folder.
+# Both need Python 3.11 or newer and make, nothing else; they work inside this folder.
 
 PYTHON ?= python3
 WORKERS ?= 2

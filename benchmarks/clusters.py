@@ -1,4 +1,4 @@
-"""What word clusters add to a parser, by what else it sees of a word (DEP 3.4).
+"""What word clusters add to a parser, by what else it sees of a word (DEP 3).
 
     python benchmarks/clusters.py DATA CLUSTERS [--order 3] [--epochs 6] [--seeds 1,2,3]
 
