@@ -104,7 +104,7 @@ def decode(parser: Parser, batch: Encoded, s: int, allowed: np.ndarray) -> np.nd
         best_tree(arc, parser.model.crossing, parser.model.single, heads)
     else:
         names = parser.namer.names(batch, s, allowed)
-        best_above_first(*sentence, names, arc, allowed, parser.model.single, *model, heads)
+        best_above_first(*sentence, names, arc, allowed, parser.model.single, *model[:3], heads)
     return heads
 
 

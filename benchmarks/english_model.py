@@ -1,29 +1,23 @@
 """The English model of the package: tagger, names, filters, trees and labels, trained on UD English-EWT.
 
-    python benchmarks/english_model.py DATA CLUSTERS OUTPUT [--epochs 10]
+    python benchmarks/english_model.py DATA CLUSTERS OUTPUT
 
 DATA is a folder with train.conllu.gz, dev.conllu.gz and test.conllu.gz; CLUSTERS is what certus cluster wrote for an
-English text. The tagger is trained on the words alone; the parser on tags that taggers gave which had not seen the
-sentence, without lemmas and morphology, so that it meets in use what it was trained on. Writes tagger, parser and the
-model card with its measured accuracy. What is finished in OUTPUT is kept: a run that was broken off goes on.
+English text. Runs certus train parser --tagger, and writes the model card with the accuracy measured on the test part.
+A run that was broken off goes on where it was; with a finished model in OUTPUT only the card is written.
 """
 
 import argparse
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from certus.features.brown import Clusters
-from certus.io.conllu import Sentence, read_conllu, write_conllu
-from certus.models.jackknife import jackknife
-from certus.models.parser import FILE, Parser, Settings
+from certus.cli.train import parser as train_parser
+from certus.io.conllu import Sentence, read_conllu
+from certus.models.parser import FILE, Parser
 from certus.models.pipeline import TAGGER_FILE
 from certus.models.tagger import Tagger
-from certus.models.training import train_parser
 
-COLUMNS = ("upos", "xpos")
-FOLDS, FOLD_EPOCHS, TAGGER_EPOCHS = 4, 4, 8
 CARD = """# The English model
 
 A tagger (UPOS and XPOS), a third-order projective dependency parser and a labeller for English, loaded by
@@ -42,18 +36,10 @@ A tagger (UPOS and XPOS), a third-order projective dependency parser and a label
 All words count, punctuation too; labels are compared up to the first colon. On one core it parses {speed} words a
 second with tags given, and {both} with tagging, from sentences to sentences.
 
-Made by `python benchmarks/english_model.py DATA CLUSTERS src/certus/models/data/en`, where DATA is the treebank and
-CLUSTERS what `certus cluster TEXT --clusters 300 --min-count 5` finds in the text.
+Made by `certus train parser --train DATA/train.conllu.gz --dev DATA/dev.conllu.gz --clusters CLUSTERS --tagger
+--output src/certus/models/data/en`, where DATA is the treebank and CLUSTERS what `certus cluster TEXT --clusters 300
+--min-count 5` finds in the text; this card by `benchmarks/english_model.py`.
 """
-
-
-def say(text: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-
-def bare(sentence: Sentence) -> Sentence:
-    """The sentence as a tagger leaves it: no lemmas, no morphology."""
-    return replace(sentence, tokens=[replace(token, lemma="_", feats="_") for token in sentence])
 
 
 def untagged(sentence: Sentence) -> Sentence:
@@ -96,45 +82,12 @@ def main() -> None:
     arguments.add_argument("data", type=Path)
     arguments.add_argument("clusters", type=Path)
     arguments.add_argument("output", type=Path)
-    arguments.add_argument("--epochs", type=int, default=10)
     options = arguments.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    train, dev, test = (list(read_conllu(options.data / f"{part}.conllu.gz")) for part in ("train", "dev", "test"))
-    paths = dict(Clusters.load(options.clusters).paths)
-
-    def progress(stage: str, epoch: int, epochs: int, errors: float, score: float | None, *_: object) -> None:
-        say(f"{stage} {epoch}/{epochs}" + ("" if score is None else f", dev UAS {100 * score:.2f}"))
-
-    tagger_file = options.output / TAGGER_FILE
-    if not tagger_file.exists():
-        Tagger.train(
-            train, dev, column=COLUMNS, clusters=paths, epochs=TAGGER_EPOCHS, progress=lambda e: say(str(e))
-        ).save(tagger_file)
-    tagger = Tagger.load(tagger_file)
-    predicted = options.output / "jackknifed.conllu"
-    if not predicted.exists():
-        tagged = jackknife(
-            train,
-            FOLDS,
-            train=lambda rest: Tagger.train(rest, column=COLUMNS, clusters=paths, epochs=FOLD_EPOCHS),
-            progress=lambda done, folds: say(f"tags of fold {done}/{folds}"),
-        )
-        write_conllu(predicted, tagged)
-    trees = [bare(sentence) for sentence in read_conllu(predicted)]
-    held_out = [bare(sentence) for sentence in tagger.tag([untagged(sentence) for sentence in dev])]
-    parser_file = options.output / FILE
-    if not parser_file.exists():
-        train_parser(
-            trees,
-            held_out,
-            settings=Settings(order=3, epochs=options.epochs),
-            clusters=paths,
-            progress=progress,
-            checkpoint=options.output / "checkpoint.safetensors",
-            resume=True,
-        ).save(parser_file)
-    (options.output / "README.md").write_text(card(Parser.load(parser_file), tagger, test))
-    predicted.unlink()
+    if not (options.output / FILE).exists():
+        train, dev = (options.data / f"{part}.conllu.gz" for part in ("train", "dev"))
+        train_parser([train], options.output, dev, clusters=options.clusters, tagger=True, resume=True)
+    parser, tagger = Parser.load(options.output / FILE), Tagger.load(options.output / TAGGER_FILE)
+    (options.output / "README.md").write_text(card(parser, tagger, list(read_conllu(options.data / "test.conllu.gz"))))
     print((options.output / "README.md").read_text())
 
 

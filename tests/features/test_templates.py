@@ -75,7 +75,7 @@ SETS = {
     "arc": T.ARC_WITH_CLUSTERS,
     "sibling": T.SIBLING_WITH_CLUSTERS,
     "grandparent": T.GRANDPARENT_WITH_CLUSTERS,
-    "grandsibling": T.GRANDSIBLING_WITH_CLUSTERS,
+    "grandsibling": T.GRANDSIBLING,
     "trisibling": T.TRISIBLING,
     "label": T.LABEL,
     "name": T.NAME,

@@ -22,6 +22,10 @@ KINDS = {
     2: (T.ARC, T.SIBLING, T.GRANDPARENT),
     3: (T.ARC, *(T.with_names(kind) for kind in (T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING))),
     "trisiblings": (T.ARC, T.SIBLING, T.Templates("hmg", ()), T.Templates("hmsg", ()), T.TRISIBLING),
+    "all": (
+        T.ARC,
+        *(T.with_names(kind) for kind in (T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING, T.TRISIBLING)),
+    ),
 }
 
 
@@ -54,7 +58,7 @@ def score(model, batch, weight, heads, name=None):
     for roles, part in parts(heads):
         if roles in by_roles and by_roles[roles].lines:
             at = dict(zip(roles, part, strict=True))
-            pairs = (("h", "m", 1), ("h", "s", 0x85EBCA77), ("g", "h", 0xC2B2AE3D))
+            pairs = (("h", "m", 1), ("h", "s", 0x85EBCA77), ("h", "t", 0x27D4EB2F), ("g", "h", 0xC2B2AE3D))
             found = [(at.get(a, ABSENT), at.get(b, ABSENT), factor) for a, b, factor in pairs]
             names = sum(int(name[a, b]) * factor for a, b, factor in found if ABSENT not in (a, b)) % 2**32
             row = np.array(part, dtype=np.int64)
@@ -75,7 +79,7 @@ def test_best_tree_of_a_forest_is_the_best_of_all(order, single):
     model = TreeModel(KINDS[order], True, single)
     weight = rng.integers(-8, 9, 1 << BITS).astype(np.float32)
     index = np.empty(model.most, dtype=np.uint64)
-    for n in (1, 2, 3, 4, 4):
+    for n in (1, 2, 3, 4, 5, 5):
         batch = Encoder(("NOUN", "VERB", "DET")).encode([sentence(n, rng)])
         allowed = rng.random((n + 1, n + 1)) < 0.8
         allowed[:, 0] = False
@@ -87,7 +91,7 @@ def test_best_tree_of_a_forest_is_the_best_of_all(order, single):
         kernel.score_arcs(*where, allowed, model.arrays[0], BITS, weight, index, arc)
         heads = np.empty(n + 1, dtype=np.int64)
         name = random_names(n, rng)
-        value = kernel.best_above_first(*where, name, arc, allowed, single, model.arrays, BITS, weight, index, heads)
+        value = kernel.best_above_first(*where, name, arc, allowed, single, model.arrays, BITS, weight, heads)
         if not trees:
             assert value == -np.inf
             continue

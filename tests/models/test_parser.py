@@ -62,11 +62,18 @@ def bare(sentences):
 
 
 @pytest.mark.parametrize(
-    ("order", "projective", "clusters"),
-    [(1, True, None), (1, False, None), (2, True, None), (3, True, CLUSTERS)],
+    ("order", "projective", "trisiblings", "clusters"),
+    [
+        (1, True, False, None),
+        (1, False, False, None),
+        (2, True, False, None),
+        (3, True, False, CLUSTERS),
+        (3, True, True, None),
+        (3, False, True, None),
+    ],
 )
-def test_a_parser_learns_a_small_grammar(order, projective, clusters):
-    settings = replace(SMALL, order=order, projective=projective)
+def test_a_parser_learns_a_small_grammar(order, projective, trisiblings, clusters):
+    settings = replace(SMALL, order=order, projective=projective, trisiblings=trisiblings)
     parser = train_parser(treebank(60, 1), treebank(20, 2), settings=settings, clusters=clusters)
     gold = treebank(30, 3)
     found = list(parser.parse(iter(bare(gold))))
@@ -176,6 +183,10 @@ def test_settings_that_make_no_sense_are_refused():
         Settings(order=4)
     with pytest.raises(InvalidInput, match="learner"):
         Settings(learner="magic")
+    with pytest.raises(InvalidInput, match="trisiblings are parts of order 3 and order is 2"):
+        Settings(order=2, trisiblings=True)
+    with pytest.raises(NotSupported, match="relaxed learns no tri-siblings"):
+        Settings(learner="relaxed", trisiblings=True)
     with pytest.raises(InvalidInput, match="no word to learn from"):
         train_parser([Sentence([])])
 

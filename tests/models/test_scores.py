@@ -12,11 +12,16 @@ from tests.models.test_parser import bare, treebank
 pytestmark = pytest.mark.compiled  # trains parsers
 
 
-@pytest.fixture(scope="module", params=[(3, True), (1, False)], ids=["third order", "crossing arcs"])
+KINDS = {
+    "third order": Settings(epochs=1, label_epochs=1, bits=12, label_bits=12),
+    "tri-siblings": Settings(trisiblings=True, epochs=1, label_epochs=1, bits=12, label_bits=12),
+    "crossing arcs": Settings(order=1, projective=False, epochs=1, label_epochs=1, bits=12, label_bits=12),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def parser(request) -> Parser:
-    order, projective = request.param
-    settings = Settings(order=order, projective=projective, epochs=1, label_epochs=1, bits=12, label_bits=12)
-    return train_parser(treebank(20, 1), settings=settings)
+    return train_parser(treebank(20, 1), settings=KINDS[request.param])
 
 
 def test_the_problem_has_the_parsers_tree_and_score(parser):

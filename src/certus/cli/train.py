@@ -142,10 +142,15 @@ def parser(
     output: Annotated[Path, typer.Option(help="Folder for the model; made if there is none")],
     dev: Annotated[Path | None, typer.Option(help="Trees to choose the best epoch by")] = None,
     order: Annotated[int, typer.Option(min=1, max=3, help="1 arcs, 2 siblings and grandparents, 3 both at once")] = 3,
+    trisiblings: Annotated[
+        bool, typer.Option("--trisiblings", help="At order 3, three modifiers in a row as well")
+    ] = False,
     projective: Annotated[bool, typer.Option(help="Trees without crossing arcs, or any trees")] = True,
     learner: Annotated[Learner, typer.Option(help="How weights are found")] = Learner.mira,
     clusters: Annotated[Path | None, typer.Option(help="Word clusters, from certus cluster")] = None,
-    tagger: Annotated[bool, typer.Option(help="Train a tagger too, for words that come without tags")] = False,
+    tagger: Annotated[
+        bool, typer.Option("--tagger", help="For plain text: train a tagger, and the parser on the tags it would give")
+    ] = False,
     epochs: Annotated[int, typer.Option(min=1, help="Times through the trees, at most")] = 10,
     bits: Annotated[int, typer.Option(min=10, max=30, help="2 to this power weights")] = 22,
     pruning_error: Annotated[
@@ -159,6 +164,9 @@ def parser(
 ) -> None:
     """Train a dependency parser with labels on trees with tags.
 
+    With --tagger a tagger is trained too, and the parser on tags from taggers that had not seen the sentence, without
+    lemmas and morphology, as it will meet them in plain text. Without it the parser trusts the columns of the trees.
+
     After every epoch the state is saved in the folder; a training that was killed goes on with --resume and ends with
     the same model.
     """
@@ -171,6 +179,7 @@ def parser(
 
     settings = Settings(
         order=order,
+        trisiblings=trisiblings,
         projective=projective,
         learner=str(learner),
         epochs=epochs,
@@ -193,13 +202,17 @@ def parser(
         typer.echo(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{loss}{dev}", err=True)
 
     if tagger:
-        from certus.models.pipeline import TAGGER_FILE
-        from certus.models.tagger import Tagger
+        from certus.models.predicted_tags import forget_tags, predicted_tags
 
-        columns = ["upos", "xpos"] if any(token.xpos != "_" for tree in trees for token in tree) else ["upos"]
-        named = Tagger.train(trees, held_out or None, column=columns, clusters=paths, seed=seed)
-        named.save(output / TAGGER_FILE)
-        typer.echo(f"{output / TAGGER_FILE}: a tagger of {' and '.join(columns)}", err=True)
+        trees, held_out = predicted_tags(
+            trees,
+            held_out,
+            output,
+            clusters=paths,
+            seed=seed,
+            resume=resume,
+            progress=lambda said: typer.echo(said, err=True),
+        )
 
     trained = train_parser(
         trees,
@@ -211,4 +224,6 @@ def parser(
         resume=resume,
     )
     trained.save(output / FILE)
+    if tagger:
+        forget_tags(output)
     typer.echo(f"{output / FILE}: a parser of order {order}, from {len(trees)} sentences", err=True)

@@ -308,6 +308,11 @@ _NAMED = {
     y h.t
     y g.p h.p s.p m.p
 """),
+    "hmst": _with_roles("""
+    y
+    y h.t
+    y h.p t.p s.p m.p
+"""),
 }
 
 
@@ -319,8 +324,8 @@ def with_names(templates: Templates) -> Templates:
 
 SIBLING, SIBLING_WITH_CLUSTERS = _set("hms", _SIBLING, _SIBLING_CLUSTERS)
 GRANDPARENT, GRANDPARENT_WITH_CLUSTERS = _set("hmg", _GRANDPARENT, _GRANDPARENT_CLUSTERS)
-GRANDSIBLING, GRANDSIBLING_WITH_CLUSTERS = _set("hmsg", _GRANDSIBLING, ())
-TRISIBLING, TRISIBLING_WITH_CLUSTERS = _set("hmst", _TRISIBLING, ("h.b t.b s.b m.b",))
+GRANDSIBLING = Templates("hmsg", _doubled(_GRANDSIBLING))
+TRISIBLING = Templates("hmst", _doubled(_TRISIBLING))
 
 LABEL = Templates(
     "hmglr",

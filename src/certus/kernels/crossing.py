@@ -97,7 +97,8 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
                         score[q, p] = row_score(
                             flat[kind - 1], size[kind], k, templates[kind][5], uint64(h + 2) * k,
                             uint64(rows + m + 2) * k, uint64(2 * rows + x + 2) * k, uint64(3 * rows + y + 2) * k,
-                            shape_code(placed), names_of(name, h, m, s, g), bits, weight, code,
+                            shape_code(placed), names_of(name, h, m, s, y if kind == 4 else none, g), bits, weight,
+                            code,
                         )  # fmt: skip
                 inside += 1
                 row[m] = inside + 1
@@ -295,7 +296,8 @@ def choice_features(attribute, coarse, base, name, lat, scores, share, u, templa
             if shared[i] >> kind & 1 or (kind & 2 and g < 0) or (kind == 4 and s < 0):
                 continue
             four[0], four[1], four[2], four[3] = h, m, g if kind == 2 else s, t if kind == 4 else g
-            names = names_of(name, h, m, none if kind == 0 or kind == 2 else s, g if kind & 2 else none)
+            near = none if kind == 0 or kind == 2 else s
+            names = names_of(name, h, m, near, t if kind == 4 else none, g if kind & 2 else none)
             found = append_features(codes[kind], coarse, base, four[: ROLES[kind]], names, templates[kind], bits, index,
                                     feature, found)  # fmt: skip
         if i == n - 1:

@@ -2,7 +2,7 @@
 
 One word m of a tree has one part of each kind, named by the roles its templates use: the arc "hm", the sibling "hms"
 (s the modifier next inside m, ABSENT if there is none), the grandparent "hmg", the grand-sibling "hmsg" and the
-tri-sibling "hmst". Forest edges carry them as coordinates (flags, g, h, t, s, m); see kernels.projective_forest.
+tri-sibling "hmst".
 Templates come as one tuple per kind, (ptr, role, offset, column, seed, group), in the order arc, sibling,
 grandparent, grand-sibling, tri-sibling; a kind without templates is not part of the model.
 """
@@ -10,35 +10,23 @@ grandparent, grand-sibling, tri-sibling; a kind without templates is not part of
 import numpy as np
 from numba import uint32, uint64
 
-from certus.kernels import arborescence, eisner, hypergraph, njit
+from certus.kernels import arborescence, eisner, njit
 from certus.kernels.features import (
     ABSENT,
     arc_shape,
     count_code,
     hash_between,
     hash_codes,
-    part_features,
     role_codes,
     shape_code,
     side,
     total_weight,
 )
 from certus.kernels.labels import name_arcs
-from certus.kernels.projective_forest import ATTACH, build, index_arcs
+from certus.kernels.projective_forest import index_arcs
 
-_EDGES = np.iinfo(np.int32).max
 _LANES = 8
-_BESIDE, _ABOVE = uint32(0x85EBCA77), uint32(0xC2B2AE3D)
-
-
-@njit(cache=True, nogil=True)
-def part_score(attribute, coarse, base, part, templates, bits, weight, index):
-    """Sum of the weights of the features of a part."""
-    count = part_features(attribute, coarse, base, part, templates, bits, index)
-    total = 0.0
-    for k in range(count):
-        total += weight[index[k]]
-    return total
+_BESIDE, _BEYOND, _ABOVE = uint32(0x85EBCA77), uint32(0x27D4EB2F), uint32(0xC2B2AE3D)
 
 
 @njit(cache=True, nogil=True)
@@ -91,51 +79,13 @@ def score_arcs(attribute, coarse, base, allowed, templates, bits, weight, index,
 
 
 @njit(cache=True, nogil=True)
-def score_edges(attribute, coarse, base, n, arc, arc_id, n_arcs, coord,
-                sibling, grandparent, grandsibling, trisibling, bits, weight, index, out):  # fmt: skip
-    """out[e] <- score of the parts of each edge that attaches a word; 0 for the others.
-
-    arc (n + 1, n + 1) are the scores of the arcs alone. Siblings and grandparents are scored once and remembered.
-    """
-    known_s = np.full((n_arcs, n + 1), np.nan)
-    known_g = np.full((n_arcs, n + 1), np.nan)
-    three = np.empty(3, dtype=np.int64)
-    four = np.empty(4, dtype=np.int64)
-    use_s, use_g = sibling[4].shape[0] > 0, grandparent[4].shape[0] > 0
-    use_gs, use_ts = grandsibling[4].shape[0] > 0, trisibling[4].shape[0] > 0
-    for e in range(coord.shape[0]):
-        out[e] = 0.0
-        if not coord[e, 0] & ATTACH:
-            continue
-        g, h, t, s, m = coord[e, 1], coord[e, 2], coord[e, 3], coord[e, 4], coord[e, 5]
-        a = arc_id[h, m]
-        total = arc[h, m]
-        inner = ABSENT if s == h else s
-        if use_s:
-            if np.isnan(known_s[a, s]):
-                three[0], three[1], three[2] = h, m, inner
-                known_s[a, s] = part_score(attribute, coarse, base, three, sibling, bits, weight, index)
-            total += known_s[a, s]
-        if use_g and g >= 0:
-            if np.isnan(known_g[a, g]):
-                three[0], three[1], three[2] = h, m, g
-                known_g[a, g] = part_score(attribute, coarse, base, three, grandparent, bits, weight, index)
-            total += known_g[a, g]
-        if use_gs and g >= 0:
-            four[0], four[1], four[2], four[3] = h, m, inner, g
-            total += part_score(attribute, coarse, base, four, grandsibling, bits, weight, index)
-        if use_ts and t >= 0:
-            four[0], four[1], four[2], four[3] = h, m, inner, ABSENT if t == h else t
-            total += part_score(attribute, coarse, base, four, trisibling, bits, weight, index)
-        out[e] = total
-
-
-@njit(cache=True, nogil=True)
-def names_of(name, h, m, s, g):
+def names_of(name, h, m, s, t, g):
     """The names of the arcs of a part as one number; ABSENT for a node that it does not have."""
     code = name[h, m]
     if s != ABSENT:
         code += uint32(name[h, s] * _BESIDE)
+    if t != ABSENT:
+        code += uint32(name[h, t] * _BEYOND)
     if g != ABSENT:
         code += uint32(name[g, h] * _ABOVE)
     return uint32(code)
@@ -239,49 +189,6 @@ def surviving_arcs(attribute, coarse, base, n, longest, first, first_bits, first
 
 
 @njit(cache=True, nogil=True)
-def best_of_forest(attribute, coarse, base, arc, allowed, single, templates, bits, weight, index, heads):
-    """Best projective tree of a model above first order over the allowed arcs; returns its value.
-
-    arc holds the scores of the arcs alone, with the cost of errors in it if there is one. No arc is named.
-    """
-    n = allowed.shape[0] - 1
-    _, sibling, grandparent, grandsibling, trisibling = templates
-    track_g = grandparent[4].shape[0] > 0 or grandsibling[4].shape[0] > 0
-    track_s = trisibling[4].shape[0] > 0
-    arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)
-    none = np.zeros(1, dtype=np.int32)
-    n_vertices, n_edges = build(arc_id, out_ptr, out, into_ptr, into, single, track_g, False, track_s, _EDGES,
-                                none, none, none[:0], np.empty((0, 6), dtype=np.int16))  # fmt: skip
-    in_ptr = np.zeros(n_vertices + 1, dtype=np.int32)
-    tail_ptr = np.zeros(n_edges + 1, dtype=np.int32)
-    tail = np.empty(2 * n_edges, dtype=np.int32)
-    coord = np.empty((n_edges, 6), dtype=np.int16)
-    build(arc_id, out_ptr, out, into_ptr, into, single, track_g, False, track_s, _EDGES, in_ptr, tail_ptr, tail, coord)
-    score = np.empty(n_edges)
-    score_edges(attribute, coarse, base, n, arc, arc_id, out.shape[0], coord,
-                sibling, grandparent, grandsibling, trisibling, bits, weight, index, score)  # fmt: skip
-    chart = np.empty(n_vertices)
-    back = np.empty(n_vertices, dtype=np.int32)
-    hypergraph.viterbi(in_ptr, tail_ptr, tail, score, chart, back)
-    value = chart[n_vertices - 1]
-    if value == -np.inf:
-        return value
-    stack = np.empty(n_vertices, dtype=np.int32)
-    stack[0] = n_vertices - 1
-    top = 1
-    heads[0] = -1
-    while top:
-        top -= 1
-        e = back[stack[top]]
-        if coord[e, 0] & ATTACH:
-            heads[coord[e, 5]] = coord[e, 2]
-        for k in range(tail_ptr[e], tail_ptr[e + 1]):
-            stack[top] = tail[k]
-            top += 1
-    return value
-
-
-@njit(cache=True, nogil=True)
 def widened(codes):
     """Rows of role_codes one after the other, each filled up with zeros to whole registers, _LANES codes in one."""
     n_codes = codes.shape[1]
@@ -308,29 +215,56 @@ def row_score(flat, n_codes, width, named, a, b, c, d, shape, names, bits, weigh
 
 
 @njit(cache=True, nogil=True)
-def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, templates, bits, weight, heads):
-    """Best projective tree of siblings, grandparents and grand-siblings over the allowed arcs; returns its value.
+def score_trisiblings(h, m, modifiers, rows, flat, n_codes, width, named, name, bits, weight, code, out):
+    """out[p, r] <- score of the tri-sibling h, m, modifiers[p], modifiers[r]; column len(modifiers) is for no third."""
+    low, high = min(h, m), max(h, m)
+    degree = modifiers.shape[0]
+    shape = int(h < m) * 16 + 8
+    for p in range(degree):
+        s = np.int64(modifiers[p])
+        if s <= low or s >= high:
+            continue
+        for r in range(degree + 1):
+            t = np.int64(modifiers[r]) if r < degree else np.int64(ABSENT)
+            if r < degree and (t <= low or t >= high or abs(t - h) >= abs(s - h)):
+                out[p, r] = -np.inf
+                continue
+            out[p, r] = row_score(
+                flat, n_codes, width, named, uint64(h + 2) * width, uint64(rows + m + 2) * width,
+                uint64(2 * rows + s + 2) * width, uint64(3 * rows + t + 2) * width,
+                shape_code(shape + side(t, low, high)), names_of(name, h, m, s, t, ABSENT), bits, weight, code,
+            )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def best_above_first(attribute, coarse, base, name, arc, allowed, single, templates, bits, weight, heads):
+    """Best projective tree of a model above first order over the allowed arcs; returns its value.
 
     DEP 5.4 (Model 1) over lists of arcs. Complete spans C^g(h, e), sibling spans S^h(i, j) and incomplete spans
-    I^g(h, m) are as in kernels.projective_forest; slot a of the charts is an arc (g, h), and one more for node 0.
-    name (n + 1, n + 1) are the names of arcs. Ties go to the smallest index.
+    I^g(h, m) are as in kernels.projective_forest; slot a of the charts is an arc (g, h), and one more for node 0. With
+    tri-siblings, incomplete spans also know the sibling next inside m. arc (n + 1, n + 1) are the scores of the arcs
+    alone, with the cost of errors in it if there is one, and name (n + 1, n + 1) their names. Ties go to the smallest
+    index.
     """
     n = allowed.shape[0] - 1
-    _, sibling, grandparent, grandsibling, _ = templates
+    _, sibling, grandparent, grandsibling, trisibling = templates
     arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)
     arcs = out.shape[0]
     size = n + 1
     s_codes = role_codes(attribute, base, n, sibling)
     g_codes = role_codes(attribute, base, n, grandparent)
     x_codes = role_codes(attribute, base, n, grandsibling)
-    s_flat, g_flat, x_flat = widened(s_codes), widened(g_codes), widened(x_codes)
-    s_n, g_n, x_n = uint64(s_codes.shape[1]), uint64(g_codes.shape[1]), uint64(x_codes.shape[1])
-    s_w, g_w, x_w = (uint64(s_flat.shape[0] // s_codes.shape[0]), uint64(g_flat.shape[0] // g_codes.shape[0]),
-                     uint64(x_flat.shape[0] // x_codes.shape[0]))  # fmt: skip
-    s_named, g_named, x_named = sibling[5], grandparent[5], grandsibling[5]
+    t_codes = role_codes(attribute, base, n, trisibling)
+    s_flat, g_flat, x_flat, t_flat = widened(s_codes), widened(g_codes), widened(x_codes), widened(t_codes)
+    s_n, g_n, x_n, t_n = (uint64(s_codes.shape[1]), uint64(g_codes.shape[1]),
+                          uint64(x_codes.shape[1]), uint64(t_codes.shape[1]))  # fmt: skip
+    s_w, g_w, x_w, t_w = (uint64(s_flat.shape[0] // s_codes.shape[0]), uint64(g_flat.shape[0] // g_codes.shape[0]),
+                          uint64(x_flat.shape[0] // x_codes.shape[0]),
+                          uint64(t_flat.shape[0] // t_codes.shape[0]))  # fmt: skip
+    s_named, g_named, x_named, t_named = sibling[5], grandparent[5], grandsibling[5], trisibling[5]
     rows = n + 3
     s_none, g_none = uint64(3 * rows) * s_w, uint64(3 * rows) * g_w
-    code = np.empty(max(s_w, g_w, x_w), dtype=np.uint32)
+    code = np.empty(max(s_w, g_w, x_w, t_w), dtype=np.uint32)
 
     # One cell per arc and place of another modifier of its head, or of another head of its head.
     pair_ptr = np.zeros(size + 1, dtype=np.int64)
@@ -345,6 +279,17 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
         inc_ptr[a + 1] = inc_ptr[a] + out_ptr[h + 1] - out_ptr[h]
     inc = np.full(inc_ptr[arcs + 1], -np.inf)
     inc_at = np.empty(inc_ptr[arcs + 1], dtype=np.int32)
+    # With tri-siblings: one cell per slot, modifier and modifier inside it, the last of them for none.
+    two_ptr = np.zeros(arcs + 2, dtype=np.int64)
+    most = 0
+    if t_n:
+        for a in range(arcs + 1):
+            degree = inc_ptr[a + 1] - inc_ptr[a]
+            two_ptr[a + 1] = two_ptr[a] + degree * (degree + 1)
+            most = max(most, degree)
+    two = np.full(two_ptr[arcs + 1], -np.inf)
+    two_at = np.empty(two_ptr[arcs + 1], dtype=np.int32)
+    t_score = np.empty((most, most + 1))
     comp = np.full(2 * (arcs + 1) * size, -np.inf)
     comp_at = np.empty(2 * (arcs + 1) * size, dtype=np.int32)
     first_score = np.empty(arcs)  # the sibling score of an arc's modifier if it is innermost
@@ -353,7 +298,7 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
             m = out[a]
             first_score[a] = row_score(
                 s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w, uint64(2 * rows) * s_w,
-                s_none, shape_code(int(h < m) * 4), names_of(name, h, m, ABSENT, ABSENT), bits, weight, code,
+                s_none, shape_code(int(h < m) * 4), names_of(name, h, m, ABSENT, ABSENT, ABSENT), bits, weight, code,
             )  # fmt: skip
     side_size = (arcs + 1) * size
     for i in range(n, 0 if single else -1, -1):
@@ -392,6 +337,11 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                     own = np.int64(arc_id[h, m])
                     place = own - start
                     inner = comp[(1 - d) * side_size + own * size + h + step]
+                    if t_n:
+                        score_trisiblings(
+                            h, m, out[start : start + degree], rows, t_flat, t_n, t_w, t_named, name, bits, weight,
+                            code, t_score,
+                        )  # fmt: skip
                     for w in range(into_ptr[h], into_ptr[h + 1] if h > 0 else into_ptr[h] + 1):
                         g = into[w] if h > 0 else -1
                         if i <= g and g <= j:
@@ -402,7 +352,7 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                             above += row_score(
                                 g_flat, g_n, g_w, g_named, uint64(h + 2) * g_w, uint64(rows + m + 2) * g_w,
                                 uint64(2 * rows + g + 2) * g_w, g_none, shape_code(d * 4 + side(g, i, j)),
-                                names_of(name, h, m, ABSENT, g), bits, weight, code,
+                                names_of(name, h, m, ABSENT, ABSENT, g), bits, weight, code,
                             )  # fmt: skip
                         best = -np.inf
                         at = -1
@@ -412,9 +362,11 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                                 best += row_score(
                                     x_flat, x_n, x_w, x_named, uint64(h + 2) * x_w, uint64(rows + m + 2) * x_w,
                                     uint64(2 * rows) * x_w, uint64(3 * rows + g + 2) * x_w,
-                                    shape_code(d * 16 + side(g, i, j)), names_of(name, h, m, ABSENT, g), bits,
+                                    shape_code(d * 16 + side(g, i, j)), names_of(name, h, m, ABSENT, ABSENT, g), bits,
                                     weight, code,
                                 )  # fmt: skip
+                        if t_n:
+                            two[two_ptr[slot] + place * (degree + 1) + degree] = best
                         for p in range(degree):
                             s = np.int64(out[start + p])
                             if s <= i or s >= j:
@@ -424,20 +376,32 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
                             score = between[cell] + inc[inc_ptr[slot] + p]
                             if score == -np.inf:
                                 continue
+                            if t_n:
+                                cells = two_ptr[slot] + p * (degree + 1)
+                                inside = two[cells + degree] + t_score[p, degree]
+                                inside_at = -1
+                                for r in range(degree):
+                                    if two[cells + r] + t_score[p, r] > inside:
+                                        inside = two[cells + r] + t_score[p, r]
+                                        inside_at = r
+                                score = between[cell] + inside
+                                two_at[two_ptr[slot] + place * (degree + 1) + p] = inside_at
                             if np.isnan(s_score[cell]):
                                 s_score[cell] = row_score(
                                     s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w,
                                     uint64(2 * rows + s + 2) * s_w, s_none, shape_code(d * 4 + 2),
-                                    names_of(name, h, m, s, ABSENT), bits, weight, code,
+                                    names_of(name, h, m, s, ABSENT, ABSENT), bits, weight, code,
                                 )  # fmt: skip
                             score += above + s_score[cell]
                             if h > 0 and x_n:
                                 score += row_score(
                                     x_flat, x_n, x_w, x_named, uint64(h + 2) * x_w, uint64(rows + m + 2) * x_w,
                                     uint64(2 * rows + s + 2) * x_w, uint64(3 * rows + g + 2) * x_w,
-                                    shape_code(d * 16 + 8 + side(g, i, j)), names_of(name, h, m, s, g), bits,
+                                    shape_code(d * 16 + 8 + side(g, i, j)), names_of(name, h, m, s, ABSENT, g), bits,
                                     weight, code,
                                 )  # fmt: skip
+                            if t_n:
+                                two[two_ptr[slot] + place * (degree + 1) + p] = score
                             if score > best:
                                 best = score
                                 at = p
@@ -498,9 +462,9 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
         m = np.int64(out[start + p])
         stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = d, start + p, m, end
         top += 1
+        q = np.int64(inc_at[inc_ptr[slot] + p])
         while True:
             heads[m] = h
-            q = np.int64(inc_at[inc_ptr[slot] + p])
             if q < 0:
                 stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1 - d, start + p, m, h + (1 if d else -1)
                 top += 1
@@ -513,16 +477,9 @@ def best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, temp
             stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1, near, first, r
             stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2], stack[top + 1, 3] = 0, far, second, r + 1
             top += 2
-            p, m = q, s
+            inside_at = two_at[two_ptr[slot] + p * (degree + 1) + q] if t_n else inc_at[inc_ptr[slot] + q]
+            p, m, q = q, s, np.int64(inside_at)
     return value
-
-
-@njit(cache=True, nogil=True)
-def best_above_first(attribute, coarse, base, name, arc, allowed, single, templates, bits, weight, index, heads):
-    """Best projective tree of a model above first order over the allowed arcs; returns its value."""
-    if templates[2][4].shape[0] and not templates[4][4].shape[0]:
-        return best_grandsiblings(attribute, coarse, base, name, arc, allowed, single, templates, bits, weight, heads)
-    return best_of_forest(attribute, coarse, base, arc, allowed, single, templates, bits, weight, index, heads)
 
 
 @njit(cache=True, nogil=True)
@@ -551,7 +508,7 @@ def parse_arcs(attribute, coarse, base, length, cascade, templates, bits, weight
 
 @njit(cache=True, nogil=True)
 def parse_parts(attribute, coarse, base, length, cascade, names, templates, bits, weight, index, start, heads, value):
-    """The same with a projective model above first order: grandparents and no tri-siblings.
+    """The same with a projective model above first order.
 
     names are the arguments of name_arcs from seen to weight.
     """
@@ -564,6 +521,6 @@ def parse_parts(attribute, coarse, base, length, cascade, names, templates, bits
             allowed, arc = scored_arcs(attribute, coarse, base[s], n, cascade, templates, bits, weight, index)
             name = np.empty((n + 1, n + 1), dtype=np.uint32)
             name_arcs(attribute, coarse, base[s], allowed, *names, index, name)
-            value[s] = best_grandsiblings(
+            value[s] = best_above_first(
                 attribute, coarse, base[s], name, arc, allowed, cascade[11], templates, bits, weight, own
             )

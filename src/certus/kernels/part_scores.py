@@ -65,7 +65,8 @@ def score_parts(attribute, coarse, base, kind, part, name, templates, bits, weig
     for k in range(part.shape[0]):
         s = part[k, 2] if kind == 1 or kind >= 3 else ABSENT
         g = part[k, kind] if kind == 2 or kind == 3 else ABSENT
-        names = names_of(name, part[k, 0], part[k, 1], s, g)
+        t = part[k, 3] if kind == 4 else ABSENT
+        names = names_of(name, part[k, 0], part[k, 1], s, t, g)
         count = named_features(attribute, coarse, base, part[k], names, templates, bits, index)
         total = 0.0
         for j in range(count):

@@ -73,33 +73,20 @@ def differences(attribute, coarse, base, name, gold, guess, templates, bits, ind
                 k = append_features(codes, coarse, base, two, name[h, m], arc, bits, index, out, k)
             if beside:
                 three[0], three[1], three[2] = h, m, s
-                k = append_features(
-                    s_codes, coarse, base, three, names_of(name, h, m, s, ABSENT), sibling, bits, index, out, k
-                )
+                names = names_of(name, h, m, s, ABSENT, ABSENT)
+                k = append_features(s_codes, coarse, base, three, names, sibling, bits, index, out, k)
             if above and h > 0:
                 three[0], three[1], three[2] = h, m, tree[h]
-                k = append_features(
-                    g_codes,
-                    coarse,
-                    base,
-                    three,
-                    names_of(name, h, m, ABSENT, tree[h]),
-                    grandparent,
-                    bits,
-                    index,
-                    out,
-                    k,
-                )
+                names = names_of(name, h, m, ABSENT, ABSENT, tree[h])
+                k = append_features(g_codes, coarse, base, three, names, grandparent, bits, index, out, k)
             if (above or beside) and h > 0:
                 four[0], four[1], four[2], four[3] = h, m, s, tree[h]
-                k = append_features(
-                    gs_codes, coarse, base, four, names_of(name, h, m, s, tree[h]), grandsibling, bits, index, out, k
-                )
+                names = names_of(name, h, m, s, ABSENT, tree[h])
+                k = append_features(gs_codes, coarse, base, four, names, grandsibling, bits, index, out, k)
             if beyond and s != ABSENT:
                 four[0], four[1], four[2], four[3] = h, m, s, t
-                k = append_features(
-                    ts_codes, coarse, base, four, names_of(name, h, m, s, ABSENT), trisibling, bits, index, out, k
-                )
+                names = names_of(name, h, m, s, t, ABSENT)
+                k = append_features(ts_codes, coarse, base, four, names, trisibling, bits, index, out, k)
             count[which] = k
     return count[0], count[1]
 

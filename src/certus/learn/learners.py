@@ -32,7 +32,7 @@ class TreeTrainer(Protocol):
         """Go through all sentences once; yields the words and the wrong, or expected to be wrong, heads of each."""
 
 
-def check_learner(name: str, *, projective: bool, order: int) -> None:
+def check_learner(name: str, *, projective: bool, order: int, trisiblings: bool = False) -> None:
     """InvalidInput for a learner there is none of, NotSupported for one that cannot learn such a model."""
     one_of("learner", name, NAMES)
     if name in BY_MARGINALS and not projective and order > 1:
@@ -40,6 +40,8 @@ def check_learner(name: str, *, projective: bool, order: int) -> None:
             f"{name} sums over all trees, which is NP-hard with crossing arcs above order 1; use mira, perceptron, "
             "adagrad or relaxed, or order 1, or projective trees."
         )
+    if name == "relaxed" and trisiblings:
+        raise NotSupported("relaxed learns no tri-siblings; leave them out, or use another learner.")
 
 
 def new_weights(name: str, bits: int) -> Weights:

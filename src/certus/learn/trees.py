@@ -126,7 +126,7 @@ class Trainer:
         if self.model.first_order:
             parser.best_tree(arc, self.model.crossing, self.model.single, guess)
         else:
-            model = (self.model.single, templates, weights.bits, weights.value, self._index)
+            model = (self.model.single, templates, weights.bits, weights.value)
             parser.best_above_first(*sentence, self._names(s), arc, allowed, *model, guess)
         return n, self._towards(s, guess)
 

@@ -30,21 +30,12 @@ BATCH = 256  # sentences parsed by one call of the kernel
 FIRST_BITS, SECOND_BITS, NAME_BITS = 18, 20, 19
 
 
-def tree_templates(order: int, encoder: Encoder, *, named: bool) -> tuple[T.Templates, ...]:
-    """Templates of a model of order 1 (arcs), 2 (siblings, grandparents) or 3 (grand-siblings too)."""
-    plain = (T.ARC, T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING)
-    rich = (T.ARC_WITH_CLUSTERS, T.SIBLING_WITH_CLUSTERS, T.GRANDPARENT_WITH_CLUSTERS, T.GRANDSIBLING_WITH_CLUSTERS)
-    chosen = (rich if encoder.clusters else plain)[: {1: 1, 2: 3, 3: 4}[order]]
-    if not encoder.fine:
-        chosen = tuple(T.with_coarse_tags(templates) for templates in chosen)
-    return tuple(T.with_names(templates) for templates in chosen) if named else chosen
-
-
 @dataclass(frozen=True)
 class Settings:
     """What a parser is trained with; kept in the model so that it can be trained again."""
 
     order: int = 3
+    trisiblings: bool = False  # at order 3, score three modifiers of a head in a row as well
     projective: bool = True
     learner: str = "mira"
     epochs: int = 10
@@ -63,11 +54,13 @@ class Settings:
     def __post_init__(self) -> None:
         if self.order not in (1, 2, 3):
             raise InvalidInput(f"order is {self.order!r}; expected 1, 2 or 3.")
+        if self.trisiblings and self.order < 3:
+            raise InvalidInput(f"trisiblings are parts of order 3 and order is {self.order}; leave them out.")
         if not 0.0 < self.narrower <= 1.0:
             raise InvalidInput(f"narrower is {self.narrower}; expected a share of the widths, above 0 and at most 1.")
         if self.pruning_error is not None and not 0.0 <= self.pruning_error < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
-        check_learner(self.learner, projective=self.projective, order=self.order)
+        check_learner(self.learner, projective=self.projective, order=self.order, trisiblings=self.trisiblings)
 
     @property
     def filters(self) -> int:
@@ -78,6 +71,17 @@ class Settings:
     def named(self) -> bool:
         """Whether the model looks at the names of arcs: above first order, trained by best trees."""
         return self.order > 1 and self.learner in LEARNERS
+
+
+def tree_templates(settings: Settings, encoder: Encoder) -> tuple[T.Templates, ...]:
+    """Templates of the arcs; siblings and grandparents above order 1; grand-siblings, and tri-siblings, at order 3."""
+    plain = (T.ARC, T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING, T.TRISIBLING)
+    rich = (T.ARC_WITH_CLUSTERS, T.SIBLING_WITH_CLUSTERS, T.GRANDPARENT_WITH_CLUSTERS, T.GRANDSIBLING, T.TRISIBLING)
+    kinds = {1: 1, 2: 3, 3: 4}[settings.order] + settings.trisiblings
+    chosen = (rich if encoder.clusters else plain)[:kinds]
+    if not encoder.fine:
+        chosen = tuple(T.with_coarse_tags(templates) for templates in chosen)
+    return tuple(T.with_names(templates) for templates in chosen) if settings.named else chosen
 
 
 @dataclass(frozen=True)
@@ -215,7 +219,7 @@ class Parser:
         if settings.filters == 2:
             second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width * settings.narrower)
         cascade = Cascade(longest, first, second, settings.most, settings.projective, single)
-        templates = tree_templates(settings.order, encoder, named=settings.named)
+        templates = tree_templates(settings, encoder)
         model = TreeModel(templates, settings.projective, single)
         return cls(
             settings,

@@ -143,7 +143,7 @@ class _Run:
             )
             weights = self._folded("names", lambda stage, members: self._labels(stage, trainer, NAME_EPOCHS, members))
             namers = [trainer.labeller(weight) for weight in weights]
-        templates = tree_templates(s.order, self.encoder, named=s.named)
+        templates = tree_templates(s, self.encoder)
         model = TreeModel(templates, s.projective, self.single)
         untrained = Packed(np.zeros(1 << s.bits, dtype=np.int8), 1.0)
         parser = Parser(s, self.encoder, cascade, model, untrained, labeller, namers[-1])
