@@ -5,7 +5,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
 .PHONY: demo test lint types docs tests tests-bounds tests-interpreted format clean
 
@@ -16,8 +16,8 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/test.stamp
 	$(MAKE) --no-print-directory --jobs=$(WORKERS) --output-sync lint types docs
 	$(MAKE) --no-print-directory tests
-	$(MAKE) --no-print-directory tests-bounds
 	$(MAKE) --no-print-directory tests-interpreted
+	$(MAKE) --no-print-directory tests-bounds
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
@@ -30,15 +30,15 @@ docs: $(VENV)/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/test.stamp
-	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels
+	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels --require-every-kernel
 
-# Every kernel again, with array bounds checked and less optimised, which compiles faster; it has a cache of its own (tests/conftest.py).
-tests-bounds: $(VENV)/test.stamp
-	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel
-
-# A part of the kernels again, as plain Python, where numpy warns of hashes that wrap around as they should.
+# Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around as they should.
 tests-interpreted: $(VENV)/test.stamp
 	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests -W "ignore:overflow encountered in scalar:RuntimeWarning"
+
+# What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster.
+tests-bounds: $(VENV)/test.stamp
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 CERTUS_TESTS=quick $(PYTEST) tests -m compiled
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .

@@ -32,17 +32,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(folder_of(item)))
     if not QUICK:
         return
     kept, left_out = [], []
     for item in items:
-        folder = item.path.relative_to(ROOT / "tests").parts[0] if item.path.is_relative_to(ROOT / "tests") else ""
-        skip = folder in PYTHON_ONLY or item.get_closest_marker("slow") is not None
+        skip = folder_of(item) in PYTHON_ONLY or item.get_closest_marker("slow") is not None
         skip = skip or (INTERPRETED and item.get_closest_marker("compiled") is not None)
         (left_out if skip else kept).append(item)
         limit_examples(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
+
+
+def folder_of(item: pytest.Item) -> str:
+    """The part of certus that a test, or the example in a docstring, is about; its tests share most kernels.
+
+    They run in one process, so that few kernels are compiled in two at the same time.
+    """
+    top = ROOT / "tests" if item.path.is_relative_to(ROOT / "tests") else ROOT / "src" / "certus"
+    return item.path.relative_to(top).parts[0].removesuffix(".py") if item.path.is_relative_to(top) else ""
 
 
 def limit_examples(item: pytest.Item) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from certus.errors import InvalidInput
-from certus.models.cascade import stages
-from certus.models.explain import arc_features, shared_weights
+from certus.models.cascade import PASS, stages
+from certus.models.explain import arc_features, head_choice, shared_weights
 from certus.models.parser import Parser
 from certus.models.training import train_parser
 from tests.models.test_parser import SMALL, treebank
@@ -29,6 +29,66 @@ def test_features_of_an_arc_add_up_to_its_score(parser):
         arcs = [abs(feature.weight) for feature in features]
         assert arcs == sorted(arcs, reverse=True)
         assert sum(f.weight for f in features) == pytest.approx(problem.arc[token.head, token.id], abs=1e-4)
+
+
+KINDS = {
+    "arcs": replace(SMALL, epochs=1),
+    "third order": replace(SMALL, order=3, trisiblings=True, epochs=1, bits=22),
+    "crossing": replace(SMALL, order=2, projective=False, epochs=1, bits=22),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_choice_is_between_the_best_tree_and_the_best_with_another_head(kind):
+    parser = train_parser(treebank(20, 1), settings=KINDS[kind])
+    open_ = replace(parser.cascade, longest=np.full_like(parser.cascade.longest, 99), first=PASS, second=PASS)
+    parser = replace(parser, cascade=open_)
+    for sentence in [s for s in treebank(20, 5) if len(s) in (3, 4, 5)][:3]:
+        problem, n = parser.problem(sentence), len(sentence)
+        best, through = -np.inf, np.full((n + 1, n + 1), -np.inf)
+        for tree in problem.all_structures():
+            score = problem.score(tree)
+            best = max(best, score)
+            for m in range(1, n + 1):
+                through[tree[m], m] = max(through[tree[m], m], score)
+        for word in range(1, n + 1):
+            choice = head_choice(parser, sentence, word)
+            assert choice.tree.tolist() == problem.decode().structure.tolist()
+            assert choice.head == choice.tree[word] != choice.instead == choice.other[word]
+            assert choice.margin >= 0
+            assert choice.margin == pytest.approx(sum(feature.weight for feature in choice.features))
+            assert len({feature.text for feature in choice.features}) == len(choice.features)
+            others = [h for h in range(n + 1) if h not in (word, choice.head)]
+            assert choice.margin == pytest.approx(best - max(through[h, word] for h in others), abs=1e-4)
+            for h in others:
+                if through[h, word] > -np.inf:
+                    margin = head_choice(parser, sentence, word, instead=h).margin
+                    assert margin == pytest.approx(best - through[h, word], abs=1e-4)
+
+
+def test_heads_that_the_filters_removed_can_be_asked_for(parser):
+    sharp = replace(parser, cascade=replace(parser.cascade, most=1))
+    sentence = treebank(1, 6)[0]
+    for word in range(1, len(sentence) + 1):
+        choice = head_choice(sharp, sentence, word)
+        assert choice.other[word] != choice.head
+        assert choice.margin == pytest.approx(sum(feature.weight for feature in choice.features))
+
+
+def test_choices_that_cannot_be_are_refused(parser):
+    sentence = treebank(1, 4)[0]
+    head = sentence.tokens[0].head
+    for word, instead, says in (
+        (0, None, "no word 0"),
+        (99, None, "no word 99"),
+        (1, 99, "heads are 0 to"),
+        (1, 1, "not the word itself"),
+        (1, head, "has that head"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            head_choice(parser, sentence, word, instead=instead)
+    with pytest.raises(InvalidInput, match="word 1 can have no head but 0"):
+        head_choice(parser, replace(sentence, tokens=sentence.tokens[:1]), 1)
 
 
 def test_an_arc_that_cannot_be_is_refused(parser):

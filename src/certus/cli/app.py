@@ -6,6 +6,7 @@ import typer
 
 from certus.cli.cluster import cluster
 from certus.cli.evaluate import evaluate
+from certus.cli.explain import explain
 from certus.cli.parse import parse
 from certus.cli.search_errors import search_errors
 from certus.cli.tag import tag
@@ -45,6 +46,7 @@ def certus(
 
 app.command()(parse)
 app.command()(tag)
+app.command()(explain)
 app.command()(verify)
 app.command()(evaluate)
 app.command()(cluster)

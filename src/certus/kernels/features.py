@@ -110,7 +110,7 @@ def finish(code, coarse, base, part, names, group, bits, index):
     m = part[1]
     low, high = (h, m) if h < m else (m, h)
     if group[4]:
-        shape = arc_shape(high - low, h < m)
+        shape = arc_shape(high - low, int(h < m))
     else:
         sides = int(h < m)
         for r in range(2, part.shape[0]):
@@ -123,7 +123,7 @@ def finish(code, coarse, base, part, names, group, bits, index):
         code[t] += names
     if n_codes > uint64(group[1]):
         inside = uint64(0)
-        like_head = like_modifier = 0
+        like_head = like_modifier = np.int64(0)
         for v in range(low + 1, high):
             tag = coarse[base + v]
             inside |= uint64(1) << uint64(tag)
@@ -132,7 +132,7 @@ def finish(code, coarse, base, part, names, group, bits, index):
         counted = count_code(like_head, like_modifier)
         for t in range(uint64(group[1]), single):
             code[t] += counted
-        tag = 0
+        tag = np.int64(0)
         while inside:
             if inside & uint64(1):
                 count = hash_between(code, single, n_codes, tag, shape, bits, index, count)

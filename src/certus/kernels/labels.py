@@ -15,7 +15,7 @@ from certus.kernels.features import ABSENT, role_codes, summed_features
 
 _MIX = uint64(0x9E3779B97F4A7C15)
 _BEFORE = uint64(0xD6E8FEB86659FD93)
-_NAME = uint32(0x9E3779B1)
+NAME = uint32(0x9E3779B1)  # times the number of a label and one: the name of an arc
 
 
 @njit(cache=True, nogil=True)
@@ -114,7 +114,8 @@ def best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, inde
         p = before[m] = last[h]
         last[h] = m
         if p < 0:
-            total[m] = score[m]
+            for label in range(n_labels):
+                total[m, label] = score[m, label]
             continue
         count = pair_features(codes, coarse, base, part, pairs, bits, h, p, m, index)
         for label in range(n_labels):
@@ -235,5 +236,5 @@ def name_arcs(attribute, coarse, base, allowed, seen, templates, bits, weight, i
                 part[1] = m
                 count = summed_features(codes, coarse, base, part, uint32(0), templates, bits, index)
                 likely = seen[int(h < m), coarse[base + h], coarse[base + m]]
-                label = best_label(index, count, bits, likely, -1, weight, score)
-                name[h, m] = uint32((label + 1) * _NAME)
+                label = best_label(index, np.int64(count), bits, likely, np.int64(-1), weight, score)
+                name[h, m] = uint32((label + 1) * NAME)

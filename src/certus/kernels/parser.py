@@ -216,23 +216,24 @@ def row_score(flat, n_codes, width, named, a, b, c, d, shape, names, bits, weigh
 
 @njit(cache=True, nogil=True)
 def score_trisiblings(h, m, modifiers, rows, flat, n_codes, width, named, name, bits, weight, code, out):
-    """out[p, r] <- score of the tri-sibling h, m, modifiers[p], modifiers[r]; column len(modifiers) is for no third."""
+    """out[p, 1 + r] <- score of the tri-sibling h, m, modifiers[p], modifiers[r]; in column 0 there is no third."""
     low, high = min(h, m), max(h, m)
     degree = modifiers.shape[0]
+    none = np.int64(ABSENT)
     shape = int(h < m) * 16 + 8
     for p in range(degree):
         s = np.int64(modifiers[p])
         if s <= low or s >= high:
             continue
-        for r in range(degree + 1):
-            t = np.int64(modifiers[r]) if r < degree else np.int64(ABSENT)
-            if r < degree and (t <= low or t >= high or abs(t - h) >= abs(s - h)):
-                out[p, r] = -np.inf
+        for r in range(-1, degree):
+            t = np.int64(modifiers[r]) if r >= 0 else none
+            if r >= 0 and (t <= low or t >= high or abs(t - h) >= abs(s - h)):
+                out[p, 1 + r] = -np.inf
                 continue
-            out[p, r] = row_score(
+            out[p, 1 + r] = row_score(
                 flat, n_codes, width, named, uint64(h + 2) * width, uint64(rows + m + 2) * width,
                 uint64(2 * rows + s + 2) * width, uint64(3 * rows + t + 2) * width,
-                shape_code(shape + side(t, low, high)), names_of(name, h, m, s, t, ABSENT), bits, weight, code,
+                shape_code(shape + side(t, low, high)), names_of(name, h, m, s, t, none), bits, weight, code,
             )  # fmt: skip
 
 
@@ -263,6 +264,7 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
                           uint64(t_flat.shape[0] // t_codes.shape[0]))  # fmt: skip
     s_named, g_named, x_named, t_named = sibling[5], grandparent[5], grandsibling[5], trisibling[5]
     rows = n + 3
+    none = np.int64(ABSENT)
     s_none, g_none = uint64(3 * rows) * s_w, uint64(3 * rows) * g_w
     code = np.empty(max(s_w, g_w, x_w, t_w), dtype=np.uint32)
 
@@ -279,7 +281,7 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
         inc_ptr[a + 1] = inc_ptr[a] + out_ptr[h + 1] - out_ptr[h]
     inc = np.full(inc_ptr[arcs + 1], -np.inf)
     inc_at = np.empty(inc_ptr[arcs + 1], dtype=np.int32)
-    # With tri-siblings: one cell per slot, modifier and modifier inside it, the last of them for none.
+    # With tri-siblings: one cell per slot, modifier and modifier inside it, the first of them for none.
     two_ptr = np.zeros(arcs + 2, dtype=np.int64)
     most = 0
     if t_n:
@@ -295,10 +297,10 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
     first_score = np.empty(arcs)  # the sibling score of an arc's modifier if it is innermost
     for h in range(size):
         for a in range(out_ptr[h], out_ptr[h + 1]):
-            m = out[a]
+            m = np.int64(out[a])
             first_score[a] = row_score(
                 s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w, uint64(2 * rows) * s_w,
-                s_none, shape_code(int(h < m) * 4), names_of(name, h, m, ABSENT, ABSENT, ABSENT), bits, weight, code,
+                s_none, shape_code(int(h < m) * 4), names_of(name, h, m, none, none, none), bits, weight, code,
             )  # fmt: skip
     side_size = (arcs + 1) * size
     for i in range(n, 0 if single else -1, -1):
@@ -343,7 +345,7 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
                             code, t_score,
                         )  # fmt: skip
                     for w in range(into_ptr[h], into_ptr[h + 1] if h > 0 else into_ptr[h] + 1):
-                        g = into[w] if h > 0 else -1
+                        g = np.int64(into[w]) if h > 0 else np.int64(-1)
                         if i <= g and g <= j:
                             continue
                         slot = np.int64(arc_id[g, h]) if h > 0 else np.int64(arcs)
@@ -352,56 +354,51 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
                             above += row_score(
                                 g_flat, g_n, g_w, g_named, uint64(h + 2) * g_w, uint64(rows + m + 2) * g_w,
                                 uint64(2 * rows + g + 2) * g_w, g_none, shape_code(d * 4 + side(g, i, j)),
-                                names_of(name, h, m, ABSENT, ABSENT, g), bits, weight, code,
+                                names_of(name, h, m, none, none, g), bits, weight, code,
                             )  # fmt: skip
                         best = -np.inf
                         at = -1
-                        if inner > -np.inf:
-                            best = inner + above + first_score[own]
-                            if h > 0 and x_n:
-                                best += row_score(
-                                    x_flat, x_n, x_w, x_named, uint64(h + 2) * x_w, uint64(rows + m + 2) * x_w,
-                                    uint64(2 * rows) * x_w, uint64(3 * rows + g + 2) * x_w,
-                                    shape_code(d * 16 + side(g, i, j)), names_of(name, h, m, ABSENT, ABSENT, g), bits,
-                                    weight, code,
-                                )  # fmt: skip
-                        if t_n:
-                            two[two_ptr[slot] + place * (degree + 1) + degree] = best
-                        for p in range(degree):
-                            s = np.int64(out[start + p])
-                            if s <= i or s >= j:
+                        for p in range(-1, degree):  # -1: m is innermost
+                            s = np.int64(out[start + p]) if p >= 0 else none
+                            if p < 0:
+                                score = inner + first_score[own]
+                            elif s <= i or s >= j:
                                 continue
-                            low = min(p, place)
-                            cell = pair_ptr[h] + low * degree + (p + place - low)
-                            score = between[cell] + inc[inc_ptr[slot] + p]
+                            else:
+                                low = min(p, place)
+                                cell = pair_ptr[h] + low * degree + (p + place - low)
+                                score = between[cell] + inc[inc_ptr[slot] + p]
                             if score == -np.inf:
                                 continue
-                            if t_n:
-                                cells = two_ptr[slot] + p * (degree + 1)
-                                inside = two[cells + degree] + t_score[p, degree]
-                                inside_at = -1
-                                for r in range(degree):
-                                    if two[cells + r] + t_score[p, r] > inside:
-                                        inside = two[cells + r] + t_score[p, r]
-                                        inside_at = r
-                                score = between[cell] + inside
-                                two_at[two_ptr[slot] + place * (degree + 1) + p] = inside_at
-                            if np.isnan(s_score[cell]):
-                                s_score[cell] = row_score(
-                                    s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w,
-                                    uint64(2 * rows + s + 2) * s_w, s_none, shape_code(d * 4 + 2),
-                                    names_of(name, h, m, s, ABSENT, ABSENT), bits, weight, code,
-                                )  # fmt: skip
-                            score += above + s_score[cell]
+                            if p >= 0:
+                                if t_n:
+                                    cells = two_ptr[slot] + p * (degree + 1)
+                                    inside = -np.inf
+                                    inside_at = -1
+                                    for r in range(-1, degree):
+                                        known = two[cells + 1 + r] + t_score[p, 1 + r]
+                                        if known > inside:
+                                            inside = known
+                                            inside_at = r
+                                    score = between[cell] + inside
+                                    two_at[two_ptr[slot] + place * (degree + 1) + 1 + p] = inside_at
+                                if np.isnan(s_score[cell]):
+                                    s_score[cell] = row_score(
+                                        s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w,
+                                        uint64(2 * rows + s + 2) * s_w, s_none, shape_code(d * 4 + 2),
+                                        names_of(name, h, m, s, none, none), bits, weight, code,
+                                    )  # fmt: skip
+                                score += s_score[cell]
+                            score += above
                             if h > 0 and x_n:
                                 score += row_score(
                                     x_flat, x_n, x_w, x_named, uint64(h + 2) * x_w, uint64(rows + m + 2) * x_w,
                                     uint64(2 * rows + s + 2) * x_w, uint64(3 * rows + g + 2) * x_w,
-                                    shape_code(d * 16 + 8 + side(g, i, j)), names_of(name, h, m, s, ABSENT, g), bits,
-                                    weight, code,
+                                    shape_code(d * 16 + 4 * side(s, i, j) + side(g, i, j)),
+                                    names_of(name, h, m, s, none, g), bits, weight, code,
                                 )  # fmt: skip
                             if t_n:
-                                two[two_ptr[slot] + place * (degree + 1) + p] = score
+                                two[two_ptr[slot] + place * (degree + 1) + 1 + p] = score
                             if score > best:
                                 best = score
                                 at = p
@@ -477,12 +474,12 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
             stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1, near, first, r
             stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2], stack[top + 1, 3] = 0, far, second, r + 1
             top += 2
-            inside_at = two_at[two_ptr[slot] + p * (degree + 1) + q] if t_n else inc_at[inc_ptr[slot] + q]
+            inside_at = two_at[two_ptr[slot] + p * (degree + 1) + 1 + q] if t_n else inc_at[inc_ptr[slot] + q]
             p, m, q = q, s, np.int64(inside_at)
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def scored_arcs(attribute, coarse, base, n, cascade, templates, bits, weight, index):
     """The arcs (n + 1, n + 1) that a cascade leaves, and their scores by a model, -inf for the others.
 

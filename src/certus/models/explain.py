@@ -1,32 +1,136 @@
-"""Which features decided an arc: the features of a part in words, with their weights; and how many share a weight."""
+"""Which features decided an arc: the features of parts in words, with their weights; and how many share a weight."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import Encoded, Encoder
 from certus.features.templates import Templates
 from certus.io.conllu import Sentence
+from certus.models.cascade import with_tree
+from certus.models.scores import problem
 
 if TYPE_CHECKING:
     from certus.models.parser import Parser
 
+ABSENT = -2  # that of kernels.features: no node
+
 
 class Feature(NamedTuple):
-    """A feature of an arc in words, and its weight in the model."""
+    """A feature in words, and its weight in the model, or what it adds to a choice."""
 
     text: str
     weight: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Why a word has its head rather than another: the two best trees, and the features in which they differ.
+
+    ``margin`` is what ``tree``, the best of all, scores more than ``other``, the best in which ``word`` has the head
+    ``instead``. It is the sum of the ``features``, which come with the greatest first, for or against the head; below
+    zero if only the filters stand against the other head.
+    """
+
+    word: int
+    head: int
+    instead: int
+    tree: Ints
+    other: Ints
+    margin: float
+    features: tuple[Feature, ...]
+
+
+def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int | None = None) -> Choice:
+    """Why the parser gives a word of a tagged sentence its head rather than ``instead``, or than any other head.
+
+    The other tree is the best over the arcs that the cascade leaves, and those of one more tree with the other head.
+    """
+    n = len(sentence)
+    if not 1 <= word <= n:
+        raise InvalidInput(f"there is no word {word} in a sentence of {n} words.")
+    batch = parser.encoder.encode([sentence])
+    tree = parser.heads(batch)[1]
+    head = int(tree[word])
+    if instead is not None and (not 0 <= instead <= n or instead in (word, head)):
+        reason = "has that head" if instead == head else f"cannot; heads are 0 to {n}, and not the word itself"
+        raise InvalidInput(f"word {word} is to have the head {instead} instead, but {reason}.")
+    possible = np.arange(n + 1) == instead if instead is not None else ~np.isin(np.arange(n + 1), (head, word))
+    nearby = _filter_tree(parser, batch, word, possible)
+    if nearby is None:
+        raise InvalidInput(f"word {word} can have no head but {head}.")
+    allowed = parser.cascade.survivors(batch, 0)
+    allowed[:, word] &= possible
+    other = np.asarray(problem(parser, batch, 0, with_tree(allowed, nearby)).decode().structure)
+    names = parser.namer.names(batch, 0, with_tree(allowed, tree))
+    count = Counter(_features(parser, sentence, batch, tree, names))
+    count.subtract(_features(parser, sentence, batch, other, names))
+    value, unit = parser.weight.value, parser.weight.unit
+    found = [Feature(text, int(value[k]) * times * unit) for (text, k), times in count.items()]
+    found = sorted((f for f in found if f.weight), key=lambda feature: (-abs(feature.weight), feature.text))
+    return Choice(word, head, int(other[word]), tree, other, sum(f.weight for f in found), tuple(found))
+
+
+def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -> Ints | None:
+    """The best tree by the first filter in which the word has one of the possible heads; None if there is none."""
+    from certus.kernels.parser import best_tree, score_arcs
+
+    n = int(batch.length[0])
+    allowed = ~np.eye(n + 1, dtype=np.bool_)
+    allowed[:, 0] = False
+    allowed[:, word] &= possible
+    arc, tree = np.empty((n + 1, n + 1)), np.empty(n + 1, dtype=np.int64)
+    first = parser.cascade.first
+    index = np.empty(first.templates.most, dtype=np.uint64)
+    sentence = (batch.attribute, batch.coarse, int(batch.base[0]), allowed)
+    score_arcs(*sentence, first.templates.arrays, first.bits, first.weight.value, index, arc)
+    value = best_tree(arc, parser.model.crossing, parser.model.single, tree)
+    return tree if value > -np.inf else None
+
+
+def _features(
+    parser: "Parser", sentence: Sentence, batch: Encoded, tree: Ints, names: NDArray[np.uint32]
+) -> Iterator[tuple[str, int]]:
+    """Text and index of every feature of a tree, each as often as the tree has it."""
+    from certus.kernels.features import named_features
+    from certus.kernels.labels import NAME
+    from certus.kernels.parser import names_of
+    from certus.kernels.updates import neighbours
+
+    inner, second = np.empty_like(tree), np.empty_like(tree)
+    neighbours(tree, inner, second)
+    label = {0: "", **{(k + 1) * int(NAME) % 2**32: name for k, name in enumerate(parser.namer.labels)}}
+    index = np.empty(parser.model.most, dtype=np.uint64)
+    for m in range(1, len(tree)):
+        h = int(tree[m])
+        node = {"h": h, "m": m, "s": int(inner[m]), "t": int(second[m]), "g": int(tree[h]) if h else ABSENT}
+        for templates in parser.model.templates:
+            roles = templates.roles
+            if ("g" in roles and h == 0) or ("t" in roles and node["s"] == ABSENT) or not templates.lines:
+                continue
+            part = [node[role] for role in roles]
+            s, t, g = (node[role] if role in roles else ABSENT for role in "stg")
+            code = names_of(names, h, m, s, t, g)
+            arcs = [(h, m), *((h, v) for v in (s, t) if v != ABSENT), *((v, h) for v in (g,) if v != ABSENT)]
+            called = ",".join(label[int(names[arc])] for arc in arcs)
+            row = np.array(part, dtype=np.int64)
+            where = (batch.attribute, batch.coarse, int(batch.base[0]))
+            size = named_features(*where, row, np.uint32(code), templates.arrays, parser.settings.bits, index)
+            texts = in_words(parser.encoder, sentence, part, templates, called)
+            yield from zip(texts, index[: int(size)].tolist(), strict=True)
 
 
 def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int) -> list[Feature]:
     """The features of an arc by itself, those of greatest weight, for or against it, first.
 
     Features that share a weight by hashing show the weight that they share. Siblings and grandparents add to the score
-    of a tree beyond this; ``Parser.problem`` has the scores of all parts.
+    of a tree beyond this: ``head_choice`` has them all.
     """
     n = len(sentence)
     if not (0 <= head <= n and 1 <= modifier <= n and head != modifier):
@@ -49,19 +153,23 @@ def features_of(batch: Encoded, s: int, part: NDArray[np.int64], templates: Temp
     return index[: int(count)]
 
 
-def in_words(encoder: Encoder, sentence: Sentence, part: Sequence[int], templates: Templates) -> list[str]:
-    """The features of an arc as text, in the order of the kernels."""
+def in_words(
+    encoder: Encoder, sentence: Sentence, part: Sequence[int], templates: Templates, names: str = ""
+) -> list[str]:
+    """The features of a part, whose arcs have these names, as text, in the order of the kernels."""
     rows = [encoder.values(token) for token in sentence]
     n = len(rows)
 
     def seen(v: int, attribute: str) -> str:
+        if v < -1:
+            return "<none>"
         if v == 0:
             return "<root>"
         if 1 <= v <= n:
             return rows[v - 1][attribute]
         return "<after>" if v > n else "<before>"
 
-    h, m = part
+    h, m = part[:2]
     low, high = min(h, m), max(h, m)
     between = [rows[v - 1]["p"] for v in range(low + 1, high)]
     alike = [min(between.count(seen(v, "p")), 3) for v in (h, m)]
@@ -74,10 +182,16 @@ def in_words(encoder: Encoder, sentence: Sentence, part: Sequence[int], template
             for word in words
             if "." in word
         ]
+        if "y" in words:
+            texts.append(f"names={names}")
         if "q" in words:
             texts.append(f"alike={alike[0]},{alike[1]}")
         (spread if "b" in words else plain).append(" ".join(texts))
-    shape = f"[{'right' if h < m else 'left'}, about {high - low} away]"
+    direction = "right" if h < m else "left"
+    if not templates.of_arcs:
+        sides = [_side(role, v, low, high) for role, v in zip(templates.roles[2:], part[2:], strict=True)]
+        return [f"{text} [{', '.join([direction, *sides])}]" for text in plain]
+    shape = f"[{direction}, about {high - low} away]"
     tags = sorted(set(between), key=encoder.number)
     marked = [f"{text} between={tag}" for tag in tags for text in spread]
     return [
@@ -85,6 +199,13 @@ def in_words(encoder: Encoder, sentence: Sentence, part: Sequence[int], template
         *(f"{text} {shape}" for text in plain),
         *(text for both in marked for text in (both, f"{both} {shape}")),
     ]
+
+
+def _side(role: str, v: int, low: int, high: int) -> str:
+    """Where the node of a role lies; see kernels.features.side."""
+    if v == ABSENT:
+        return f"no {role}"
+    return f"{role} {'before' if v < low else 'inside' if v < high else 'behind'}"
 
 
 def shared_weights(parser: "Parser", sentences: Sequence[Sentence]) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certus.checks import Ints
+from certus.checks import Bools, Ints
 from certus.dependency.problem import Dependency
 from certus.features.encode import Encoded
 from certus.io.conllu import Sentence, Token
@@ -19,12 +19,16 @@ ARC, *HIGHER = (("arc", (0, 1)), ("sibling", (0, 2, 1)), ("grandparent", (2, 0, 
                 ("trisibling", (0, 3, 2, 1)))  # fmt: skip
 
 
-def problem(parser: "Parser", batch: Encoded, s: int) -> Dependency:
-    """The trees of sentence s over the arcs that the parser's cascade leaves, with the scores of its model."""
+def problem(parser: "Parser", batch: Encoded, s: int, allowed: Bools | None = None) -> Dependency:
+    """The trees of sentence s with the scores of the parser's model, over the arcs that its cascade leaves.
+
+    Or over those allowed, (n + 1, n + 1).
+    """
     from certus.kernels.part_scores import list_parts, score_parts
 
     n = int(batch.length[s])
-    allowed = parser.cascade.survivors(batch, s)
+    if allowed is None:
+        allowed = parser.cascade.survivors(batch, s)
     size = np.empty(5, dtype=np.int64)
     list_parts(allowed, size, np.empty((5, 0, 4), dtype=np.int64))
     part = np.empty((5, int(size.max()), 4), dtype=np.int64)
