@@ -30,15 +30,17 @@ docs: $(VENV)/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/test.stamp
-	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels --require-every-kernel
+	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels
 
 # Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around as they should.
 tests-interpreted: $(VENV)/test.stamp
-	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests -W "ignore:overflow encountered in scalar:RuntimeWarning"
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel \
+		-W "ignore:overflow encountered in scalar:RuntimeWarning"
 
-# What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster.
+# What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster. Learners and models
+# have small tests that are interpreted instead: what they call takes minutes to compile.
 tests-bounds: $(VENV)/test.stamp
-	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 CERTUS_TESTS=quick $(PYTEST) tests -m compiled
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 CERTUS_TESTS=quick $(PYTEST) tests -m compiled --ignore=tests/learn --ignore=tests/models
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .

@@ -6,7 +6,10 @@ or starts processes. NUMBA_BOUNDSCHECK=1 and NUMBA_DISABLE_JIT=1 run that pass w
 
 import os
 import re
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,12 +25,36 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=5)
 settings.load_profile("quick" if QUICK else "ci" if os.environ.get("CI") else "default")
 
+REACHED: set[str] = set()  # kernels that ran interpreted, module.function
+
+
+def recording(**_: object) -> Callable[[Any], Any]:
+    """In place of ``certus.kernels.njit`` where kernels are interpreted: notes which ones are called."""
+
+    def decorated(function: Any) -> Any:
+        name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+
+        @wraps(function)
+        def called(*arguments: Any) -> Any:
+            REACHED.add(name)
+            return function(*arguments)
+
+        return called
+
+    return decorated
+
+
+if INTERPRETED:
+    import certus.kernels
+
+    certus.kernels.njit = recording
+
 PYTHON_ONLY = ("cli", "docs")  # folders of tests that the quick pass leaves out
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--require-every-kernel", action="store_true", help="fail if a kernel was never compiled into the kernel cache"
+        "--require-every-kernel", action="store_true", help="fail if a kernel was never called (interpreted only)"
     )
 
 
@@ -65,23 +92,22 @@ def limit_examples(item: pytest.Item) -> None:
         test._hypothesis_internal_use_settings = settings(own, max_examples=min(own.max_examples, most))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    REACHED.update(getattr(node, "workeroutput", {}).get("kernels", ()))
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    if hasattr(session.config, "workerinput") or not session.config.getoption("--require-every-kernel") or exitstatus:
-        return
-    missing = kernels_in_source() - kernels_in_cache()
-    if missing:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        print("\nkernels that no test reached:", ", ".join(sorted(missing)))
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["kernels"] = sorted(REACHED)
+    elif session.config.getoption("--require-every-kernel") and not exitstatus:
+        missing = kernels_in_source() - REACHED
+        if missing:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            print("\nkernels that no test reached:", ", ".join(sorted(missing)))
 
 
 def kernels_in_source() -> set[str]:
-    """module.function of every ``@njit`` function in the kernels folder, but for those inlined, which leave no file."""
-    decorated = re.compile(r"^@njit\b(?!.*inline=).*\n(?:@.*\n)*def (\w+)", re.MULTILINE)
+    """module.function of every ``@njit`` function in the kernels folder."""
+    decorated = re.compile(r"^@njit\b.*\n(?:@.*\n)*def (\w+)", re.MULTILINE)
     return {f"{path.stem}.{name}" for path in KERNELS.glob("**/*.py") for name in decorated.findall(path.read_text())}
-
-
-def kernels_in_cache() -> set[str]:
-    """module.function of every kernel in the cache: its index is named module.function-line.python.nbi."""
-    from certus.kernels import CACHE
-
-    return {path.name.split("-")[0] for path in Path(CACHE).glob("**/*.nbi")}

@@ -256,7 +256,7 @@ _GRANDPARENT_CLUSTERS = _with_roles("""
 _GRANDSIBLING = _with_roles("""
     g.t h.t s.t m.t
     g.p h.p s.p m.p
-    g.p s.p m.p
+    g.p s.p m.p  # coordination: g and m joined by the conjunction s (DEP 5.7.1)
     g.p h.p s.p m.p m+1.p
     g.p h.p s.p m.p m-1.p
 """)
