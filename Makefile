@@ -32,10 +32,10 @@ docs: $(VENV)/test.stamp
 tests: $(VENV)/test.stamp
 	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels
 
-# Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around as they should.
+# Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around and of
+# what becomes of infinities, as it should be.
 tests-interpreted: $(VENV)/test.stamp
-	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel \
-		-W "ignore:overflow encountered in scalar:RuntimeWarning"
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel -W ignore::RuntimeWarning
 
 # What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster. Learners and models
 # have small tests that are interpreted instead: what they call takes minutes to compile.
