@@ -56,6 +56,7 @@ def test_a_trained_parser_parses_files_and_text(certus, tmp_path):
     model = tmp_path / "model"
     small = "--order", "1", "--epochs", "2", "--bits", "12"
     assert certus("train", "parser", "--train", train, "--output", model, "--tagger", *small).code == 0
+    assert sorted(path.name for path in model.iterdir()) == ["parser.safetensors", "tagger.safetensors"]
     again = certus("parse", "--model", model, train)
     assert (again.code, again.out) == (0, train.read_text())
     text = certus("parse", "--model", model, "the dog barks")

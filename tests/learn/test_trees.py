@@ -83,7 +83,7 @@ def random_names(n, rng):
 
 @pytest.mark.parametrize("order", KINDS)
 @pytest.mark.parametrize("single", [True, False])
-def test_best_tree_of_a_forest_is_the_best_of_all(order, single):
+def test_the_best_tree_above_first_order_is_the_best_of_all(order, single):
     rng = np.random.default_rng(7)
     model = TreeModel(KINDS[order], True, single)
     weight = rng.integers(-8, 9, 1 << BITS).astype(np.float32)

@@ -19,8 +19,6 @@ from certus.models.scores import problem
 if TYPE_CHECKING:
     from certus.models.parser import Parser
 
-ABSENT = -2  # that of kernels.features: no node
-
 
 class Feature(NamedTuple):
     """A feature in words, and its weight in the model, or what it adds to a choice."""
@@ -98,7 +96,7 @@ def _features(
     parser: "Parser", sentence: Sentence, batch: Encoded, tree: Ints, names: NDArray[np.uint32]
 ) -> Iterator[tuple[str, int]]:
     """Text and index of every feature of a tree, each as often as the tree has it."""
-    from certus.kernels.features import named_features
+    from certus.kernels.features import ABSENT, named_features
     from certus.kernels.labels import NAME
     from certus.kernels.parser import names_of
     from certus.kernels.updates import neighbours
@@ -203,7 +201,7 @@ def in_words(
 
 def _side(role: str, v: int, low: int, high: int) -> str:
     """Where the node of a role lies; see kernels.features.side."""
-    if v == ABSENT:
+    if v < 0:
         return f"no {role}"
     return f"{role} {'before' if v < low else 'inside' if v < high else 'behind'}"
 
