@@ -379,4 +379,5 @@ def checked_labels(label: ArrayLike) -> Floats:
 
 
 def _with_arc_scores(label: Floats, trees: Dependency) -> Floats:
-    return as_scores("label", label, (*trees.arc.shape, None)) + trees.arc[:, :, None]
+    with np.errstate(over="ignore"):  # two masks may add up to what is below all numbers: -inf
+        return as_scores("label", label, (*trees.arc.shape, None)) + trees.arc[:, :, None]

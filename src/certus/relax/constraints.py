@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_scores, one_of
-from certus.errors import InvalidInput, NotSupported
+from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows
@@ -251,7 +251,16 @@ class Constrained(Problem[Y]):
                 rivals[line] = -np.inf
                 rivals[index] = 0.0
                 mask[view] += rivals
-        return mask
+        return mask if self._masking_suffices(mask) else None
+
+    def _masking_suffices(self, mask: dict[str, Floats]) -> bool:
+        """Whether forbidding the rivals of required parts makes structures use these: they might use none instead."""
+        if all(c.decides == 0 for c in self.constraints):
+            return True
+        try:
+            return not self.violated(self.problem.solve(mask).structure)
+        except Infeasible:
+            return True
 
     def _masked(self, penalties: Penalties | None) -> dict[str, Floats]:
         mask = self._mask or {}
@@ -293,7 +302,7 @@ class Constrained(Problem[Y]):
             if c.decides is not None:
                 _, view, index = c.terms[0]
                 fixed.append((view, int(np.ravel_multi_index(index, self.views[view])), c.decides))
-            else:
+            if c.decides != 0:
                 rows.append(self._rows(inner, c))
         return inner.with_rows(rows, fixed)
 

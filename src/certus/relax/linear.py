@@ -21,7 +21,7 @@ from scipy import optimize, sparse
 
 from certus.certificates.rounding import WIDTH
 from certus.checks import Floats, Ints
-from certus.errors import CertusError, Infeasible, LimitReached, NotSupported
+from certus.errors import Infeasible, LimitReached, NotSupported, VerificationError
 from certus.problem import DynamicProgram, Forest, Index, Problem
 from certus.relax.system import Relaxation
 from certus.result import Certificate, Result
@@ -272,8 +272,8 @@ def integer_bound(problem: Problem[Any]) -> tuple[float, float]:
     """The bound of ``solve_ilp`` and its error, for certus.verify: solved again, for want of a witness."""
     try:
         _, bound = linear_program(problem).solve(integer=True)
-    except Infeasible as error:
-        raise CertusError(str(error)) from None
+    except (Infeasible, LimitReached) as error:
+        raise VerificationError(f"the integer program cannot be solved again: {error}") from None
     return bound, max(problem.error(), WHOLE * (1.0 + abs(bound)) / WIDTH)
 
 

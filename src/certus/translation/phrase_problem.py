@@ -364,7 +364,7 @@ class PhraseTranslation(Problem[Structure]):
         relaxation = PhraseRelaxation(self.sentence, lattice, exact_contexts=False)
         relaxation.sweep(np.zeros(self.n))
         best = self.decode()
-        distance = 1.0
+        distance = max(1.0, 8.0 * self.error())
         while True:
             lower = best.score - distance
             found = relaxation.search(lower, phrase_decoding.WIDEST, keep_arcs=True)
@@ -389,7 +389,7 @@ class PhraseTranslation(Problem[Structure]):
                 return [
                     self.proved(y, value, kind="combinatorial", rank=rank) for rank, (value, y) in enumerate(inside, 1)
                 ]
-            distance = distance * 2.0 if distance < 1e3 else inf
+            distance = distance * 2.0 if distance < 1e3 * max(1.0, self.error()) else inf
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         problem = self
