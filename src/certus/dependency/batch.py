@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +11,7 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import BatchCertificate, BatchResult
+from certus.threads import in_order
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -200,8 +200,7 @@ class DependencyBatch:
             return
         chunks = min(len(self), 4 * self.workers)
         parts = [slice(a, b) for a, b in pairwise(len(self) * k // chunks for k in range(chunks + 1))]
-        with ThreadPoolExecutor(self.workers) as pool:
-            list(pool.map(serve, parts))
+        list(in_order(serve, parts, self.workers))
 
     def _without_tree(self, b: int) -> Infeasible:
         """The error for item b, which has no tree."""

@@ -10,13 +10,13 @@ from functools import cached_property
 from heapq import heappop, heappush
 from itertools import product
 from math import inf
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.checks import Floats, as_positive_int, as_scores, one_of
+from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import formats, sweeps
 from certus.hypergraph.graph import Hypergraph, Int32
@@ -398,7 +398,7 @@ class _Decoding:
 
     def __init__(self, problem: ConstrainedHyperpath, time_limit: float | None, rule: StepRule[Any]) -> None:
         self.problem, self.rule = problem, rule
-        self.deadline = None if time_limit is None else perf_counter() + time_limit
+        self.clock = Clock(time_limit)
         self.structure: Int32 | None = None
         self.score = -inf
         self.proof: str | None = None
@@ -409,7 +409,7 @@ class _Decoding:
 
     @property
     def out_of_time(self) -> bool:
-        return self.deadline is not None and perf_counter() >= self.deadline
+        return self.clock.out_of_time
 
     def run(self, method: str, max_iterations: int, width: int, exact: bool) -> Result[Int32]:
         problem = self.problem
