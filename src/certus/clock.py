@@ -8,7 +8,7 @@ from time import perf_counter
 def preparation() -> float:
     """Seconds that this thread has spent so far on compiling kernels or loading compiled ones, not on running them."""
     kernels = sys.modules.get("certus.kernels")
-    return kernels.preparation.seconds if hasattr(kernels, "preparation") else 0.0
+    return 0.0 if kernels is None or not hasattr(kernels, "preparation") else float(kernels.preparation.seconds)
 
 
 def add_preparation(seconds: float) -> None:
