@@ -18,14 +18,14 @@ CONTROLS = {c: f"\\x{c:02x}" for c in [*range(32), *range(127, 160)] if chr(c) n
 def usable_streams() -> Iterator[None]:
     """Stdout and stderr that can be printed to, until the end.
 
-    Results are UTF-8, as all input is, whatever the locale says; what has no UTF-8, such as a file name of other
-    bytes, is printed as an escape. On a terminal control characters are printed as escapes too. Messages to a closed
-    stderr are lost, results that should go to a closed stdout are an error.
+    Results are UTF-8, as all input is, whatever the locale says, but for a terminal; what cannot be encoded, such as a
+    file name of other bytes, is printed as an escape. On a terminal control characters are printed as escapes too.
+    Messages to a closed stderr are lost, results that should go to a closed stdout are an error.
     """
     _occupy_closed_descriptors()
     out: Any = _Closed() if sys.stdout is None else sys.stdout
     if isinstance(out, io.TextIOWrapper):
-        out.reconfigure(encoding="utf-8", errors="backslashreplace")
+        out.reconfigure(encoding=None if out.isatty() else "utf-8", errors="backslashreplace")
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         err: Any = nowhere if sys.stderr is None else sys.stderr
         with redirect_stdout(_shown(out)), redirect_stderr(_shown(err)):
