@@ -112,7 +112,7 @@ def powers(bigram: Table | None, trigram: Table | None) -> tuple[Floats, float]:
 def work(unary: Floats, tables: Sequence[Table | None]) -> float:
     """About how many steps a kernel takes for unary scores (B, N, T) and tables; a sum of exponentials is ten."""
     order = max((table.order for table in tables if table is not None), default=1)
-    return 10.0 * unary.size * unary.shape[-1] ** (order - 1)
+    return float(10.0 * unary.size * unary.shape[-1] ** (order - 1))
 
 
 def as_names(tags: object, size: int) -> tuple[str, ...] | None:
