@@ -1,8 +1,7 @@
-"""JSON that round-trips scores exactly, and files that are never half written."""
+"""JSON that round-trips scores exactly, and text files."""
 
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.errors import FormatError, InvalidInput
+from certus.writing import write_atomically
 
 T = TypeVar("T")
 
@@ -31,27 +31,6 @@ def floats_from_json(data: Any, name: str = "array") -> NDArray[np.float64]:
         return np.array(data, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(f"{name} is not a rectangular array of numbers.") from None
-
-
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a whole file or nothing: to a temporary file beside it, then rename."""
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be written: {error.strerror}.") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # a temporary file is private; what it becomes is not
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:

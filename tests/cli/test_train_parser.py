@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from certus.errors import InvalidInput
+
 SENTENCE = (
     "1\tthe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n"
     "2\tdog\tdog\tNOUN\tNN\t_\t3\tnsubj\t_\t_\n"
@@ -106,3 +108,43 @@ def test_a_missing_or_damaged_model_is_refused(certus, tmp_path):
     assert "no parser.safetensors" in certus("parse", "--model", tmp_path, "a dog").complaint
     (tmp_path / "parser.safetensors").write_bytes(b"nothing of the kind")
     assert "not a model file" in certus("parse", "--model", tmp_path, "a dog").complaint
+
+
+UNTAGGED = SENTENCE.replace("\tDET\tDT", "\t_\t_").replace("\tNOUN\tNN", "\t_\t_").replace("\tVERB\tVBZ", "\t_\t_")
+
+
+def test_what_training_makes_of_odd_input_is_said(certus, tmp_path, monkeypatch):
+    train, dev, empty, untagged = (tmp_path / f"{name}.conllu" for name in ("train", "dev", "empty", "untagged"))
+    train.write_text(SENTENCE * 3)
+    dev.write_text(SENTENCE)
+    empty.write_text("")
+    untagged.write_text(UNTAGGED)
+    model = tmp_path / "model"
+    command = "train", "parser", "--output", model, "--order", "1", "--epochs", "9", "--bits", "12", "--train"
+    assert "empty.conllu: holds no words" in certus(*command, train, "--dev", empty).complaint
+    assert not model.exists()
+    ran = certus(*command, train, "--dev", dev, "--resume")
+    assert ran.code == 0
+    assert f"{model / 'checkpoint.safetensors'}: there is no checkpoint to resume" in ran.err
+    assert "trees: stopped after epoch 4; dev was best after epoch 1, which is kept." in ran.err
+    assert 'every word has "_" in column upos' in certus(*command, untagged, "--dev", dev, "--tagger").complaint
+
+    def stop(*_, **__):
+        raise InvalidInput("enough.")
+
+    monkeypatch.setattr("certus.models.training.train_parser", stop)
+    for one, other, column in ((untagged, dev, "upos"), (dev, untagged, "xpos")):
+        said = certus(*command, one, "--dev", other).err
+        assert f"{untagged}: no word has a tag in column {column}, but words of {dev} do" in said
+    assert certus(*command, untagged, "--dev", untagged).complaint == "certus: enough."
+
+
+def test_a_tagger_that_no_longer_fits_goes_and_that_is_said(certus, tmp_path):
+    (tmp_path / "train.conllu").write_text(SENTENCE * 3)
+    model = tmp_path / "model"
+    command = "train", "parser", "--train", tmp_path / "train.conllu", "--output", model
+    small = "--order", "1", "--epochs", "1", "--bits", "12"
+    assert certus(*command, *small, "--tagger").code == 0
+    ran = certus(*command, *small)
+    assert f"{model / 'tagger.safetensors'}: removed" in ran.err
+    assert [path.name for path in model.iterdir()] == ["parser.safetensors"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from certus.cli.options import Inputs, JsonLines, TaggerFile, Tokenised
+from certus.cli.overwriting import refuse_overwriting
 from certus.cli.text import Line, read_lines
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ def parse(
             raise InvalidInput("--weight is for a lexicalised grammar with --model.")
         tags = load_tagger(tagger) if joint else None
         problem_of = partial(_problem, rules, tags, tagger_weight or 1.0)
+    if save_result is not None:
+        refuse_overwriting(save_result, grammar, tagger, *(inputs or []))
     code, saved = 0, None
     for line in watched(read_lines(inputs or [], tokenised=tokenised), "parsing"):
         if not line.words:

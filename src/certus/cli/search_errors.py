@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from certus.cli import translation as model
 from certus.cli.options import Inputs
 from certus.cli.text import read_lines
+from certus.clock import Clock
 from certus.errors import FormatError, Infeasible, InvalidInput, LimitReached
 
 if TYPE_CHECKING:
@@ -75,14 +75,14 @@ def search_errors(
     for number, line in enumerate(watched(read_lines(inputs or [], tokenised=True), "translating"), start=1):
         if not line.words:
             continue
-        start = perf_counter()
+        clock = Clock()
         try:
             problem = problem_of(line.words)
             certificate = problem.decode(**options).certificate
         except (Infeasible, LimitReached) as error:
             code = complain(f"{line.place}: {error}")
             continue
-        seconds = perf_counter() - start
+        seconds = clock.seconds
         scores: dict[str, float | None] = {}
         times: dict[str, float] = {}
         for name, score, spent in _searches(problem, pops or [], stack or []):
@@ -111,14 +111,14 @@ def _searches(
 
     if isinstance(problem, ForestTranslation):
         for limit in pops:
-            start = perf_counter()
+            clock = Clock()
             found = cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight, limit)
-            yield f"cube pruning, {limit} pops", found.score, perf_counter() - start
+            yield f"cube pruning, {limit} pops", found.score, clock.seconds
     else:
         for width in stack:
-            start = perf_counter()
+            clock = Clock()
             result = problem.decode(method="stack", width=width)
-            yield f"stack of {width}", result.score, perf_counter() - start
+            yield f"stack of {width}", result.score, clock.seconds
 
 
 def _score(problem: Any, row: dict[str, Any]) -> float | None:

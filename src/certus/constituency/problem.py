@@ -18,6 +18,7 @@ from certus.constituency.tree import Tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
+from certus.threads import long_call
 
 
 class Constituency(DynamicProgram[Tree]):
@@ -157,11 +158,17 @@ class Constituency(DynamicProgram[Tree]):
         sentence = self._sentence
         weights = self._weights(sentence, penalties)
         chart = self._new_chart(sentence.rules, charts)
-        cky.viterbi(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, weights, chart)
+        rules = (*sentence.by_right, *sentence.chains)
+        long_call(self._steps, cky.viterbi, self.n, *rules, *sentence.lexical, weights, chart)
         best = float(chart[self._root_cell])
         if best == -np.inf:
             raise self._no_tree(penalties)
         return weights, chart, best
+
+    @property
+    def _steps(self) -> float:
+        """About how many steps a chart takes: rules times spans and the places to cut them."""
+        return self.n**3 / 6 * len(self._sentence.rules.weight)
 
     @property
     def _root_cell(self) -> int:
@@ -238,7 +245,8 @@ class Constituency(DynamicProgram[Tree]):
         weights, chart, _ = self._viterbi(penalties, charts=2)
         sentence = self._sentence
         outside = np.empty_like(chart)
-        cky.best_outside(self.n, sentence.rules.root, *sentence.by_right, *sentence.chains, chart, outside)
+        rules = (*sentence.by_right, *sentence.chains)
+        long_call(self._steps, cky.best_outside, self.n, sentence.rules.root, *rules, chart, outside)
         return weights, chart, outside
 
     def _inside(self, charts: int) -> tuple[Floats, float]:
@@ -246,7 +254,8 @@ class Constituency(DynamicProgram[Tree]):
 
         sentence = self._sentence
         chart = self._new_chart(sentence.rules, charts)
-        cky.inside(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, sentence.lex_weight, chart)
+        rules = (*sentence.by_right, *sentence.chains)
+        long_call(self._steps, cky.inside, self.n, *rules, *sentence.lexical, sentence.lex_weight, chart)
         total = float(chart[self._root_cell])
         if total == -np.inf:
             raise self._no_tree(None)
@@ -261,7 +270,8 @@ class Constituency(DynamicProgram[Tree]):
         chart, _ = self._inside(2)
         sentence = self._sentence
         posterior = np.empty_like(chart)
-        cky.posteriors(self.n, sentence.rules.root, *sentence.by_right, *sentence.chains, chart, posterior)
+        rules = (*sentence.by_right, *sentence.chains)
+        long_call(self._steps, cky.posteriors, self.n, sentence.rules.root, *rules, chart, posterior)
         found = np.zeros(self.n * len(self.tags))
         np.add.at(found, sentence.view_cell, posterior[sentence.chart_cell])
         return {"tags": found.reshape(self.views["tags"])}

@@ -14,6 +14,7 @@ import numpy as np
 from certus.checks import Ints, as_positive_int
 from certus.errors import FormatError, InvalidInput
 from certus.serialize import write_text_atomically
+from certus.threads import long_call
 
 Counts = tuple[Ints, Ints, Ints]  # pointer, word and count of each word's neighbours
 _TABLE = 1 << 16  # x log x is looked up below this; larger counts are rare
@@ -165,13 +166,14 @@ def _run(
     free = 0
     for first in range(0, n_words, _ROUND):
         stop = min(first + _ROUND, n_words)
-        free = cluster_words(first, stop, *following, *preceding, cluster_of, *state, free)
+        words = (first, stop, *following, *preceding, cluster_of)
+        free = long_call((stop - first) * slots**2, cluster_words, *words, *state, free)
         if progress is not None:
             progress(stop, n_words)
 
     merges = np.empty((slots, 2), dtype=np.int64)
     path = {int(c): "" for c in np.flatnonzero(alive)}
-    done = build_hierarchy(*state, merges)
+    done = long_call(slots**3, build_hierarchy, *state, merges)
     members = {c: [c] for c in path}
     for kept, joined in merges[:done].tolist():
         for c in members[kept]:

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import product
 from math import inf
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import Extent, of_sum
 from certus.certificates.sound import sound
 from certus.checks import Floats, as_positive_int, as_scores, one_of
+from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import formats, sweeps
 from certus.hypergraph.graph import Hypergraph, Int32
@@ -410,7 +410,7 @@ class _Decoding:
 
     def __init__(self, problem: ConstrainedHyperpath, time_limit: float | None, rule: StepRule[Any]) -> None:
         self.problem, self.rule = problem, rule
-        self.deadline = None if time_limit is None else perf_counter() + time_limit
+        self.clock = Clock(time_limit)
         self.structure: Int32 | None = None
         self.score = -inf
         self.proof: str | None = None
@@ -422,7 +422,7 @@ class _Decoding:
 
     @property
     def out_of_time(self) -> bool:
-        return self.deadline is not None and perf_counter() >= self.deadline
+        return self.clock.out_of_time
 
     def run(self, method: str, max_iterations: int, width: int, exact: bool) -> Result[Int32]:
         problem = self.problem

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from certus.errors import FormatError
-from certus.serialize import write_atomically
+from certus.writing import write_atomically
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

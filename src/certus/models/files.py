@@ -9,21 +9,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.errors import FormatError
-from certus.serialize import write_atomically
+from certus.writing import write_atomically
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def save_model(
-    path: str | os.PathLike[str], kind: str, version: int, config: Mapping[str, Any], arrays: Arrays
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    config: Mapping[str, Any],
+    arrays: Arrays,
+    *,
+    pair: str | None = None,
 ) -> None:
-    """Write a model file: all of it or nothing."""
+    """Write a model file: all of it or nothing. ``pair`` is the same in models that were made for each other."""
     from safetensors.numpy import save
 
     # One key only: several would be written in an order that differs from run to run.
-    description = {"kind": kind, "version": version, "config": config}
+    description = {"kind": kind, "version": version, "config": config} | ({} if pair is None else {"pair": pair})
     data = save(dict(arrays), metadata={"certus": json.dumps(description, ensure_ascii=False, allow_nan=False)})
     write_atomically(path, data)
+
+
+def pair_of(path: str | os.PathLike[str]) -> str | None:
+    """What a model file has in common with the one it was made for; None if there is none, or no such file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            pair = json.loads(file.metadata()["certus"])["pair"]
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError):
+        return None
+    return pair if isinstance(pair, str) else None
 
 
 def load_model(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

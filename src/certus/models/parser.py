@@ -23,6 +23,7 @@ from certus.learn.weights import Packed
 from certus.models.cascade import PASS, Cascade, Filter
 from certus.models.files import load_model, save_model
 from certus.models.labels import NAMELESS, Labeller
+from certus.threads import interruptible
 
 KIND, VERSION = "parser", 5
 FILE = "parser.safetensors"  # its name in a folder of models
@@ -102,7 +103,7 @@ class Parser:
         """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams."""
         stream = iter(sentences)
         while batch := list(islice(stream, BATCH)):
-            yield from self.parse_batch(batch, self.encoder.encode(batch))
+            yield from interruptible(self.parse_batch, batch, self.encoder.encode(batch))
 
     def parse_batch(self, batch: Sequence[Sentence], encoded: Encoded) -> list[Sentence]:
         """The same for sentences that are encoded already; threads may call it at the same time."""
@@ -161,8 +162,8 @@ class Parser:
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file; what is loaded from it parses the same."""
+    def save(self, path: str | os.PathLike[str], *, pair: str | None = None) -> None:
+        """Write the model to one file; what is loaded from it parses the same. ``pair``: see ``save_model``."""
         arrays: dict[str, Any] = {"longest": self.cascade.longest.astype(np.int16), "seen": self.labeller.seen}
         stored = {
             "first": self.cascade.first.weight,
@@ -184,7 +185,7 @@ class Parser:
             "labels": list(self.labeller.labels),
             "single": self.cascade.single,
         }
-        save_model(path, KIND, VERSION, config, arrays)
+        save_model(path, KIND, VERSION, config, arrays, pair=pair)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Parser":

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from certus.errors import InvalidInput
+from certus.errors import FormatError, InvalidInput
 from certus.features.encode import Encoded
 from certus.io.conllu import Sentence
+from certus.models.files import pair_of
 from certus.models.parser import BATCH, FILE, Parser
 from certus.models.tagger import Tagger
-from certus.threads import in_order, thread_count
+from certus.threads import in_order, interruptible, thread_count
 
 TAGGER_FILE = "tagger.safetensors"
+NEW_TAGGER_FILE = "tagger.new.safetensors"  # there while its parser is being trained
 MOST_WORDS = 2000  # in a sentence: time grows with the cube of it
 
 
@@ -56,7 +58,7 @@ class Pipeline:
             return list(annotated(parser, trees, work[1], confidences=confidences, certificates=certificates))
 
         encoded = ((batch, parser.encoder.encode(batch)) for batch in self._tagged(sentences))
-        for batch in in_order(parsed, encoded, thread_count(workers)):
+        for batch in in_order(lambda work: interruptible(parsed, work), encoded, thread_count(workers)):
             yield from batch
 
     def parse_text(self, text: str) -> list[Sentence]:
@@ -110,8 +112,22 @@ def load(model: str | os.PathLike[str] = "en") -> Pipeline:
         folder = BUNDLED / os.fspath(model)
     if not (folder / FILE).is_file():
         raise InvalidInput(f"{model}: there is no {FILE} in it; train one with certus train parser.")
-    tagger = Tagger.load(folder / TAGGER_FILE) if (folder / TAGGER_FILE).is_file() else None
-    return Pipeline(Parser.load(folder / FILE), tagger)
+    parser, pair = Parser.load(folder / FILE), pair_of(folder / FILE)
+    file = tagger_file(folder, pair)
+    if file is None and (folder / TAGGER_FILE).is_file():
+        Tagger.load(folder / TAGGER_FILE)  # if it is damaged, that is what there is to say
+        raise FormatError(
+            folder / TAGGER_FILE,
+            None,
+            f"is not the tagger that {FILE} was trained with; train both together with --tagger, or remove it.",
+        )
+    return Pipeline(parser, None if file is None else Tagger.load(file))
+
+
+def tagger_file(folder: Path, pair: str | None) -> Path | None:
+    """The file of the tagger with this pair, also where a training was killed before it could give it its name."""
+    files = (folder / name for name in (TAGGER_FILE, NEW_TAGGER_FILE))
+    return next((file for file in files if file.is_file() and pair_of(file) == pair), None)
 
 
 def bundled_tagger(model: str = "en") -> Tagger:

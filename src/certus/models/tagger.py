@@ -20,6 +20,7 @@ from certus.io.conllu import Sentence, Token
 from certus.learn.weights import Packed
 from certus.models.checkpoints import Checkpoint
 from certus.tagging.problem import Tagging
+from certus.threads import interruptible
 
 KIND, VERSION = "tagger", 1
 CHECKPOINT = "tagger checkpoint"
@@ -193,6 +194,7 @@ class Tagger:
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         progress: Callable[[Epoch], None] | None = None,
+        say: Callable[[str], None] = lambda message: None,
     ) -> "Tagger":
         """Train a tagger; the same input and seed give the same tagger.
 
@@ -212,6 +214,8 @@ class Tagger:
             the file exists, and ends with the same tagger as a run without a break.
         progress : callable, optional
             Called with an ``Epoch`` after each.
+        say : callable, optional
+            Called with a line of text when training starts anew for want of a checkpoint, or ends early.
         """
         corpus, held_out = list(sentences), list(dev or ())
         wanted = (column,) if isinstance(column, str) else tuple(column)
@@ -228,6 +232,8 @@ class Tagger:
             found = file.load() if resume else None
             if found is not None:
                 state = _State(**found[0], arrays=found[1])
+            elif resume:
+                say(f"{checkpoint}: there is no checkpoint to resume; training starts from the beginning.")
         models = []
         for k, name in enumerate(wanted):
             model = _empty_model(name, corpus, paths, bits)
@@ -235,17 +241,20 @@ class Tagger:
                 for _ in _epochs(model, corpus, held_out, epochs, seed, state, progress):
                     if file is not None:
                         file.save(state.numbers, state.arrays)
+                if state.epoch < epochs:
+                    best = state.epoch - state.since_best
+                    say(f"{name}: stopped after epoch {state.epoch}; dev was best after epoch {best}, which is kept.")
                 state.finish()
             models.append(replace(model, weight=state.arrays[f"done.{k}"].astype(np.int8)))
         return cls(models)
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tagger as one safetensors file, the whole file or nothing."""
+    def save(self, path: str | os.PathLike[str], *, pair: str | None = None) -> None:
+        """Write the tagger as one safetensors file, the whole file or nothing. ``pair``: see ``save_model``."""
         from certus.models.tagger_file import write_tagger
 
-        write_tagger(path, self.models)
+        write_tagger(path, self.models, pair)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tagger":
@@ -370,7 +379,7 @@ def _epochs(
         order = np.random.default_rng([seed, state.epoch]).permutation(len(corpus))
         clock = float(state.epoch * len(corpus))
         work = (gold, STEP, clock, arrays["weight"], arrays["total"], arrays["moves"])
-        loss, wrong = train_epoch(*(order, first, length, rows, *model.model_arrays, *work))
+        loss, wrong = interruptible(train_epoch, order, first, length, rows, *model.model_arrays, *work)
         state.epoch += 1
         average = arrays["weight"] - arrays["total"] / (state.epoch * len(corpus))
         weight = Packed.of(average.astype(np.float32)).value

@@ -20,7 +20,7 @@ from certus.models.tagger import COLUMNS, KIND, VERSION, ColumnModel, weights_of
 Arrays = dict[str, NDArray[Any]]
 
 
-def write_tagger(path: str | os.PathLike[str], models: Sequence[ColumnModel]) -> None:
+def write_tagger(path: str | os.PathLike[str], models: Sequence[ColumnModel], pair: str | None = None) -> None:
     """Write a tagger's models."""
     lexicon = models[0].lexicon  # what is known and the clusters are the same for all columns
     listed = lexicon.known.union(lexicon.clusters, *(model.lexicon.sets for model in models))
@@ -40,7 +40,7 @@ def write_tagger(path: str | os.PathLike[str], models: Sequence[ColumnModel]) ->
         arrays[f"set.{k}"] = np.array(sets, dtype=np.uint16)
         arrays[f"weight.{k}"] = model.weight
         entries.append({"column": model.column, "tags": model.tags, "sets": distinct, "bits": model.bits})
-    save_model(path, KIND, VERSION, {"paths": paths, "models": entries}, arrays)
+    save_model(path, KIND, VERSION, {"paths": paths, "models": entries}, arrays, pair=pair)
 
 
 def read_tagger(path: str | os.PathLike[str]) -> list[ColumnModel]:

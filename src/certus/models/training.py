@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +41,7 @@ def train_parser(
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    say: Callable[[str], None] = lambda message: None,
 ) -> Parser:
     """A parser for a treebank.
 
@@ -60,19 +60,21 @@ def train_parser(
     progress : callable, optional
         Called after every epoch with (stage, epoch, epochs, share of errors, dev score or None, loss or None).
     checkpoint : path, optional
-        Written after every epoch, whole or not at all; removed at the end.
+        Written after every epoch, whole or not at all; to be removed when the parser is saved.
     resume : bool
         Go on from the checkpoint, if there is one; the parser is the same as without the interruption.
+    say : callable, optional
+        Called with a line of text when training starts anew for want of a checkpoint, or ends early.
     """
     settings = settings or Settings()
     if not any(len(sentence) for sentence in sentences):
         raise InvalidInput("there is no word to learn from: every sentence is empty.")
     run = _Run(sentences, dev, settings, clusters or {}, progress, checkpoint)
-    if resume:
-        run.restore()
+    if resume and not run.restore():
+        say(f"{checkpoint}: there is no checkpoint to resume; training starts from the beginning.")
     parser = run.train()
-    if checkpoint is not None:
-        Path(checkpoint).unlink(missing_ok=True)
+    if run.epoch < settings.epochs:
+        say(f"trees: stopped after epoch {run.epoch}; dev was best after epoch {run.best_epoch}, which is kept.")
     return parser
 
 
@@ -285,13 +287,13 @@ class _Run:
         }
         file.save(config, arrays)
 
-    def restore(self) -> None:
-        """Go back to the checkpoint, if there is one."""
+    def restore(self) -> bool:
+        """Go back to the checkpoint, if there is one; whether there is."""
         if self.file is None:
             raise InvalidInput("there is nothing to resume: no checkpoint was named.")
         found = self.file.load()
         if found is None:
-            return
+            return False
         config, arrays = found
         self.stage, self.epoch = config["stage"], config["epoch"]
         self.score, self.best_epoch = config["score"], config["best_epoch"]
@@ -301,3 +303,4 @@ class _Run:
         self.weights.squares = arrays["squares"].copy()
         self.weights.extra = {k.removeprefix("extra."): a.copy() for k, a in arrays.items() if k.startswith("extra.")}
         self.weights.clock = config["clock"]
+        return True

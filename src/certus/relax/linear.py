@@ -25,6 +25,7 @@ from certus.errors import Infeasible, LimitReached, NotSupported, VerificationEr
 from certus.problem import DynamicProgram, Forest, Index, Problem
 from certus.relax.system import Relaxation
 from certus.result import Certificate, Result
+from certus.threads import interruptible
 
 Y = TypeVar("Y")
 
@@ -78,12 +79,14 @@ class LinearProgram:
 
     def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
         """An optimal x and an upper bound on the objective, as good as HiGHS's tolerances."""
-        found = optimize.milp(
-            -self.objective,
-            constraints=optimize.LinearConstraint(self.matrix, self.lower, self.upper),
-            bounds=optimize.Bounds(0.0, self.most),
-            integrality=np.full(len(self.objective), int(integer)),
-            options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
+        found = interruptible(
+            lambda: optimize.milp(
+                -self.objective,
+                constraints=optimize.LinearConstraint(self.matrix, self.lower, self.upper),
+                bounds=optimize.Bounds(0.0, self.most),
+                integrality=np.full(len(self.objective), int(integer)),
+                options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
+            )
         )
         if found.status == 2:
             raise Infeasible("no structure satisfies all the constraints; proved by HiGHS.")

@@ -14,7 +14,8 @@ from certus.errors import Infeasible, InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
 from certus.serialize import floats_from_json, floats_to_json
-from certus.tagging.tables import Table, as_names, as_table, flat, layout, powers, writeable
+from certus.tagging.tables import Table, as_names, as_table, flat, layout, powers, work, writeable
+from certus.threads import long_call
 
 
 class Tagging(DynamicProgram[Ints]):
@@ -149,7 +150,8 @@ class Tagging(DynamicProgram[Ints]):
         """Call a kernel on a batch of one, with what else it takes after the scores."""
         lengths = np.array([self.n], dtype=np.int64)
         unary = self._penalised(penalties)[None]
-        kernel(self._layout, lengths, 0, 1, unary, flat(self._bigram), flat(self._trigram), *rest)
+        steps = work(unary, (self._bigram, self._trigram))
+        long_call(steps, kernel, self._layout, lengths, 0, 1, unary, flat(self._bigram), flat(self._trigram), *rest)
 
     @cached_property
     def _layout(self) -> Ints:

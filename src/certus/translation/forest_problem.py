@@ -9,10 +9,11 @@ import numpy as np
 from certus.certificates.rounding import Extent, extent_of, of_sum
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Result, Solution, certified
-from certus.translation.bigram_relaxation import BigramRelaxation, Clock, Progress, beam_search
+from certus.translation.bigram_relaxation import BigramRelaxation, Progress, beam_search
 from certus.translation.bigram_relaxation import decode as search
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
