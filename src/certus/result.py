@@ -36,6 +36,7 @@ class Certificate:
     tolerance: float
     duals: Any = None
     rank: int = 1
+    reason: str | None = None  # why a result is not exact
 
     @property
     def gap(self) -> float:
