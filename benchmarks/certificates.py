@@ -68,7 +68,7 @@ def differences(parser: Parser, sentences: list[Sentence]) -> Counter[str]:
         arcs = f"all {n * n} arcs" if kept.sum() == n * n else f"the {kept.sum()} arcs kept of {n * n}"
         found[proof] += 1
         found["score differs"] += score != problem.score(sentence.heads)
-        found["bound differs"] += not bound == score if proof.endswith(", exact") else not bound > score
+        found["bound differs"] += bound != score if proof.endswith(", exact") else not bound > score
         found["scope differs"] += not (sentence.comment("scope") or "").endswith(f" over {arcs}")
         digests = parser.digest, problem_digest(parser.encoder.encode([sentence]), 0, kept)
         found["digest differs"] += digests != tuple(map(sentence.comment, ("model_digest", "problem_digest")))

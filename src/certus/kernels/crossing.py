@@ -159,7 +159,7 @@ def most_disputed(lat, keep, dispute):
 
 @njit(cache=True, nogil=True)
 def rounding_error(n, largest, u):
-    """What a dual value at multipliers u (2, A) may be off by: sums of PARTS * (n + 1) numbers at most, in any order."""
+    """What a dual value at multipliers u (2, A) may be off by: sums of up to PARTS * (n + 1) numbers, in any order."""
     size = 0.0
     for a in range(u.shape[1]):
         size = max(size, abs(u[0, a]), abs(u[1, a]))

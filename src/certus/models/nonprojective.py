@@ -55,8 +55,11 @@ def crossing_trees(parser: "Parser", batch: Encoded, *, search: bool = True, tim
         if not proved and not search:
             reason[s] = "no search beyond the relaxation"
         elif not proved:
-            reason[s] = "rounding" if time_limit is None else f"the time limit of {time_limit:g} s was reached"
             found = _searched(parser, batch, s, allowed, time_limit)
+            if time_limit is not None and (found is None or found.info["seconds"] >= time_limit):
+                reason[s] = f"the time limit of {time_limit:g} s was reached"
+            elif found is not None:
+                reason[s] = found.certificate.reason or "rounding"
             if found is not None:
                 bound[s] = min(bound[s], found.certificate.bound + found.certificate.tolerance)
                 if found.score > room.value[s]:

@@ -64,4 +64,5 @@ def confidences_of(parser: "Parser", batch: Encoded, trees: Trees, s: int) -> li
     """
     share = problem(parser, batch, s, trees.arcs(s)).marginals()["arcs"]
     words = np.arange(1, int(batch.length[s]) + 1)
-    return np.minimum(share[trees.heads[trees.start[s] + words], words], 1.0).tolist()
+    found: list[float] = np.minimum(share[trees.heads[trees.start[s] + words], words], 1.0).tolist()
+    return found

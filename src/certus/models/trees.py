@@ -50,7 +50,7 @@ class Trees:
     @property
     def value(self) -> Floats:
         """The scores, as those of the model."""
-        return self.score * self.unit
+        return self.score * np.float64(self.unit)
 
     def arcs(self, s: int) -> Bools:
         """The arcs of sentence s that the cascade kept, (n + 1, n + 1)."""
