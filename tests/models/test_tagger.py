@@ -87,6 +87,10 @@ def test_tags_are_the_optimum_of_the_problem(tagger, text):
         assert problem.score(np.array(numbers, dtype=np.int64)) == result.score
         every = [problem.score(y) for y in problem.all_structures()]
         assert max(every) == result.score
+        assert model.decode([words]) == ([[model.tags[t] for t in numbers]], [result.score])
+    ((_, certificate),) = tagger.results([Sentence.from_words(words)])
+    assert certificate.exact
+    assert certificate.score == tagger.problem(words, "upos").decode().score
 
 
 def test_problem_of_another_column(tagger):

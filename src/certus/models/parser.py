@@ -1,17 +1,18 @@
 """A dependency parser trained on a treebank: cascade, tree model of order 1 to 3, labels."""
 
+import hashlib
 import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats, Ints
 from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
@@ -23,6 +24,7 @@ from certus.learn.weights import Packed
 from certus.models.cascade import PASS, Cascade, Filter
 from certus.models.files import load_model, save_model
 from certus.models.labels import NAMELESS, Labeller
+from certus.models.trees import Room, Trees, about_no_tree
 from certus.threads import interruptible
 
 KIND, VERSION = "parser", 5
@@ -99,18 +101,22 @@ class Parser:
 
     # -- use -------------------------------------------------------------------------------------------------------
 
-    def parse(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams."""
+    def parse(self, sentences: Iterable[Sentence], *, time_limit: float | None = None) -> Iterator[Sentence]:
+        """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams.
+
+        ``time_limit`` is that of ``decode``.
+        """
         stream = iter(sentences)
         while batch := list(islice(stream, BATCH)):
-            yield from interruptible(self.parse_batch, batch, self.encoder.encode(batch))
+            encoded = self.encoder.encode(batch)
+            trees = interruptible(partial(self.decode, encoded, time_limit=time_limit))
+            yield from interruptible(self.labelled, batch, encoded, trees)
 
-    def parse_batch(self, batch: Sequence[Sentence], encoded: Encoded) -> list[Sentence]:
-        """The same for sentences that are encoded already; threads may call it at the same time."""
-        start, heads, _ = self.heads(encoded)
-        labels = self.labeller.label(encoded, start, heads).tolist()
+    def labelled(self, sentences: Sequence[Sentence], batch: Encoded, trees: Trees) -> list[Sentence]:
+        """Sentences, encoded as ``batch``, with these trees and their best labels; threads may call it at one time."""
+        labels = self.labeller.label(batch, trees.start, trees.heads).tolist()
         names = self.labeller.labels
-        flat = heads.tolist()
+        flat = trees.heads.tolist()
         return [
             replace(
                 sentence,
@@ -118,32 +124,37 @@ class Parser:
                     Token(t.id, t.form, t.lemma, t.upos, t.xpos, t.feats, head, names[label], t.deps, t.misc)
                     for t, head, label in zip(sentence.tokens, flat[at + 1 :], labels[at + 1 :], strict=False)
                 ],
+                comments=about_no_tree(sentence.comments),
             )
-            for at, sentence in zip(start.tolist(), batch, strict=True)
+            for at, sentence in zip(trees.start.tolist(), sentences, strict=True)
         ]
 
-    def heads(self, batch: Encoded, *, search: bool = True) -> tuple[Ints, Ints, Floats]:
-        """Where each sentence begins, the heads of all sentences in a row (-1 at node 0), and the trees' scores.
+    def decode(self, batch: Encoded, *, search: bool = True, time_limit: float | None = None) -> Trees:
+        """The best tree of each sentence over the arcs that the cascade keeps, with its score and a bound.
 
-        Above first order with crossing arcs, ``search`` goes on to branching where the relaxation proves no tree.
+        Every tree is proved to be the best, and does not depend on the speed of the machine, unless one of the options
+        says otherwise. They are for crossing arcs above first order: without ``search`` there is no branching where the
+        relaxation proves no tree; ``time_limit`` is in seconds, for each sentence that a fixed amount of branching does
+        not prove. Threads may call it at the same time.
         """
         from certus.kernels.parser import parse_arcs, parse_parts
 
+        if time_limit is not None and not time_limit > 0:
+            raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
         if not self.model.projective and not self.model.first_order:
-            from certus.models.nonprojective import crossing_heads
+            from certus.models.nonprojective import crossing_trees
 
-            return crossing_heads(self, batch, search=search)[:3]
-        start = np.cumsum(batch.length + 1) - batch.length - 1
-        heads = np.empty(int((batch.length + 1).sum()), dtype=np.int64)
-        value = np.empty(len(batch.length))
+            return crossing_trees(self, batch, search=search, time_limit=time_limit)
+        room = Room(batch.length)
         sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length, self.cascade.arguments)
         model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight.value, self.index())
-        found: tuple[Any, ...] = (start, heads, value)
+        found: tuple[Any, ...] = (room.start, room.heads, room.value, room.square, room.kept)
         if self.model.first_order:
             parse_arcs(*(*sentences, *model, *found))
         else:
             parse_parts(*(*sentences, self.namer.arguments, *model, *found))
-        return start, heads, value * self.weight.unit
+        kind = "dynamic program" if self.model.projective else "combinatorial"
+        return room.trees(self.weight.unit, room.value, [kind] * len(batch.length), {})
 
     def index(self) -> NDArray[np.uint64]:
         """Room for the features of any part, for the kernels."""
@@ -159,6 +170,30 @@ class Parser:
         from certus.models.scores import problem
 
         return problem(self, self.encoder.encode([sentence]), 0)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that parses depend on: settings, words, templates, filters, weights. Files keep it."""
+        cascade, labellers = self.cascade, (self.labeller, self.namer)
+        filters = (cascade.first, cascade.second)
+        templates = (*self.model.templates, *(part.templates for part in (*filters, *labellers)), T.LABEL_PAIR)
+        config = {
+            "settings": asdict(self.settings),
+            "words": [self.encoder.coarse, sorted(self.encoder.frequent), sorted(self.encoder.clusters.items())],
+            "columns": self.encoder.columns,
+            "labels": [labeller.labels for labeller in labellers],
+            "templates": [(t.roles, t.lines) for t in templates],
+            "widths": [part.width for part in filters],
+            "cascade": [cascade.most, cascade.projective, cascade.single],
+        }
+        code = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+        arrays = [cascade.longest.astype("<i8"), *(np.packbits(labeller.seen) for labeller in labellers)]
+        for weight in (self.weight, *(part.weight for part in (*filters, *labellers))):
+            arrays += [np.array([weight.unit], dtype="<f8"), weight.value]
+        for array in arrays:
+            code.update(f"{array.shape}\n".encode())
+            code.update(array.tobytes())
+        return f"sha256:{code.hexdigest()}"
 
     # -- files -----------------------------------------------------------------------------------------------------
 
@@ -237,7 +272,7 @@ class Parser:
         right = words = 0
         for at in range(0, len(sentences), BATCH):
             some = sentences[at : at + BATCH]
-            _, heads, _ = self.heads(self.encoder.encode(some), search=False)
+            heads = self.decode(self.encoder.encode(some), search=False).heads
             gold = np.concatenate([sentence.heads for sentence in some])
             right += int(((heads == gold) & (gold >= 0)).sum())
             words += int((gold >= 0).sum())

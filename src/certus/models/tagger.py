@@ -19,6 +19,7 @@ from certus.features.tagging import CLUSTER_TEMPLATES, TEMPLATES, WORD, Lexicon,
 from certus.io.conllu import Sentence, Token
 from certus.learn.weights import Packed
 from certus.models.checkpoints import Checkpoint
+from certus.result import Certificate
 from certus.tagging.problem import Tagging
 from certus.threads import interruptible
 
@@ -84,14 +85,19 @@ class ColumnModel:
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """The tags of sentences of words."""
+        return self.decode(sentences)[0]
+
+    def decode(self, sentences: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[float]]:
+        """The tags of sentences of words, and their scores: whole numbers, and the best that these words can have."""
         from certus.kernels.tagger import tag_batch
 
         rows, first, length = self.encoder.encode(sentences)
-        out = np.empty(len(rows), dtype=np.int64)
-        tag_batch(*(first, length, rows, *self.model_arrays, self.weight, out))
+        out, score = np.empty(len(rows), dtype=np.int64), np.empty(len(length))
+        tag_batch(*(first, length, rows, *self.model_arrays, self.weight, out, score))
         names = self.tags
         numbers = out.tolist()
-        return [[names[t] for t in numbers[at : at + n]] for at, n in zip(first.tolist(), length.tolist(), strict=True)]
+        spans = zip(first.tolist(), length.tolist(), strict=True)
+        return [[names[t] for t in numbers[at : at + n]] for at, n in spans], score.tolist()
 
     def problem(self, words: Sequence[str]) -> Tagging:
         """Tagging these words as a problem of its own, with exact whole-number scores."""
@@ -147,26 +153,37 @@ class Tagger:
 
     def stream(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """As ``tag``, a few hundred sentences at a time, however many there are."""
+        for sentence, _ in self._filled(sentences):
+            yield sentence
+
+    def results(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Sentence, Certificate]]:
+        """As ``stream``, each with the certificate of the tags in its first column."""
+        for sentence, score in self._filled(sentences):
+            yield sentence, Certificate("dynamic program", score, score, 0.0)
+
+    def _filled(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Sentence, float]]:
+        """Sentences with their tags, and the score of those of the first model."""
         source = iter(sentences)
         while batch := list(islice(source, BATCH)):
-            words = [sentence.words for sentence in batch]
-            filled = self.tags(words)
+            filled, scores = self._decode([sentence.words for sentence in batch])
             for k, sentence in enumerate(batch):
                 columns = {name: tags[k] for name, tags in filled.items()}
-                yield replace(sentence, tokens=_with_columns(sentence.tokens, columns))
+                yield replace(sentence, tokens=_with_columns(sentence.tokens, columns)), scores[k]
 
-    def tags(self, sentences: Sequence[Sequence[str]]) -> dict[str, list[list[str]]]:
-        """For each column the tags of sentences of words."""
+    def _decode(self, sentences: Sequence[Sequence[str]]) -> tuple[dict[str, list[list[str]]], list[float]]:
+        """For each column the tags of sentences of words; and the scores of those of the first model."""
         found: dict[str, list[list[str]]] = {}
+        scores: list[list[float]] = []
         for model in self.models:
-            tags = model.tag(sentences)
+            tags, score = model.decode(sentences)
+            scores.append(score)
             names = model.column.split("+")
             if len(names) == 1:
                 found[names[0]] = tags
             else:
                 for k, name in enumerate(names):
                     found[name] = [[tag.split("\t")[k] for tag in row] for row in tags]
-        return found
+        return found, scores[0]
 
     def problem(self, words: Sequence[str], column: str) -> Tagging:
         """The problem that ``tag`` solves for one column of a sentence, to ask for certificates, k-best, marginals.
