@@ -138,6 +138,13 @@ def checked_list(
             k = int(np.argmax(wrong))
             raise InvalidInput(f"index {letter} of {kind}[{k}] is {array[k]}; expected 0..{size - 1}.")
         index.append(array.astype(np.int64))
+    keys = np.ravel_multi_index(tuple(index), shape) if index[0].size else np.empty(0, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(np.diff(keys[order]) == 0)
+    if len(twice):
+        first, second = order[twice[0]], order[twice[0] + 1]
+        part = ", ".join(f"{letter}={array[first]}" for letter, array in zip(letters, index, strict=True))
+        raise InvalidInput(f"{kind} lists the part {part} twice, at {first} and {second}; give each part once.")
     return index, scores
 
 
