@@ -457,13 +457,22 @@ class LexicalizedGrammar(SpineScores, SavedGrammar):
             words[word] = {names[t]: count for t, count in table.tolist()}
         if not any(words.values()):
             data["words"].fail("words with counts")
+        counts = {
+            "heads": events(Head, data["heads"]),
+            "modifiers": events(Modifier, data["modifiers"]),
+            "modifier_words": events(ModifierWord, data["modifier_words"]),
+        }
+        tags = {tag for counted in words.values() for tag in counted}
+        named = {"seen": {spine[0] for spine in seen}}
+        named |= {name: {tag for e in found for tag in (e.t, getattr(e, "lt", ""))} for name, found in counts.items()}
+        for name, used in named.items():
+            if unknown := sorted(used - tags - {""}):
+                raise InvalidInput(f"{name} has the tag {unknown[0]!r}, which no word has.")
         return cls(
             data["root"].text(),
             seen,
             words,
-            events(Head, data["heads"]),
-            events(Modifier, data["modifiers"]),
-            events(ModifierWord, data["modifier_words"]),
+            **counts,
             separators=data["separators"].texts(),
             verbs=data["verbs"].texts(),
             least=data["least"].whole(),

@@ -96,6 +96,13 @@ def _check(t: Tables) -> None:
     word = np.repeat(np.arange(n), np.diff(t.node_ptr))
     bare = t.node_below < 0
     below, context, group = t.node_below[~bare], t.node_context[~bare], t.node_group >= 0
+    for name in ("tags", "labels"):
+        if len(set(getattr(t, name))) < len(getattr(t, name)):
+            raise InvalidInput(f"{name} has a name twice; expected each once.")
+    for v, (spine, lower) in enumerate(zip(t.node_spine, t.node_below.tolist(), strict=True)):
+        expected = t.node_spine[lower][: len(spine)] if 0 <= lower < v else ()
+        if spine[:-1] != expected or not spine or spine[0] not in t.tags:
+            raise InvalidInput(f"node_spine[{v}] is not a tag, or a label on top of the spine of the node below.")
     if (t.node_below >= np.arange(nodes)).any() or (word[below] != word[~bare]).any():
         raise InvalidInput("node_below names a node that is not before its node, or is of another word.")
     if ((t.node_context < 0) != bare).any() or (t.context_word[context] != word[~bare]).any():

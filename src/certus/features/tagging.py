@@ -37,7 +37,7 @@ _COLUMN = {name: k for k, name in enumerate(ATTRIBUTES)}
 WORD = _COLUMN["l"]  # the attribute that the tag before is paired with
 _COMPONENT = re.compile(r"([+-][12]|0)\.([a-z]\d?)")
 PAD = 2
-WIDEST = 256  # tags that a frequent word may take; one seen with more is not closed
+WIDEST = 64  # tags that a frequent word may take; one seen with more is not closed
 MOST_ROWS = 1 << 20  # words remembered; then the memory is emptied, so that endless input fits
 _BEFORE, _AFTER = 0, 1  # rows that every encoder has
 _hash = lru_cache(maxsize=1 << 18)(stable_hash)  # endings come again, and every column of a tagger asks for the same
