@@ -267,7 +267,10 @@ def test_hostile_files_are_refused_or_fail_to_verify(saved, value):
         ("{}", "not a certus result"),
         ('{"format": "certus result", "version": 2}', "version 2"),
         ('{"format": "certus result", "version": 1}', "problem is missing"),
-        ('{"format": "certus result", "version": 1, "problem": {"kind": "os.system", "data": {}}}', "problem.kind is 'os.system'"),
+        (
+            '{"format": "certus result", "version": 1, "problem": {"kind": "os.system", "data": {}}}',
+            "problem.kind is 'os.system'",
+        ),
         ('{"format": "certus result", "version": 1, "problem": {"kind": "tagging", "data": 3}}', "problem.data is 3"),
         ("[" * 100_000, "nested too deeply"),
     ],

@@ -13,7 +13,7 @@ the place, so that no loader needs to catch what hostile data might raise furthe
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from math import inf, isfinite, prod
@@ -111,9 +111,11 @@ class Field:
             raise InvalidInput(f"{place} is missing; {self.where or 'the data'} lacks {name!r}.")
         return Field(self.value[name], place, self._depth + 1)
 
-    def get(self, name: str) -> "Field | None":
+    def maybe(self, name: str) -> "Field | None":
         """The same; None where it is missing or null."""
-        return self[name] if name in self else None
+        if name not in self:
+            return None
+        return self[name]
 
     def only(self, names: Sequence[str]) -> None:
         """No names but these."""
@@ -142,13 +144,12 @@ class Field:
 
     def format(self, name: str, version: int | None = None) -> "Field":
         """The field itself, an object that says its format and version."""
+        place = self.where or "the data"
         if not isinstance(self.value, dict) or self.value.get("format") != name:
-            raise InvalidInput(f'{self.where or "the data"} is not a {name}: expected an object with "format": "{name}".')
-        if version is not None and (type(self.value.get("version")) is not int or self.value["version"] != version):
-            raise InvalidInput(
-                f"{self.where or name}: version {shown(self.value.get('version'))} of the format; "
-                f"this certus reads version {version}."
-            )
+            raise InvalidInput(f'{place} is not a {name}: expected an object with "format": "{name}".')
+        found = self.value.get("version")
+        if version is not None and (type(found) is not int or found != version):
+            raise InvalidInput(f"{place} has version {shown(found)} of the format; this certus reads {version}.")
         return self
 
     def made(self, build: Callable[[], T]) -> T:
@@ -169,7 +170,7 @@ class Field:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise InvalidInput(f"{ascii(self.where)} is {ascii(value)[:60]}; expected characters only.") from None
+                raise InvalidInput(f"{self.where!a} is {ascii(value)[:60]}; expected characters only.") from None
         return value
 
     def name(self) -> str:
@@ -217,7 +218,15 @@ class Field:
 
     def texts(self) -> list[str]:
         """A list of strings."""
+        if isinstance(self.value, list) and _are_texts(self.value):
+            return list(self.value)
         return [item.text() for item in self.items()]
+
+    def texts_by_name(self) -> dict[str, str]:
+        """An object of strings."""
+        if isinstance(self.value, dict) and _are_texts(self.value) and _are_texts(self.value.values()):
+            return dict(self.value)
+        return {name: text.text() for name, text in self.entries()}
 
     def names(self, least: int = 0) -> list[str]:
         """A list of names, each once."""
@@ -289,6 +298,17 @@ class Field:
     def _cell(self, value: Any, k: int, shape: tuple[int, ...]) -> "Field":
         place = "".join(f"[{i}]" for i in np.unravel_index(k, shape)) if shape else ""
         return Field(value, self.where + place)
+
+
+def _are_texts(values: Collection[Any]) -> bool:
+    """Whether all values are strings of characters; fast, for long lists."""
+    if set(map(type, values)) - {str}:
+        return False
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def as_float(value: Any) -> float | None:

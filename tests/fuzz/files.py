@@ -50,8 +50,15 @@ CONLLU = """\
 2\tdog\tdog\tNOUN\tNN\t_\t0\troot\t_\t_
 
 """
-TREES = "( (S (NP-SBJ-1 (DT the) (NN dog)) (VP (VBZ barks) (-NONE- *))) )\n(TOP (S (NP (NNS cats)) (VP (VBP meow)) (. .)))\n"
-PHRASES = "der hund ||| the dog ||| 0.5 0.4 0.3 0.2 ||| 0-0 ||| 1 1\nder ||| the ||| 1 1 1 1\nhund ||| dog ||| 0.1 0 1e-3 1\n"
+TREES = """\
+( (S (NP-SBJ-1 (DT the) (NN dog)) (VP (VBZ barks) (-NONE- *))) )
+(TOP (S (NP (NNS cats)) (VP (VBP meow)) (. .)))
+"""
+PHRASES = """\
+der hund ||| the dog ||| 0.5 0.4 0.3 0.2 ||| 0-0 ||| 1 1
+der ||| the ||| 1 1 1 1
+hund ||| dog ||| 0.1 0 1e-3 1
+"""
 RULES = """\
 [X] ||| der [X,1] ||| the [1] ||| p=0.5 w=-1
 [X] ||| hund ||| dog ||| p=1.5 w=-1
@@ -279,12 +286,17 @@ def problems() -> dict[str, Any]:
     tagging = certus.Tagging(scores(3, 2), bigram=scores(2, 2), tags=("D", "N"))
     arc = scores(4, 4)
     listed = certus.Dependency.from_parts(
-        3, ([0, 0, 1, 1, 2], [1, 2, 2, 3, 3], scores(5)), sibling=([1, 1, 0], [1, 2, 0], [2, 3, 1], scores(3)), unlisted=0.0
+        3,
+        ([0, 0, 1, 1, 2], [1, 2, 2, 3, 3], scores(5)),
+        sibling=([1, 1, 0], [1, 2, 0], [2, 3, 1], scores(3)),
+        unlisted=0.0,
     )
     options = [PhraseOption(0, 0, ("the",), 1.0), PhraseOption(1, 1, ("dog",), 0.5), PhraseOption(0, 1, ("dog",), -1.0)]
     made = {
         "hyperpath": certus.Hyperpath(found, weight),
-        "constrained hyperpath": ConstrainedHyperpath(found, np.array([1.0, 2, 3, 4]), np.array([[0.0, 1, 0, 0]]), [1.0]),
+        "constrained hyperpath": ConstrainedHyperpath(
+            found, np.array([1.0, 2, 3, 4]), np.array([[0.0, 1, 0, 0]]), [1.0]
+        ),
         "tagging": tagging,
         "trigram tagging": certus.Tagging(scores(3, 2), trigram=scores(2, 2, 2)),
         "constituency": certus.Constituency(certus.Grammar.from_text(GRAMMAR), ["the", "dog", "Sees"]),
@@ -337,7 +349,12 @@ def _corpus() -> list[Any]:
 
     rows = [
         [("the", "DET", 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("barks", "VERB", 0, "root")],
-        [("cats", "NOUN", 2, "nsubj"), ("see", "VERB", 0, "root"), ("dogs", "NOUN", 2, "obj"), ("too", "ADV", 2, "advmod")],
+        [
+            ("cats", "NOUN", 2, "nsubj"),
+            ("see", "VERB", 0, "root"),
+            ("dogs", "NOUN", 2, "obj"),
+            ("too", "ADV", 2, "advmod"),
+        ],
         [("a", "DET", 2, "det"), ("cat", "NOUN", 3, "nsubj"), ("sees", "VERB", 0, "root"), ("dogs", "NOUN", 3, "obj")],
     ]
     sentences = [
@@ -400,7 +417,9 @@ def parser(path: Path) -> None:
 def _tagger_checkpoint() -> list[bytes]:
     from certus.models.tagger import Tagger
 
-    return [_file(lambda path: Tagger.train(_corpus(), _corpus()[:2], column="upos", epochs=2, bits=8, checkpoint=path))]
+    return [
+        _file(lambda path: Tagger.train(_corpus(), _corpus()[:2], column="upos", epochs=2, bits=8, checkpoint=path))
+    ]
 
 
 def tagger_checkpoint(path: Path) -> None:
@@ -475,7 +494,7 @@ READERS = [
 
 
 def verdict(reader: Reader, path: Path) -> str:
-    """"accepted", or the error that certus raised on purpose; anything else is raised on."""
+    """ "accepted", or the error that certus raised on purpose; anything else is raised on."""
     try:
         reader.use(path)
     except CertusError as error:

@@ -1,6 +1,6 @@
 """Mutated files read in processes of their own, so that a crash, a hang or a hunger for memory is seen and named.
 
-    python -m tests.fuzz.in_processes 20000 --seed 1 --failures FOLDER [--only NAME ...]
+python -m tests.fuzz.in_processes 20000 --seed 1 --failures FOLDER [--only NAME ...]
 """
 
 import argparse
@@ -47,7 +47,9 @@ def worker(name: str, folder: Path, seed: int, first: int, count: int) -> None:
         try:
             said = verdict(reader, path)
         except Exception as error:
-            said = f"TRACEBACK {type(error).__name__}: {error}\n{''.join(traceback.format_tb(error.__traceback__)[-3:])}"
+            said = (
+                f"TRACEBACK {type(error).__name__}: {error}\n{''.join(traceback.format_tb(error.__traceback__)[-3:])}"
+            )
         print(json.dumps({"said": said, "seconds": time.perf_counter() - start}), flush=True)
 
 

@@ -5,6 +5,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,29 @@ Mutator = Callable[[bytes, Rng], bytes]
 
 # What breaks readers: signs, limits of types, endless digits, no numbers, no characters, brackets and separators.
 PIECES = [
-    *(b"-1 0 1 2147483647 2147483648 -2147483649 9223372036854775808 18446744073709551615 1e999 -1e999 1e308".split()),
-    *(b"NaN nan Infinity -inf inf 0x10 1_000 null true [] {} \"\" [[ ]] (( )) ||| <s> </s> <unk> \\end\\ \\data\\".split()),
-    b"1" * 5000, b"[" * 2000, b"(" * 2000, b"\0", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\t", b"\n",
-    b"\r\n", b" ", b"\n\n", b",", b":", b"=", b"-", b'"', b"\\", "²".encode(), "٣".encode(), b"\x1f\x8b", b"\x0b", b"\x85",
-]  # fmt: skip
+    *b"-1 0 1 2147483647 2147483648 -2147483649 9223372036854775808 18446744073709551615 1e999 -1e999 1e308".split(),
+    *b"NaN nan Infinity -inf inf 0x10 1_000 null true [] {} [[ ]] (( )) ||| <s> </s> <unk> \\end\\ \\data\\".split(),
+    *(
+        b"1" * 5000,
+        b"[" * 2000,
+        b"(" * 2000,
+        b"\0",
+        b"\xff\xfe",
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\xef\xbb\xbf",
+        b"\x1f\x8b",
+    ),
+    *(b"\t", b"\n", b"\r\n", b" ", b"\n\n", b",", b":", b"=", b"-", b'"', b'""', b"\\", b"\x0b", b"\x85"),
+    *("\u00b2".encode(), "\u0663".encode()),  # digits that are not 0 to 9
+]
 VALUES: list[Any] = [
-    None, True, False, 0, 1, -1, 2, 3, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, -(2**31) - 1, 2**62, 2**63, 2**64, 10**400, -(10**400),
-    0.5, -0.5, 1e-320, 1e308, -1e308, 1e20, "", "x", "-inf", "inf", "nan", "NaN", "\0", "\n", "a\tb", "\ud800", "é", "(", "1" * 50,
-    [], {}, [[]], [0], [-1], ["x"], [None], [1, 2, 3], [[0, 0]], [[1.0, "-inf"]], {"": 0}, {"shape": [2**40], "values": []},
-]  # fmt: skip
+    *(None, True, False, 0, 1, -1, 2, 3, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, -(2**31) - 1, 2**62, 2**63, 2**64),
+    *(10**400, -(10**400), 0.5, -0.5, 1e-320, 1e308, -1e308, 1e20),
+    *("", "x", "-inf", "inf", "nan", "NaN", "\0", "\n", "a\tb", "\ud800", "\u00e9", "(", "1" * 50),
+    *([], {}, [[]], [0], [-1], ["x"], [None], [1, 2, 3], [[0, 0]], [[1.0, "-inf"]]),
+    *({"": 0}, {"shape": [2**40], "values": []}),
+]
 
 
 def _place(size: int, rng: Rng) -> int:
@@ -114,8 +128,10 @@ def changed(data: Any, rng: Rng) -> Any:
             stack.append(at[key])
     if not places:
         return copy.deepcopy(VALUES[int(rng.integers(len(VALUES)))])
-    # Places near the top are few and those in long lists many: half of the time a depth is drawn first.
-    at, key = places[int(rng.integers(len(places)))] if rng.random() < 0.5 else places[int(len(places) * rng.random() ** 4)]
+    # Places near the top are few and those in long lists many: half of the time those are preferred.
+    at, key = (
+        places[int(rng.integers(len(places)))] if rng.random() < 0.5 else places[int(len(places) * rng.random() ** 4)]
+    )
     how = rng.random()
     if how < 0.35:
         at[key] = copy.deepcopy(VALUES[int(rng.integers(len(VALUES)))])
@@ -130,10 +146,8 @@ def changed(data: Any, rng: Rng) -> Any:
         del at[key]
     elif how < 0.8:
         other, name = places[int(rng.integers(len(places)))]
-        try:
+        with suppress(KeyError, IndexError):  # it may be gone
             at[key] = copy.deepcopy(other[name])
-        except (KeyError, IndexError):
-            pass  # it is gone
     elif how < 0.88 and isinstance(at, list):
         at.insert(int(key), copy.deepcopy(at[key]))
     elif how < 0.92:

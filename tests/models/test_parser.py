@@ -210,7 +210,10 @@ def array(name, values):
         (lambda config, arrays: config.pop("coarse"), "coarse is missing"),
         (lambda config, arrays: config.update(columns=["head"]), r"columns\[0\] is 'head'"),
         (lambda config, arrays: config.update(single="yes"), "single is 'yes'"),
-        (lambda config, arrays: config.update(templates="0" * 32), "templates is '0+'; expected .* trained with others"),
+        (
+            lambda config, arrays: config.update(templates="0" * 32),
+            "templates is '0+'; expected .* trained with others",
+        ),
         (lambda config, arrays: arrays.pop("trees"), "the array trees is missing"),
         (array("trees.unit", np.array([np.nan], dtype=np.float32)), r"trees\.unit holds a number that is not finite"),
         (array("trees.unit", np.array([-1], dtype=np.float32)), r"trees\.unit is -1\.0; expected a number above 0"),
@@ -233,12 +236,12 @@ def test_damaged_files_name_the_field(saved, tmp_path, damage, message):
     save_model(path, "parser", VERSION, config, arrays)
     with pytest.raises(FormatError, match=message) as caught:
         Parser.load(path)
-    assert str(caught.value).startswith(f"{path}: ")
+    assert str(caught.value).startswith(f"{path}:")
 
 
 def test_a_model_with_other_templates_is_refused(saved, monkeypatch):
     monkeypatch.setattr(templates, "ARC", templates.Templates("hm", templates.ARC.lines[1:]))
-    with pytest.raises(FormatError, match="templates is .*the model was trained with others. Train it again"):
+    with pytest.raises(FormatError, match=r"templates is .*the model was trained with others\. Train it again"):
         Parser.load(saved)
 
 

@@ -204,7 +204,10 @@ def damage_model(**change):
         (damage_model(tags=["A", "A", "B", "C"]), "each once"),
         (damage_model(tags=["A\tB", "B", "C", "D"]), "1 names between tabs"),
         (damage_model(sets=[[99]] * 50), r"models\[0\].sets\[0\]\[0\] is 99; expected a whole number 0..3"),
-        (damage_model(sets=[[0, 0, 0, 0, 0, 0, 0, 0]]), r"sets\[0\] is a list of 8; expected 1 to 64 numbers of tags that"),
+        (
+            damage_model(sets=[[0, 0, 0, 0, 0, 0, 0, 0]]),
+            r"sets\[0\] is a list of 8; expected 1 to 64 numbers",
+        ),
         (damage_model(sets=[[]]), "expected 1 to 64 numbers"),
         (damage_model(sets=[[0], [0]]), "sets of tags, each once"),
         (damage_model(tags=["A\nB", "B", "C", "D"]), "without tabs and ends of lines"),

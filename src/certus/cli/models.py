@@ -24,7 +24,6 @@ def load_grammar(path: Path | None) -> "Grammar | LexicalizedGrammar":
         return demo_grammar()
     from certus.constituency import Grammar, LexicalizedGrammar
     from certus.constituency.lexicalized_grammar import FORMAT as LEXICALIZED
-
     from certus.io.files import read_text
 
     text = read_text(path)
@@ -120,4 +119,3 @@ def load_lexicalized(
         weight,
         tagger_weight,
     )
-

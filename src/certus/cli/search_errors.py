@@ -155,9 +155,8 @@ def _read_translations(path: Path, *, scored: bool) -> list[Given]:
 
 
 def _translation(row: "Field") -> Given:
-    text = row.get("translation")
-    score = row.get("score") or row.get("model_score")
-    return text and text.text(), score and score.number()
+    text, score = row.maybe("translation"), row.maybe("score") or row.maybe("model_score")
+    return None if text is None else text.text(), None if score is None else score.number()
 
 
 def _print(summary: dict[str, Any]) -> None:

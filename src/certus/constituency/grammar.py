@@ -1,6 +1,6 @@
 """Weighted context-free grammars, binarised inside, plain outside."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 

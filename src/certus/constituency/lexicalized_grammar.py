@@ -462,11 +462,11 @@ class LexicalizedGrammar(SpineScores, SavedGrammar):
             "modifiers": events(Modifier, data["modifiers"]),
             "modifier_words": events(ModifierWord, data["modifier_words"]),
         }
-        tags = {tag for counted in words.values() for tag in counted}
+        known = {tag for counted in words.values() for tag in counted}
         named = {"seen": {spine[0] for spine in seen}}
         named |= {name: {tag for e in found for tag in (e.t, getattr(e, "lt", ""))} for name, found in counts.items()}
         for name, used in named.items():
-            if unknown := sorted(used - tags - {""}):
+            if unknown := sorted(used - known - {""}):
                 raise InvalidInput(f"{name} has the tag {unknown[0]!r}, which no word has.")
         return cls(
             data["root"].text(),

@@ -119,10 +119,10 @@ def to_json(graph: Hypergraph, weights: Floats | None = None) -> dict[str, Any]:
 def from_json(data: Any) -> Weighted:
     """Graph and weights (None if it has none) of the JSON form; InvalidInput if it is not one."""
     given = Field.of(data, "").format(HEADER)
-    ptr = [given[name].wholes(0, MOST) for name in ("in_ptr", "tail_ptr", "tail")]
+    in_ptr, tail_ptr, tail = (given[name].wholes(0, MOST) for name in ("in_ptr", "tail_ptr", "tail"))
     root = given["root"].whole()
-    labels = [given[name].texts() if name in given else None for name in ("vertex_labels", "edge_labels")]
-    graph = given.made(lambda: Hypergraph(*ptr, root, *labels))
+    vertices, edges = (given[name].texts() if name in given else None for name in ("vertex_labels", "edge_labels"))
+    graph = given.made(lambda: Hypergraph(in_ptr, tail_ptr, tail, root, vertices, edges))
     return graph, given["weights"].scores((graph.n_edges,)) if "weights" in given else None
 
 

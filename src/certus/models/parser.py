@@ -128,7 +128,7 @@ def _lexicon(stored: Stored) -> tuple[list[str], dict[str, str]]:
     """The frequent words, and the bit strings of words."""
     data = unpacked(stored.path, "lexicon", stored.array("lexicon", np.uint8, (None,)).tobytes())
     frequent, clusters = Field(parse_json(data, stored.path), "lexicon").items(size=2)
-    return frequent.texts(), {word: bits.text() for word, bits in clusters.entries()}
+    return frequent.texts(), clusters.texts_by_name()
 
 
 def _packed(stored: Stored, name: str, bits: int) -> Packed:

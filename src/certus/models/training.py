@@ -20,8 +20,8 @@ from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
 from certus.models.checkpoints import Checkpoint
-from certus.models.filters import Treebank, highest_threshold, of_parser
 from certus.models.files import Stored
+from certus.models.filters import Treebank, highest_threshold, of_parser
 from certus.models.labels import NAMELESS, LabelTrainer
 from certus.models.parser import (
     FIRST_BITS,

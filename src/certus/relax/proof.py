@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from certus.checks import Floats
 from certus.errors import InvalidInput
 from certus.schema import Field

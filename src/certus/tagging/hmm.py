@@ -318,4 +318,3 @@ def _deleted_interpolation(trigrams: NDArray[np.int64]) -> Floats:
         votes[int(np.argmax(left))] += count
     votes /= votes.sum()
     return votes
-

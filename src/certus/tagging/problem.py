@@ -291,8 +291,8 @@ class Tagging(DynamicProgram[Ints]):
         given = Field.of(data, "")
         n, size = given["positions"].whole(), given["size"].whole()
         unary = given["unary"].scores((n, size))
-        tables = [given[name] if name in given else None for name in ("bigram", "trigram")]
-        scores = [table and _table(table, order) for order, table in enumerate(tables, start=2)]
+        tables = [given.maybe(name) for name in ("bigram", "trigram")]
+        scores = [None if table is None else _table(table, order) for order, table in enumerate(tables, start=2)]
         names = given["tags"].texts() if "tags" in given else None
         return given.made(lambda: cls(unary, *scores, tags=names))
 

@@ -273,7 +273,7 @@ class TranslationForest:
             raise InvalidInput('not a translation forest: the hypergraph has no "translation" with its target words.')
         rest = given["translation"]
         feature = rest["feature"].wholes(0, MOST)
-        options = {
+        options: dict[str, Any] = {
             "feature_names": rest["feature_names"].texts(),
             "feature_ptr": rest["feature_ptr"].wholes(0, MOST),
             "feature": feature,

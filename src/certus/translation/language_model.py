@@ -165,7 +165,7 @@ def _check(arpa: Arpa) -> None:
         words = grams.words
         if words.shape != (len(grams.log_probability), order) or len(grams.back_off) != len(words):
             raise InvalidInput(f"the {order}-grams of a language model have shape {words.shape}, unlike their numbers.")
-        if words.size and not (0 <= int(words.min()) and int(words.max()) < n_words):
+        if words.size and not (int(words.min()) >= 0 and int(words.max()) < n_words):
             raise InvalidInput(f"the {order}-grams of a language model name words that are not 0..{n_words - 1}.")
     if len(arpa.orders[0].words) != n_words:
         raise InvalidInput(f"a language model has {len(arpa.orders[0].words)} 1-grams for {n_words} words.")
