@@ -13,10 +13,11 @@ from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
 from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
-from certus.constituency.tree import Tree
+from certus.constituency.problem import tree_from_json
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
+from certus.schema import Field
 from certus.threads import long_call
 
 REHEARSAL = 15.0  # how far below the best tree the trees may lie over which a relaxation is solved first
@@ -423,7 +424,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         return lexicalized_json.to_json(self.tables, self.width)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
+    def from_json(cls, data: Any) -> Self:
         scores, width = lexicalized_json.from_json(data)
         return cls.from_tables(scores, width=width)
 
@@ -432,12 +433,10 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         return {"tree": [list(node) for node in tree.tree.preorder()], "heads": list(tree.heads)}
 
     def structure_from_json(self, data: Any) -> LexicalizedTree:
-        try:
-            tree = Tree.from_preorder((label, word, int(arity)) for label, word, arity in data["tree"])
-            heads = tuple(int(h) for h in data["heads"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f'not a lexicalised tree: expected "tree" and "heads"; {error}') from None
-        return self._checked(LexicalizedTree(tree, heads))
+        given = Field.of(data, "structure")
+        tree = tree_from_json(given["tree"])
+        heads = tuple(given["heads"].wholes(-1, self.n, (None,)).tolist())
+        return given.made(lambda: self._checked(LexicalizedTree(tree, heads)))
 
 
 def _dominates(head: Sequence[int], m: int, w: int) -> bool:

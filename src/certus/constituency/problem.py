@@ -18,6 +18,7 @@ from certus.constituency.tree import Tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
+from certus.schema import Field
 from certus.threads import long_call
 
 
@@ -420,35 +421,34 @@ class Constituency(DynamicProgram[Tree]):
         return {"words": list(self.words), "grammar": grammar.to_json(), "entries": entries}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        try:
-            grammar = Grammar.from_json(data["grammar"])
-            words = [str(word) for word in data["words"]]
-            entries = tuple(
-                tuple((Symbol(str(label), tuple(map(str, above))), float(weight)) for label, above, weight in entry)
-                for entry in data["entries"]
-            )
-        except InvalidInput:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"damaged constituency problem: {type(error).__name__} at {error}.") from None
-        if len(entries) != len(words):
-            raise InvalidInput(f"damaged constituency problem: {len(words)} words but {len(entries)} entries.")
-        unknown = {symbol.label for entry in entries for symbol, _ in entry} - set(grammar.tags)
-        weights = np.array([weight for entry in entries for _, weight in entry])
-        if unknown or not np.isfinite(weights).all():
-            raise InvalidInput(f"damaged constituency problem: tags {sorted(unknown)} unknown, or a weight not finite.")
-        return cls(grammar, words)._with_entries(entries)
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        grammar, words = Grammar.from_json(given["grammar"]), given["words"].texts()
+        entries = []
+        for listed in given["entries"].items(size=len(words)):
+            entry = []
+            for item in listed.items():
+                label, above, weight = item.items(size=3)
+                entry.append((Symbol(label.one_of(grammar.tags), tuple(above.texts())), weight.number()))
+            if len({symbol for symbol, _ in entry}) < len(entry):
+                listed.fail("tags of a word, each once")
+            entries.append(tuple(entry))
+        return given.made(lambda: cls(grammar, words)._with_entries(tuple(entries)))
 
     def structure_to_json(self, structure: Tree) -> Any:
         return [list(node) for node in self._checked(structure).preorder()]
 
     def structure_from_json(self, data: Any) -> Tree:
-        try:
-            tree = Tree.from_preorder((label, word, int(arity)) for label, word, arity in data)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"not a tree: expected a list of [label, word or null, children]; {error}") from None
-        return self._checked(tree)
+        return self._checked(tree_from_json(Field.of(data, "structure")))
+
+
+def tree_from_json(field: Field) -> Tree:
+    """The tree of a list of [label, word or null, children], parents first."""
+    nodes = []
+    for node in field.items():
+        label, word, arity = node.items(size=3)
+        nodes.append((label.text(), None if word.value is None else word.text(), arity.whole()))
+    return field.made(lambda: Tree.from_preorder(nodes))
 
 
 @dataclass(frozen=True, slots=True)

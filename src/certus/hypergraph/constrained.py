@@ -28,7 +28,8 @@ from certus.problem import DynamicProgram, Forest, Index
 from certus.relax.engine import Log
 from certus.relax.steps import StepRule, polyak
 from certus.result import Result, certified
-from certus.serialize import floats_from_json, floats_to_json
+from certus.schema import Field
+from certus.serialize import floats_to_json
 
 Signature = tuple[float, ...]
 Check = Callable[[Signature], bool]
@@ -389,14 +390,14 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        if not isinstance(data, dict) or not {"graph", "A", "b"} <= set(data):
-            raise InvalidInput('a constrained hyperpath problem is an object with "graph", "A" and "b".')
-        graph, weights = formats.from_json(data["graph"])
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        graph, weights = formats.from_json(given["graph"])
         if weights is None:
-            raise InvalidInput("the graph of a constrained hyperpath problem has no weights.")
-        b = floats_from_json(data["b"], "b")
-        return cls(graph, weights, floats_from_json(data["A"], "A").reshape(len(b), graph.n_edges), b)
+            given["graph"].fail("a graph with weights")
+        b = given["b"].numbers((None,))
+        A = given["A"].numbers((len(b), graph.n_edges))
+        return given.made(lambda: cls(graph, weights, A, b))
 
     def structure_to_json(self, structure: Int32) -> list[int]:
         return self._inner.structure_to_json(structure)

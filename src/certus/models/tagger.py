@@ -15,18 +15,21 @@ from numpy.typing import NDArray
 from certus.checks import Ints, as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.features.brown import Clusters
-from certus.features.tagging import CLUSTER_TEMPLATES, TEMPLATES, WORD, Lexicon, WordEncoder, template_arrays
+from certus.features.tagging import WORD, Lexicon, WordEncoder, template_arrays, templates_of
 from certus.io.conllu import Sentence, Token
 from certus.learn.weights import Packed
 from certus.models.checkpoints import Checkpoint
+from certus.models.files import Stored
 from certus.result import Certificate
+from certus.schema import Field, in_file
 from certus.tagging.problem import Tagging
 from certus.threads import interruptible
 
-KIND, VERSION = "tagger", 1
+KIND, VERSION = "tagger", 2
 CHECKPOINT = "tagger checkpoint"
 COLUMNS = ("upos", "xpos", "feats")
 BATCH = 256  # sentences in one call of the kernel
+LEAST_BITS, MOST_BITS = 8, 28
 
 # Chosen by accuracy on the development part of English-EWT; none of them is sharp.
 KNOWN = 2  # forms seen so often are told apart
@@ -64,7 +67,7 @@ class ColumnModel:
 
     @cached_property
     def _templates(self) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]:
-        return template_arrays(TEMPLATES + (CLUSTER_TEMPLATES if self.lexicon.clusters else ""))
+        return template_arrays(templates_of(self.lexicon.clusters))
 
     @property
     def model_arrays(self) -> tuple[Any, ...]:
@@ -238,29 +241,30 @@ class Tagger:
         wanted = (column,) if isinstance(column, str) else tuple(column)
         _check_columns(wanted)
         epochs = as_positive_int("epochs", epochs)
-        if not 8 <= as_positive_int("bits", bits) <= 28:
-            raise InvalidInput(f"bits is {bits}; expected 8 to 28.")
+        if not LEAST_BITS <= as_positive_int("bits", bits) <= MOST_BITS:
+            raise InvalidInput(f"bits is {bits}; expected {LEAST_BITS} to {MOST_BITS}.")
         paths = clusters.paths if isinstance(clusters, Clusters) else clusters or {}
         _check_corpus(corpus, wanted)
         settings = {"columns": list(wanted), "epochs": epochs, "seed": seed, "bits": bits}
         state, file = _State(), None
         if checkpoint is not None:
             file = Checkpoint(checkpoint, CHECKPOINT, VERSION, _digest(settings, corpus, held_out, paths))
-            found = file.load() if resume else None
-            if found is not None:
-                state = _State(**found[0], arrays=found[1])
-            elif resume:
+        empty = [_empty_model(name, corpus, paths, bits) for name in wanted]
+        if file is not None and resume:
+            if (found := file.load()) is not None:
+                with in_file(checkpoint):
+                    state = _State.restored(*found, [len(model.weight) for model in empty], epochs)
+            else:
                 say(f"{checkpoint}: there is no checkpoint to resume; training starts from the beginning.")
         models = []
-        for k, name in enumerate(wanted):
-            model = _empty_model(name, corpus, paths, bits)
+        for k, model in enumerate(empty):
             if k == state.model:
                 for _ in _epochs(model, corpus, held_out, epochs, seed, state, progress):
                     if file is not None:
                         file.save(state.numbers, state.arrays)
                 if state.epoch < epochs:
                     best = state.epoch - state.since_best
-                    say(f"{name}: stopped after epoch {state.epoch}; dev was best after epoch {best}, which is kept.")
+                    say(f"{model.column}: stopped after epoch {state.epoch}; dev was best after epoch {best}, which is kept.")
                 state.finish()
             models.append(replace(model, weight=state.arrays[f"done.{k}"].astype(np.int8)))
         return cls(models)
@@ -339,7 +343,8 @@ def weights_of(bits: int, tags: int) -> int:
 
 def _digest(settings: Mapping[str, Any], corpus: Sequence[Sentence], dev: Sequence[Sentence], paths: Any) -> str:
     """Tells apart runs that would train different taggers."""
-    code = hashlib.blake2b(json.dumps([settings, sorted(paths.items())]).encode(), digest_size=16)
+    given = [settings, sorted(paths.items()), templates_of(paths)]
+    code = hashlib.blake2b(json.dumps(given).encode(), digest_size=16)
     for part in (corpus, dev):
         code.update(b"part\n")
         for sentence in part:
@@ -362,6 +367,23 @@ class _State:
     @property
     def numbers(self) -> dict[str, float]:
         return {"model": self.model, "epoch": self.epoch, "best": self.best, "since_best": self.since_best}
+
+    @classmethod
+    def restored(cls, config: Field, stored: Stored, sizes: Sequence[int], epochs: int) -> "_State":
+        """The state in a checkpoint of models with these numbers of weights; InvalidInput if it is none."""
+        at = config["model"].whole(0, len(sizes) - 1)
+        arrays = {f"done.{k}": stored.array(f"done.{k}", np.int8, (sizes[k],)) for k in range(at)}
+        kinds = {"weight": np.float32, "total": np.float64, "moves": np.float32, "best": np.int8}
+        arrays |= {name: stored.array(name, kind, (sizes[at],)) for name, kind in kinds.items()}
+        if arrays["moves"].min() < 0.0:
+            raise InvalidInput("moves holds a number below 0; the file is damaged.")
+        return cls(
+            at,
+            config["epoch"].whole(1, epochs),
+            config["best"].number(0.0, 1.0),
+            config["since_best"].whole(0, epochs),
+            arrays,
+        )
 
     def finish(self) -> None:
         """Keep the best weights of the model at work, and go on to the next."""

@@ -19,9 +19,19 @@ from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
 from certus.models.checkpoints import Checkpoint
+from certus.models.files import Stored
 from certus.models.filters import Treebank, highest_threshold, of_parser
 from certus.models.labels import NAMELESS, LabelTrainer
-from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Settings, tree_templates
+from certus.models.parser import (
+    FIRST_BITS,
+    NAME_BITS,
+    SECOND_BITS,
+    Parser,
+    Settings,
+    templates_digest,
+    tree_templates,
+)
+from certus.schema import Field, in_file
 
 KIND, VERSION = "parser checkpoint", 4
 FILTER_EPOCHS, NAME_EPOCHS, FOLDS = 3, 3, 3
@@ -268,6 +278,7 @@ class _Run:
     def _fingerprint(self) -> str:
         """What the training depends on: settings, features and trees."""
         digest = blake2b(repr(asdict(self.settings)).encode(), digest_size=16)
+        digest.update(templates_digest(self.settings, self.encoder).encode())
         digest.update(self.batch.attribute.tobytes())
         for heads in [*self.gold, *(sentence.heads for sentence in self.dev)]:
             digest.update(heads.tobytes())
@@ -294,13 +305,34 @@ class _Run:
         found = self.file.load()
         if found is None:
             return False
-        config, arrays = found
-        self.stage, self.epoch = config["stage"], config["epoch"]
-        self.score, self.best_epoch = config["score"], config["best_epoch"]
-        self.done = {name.removeprefix("done."): a for name, a in arrays.items() if name.startswith("done.")}
-        self.weights = Weights(int(arrays["value"].size).bit_length() - 1)
-        self.weights.value, self.weights.total = arrays["value"].copy(), arrays["total"].copy()
-        self.weights.squares = arrays["squares"].copy()
-        self.weights.extra = {k.removeprefix("extra."): a.copy() for k, a in arrays.items() if k.startswith("extra.")}
-        self.weights.clock = config["clock"]
+        with in_file(self.file.path):
+            self._restored(*found)
         return True
+
+    def _restored(self, config: Field, stored: Stored) -> None:
+        s = self.settings
+        stages = {
+            "first filter": (FIRST_BITS, FILTER_EPOCHS),
+            "second filter": (SECOND_BITS, FILTER_EPOCHS),
+            "labels": (s.label_bits, s.label_epochs),
+            "names": (NAME_BITS, NAME_EPOCHS),
+        }
+        stages |= {f"{stage}, fold {k + 1}": sizes for stage, sizes in stages.items() for k in range(self.folds)}
+        stages["trees"] = (s.bits, s.epochs)
+        self.stage = config["stage"].one_of(tuple(stages))
+        bits, epochs = stages[self.stage]
+        self.epoch = config["epoch"].whole(1, epochs)
+        self.score = config["score"].number(-1.0, 1.0)
+        self.best_epoch = config["best_epoch"].whole(0, epochs)
+        done = [Field(name, "done").one_of(tuple(stages)) for name in stored.names("done.")]
+        self.done = {k: stored.array(f"done.{k}", np.float32, (1 << stages[k][0],)).copy() for k in done}
+        if self.stage not in done and (self.stage == "trees" or self.epoch == epochs):
+            raise InvalidInput(f"the array done.{self.stage} is missing, though epoch {self.epoch} of it is over.")
+        weights = self.weights = new_weights(s.learner if self.stage == "trees" else "mira", bits)
+        size = (1 << weights.bits,)
+        weights.value = stored.array("value", weights.value.dtype, size).copy()
+        weights.total = stored.array("total", np.float64, size).copy()
+        weights.squares = stored.array("squares", weights.squares.dtype, size).copy()
+        extra = stored.names("extra.")
+        weights.extra = {name: stored.array(f"extra.{name}", np.float64, (None,)).copy() for name in extra}
+        weights.clock = config["clock"].number(1.0)
