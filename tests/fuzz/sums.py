@@ -4,7 +4,6 @@ An exponent that is the sum of floats of size S carries an error of about 1e-14 
 0.1 no float64 algorithm can give probabilities, and only the log-partition function is compared.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from math import inf
@@ -51,7 +50,7 @@ def smaller(case: Case, claim: str) -> Any:
 
 def check(case: Case, tally: Tally | None = None) -> list[Claim]:
     """The sums of one problem that are wrong."""
-    tally = Counter() if tally is None else tally  # type: ignore[assignment]
+    tally = Tally() if tally is None else tally
     try:
         problem = cases.made(case)
         table = Exact(cases.listed(case, problem))
@@ -62,7 +61,7 @@ def check(case: Case, tally: Tally | None = None) -> list[Claim]:
         return [Claim(f"bare {type(error).__name__}", str(error))]
 
 
-def compared(problem: Any, table: Exact, tally: Any) -> Iterator[Claim]:
+def compared(problem: Any, table: Exact, tally: Tally) -> Iterator[Claim]:
     answers = {}
     for name, question in {
         "log_partition": problem.log_partition,

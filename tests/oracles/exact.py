@@ -40,6 +40,9 @@ def key(structure: Any) -> Hashable:
     return structure
 
 
+LARGEST = units(float(np.finfo(np.float64).max))
+
+
 class Exact:
     """The structures of a problem that use no forbidden part: ``value[k]`` and ``size[k]`` of ``structures[k]``.
 
@@ -50,13 +53,13 @@ class Exact:
         self.structures: list[Any] = []
         self.value: list[int] = []
         self.size: list[int] = []
-        self.largest: list[float] = []
+        self.largest: list[Part] = []  # absolute score of any part
         self.place: dict[Hashable, int] = {}
         self.forbidden = 0
         known: dict[Part, int] = {}
         for structure, parts in listed:
             total = size = 0
-            most = 0.0
+            most: Part = 0.0
             for part in parts:
                 if part == -inf:
                     break
@@ -72,12 +75,16 @@ class Exact:
                 self.structures.append(structure)
                 self.value.append(total)
                 self.size.append(size)
-                self.largest.append(float(most))
+                self.largest.append(most)
                 continue
             self.forbidden += 1
 
     def __len__(self) -> int:
         return len(self.structures)
+
+    def finite(self, place: int) -> bool:
+        """Whether a float can hold the score of a structure."""
+        return abs(self.value[place]) <= LARGEST
 
     def at(self, structure: Any) -> int | None:
         """Place of a structure, or None if it is none or forbidden."""
