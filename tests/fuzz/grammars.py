@@ -102,11 +102,13 @@ class Spines(Kind):
     share = 0.3
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
-        words = rng.choice(list("aabbc,"), size=int(rng.choice([1, 2, 3], p=[0.2, 0.5, 0.3]))).tolist()
-        return {"seed": int(rng.integers(2**31)), "words": words, "scores": scores.regime}
+        words = rng.choice(list("aabbc,"), size=int(rng.choice([1, 2, 3], p=[0.3, 0.6, 0.1]))).tolist()
+        case = {"seed": int(rng.integers(2**31)), "words": words, "scores": scores.regime}
+        return {**case, "within": True} if rng.random() < 0.1 else case
 
     def make(self, case: Case) -> certus.LexicalizedConstituency:
-        return certus.LexicalizedConstituency(KeyedSpines(case["seed"], case["scores"]), case["words"])
+        problem = certus.LexicalizedConstituency(KeyedSpines(case["seed"], case["scores"]), case["words"])
+        return problem.within(np.inf) if "within" in case else problem
 
     def listed(self, case: Case, problem: Any) -> Listed:
         return spines.tree_parts(KeyedSpines(case["seed"], case["scores"]), case["words"])

@@ -72,7 +72,9 @@ def asked(case: Case, problem: Any, table: Exact, rng: Rng, tally: Tally, share:
     if not len(table):
         return
     if rng.random() < share:
-        yield list(ranked(case, problem, table, tally))
+        yield list(ranked(case, problem, table, tally, 3))
+    if rng.random() < share / 4:
+        yield list(ranked(case, problem, table, tally, 8))
     if rng.random() < share:
         yield list(marginal(case, problem, table, tally))
 
@@ -148,7 +150,7 @@ def accepted(problem: Any, result: Any, tally: Tally, told: str = "") -> Iterato
     tally.slowest("verify", time.perf_counter() - started)
 
 
-def ranked(case: Case, problem: Any, table: Exact, tally: Tally, k: int = 3) -> Iterator[Claim]:
+def ranked(case: Case, problem: Any, table: Exact, tally: Tally, k: int) -> Iterator[Claim]:
     results, claims = answer(case, table, tally, "kbest", lambda: problem.kbest(k))
     yield from claims
     if results is None:

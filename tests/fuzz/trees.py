@@ -227,7 +227,7 @@ class Vines(Kind):
     name = "vine"
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
-        n = int(rng.integers(0, 5))
+        n = int(rng.choice(5, p=[0.05, 0.2, 0.35, 0.35, 0.05]))
         case = {"arc": scores(n + 1, n + 1), "outer_head": scores(n + 1, 2), "outer_modifier": scores(n + 1, 2)}
         case["band"] = int(rng.integers(1, 4))
         h, m = np.indices((n + 1, n + 1))
