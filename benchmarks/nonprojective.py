@@ -100,7 +100,7 @@ def timed(decode, *arguments, **settings):
 def fresh(problem):
     """The same problem without what it has remembered."""
     other = copy(problem)
-    other.__dict__.pop("_magnitude", None)
+    other.__dict__.pop("_extent", None)
     return other
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import certus
+from certus.certificates.rounding import Extent
 
 
 class Chains(certus.Problem[np.ndarray]):
@@ -40,8 +41,8 @@ class Chains(certus.Problem[np.ndarray]):
         out[self.order] = values
         return out
 
-    def score(self, structure: np.ndarray) -> float:
-        return self.tagging.score(np.asarray(structure)[self.order])
+    def terms(self, structure: np.ndarray) -> list[float]:
+        return self.tagging.terms(np.asarray(structure)[self.order])
 
     def solve(self, penalties: Any = None) -> certus.Solution[np.ndarray]:
         found = self.tagging.solve(self._along(penalties))
@@ -56,8 +57,8 @@ class Chains(certus.Problem[np.ndarray]):
     def reference_maximum(self, penalties: Any = None) -> float:
         return self.tagging.reference_maximum(self._along(penalties))
 
-    def magnitude(self) -> tuple[int, float]:
-        return self.tagging.magnitude()
+    def extent(self) -> Extent:
+        return self.tagging.extent()
 
     def all_structures(self) -> Iterator[np.ndarray]:
         return (self._back(y) for y in self.tagging.all_structures())

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import certus
+from certus.certificates.rounding import Extent, extent_of
 from certus.constraints import exactly
 
 Edges = tuple[tuple[int, int], ...]
@@ -30,8 +31,8 @@ class OneTrees(certus.Problem[Edges]):
     def views(self) -> Mapping[str, tuple[int, ...]]:
         return {"edges": (self.n, self.n)}
 
-    def score(self, structure: Edges) -> float:
-        return float(-sum(self.distance[i, j] for i, j in structure))
+    def terms(self, structure: Edges) -> list[float]:
+        return [-float(self.distance[i, j]) for i, j in structure]
 
     def indicator(self, structure: Edges, view: str) -> np.ndarray:
         used = np.zeros((self.n, self.n))
@@ -39,8 +40,8 @@ class OneTrees(certus.Problem[Edges]):
             used[i, j] = 1.0
         return used
 
-    def magnitude(self) -> tuple[int, float]:
-        return self.n, float(np.abs(self.distance).max())
+    def extent(self) -> Extent:
+        return extent_of(self.n, -self.distance)
 
     def _weights(self, penalties: Any) -> np.ndarray:
         weights = -self.distance + (penalties or {}).get("edges", 0.0)
@@ -94,10 +95,7 @@ class OneTrees(certus.Problem[Edges]):
 
     def decode(self, **limits: Any) -> certus.Result[Edges]:
         solution = self.solve()
-        score = self.score(solution.structure)
-        return certus.Result(
-            solution.structure, score, certus.Certificate("combinatorial", score, score, self.tolerance())
-        )
+        return self.proved(solution.structure, solution.value, kind="combinatorial")
 
 
 def tours(distance: Any) -> certus.Problem[Edges]:

@@ -25,9 +25,8 @@ def test_help_is_light():
 def test_verify_needs_no_numba():
     run(
         "import sys\nsys.modules['numba'] = None\nimport numpy as np\nimport certus\n"
-        "from certus.result import exact_result\n"
         "p = certus.Tagging([[0, 1], [1, 0]], bigram=[[0, 2], [0, 0]])\n"
         "y = np.array([0, 1])\n"
-        "r = exact_result(y, 2.0, 2.0, p.tolerance(), kind='dynamic program')\n"
+        "r = p.proved(y, 2.0, kind='dynamic program')\n"
         "certus.verify(p, r)\n"
     )

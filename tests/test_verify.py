@@ -265,10 +265,10 @@ def test_hostile_files_are_refused_or_fail_to_verify(saved, value):
         ("", "not valid JSON"),
         ("[]", "not a saved result"),
         ("{}", "not a saved result"),
-        ('{"format": "certus result", "version": 2}', "version 2"),
-        ('{"format": "certus result", "version": 1}', '"problem" is missing'),
-        ('{"format": "certus result", "version": 1, "problem": {"kind": "os.system", "data": {}}}', "unknown"),
-        ('{"format": "certus result", "version": 1, "problem": {"kind": "tagging", "data": 3}}', '"data" is int'),
+        ('{"format": "certus result", "version": 3}', "version 3"),
+        ('{"format": "certus result", "version": 2}', '"problem" is missing'),
+        ('{"format": "certus result", "version": 2, "problem": {"kind": "os.system", "data": {}}}', "unknown"),
+        ('{"format": "certus result", "version": 2, "problem": {"kind": "tagging", "data": 3}}', '"data" is int'),
         ("[" * 100_000, "nested too deeply"),
     ],
 )
@@ -284,7 +284,7 @@ def test_problems_nested_without_end_are_refused(tmp_path):
     for _ in range(400):
         problem = {"kind": "constrained", "data": {"problem": problem, "constraints": []}}
     path = tmp_path / "deep.json"
-    path.write_text(json.dumps({"format": "certus result", "version": 1, "problem": problem}))
+    path.write_text(json.dumps({"format": "certus result", "version": 2, "problem": problem}))
     with pytest.raises(FormatError):
         load_result(path)
 

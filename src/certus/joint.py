@@ -1,18 +1,20 @@
 """Two problems that must agree: joint decoding by dual decomposition (LR 4.2)."""
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from math import isfinite
 from typing import Any, Self
 
 import numpy as np
 
+from certus.certificates.rounding import Extent
+from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution, exact_result, with_proof_of
+from certus.result import Result, Solution, certified, with_proof_of
 
 Pair = tuple[Any, Any]
 
@@ -87,13 +89,13 @@ class Joint(Problem[Pair]):
         side, _, inner = view.partition(".")
         return self.a.indicator(y, inner) if side == "0" else self.b.indicator(z, inner)
 
-    def score(self, structure: Pair) -> float:
+    def terms(self, structure: Pair) -> list[float]:
         y, z = self._checked(structure)
-        score = self.a.score(y) + self.weight * self.b.score(z)
+        scores = [*map(float, self.a.terms(y)), *(self.weight * float(x) for x in self.b.terms(z))]
         apart = np.argwhere(self.a.indicator(y, self.on_a) != self.b.indicator(z, self.on_b))
         if len(apart):
             raise InvalidInput(f"the two structures do not agree on {self.on}{apart[0].tolist()}.")
-        return score
+        return scores
 
     def all_structures(self) -> Iterator[Pair]:
         by_parts: dict[bytes, list[Any]] = {}
@@ -103,9 +105,16 @@ class Joint(Problem[Pair]):
             for z in by_parts.get(self.a.indicator(y, self.on_a).tobytes(), []):
                 yield y, z
 
-    def magnitude(self) -> tuple[int, float]:
-        (terms_a, largest_a), (terms_b, largest_b) = self.a.magnitude(), self.b.magnitude()
-        return terms_a + terms_b, max(largest_a, self.weight * largest_b)
+    def extent(self) -> Extent:
+        return self.a.extent().joined(self.b.extent(), self.weight)
+
+    def all_scores(self) -> list[Floats] | None:
+        a, b = self.a.all_scores(), self.b.all_scores()
+        return None if a is None or b is None else [*a, *(self.weight * scores for scores in b)]
+
+    def without_scores_below(self, least: float) -> Self:
+        a, b = self.a.without_scores_below(least), self.b.without_scores_below(least / self.weight)
+        return type(self)(a, b, on=self.on, weight=self.weight)
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -113,6 +122,7 @@ class Joint(Problem[Pair]):
         """Both problems side by side, with a row for every part of the shared view."""
         return Relaxation.of(self.a).joined(Relaxation.of(self.b), self.on, self.weight, self.on_a, self.on_b)
 
+    @sound
     def decode(
         self,
         *,
@@ -129,6 +139,7 @@ class Joint(Problem[Pair]):
 
         return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[Pair]]:
         """The k best pairs, for two dynamic programs.
 
@@ -153,6 +164,7 @@ class Joint(Problem[Pair]):
         descent = engine.descend(np.zeros(relaxation.n_rows), engine.initial, max_iterations=200, window=15)
         penalty = relaxation.penalties(descent.multipliers, engine.initial)
         rest = engine.solve(1, penalty, ()).value
+        error = max(self.error(), relaxation.error(descent.multipliers, engine.initial))
         forest = a.forest()
         weights = forest.penalised(relaxation.question(0, penalty, ())[0])
         partners: dict[bytes, list[Any]] = {}
@@ -170,9 +182,12 @@ class Joint(Problem[Pair]):
             done = len(found)
             best = sorted(pairs.items(), key=lambda item: (-item[1][0], item[0]))[:k]
             if len(found) < asked or (len(best) == k and best[-1][1][0] >= found[-1][0] + rest):
-                kind, tolerance = "combinatorial", self.tolerance()
-                return [exact_result(y, s, s, tolerance, kind=kind, rank=r) for r, (_, (s, y)) in enumerate(best, 1)]
+                return [self._listed(pair, s, rank, error) for rank, (_, (s, pair)) in enumerate(best, start=1)]
             asked *= 2
+
+    def _listed(self, pair: Pair, score: float, rank: int, error: float) -> Result[Pair]:
+        scores = partial(self.terms, pair)
+        return Result(pair, score, certified(scores, score, score, error, kind="combinatorial", rank=rank))
 
     def _partners(self, b: DynamicProgram[Any], used: Floats, k: int) -> list[Any]:
         """The k best structures of b that use the given parts."""

@@ -5,16 +5,17 @@ problem that can be spelt out as a hypergraph; models override the questions for
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from certus.certificates import rounding
+from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.result import Result, Solution, exact_result, rounding
+from certus.result import Result, Solution, certified
 
 if TYPE_CHECKING:
     from certus.hypergraph import Hypergraph
@@ -41,11 +42,15 @@ class Problem(ABC, Generic[Y]):
     # -- structures ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def score(self, structure: Y) -> float:
-        """Score of one structure, from the input scores, in plain Python; -inf if it uses a forbidden part.
+    def terms(self, structure: Y) -> Sequence[float] | Floats:
+        """The scores of the parts that a structure uses, from the input, in plain Python; [-inf] if it is forbidden.
 
         Raises InvalidInput for what is not a structure of this problem at all.
         """
+
+    def score(self, structure: Y) -> float:
+        """Score of one structure: the sum of its terms, rounded once; -inf if it uses a forbidden part."""
+        return rounding.total(self.terms(structure))
 
     @abstractmethod
     def all_structures(self) -> Iterator[Y]:
@@ -55,8 +60,21 @@ class Problem(ABC, Generic[Y]):
         """
 
     @abstractmethod
-    def magnitude(self) -> tuple[int, float]:
-        """(number of terms in a structure's score, largest absolute finite score): what rounding depends on."""
+    def extent(self) -> rounding.Extent:
+        """How many terms a score has at most, and the least and greatest of all scores: what rounding depends on."""
+
+    def all_scores(self) -> Iterable[Floats] | None:
+        """All scores as arrays; None if they are not at hand. Where all are whole numbers nothing is ever rounded."""
+        return None
+
+    def without_scores_below(self, least: float) -> Self:
+        """The same problem with scores below ``least`` read as -inf, and scores that are never read cleared.
+
+        A problem without it is asked as it is, and says ``exact=False`` where finite masks spoil the proof.
+        """
+        if least == -np.inf:
+            return self
+        raise self._not_supported("without_scores_below")
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -157,9 +175,26 @@ class Problem(ABC, Generic[Y]):
             )
         return self.views[view]
 
-    def tolerance(self) -> float:
-        """Rounding error that a score of this problem may carry."""
-        return rounding(*self.magnitude())
+    def error(self) -> float:
+        """How far rounding may take any sum of scores of this problem from the truth."""
+        extent = self.extent()
+        return rounding.of_sum(extent.length, extent.size)
+
+    def error_at(self, value: float) -> float:
+        """How far rounding may have taken ``value`` from the truth if it was found as the best score."""
+        return rounding.of_best(self.extent(), value)
+
+    def proved(
+        self, structure: Y, value: float, *, kind: str, rank: int = 1, scores: Sequence[float] | None = None
+    ) -> Result[Y]:
+        """Result of an algorithm that is exact but for rounding and found ``value`` for the structure.
+
+        ``scores`` are its terms, where they are known.
+        """
+        used = self.terms(structure) if scores is None else scores
+        score = rounding.total(used)
+        certificate = certified(lambda: used, score, value, self.error_at(value), kind=kind, rank=rank)
+        return Result(structure, score, certificate)
 
     def _not_supported(self, question: str) -> NotSupported:
         return NotSupported(f"{type(self).__name__} does not answer {question}().")
@@ -209,11 +244,10 @@ class DynamicProgram(Problem[Y]):
     def from_edges(self, edges: Sequence[int]) -> Y:
         """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
 
+    @sound
     def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Y]:
         solution = self.solve()
-        return exact_result(
-            solution.structure, self.score(solution.structure), solution.value, self.tolerance(), kind=self.kind
-        )
+        return self.proved(solution.structure, solution.value, kind=self.kind)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Y]:
         from certus.hypergraph import sweeps
@@ -222,15 +256,15 @@ class DynamicProgram(Problem[Y]):
         value, edges = sweeps.best(forest.graph, forest.penalised(penalties))
         return Solution(self.from_edges(edges.tolist()), value)
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[Y]]:
         from certus.hypergraph import sweeps
 
         forest = self.forest()
         found = sweeps.kbest(forest.graph, forest.weights, as_positive_int("k", k))
-        structures = [(value, self.from_edges(edges.tolist())) for value, edges in found]
         return [
-            exact_result(y, self.score(y), value, self.tolerance(), kind=self.kind, rank=rank)
-            for rank, (value, y) in zip(count(1), structures)
+            self.proved(self.from_edges(edges.tolist()), value, kind=self.kind, rank=rank)
+            for rank, (value, edges) in enumerate(found, start=1)
         ]
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:

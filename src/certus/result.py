@@ -1,33 +1,32 @@
 """What every decoder returns: a structure, its score, and a certificate of how good it is."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.certificates.rounding import EXACT, MASK, WIDTH, allowed, too_wide
+
+if TYPE_CHECKING:
+    from certus.problem import Problem
+
 Y = TypeVar("Y")
 
-EPSILON = float(np.finfo(np.float64).eps)
 KINDS = ("dynamic program", "combinatorial", "dual", "branch and bound", "integer program")
-
-
-def rounding(terms: int, magnitude: float) -> float:
-    """Bound on the float64 error of a sum of `terms` terms, none larger than `magnitude`, in any order.
-
-    This is all a certificate's tolerance covers.
-    """
-    return EPSILON * max(terms, 1) ** 2 * magnitude
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Proof that no structure scores more than ``bound``.
+    """Proof that, in exact arithmetic, no structure scores more than ``bound`` + ``tolerance``.
 
-    ``duals`` is the witness for the bound when the kind needs one: for "dual" the multipliers by view name, for
-    "branch and bound" the proof tree (see certus.relax.proof). A dynamic program needs none: it is run again.
-    ``rank`` is k for the k-th best structure, whose bound holds for all structures but the k - 1 before it.
+    ``tolerance`` covers rounding and nothing else; see certus.certificates.rounding. ``duals`` is the witness for the
+    bound when the kind needs one: for "dual" the multipliers by view name, for "branch and bound" the proof tree (see
+    certus.relax.proof). A dynamic program needs none: it is run again. ``rank`` is k for the k-th best structure, whose
+    bound holds for all structures but the k - 1 before it. ``floor``, if not None, is a score below which scores were
+    read as -inf: they are too low for any structure that scores as much as this one. ``reason`` says why a result
+    is not exact although nothing better was found.
     """
 
     kind: str
@@ -36,16 +35,18 @@ class Certificate:
     tolerance: float
     duals: Any = None
     rank: int = 1
+    floor: float | None = None
+    reason: str | None = None
 
     @property
     def gap(self) -> float:
-        """How much better an unseen structure could be, at most."""
+        """How much better an unseen structure could be, at most, rounding aside."""
         return self.bound - self.score
 
     @property
     def exact(self) -> bool:
-        """True if the structure is proved optimal (for rank k: k-th best)."""
-        return self.gap <= self.tolerance
+        """True if the structure is proved optimal (for rank k: k-th best): nothing beats score + tolerance."""
+        return self.reason is None and 2.0 * self.gap <= self.tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,37 +94,52 @@ class Result(Generic[Y]):
 def with_proof_of(first: Result[Y], best: Result[Y]) -> Result[Y]:
     """The first of a k-best list, with the proof of a decoding that found the same score: structures may tie."""
     c = best.certificate
-    proof = Certificate(c.kind, first.score, max(c.bound, first.score), c.tolerance, c.duals)
+    proof = replace(c, score=first.score, bound=max(c.bound, first.score))
     return Result(first.structure, first.score, proof, best.trace, best.info)
 
 
-def exact_result(structure: Y, score: float, value: float, tolerance: float, *, kind: str, rank: int = 1) -> Result[Y]:
-    """Result of an algorithm that is exact by construction.
+def certified(
+    scores: Callable[[], Iterable[float]],
+    score: float,
+    bound: float,
+    error: float,
+    *,
+    kind: str,
+    duals: Any = None,
+    rank: int = 1,
+) -> Certificate:
+    """The certificate of a structure whose parts have ``scores()``, which are asked for only if they matter.
 
-    ``value`` is what the algorithm found, ``score`` the same recomputed from the input: they differ by rounding only.
+    ``bound`` is what the algorithm computed, ``error`` how far rounding may have taken it from the truth.
     """
-    bound = max(score, value)
-    return Result(structure, score, Certificate(kind, score, bound, tolerance, rank=rank))
+    tolerance = WIDTH * error
+    # What is small beside the score is small beside what the score is the sum of.
+    wide = not tolerance <= EXACT * min(abs(score), MASK) and not tolerance <= allowed(scores())
+    reason = too_wide(tolerance) if wide else None
+    return Certificate(kind, score, max(bound, score), tolerance, duals, rank, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class BatchCertificate:
-    """Certificates of a batch, one entry per item; see Certificate."""
+    """Certificates of a batch, one entry per item; see Certificate. ``reasons`` are by item, where there is one."""
 
     kind: str
     score: NDArray[np.float64]
     bound: NDArray[np.float64]
     tolerance: NDArray[np.float64]
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def gap(self) -> NDArray[np.float64]:
-        """How much better an unseen structure could be, at most."""
+        """How much better an unseen structure could be, at most, rounding aside."""
         return self.bound - self.score
 
     @property
     def exact(self) -> NDArray[np.bool_]:
         """True where the structure is proved optimal."""
-        return self.gap <= self.tolerance
+        proved = 2.0 * self.gap <= self.tolerance
+        proved[list(self.reasons)] = False
+        return proved
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,3 +152,30 @@ class BatchResult:
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"
+
+
+class Items(Protocol):
+    """A batch: its items are problems."""
+
+    def __getitem__(self, item: int) -> "Problem[Any]": ...
+
+
+def settled(
+    items: Items,
+    structure: NDArray[np.int64],
+    score: NDArray[np.float64],
+    bound: NDArray[np.float64],
+    tolerance: NDArray[np.float64],
+    unproved: list[int],
+    kind: str,
+) -> BatchResult:
+    """The results of a batch, once the items that it left unproved are decoded by themselves."""
+    reasons: dict[int, str] = {}
+    for b in unproved:
+        alone = items[b].decode()
+        c = alone.certificate
+        structure[b, : len(alone.structure)] = alone.structure
+        score[b], bound[b], tolerance[b] = c.score, c.bound, c.tolerance
+        if c.reason is not None:
+            reasons[b] = c.reason
+    return BatchResult(structure, score, BatchCertificate(kind, score, bound, tolerance, reasons))

@@ -13,7 +13,7 @@ from certus.relax import proof
 from certus.result import KINDS, Certificate, Result, Trace
 from certus.serialize import floats_from_json, floats_to_json, read_json, write_json
 
-FORMAT, VERSION = "certus result", 1
+FORMAT, VERSION = "certus result", 2
 
 # Where each kind of problem lives; imported only when a file asks for it.
 PROBLEMS = {
@@ -85,6 +85,8 @@ def save_result(path: str | os.PathLike[str], problem: Problem[Any], result: Res
                 "bound": _number_to_json(c.bound),
                 "tolerance": _number_to_json(c.tolerance),
                 "rank": c.rank,
+                "floor": None if c.floor is None else _number_to_json(c.floor),
+                "reason": c.reason,
                 "duals": duals,
             },
             "trace": {
@@ -138,7 +140,9 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
             else proof.multipliers_from_json(field(witness, "multipliers", dict))
         )
     score, bound, tolerance = (_number_from_json(given, name) for name in ("score", "bound", "tolerance"))
-    certificate = Certificate(kind, score, bound, tolerance, duals, rank)
+    floor = None if given.get("floor") is None else _number_from_json(given, "floor")
+    reason = None if given.get("reason") is None else field(given, "reason", str)
+    certificate = Certificate(kind, score, bound, tolerance, duals, rank, floor, reason)
     trace = field(data, "trace", dict) if "trace" in data else None
     return problem, Result(structure, _number_from_json(data, "score"), certificate, _trace(trace))
 

@@ -1,8 +1,8 @@
 """Recheck a result from the problem alone, in plain Python: no kernel is imported, nothing found by one is believed.
 
-The score is recomputed from the structure. The bound is recomputed from its witness: a dynamic program is run again, a
-vector of multipliers is evaluated, a proof tree is walked. The tolerance is derived again, so that it cannot be used
-to hide a gap.
+The score is recomputed from the structure. Scores that the certificate left out are shown to be of no use. The bound is
+recomputed from its witness: a dynamic program is run again, a vector of multipliers is evaluated, a proof tree is
+walked. What rounding may account for is derived again, so that the tolerance cannot be used to hide a gap.
 """
 
 from itertools import islice
@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from certus.certificates.rounding import EPSILON, EXACT, WIDTH, allowed, total
+from certus.certificates.sound import hopeless, whole
 from certus.checks import Floats
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
 from certus.problem import DynamicProgram, Problem
@@ -37,58 +39,105 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
     certificate = result.certificate
     if certificate.kind not in KINDS:
         raise VerificationError(f"the certificate is of kind {certificate.kind!r}; expected one of {', '.join(KINDS)}.")
+    claimed = (result.score, certificate.score, certificate.bound, certificate.tolerance)
+    if any(isinstance(x, bool) or not isinstance(x, int | float) or isnan(x) for x in claimed):
+        raise VerificationError(f"score, bound and tolerance are {claimed}; expected numbers.")
     try:
-        score = problem.score(result.structure)
+        scores = [float(x) for x in problem.terms(result.structure)]
     except NotSupported:
         raise
-    except (CertusError, TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
-        raise VerificationError(f"the structure is not one of this problem: {error}") from None
+    except (CertusError, TypeError, ValueError, IndexError, KeyError, AttributeError) as wrong:
+        raise VerificationError(f"the structure is not one of this problem: {wrong}") from None
+    score = total(scores)
     if not np.isfinite(score):
         raise VerificationError(f"the structure scores {score}: it uses a forbidden part.")
+    slack = EPSILON * max(len(scores), 1) * total(map(abs, scores))
+    for name, value in (("score", result.score), ("the certificate's score", certificate.score)):
+        if not abs(value - score) <= slack:
+            raise VerificationError(f"{name} is claimed to be {value!r}; recomputed, it is {score!r}.")
     try:
-        bound, tolerance = _bound(problem, certificate)
-    except InvalidInput as error:
-        raise VerificationError(f"the witness of the bound does not fit the problem: {error}") from None
+        _check_bound(_floored(problem, certificate.floor, score), certificate, scores, score)
+    except VerificationError:
+        if certificate.floor is not None:
+            raise
+        # Scores that are never read may have widened what rounding must account for.
+        _check_bound(problem.without_scores_below(-np.inf), certificate, scores, score)
+
+
+def _check_bound(asked: Problem[Any], certificate: Certificate, scores: list[float], score: float) -> None:
+    """The bound is what its witness gives, and the tolerance what rounding accounts for."""
+    above = certificate.bound + certificate.tolerance
+    try:
+        bound, error = _bound(asked, certificate, above)
+    except InvalidInput as wrong:
+        raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
+    _check_tolerance(certificate, scores, error)
     bound = max(bound, score) if certificate.rank == 1 else bound
-    claimed = (result.score, certificate.score, certificate.bound, certificate.tolerance)
-    if any(not isinstance(x, int | float) or isnan(x) for x in claimed):
-        raise VerificationError(f"score, bound and tolerance are {claimed}; expected numbers.")
-    if not 0 <= certificate.tolerance <= tolerance * (1 + 1e-9):
+    if not above >= bound + error and not above >= _attainable(asked, bound + error):
+        within = f"{certificate.bound!r} within {certificate.tolerance:g}"
+        raise VerificationError(f"bound is claimed to be {within}; recomputed, it is {bound!r}.")
+    if not certificate.bound <= bound + WIDTH * error + certificate.tolerance:
+        raise VerificationError(f"bound is claimed to be {certificate.bound!r}; recomputed, it is only {bound!r}.")
+
+
+def _attainable(problem: Problem[Any], most: float) -> float:
+    """The most that a structure can score if none scores more than ``most``: where scores have a grain, a multiple."""
+    step = whole(problem)
+    return float(np.floor(most / step) * step) if step else most
+
+
+def _floored(problem: Problem[Any], floor: float | None, score: float) -> Problem[Any]:
+    """The problem that the witness is about: without scores that are too low for a structure of this score."""
+    if floor is None:
+        return problem
+    if isinstance(floor, bool) or not isinstance(floor, int | float) or not floor < np.inf:
+        raise VerificationError(f"the floor of the scores is {floor!r}; expected a number, or -inf.")
+    asked = problem.without_scores_below(float(floor))
+    if not hopeless(asked, float(floor), score):
+        raise VerificationError(f"scores below {floor:g} were left out, but a structure that uses one may be better.")
+    return asked
+
+
+def _check_tolerance(certificate: Certificate, scores: list[float], error: float) -> None:
+    """The tolerance covers rounding and no more; and it is small where the certificate says that it is a proof."""
+    most = allowed(scores)
+    if not 0 <= certificate.tolerance <= 2.0 * max(WIDTH * error, most):
         raise VerificationError(
-            f"tolerance {certificate.tolerance:g} is claimed; rounding accounts for {tolerance:g} at most."
+            f"tolerance {certificate.tolerance:g} is claimed; rounding accounts for {WIDTH * error:g} at most."
         )
-    _same("score", result.score, score, tolerance)
-    _same("the certificate's score", certificate.score, score, tolerance)
-    _same("bound", certificate.bound, bound, tolerance)
+    if certificate.exact and not certificate.tolerance <= most * (1 + 1e-9):
+        raise VerificationError(
+            f"tolerance {certificate.tolerance:g} is claimed for a proof; {EXACT:g} of the scores in use is {most:g}."
+        )
 
 
-def _same(name: str, claimed: float, found: float, tolerance: float) -> None:
-    if not abs(claimed - found) <= tolerance:
-        raise VerificationError(f"{name} is claimed to be {claimed!r}; recomputed, it is {found!r}.")
-
-
-def _bound(problem: Problem[Any], certificate: Certificate) -> tuple[float, float]:
-    """The bound that the witness gives, and the rounding it may carry."""
+def _bound(problem: Problem[Any], certificate: Certificate, above: float) -> tuple[float, float]:
+    """The bound that the witness gives, and how far rounding may have taken it from the truth."""
     if isinstance(certificate.rank, bool) or not isinstance(certificate.rank, int) or certificate.rank < 1:
         raise InvalidInput(f"rank is {certificate.rank!r}; expected a whole number of at least 1.")
     if certificate.rank > 1:
-        return _ranked(problem, certificate.rank), problem.tolerance()
+        return _with_error(problem, _ranked(problem, certificate.rank))
     if certificate.kind == "integer program":
         from certus.relax.linear import integer_bound
 
         return integer_bound(problem)
     if certificate.kind not in ("dual", "branch and bound"):
-        return problem.reference_maximum(), problem.tolerance()
+        return _with_error(problem, problem.reference_maximum())
     own = getattr(problem, "reference_dual", None)
     if certificate.kind == "dual" and own is not None:  # a problem that relaxes itself in its own way
-        bound, tolerance = own(certificate.duals)
-        return float(bound), float(tolerance)
+        bound, error = own(certificate.duals)
+        return float(bound), float(error)
     relaxation = Relaxation.of(problem)
     if certificate.kind == "dual":
-        return _walk(relaxation, Leaf(certificate.duals))
+        return _walk(relaxation, Leaf(certificate.duals), above)
     if not isinstance(certificate.duals, Leaf | Fix | Split):
         raise InvalidInput(f"the proof tree is {type(certificate.duals).__name__}.")
-    return _walk(relaxation, certificate.duals)
+    return _walk(relaxation, certificate.duals, above)
+
+
+def _with_error(problem: Problem[Any], value: float) -> tuple[float, float]:
+    """A best value found again, and how far it may be from the truth."""
+    return value, min(problem.error(), problem.error_at(value))
 
 
 def _ranked(problem: Problem[Any], rank: int) -> float:
@@ -110,9 +159,13 @@ def _ranked(problem: Problem[Any], rank: int) -> float:
     return values[rank - 1]
 
 
-def _walk(relaxation: Relaxation, proof: Proof) -> tuple[float, float]:
-    """The largest bound of a proof tree, and the largest rounding any of its values may carry."""
-    bound, tolerance = -np.inf, 0.0
+def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, float]:
+    """The largest bound of a proof tree, and the largest error that rounding may have left in one.
+
+    A bound for structures that use certain parts need not insist on the parts: where it is no more than ``above``
+    without that, so much the better, as insisting rounds more.
+    """
+    bound, error = -np.inf, 0.0
     stack: list[tuple[Proof, Fixings]] = [(proof, relaxation.initial_fixings())]
     while stack:
         node, fixings = stack.pop()
@@ -122,18 +175,31 @@ def _walk(relaxation: Relaxation, proof: Proof) -> tuple[float, float]:
             stack.append((node.one, relaxation.fix(fixings, node.view, node.index, 1)))
             continue
         multipliers = relaxation.unnamed(node.multipliers)
-        tolerance = max(tolerance, relaxation.tolerance(multipliers, fixings))
-        if isinstance(node, Leaf):
-            bound = max(bound, sum(_values(relaxation, multipliers, fixings)) - float(multipliers @ relaxation.rhs))
-        else:
+        removed = node.removed if isinstance(node, Fix) else None
+        for free in (Fixings(fixings.zeros), fixings) if fixings.ones else (fixings,):
+            here, rounded = _node_bound(relaxation, multipliers, free, removed), relaxation.error(multipliers, free)
+            if here + rounded <= above:
+                break
+        bound, error = max(bound, here), max(error, rounded)
+        if isinstance(node, Fix):
             zeros = fixings.zeros.copy()
-            for removed in node.removed:
-                for index in removed.indices:
-                    _check_part(relaxation, removed.view, index)
-                    zeros[relaxation.cells_of(removed.view, index)] = True
-            bound = max(bound, _removed_bound(relaxation, multipliers, fixings, node.removed))
+            for part in node.removed:
+                for index in part.indices:
+                    zeros[relaxation.cells_of(part.view, index)] = True
             stack.append((node.rest, Fixings(zeros, fixings.ones)))
-    return bound, tolerance
+    return bound, error
+
+
+def _node_bound(
+    relaxation: Relaxation, multipliers: Floats, fixings: Fixings, removed: tuple[Removed, ...] | None
+) -> float:
+    """What no structure scores more than: at a leaf, or with any of the parts that are removed."""
+    if removed is None:
+        return sum(_values(relaxation, multipliers, fixings)) - float(multipliers @ relaxation.rhs)
+    for part in removed:
+        for index in part.indices:
+            _check_part(relaxation, part.view, index)
+    return _removed_bound(relaxation, multipliers, fixings, removed)
 
 
 def _check_part(relaxation: Relaxation, view: str, index: int) -> None:

@@ -86,7 +86,6 @@ def test_automata_given_by_the_user_decode_like_part_scores(seed, model, n, root
         lambda g, h, side: PartAutomaton(problem, g, h, side),
         by_head=HeadAutomata.of(problem).by_head,
         root=root,
-        largest=8.0,
     )
     try:
         expected = problem.decode().score
@@ -116,7 +115,7 @@ class Parity:
 def test_an_automaton_with_unbounded_memory_equals_enumeration(seed, root):
     rng = np.random.default_rng(seed)
     arc = rng.integers(-8, 9, size=(5, 5)).astype(np.float64)
-    problem = AutomataDependency(arc, lambda g, h, side: Parity(), root=root, largest=3.0)
+    problem = AutomataDependency(arc, lambda g, h, side: Parity(), root=root)
     result = problem.decode()
     assert result.score == max(problem.score(y) for y in problem.all_structures())
     assert result.certificate.exact
@@ -124,7 +123,7 @@ def test_an_automaton_with_unbounded_memory_equals_enumeration(seed, root):
 
 def test_with_fixed_and_solve_of_given_automata():
     arc = np.zeros((4, 4))
-    problem = AutomataDependency(arc, lambda g, h, side: Parity(), largest=3.0)
+    problem = AutomataDependency(arc, lambda g, h, side: Parity())
     assert problem.with_fixed("arcs", (3, 1), 1).decode().structure[1] == 3
     assert problem.with_fixed("arcs", (0, 1), 0).decode().structure[1] != 0
     solution = problem.solve({"arcs": np.where(np.indices((4, 4))[0] == 2, 50.0, 0.0)})

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import certus
 from certus import Infeasible
-from certus.dependency.kbest_trees import iterate_trees, kbest_arborescences
+from certus.dependency.kbest_trees import iterate_trees
 from tests.oracles.trees import all_trees, arc_score, is_tree
 from tests.strategies import arc_scores
 
@@ -21,9 +22,9 @@ def test_kbest_equals_sorted_enumeration(arc, root, k):
     scores = [score for score in scores if score > -np.inf]
     if not scores:
         with pytest.raises(Infeasible):
-            kbest_arborescences(arc, k, root)
+            certus.Dependency(arc, root=root).kbest(k)
         return
-    results = kbest_arborescences(arc, k, root)
+    results = certus.Dependency(arc, root=root).kbest(k)
     assert [result.score for result in results] == scores[:k]
     assert len({tuple(result.structure) for result in results}) == len(results)
     for rank, result in enumerate(results, start=1):
@@ -48,4 +49,4 @@ def test_trees_are_found_when_asked_for():
     arc = np.random.default_rng(1).integers(-8, 9, (41, 41)).astype(float)
     first = [value for _, value in islice(iterate_trees(arc, "single"), 30)]
     assert first == sorted(first, reverse=True)
-    assert first == [result.score for result in kbest_arborescences(arc, 30, "single")]
+    assert first == [result.score for result in certus.Dependency(arc).kbest(30)]

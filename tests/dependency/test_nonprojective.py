@@ -48,7 +48,7 @@ def test_decode_equals_enumeration(seed, model, n, root, listed):
     assert result.certificate.kind in ("dual", "branch and bound")
     certus.verify(problem, result)
     if result.info["nodes"] == 1 and not result.info["fixed"]:
-        assert (result.trace.dual >= best - problem.tolerance()).all()  # weak duality, at every iteration
+        assert (result.trace.dual >= best - problem.error()).all()  # weak duality, at every iteration
     assert (result.trace.primal <= best).all()
 
 
@@ -86,7 +86,7 @@ def test_decode_equals_the_integer_program(model, n, flow_kind):
         result, reference = problem.decode(), flow.ilp(problem, flow=flow_kind)
         assert result.score == reference.score
         assert reference.certificate.kind == "integer program"
-        assert reference.certificate.exact
+        assert not reference.certificate.exact  # a solver proves nothing by its word
 
 
 @settings(max_examples=25)
@@ -126,7 +126,7 @@ def test_the_kernel_and_the_engine_make_the_same_steps(model):
             continue
         result = nonprojective.decode(problem, step="per increase", exact=False, max_iterations=30, estimate=False)
         relaxation = nonprojective.relaxation(problem)
-        engine = Engine(relaxation, step=per_increase(problem.magnitude()[1]))
+        engine = Engine(relaxation, step=per_increase(problem.extent().size))
         origin = np.zeros(relaxation.n_rows)
         log = engine.descend(origin, engine.initial, max_iterations=len(result.trace)).log
         shorter = min(len(log.dual), len(result.trace))

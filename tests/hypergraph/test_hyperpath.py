@@ -38,7 +38,7 @@ def test_decode_scores_and_certificate(case):
     assert result.score == result.certificate.bound == max(scored)[0] == problem.reference_maximum()
     assert result.certificate.exact
     assert result.certificate.kind == "dynamic program"
-    assert problem.indicator(result.structure, "edges").sum() == len(result.structure) <= problem.magnitude()[0]
+    assert problem.indicator(result.structure, "edges").sum() == len(result.structure) <= problem.extent().length
 
 
 @settings(max_examples=100)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from certus import Infeasible, Problem, Result, Solution
-from certus.result import exact_result
+from certus.certificates.rounding import Extent, extent_of
 
 
 class Enumerated(Problem[int]):
@@ -26,15 +26,17 @@ class Enumerated(Problem[int]):
     def views(self) -> Mapping[str, tuple[int, ...]]:
         return {self.view: self.shape}
 
-    def score(self, structure: int) -> float:
-        return float(self.scores[structure])
+    def terms(self, structure: int) -> list[float]:
+        return [float(self.scores[structure])]
 
     def all_structures(self) -> Iterator[int]:
         return iter(range(len(self.scores)))
 
-    def magnitude(self) -> tuple[int, float]:
-        finite = np.abs(self.scores[self.scores > -np.inf])
-        return max(1, int(self.parts.sum(axis=1).max(initial=0))), float(finite.max(initial=0.0))
+    def extent(self) -> Extent:
+        return extent_of(max(1, int(self.parts.sum(axis=1).max(initial=0))), self.scores)
+
+    def all_scores(self) -> tuple[np.ndarray]:
+        return (self.scores,)
 
     def _values(self, penalties: Any) -> np.ndarray:
         values = self.scores.copy()
@@ -52,7 +54,7 @@ class Enumerated(Problem[int]):
 
     def decode(self, **limits: Any) -> Result[int]:
         found = self.solve()
-        return exact_result(found.structure, self.score(found.structure), found.value, 0.0, kind="combinatorial")
+        return self.proved(found.structure, found.value, kind="combinatorial")
 
     def indicator(self, structure: int, view: str) -> np.ndarray:
         return self.parts[structure].reshape(self.shape).copy()

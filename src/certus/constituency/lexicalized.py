@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
@@ -335,7 +336,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             for v in np.flatnonzero(t.node_group >= 0).tolist()
         }
 
-    def score(self, structure: LexicalizedTree) -> float:
+    def terms(self, structure: LexicalizedTree) -> list[float]:
         parts = spines(self._checked(structure))
         t, n = self.tables, self.n
         node = [-1] * (n + 1)
@@ -344,11 +345,11 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             above = parts.spine[h][parts.level[m]] if h else ""
             node[m] = self._whole_spines.get((m - 1, parts.spine[m], above), -1)
             if node[m] < 0:
-                return -np.inf
+                return [-np.inf]
         root = parts.head.index(0, 1)
-        total = float(t.root_score[t.node_group[node[root]]])
+        found = [float(t.root_score[t.node_group[node[root]]])]
         for h in range(1, n + 1):
-            total += float(t.node_score[node[h]])
+            found.append(float(t.node_score[node[h]]))
             path = [node[h]]
             while t.node_below[path[-1]] >= 0:
                 path.append(int(t.node_below[path[-1]]))
@@ -357,25 +358,25 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
                 here = [m for m in range(1, n + 1) if parts.head[m] == h and parts.level[m] == level]
                 for side in (0, 1):
                     mine = [m for m in here if m > h] if side else [m for m in reversed(here) if m < h]
-                    total += self._level_score(parts, node, h, v, side, mine, edge)
-        return total
+                    found += self._level_terms(parts, node, h, v, side, mine, edge)
+        return found
 
-    def _level_score(
+    def _level_terms(
         self, parts: Spines, node: list[int], h: int, v: int, side: int, modifiers: list[int], edge: list[int]
-    ) -> float:
-        """Score of the modifiers of one level on one side, the end of the level included; moves the edge."""
-        t, total, state = self.tables, 0.0, 0
+    ) -> list[float]:
+        """Scores of the modifiers of one level on one side, the end of the level included; moves the edge."""
+        t, found, state = self.tables, list[float](), 0
         c = int(t.node_context[v])
         for m in modifiers:
             g = int(t.node_group[node[m]])
             row = int(np.searchsorted(t.group_ptr[:, self.n], g, side="right"))
             first, last = (int(t.context_ptr[row // 2, k]) for k in (0, self.n))
             at = int(t.attach_ptr[g]) + 3 * (last - first) * int(t.distance[h - 1, edge[side] - 1])
-            total += float(t.attach[at + 3 * (c - first) + state])
+            found.append(float(t.attach[at + 3 * (c - first) + state]))
             state = 1 if row % 2 else 2
             below = [w for w in range(1, self.n + 1) if _dominates(parts.head, m, w)]
             edge[side] = max(below) if side else min(below)
-        return total + float(t.stop[c, state, side, t.distance[h - 1, edge[side] - 1]])
+        return [*found, float(t.stop[c, state, side, t.distance[h - 1, edge[side] - 1]])]
 
     def indicator(self, structure: LexicalizedTree, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))
@@ -389,14 +390,24 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             out[i, self.tags.index(label)] = 1.0
         return out
 
-    def magnitude(self) -> tuple[int, float]:
+    @cached_property
+    def _extent(self) -> Extent:
+        deepest = max((len(spine) for spine in self.tables.node_spine), default=1)
+        return extent_of(max(self.n, 1) * (2 + 2 * deepest), *self.all_scores())
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def all_scores(self) -> tuple[Floats, ...]:
         t = self.tables
-        largest = 0.0
-        for scores in (t.node_score, t.attach, t.stop, t.root_score):
-            finite = scores[scores > -np.inf]
-            largest = max(largest, float(np.abs(finite).max(initial=0.0)))
-        deepest = max((len(spine) for spine in t.node_spine), default=1)
-        return max(self.n, 1) * (2 + 2 * deepest), largest
+        return t.node_score, t.attach, t.stop, t.root_score
+
+    def without_scores_below(self, least: float) -> Self:
+        if least == -np.inf:
+            return self  # all of them are read
+        node, attach, stop, root = (np.where(a < least, -np.inf, a) for a in self.all_scores())
+        kept = replace(self.tables, node_score=node, attach=attach, stop=stop, root_score=root)
+        return self.from_tables(kept, width=self.width)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Floats, as_scores
 from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
@@ -80,9 +81,11 @@ class Constituency(DynamicProgram[Tree]):
         )
 
     def _with_entries(self, entries: tuple[Entry, ...]) -> Self:
-        new = type(self)(self.grammar, ())
-        new.words, new.n, new._entries = self.words, self.n, entries
-        return new
+        return type(self)(self.grammar, ())._about(self.words, entries)
+
+    def _about(self, words: tuple[str, ...], entries: tuple[Entry, ...]) -> Self:
+        self.words, self.n, self._entries = words, len(words), entries
+        return self
 
     def __repr__(self) -> str:
         return f"Constituency({self.n} words, {len(self.tags)} tags, {self.grammar!r})"
@@ -338,16 +341,16 @@ class Constituency(DynamicProgram[Tree]):
     def _lexical(self) -> list[dict[Symbol, float]]:
         return [dict(entry) for entry in self._entries]
 
-    def score(self, structure: Tree) -> float:
-        total = 0.0
+    def terms(self, structure: Tree) -> list[float]:
+        found = []
         for step in self.grammar.memory.derivation(self._checked(structure)):
             if isinstance(step, Chain):
-                total += self.grammar.chains.get(step, -np.inf)
+                found.append(self.grammar.chains.get(step, -np.inf))
             elif isinstance(step, Binary):
-                total += self.grammar.binary.get(step, -np.inf)
+                found.append(self.grammar.binary.get(step, -np.inf))
             else:
-                total += self._lexical[step.position].get(step.symbol, -np.inf)
-        return total
+                found.append(self._lexical[step.position].get(step.symbol, -np.inf))
+        return found
 
     def indicator(self, structure: Tree, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))
@@ -367,10 +370,25 @@ class Constituency(DynamicProgram[Tree]):
         kept = tuple((s, w) for s, w in self._entries[i] if (s.label == self.tags[t]) == bool(value))
         return self._with_entries((*self._entries[:i], kept, *self._entries[i + 1 :]))
 
-    def magnitude(self) -> tuple[int, float]:
+    @cached_property
+    def _extent(self) -> Extent:
+        return extent_of(4 * max(self.n, 1), *self.all_scores())
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def all_scores(self) -> tuple[Floats, ...]:
         rules = self._sentence.rules
-        weights = np.concatenate((rules.weight, rules.chain_weight, self._sentence.lex_weight))
-        return 4 * max(self.n, 1), float(np.abs(weights).max(initial=0.0))
+        return rules.weight, rules.chain_weight, self._sentence.lex_weight
+
+    def without_scores_below(self, least: float) -> Self:
+        if least == -np.inf:
+            return self  # all of them are read
+        g = self.grammar
+        binary = {rule: w for rule, w in g.binary.items() if w >= least}
+        chains = {chain: w for chain, w in g.chains.items() if w >= least}
+        new = type(self)(Grammar(g.root, binary, chains, g.lexicon, memory=g.memory, tags=g.tags), ())
+        return new._about(self.words, tuple(tuple((s, w) for s, w in entry if w >= least) for entry in self._entries))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -9,11 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from certus.checks import Floats, Ints, as_scores, one_of
-from certus.errors import Infeasible, InvalidInput
-from certus.result import Result, exact_result, rounding
-
-ROOTS = ("single", "multi")
+from certus.checks import Floats, Ints
+from certus.errors import Infeasible
+from certus.result import Result
 
 
 def best_arborescence(arc: ArrayLike, *, root: str = "single") -> Result[Ints]:
@@ -48,9 +46,9 @@ def best_arborescence(arc: ArrayLike, *, root: str = "single") -> Result[Ints]:
     ----------
     [Edmonds67]_, [Tarjan77]_ for the contractions; the expansion and the root constraint are ours.
     """
-    scores = checked_arcs(arc)
-    heads, value = best_heads(scores, one_of("root", root, ROOTS))
-    return exact_result(heads, value, value, arc_tolerance(scores), kind="combinatorial")
+    from certus.dependency.problem import Dependency
+
+    return Dependency(arc, root=root).decode()
 
 
 def best_heads(arc: Floats, root: str) -> tuple[Ints, float]:
@@ -104,22 +102,6 @@ def max_marginals_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
     out = np.empty(arc.shape)
     kernel.max_marginals_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", out)
     return out
-
-
-def checked_arcs(arc: ArrayLike) -> Floats:
-    """Arc scores as a square float64 array of at least one row."""
-    scores = as_scores("arc", arc, (None, None))
-    if scores.shape[0] != scores.shape[1] or not scores.size:
-        raise InvalidInput(
-            f"arc has shape {scores.shape}; expected (n + 1, n + 1) for n tokens, node 0 being the root."
-        )
-    return scores
-
-
-def arc_tolerance(arc: Floats) -> float:
-    """Rounding that the score of one tree may carry, and the differences that the contraction forms."""
-    finite = arc[arc > -np.inf]
-    return rounding(2 * len(arc), float(np.abs(finite).max())) if finite.size else 0.0
 
 
 def no_tree(arc: Floats, root: str, words: Sequence[str] | None = None) -> Infeasible:

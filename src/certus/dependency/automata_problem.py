@@ -1,12 +1,13 @@
 """Trees scored by any head automata the user can write, crossing arcs allowed (LR 6.3, "sibling head automata")."""
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent
+from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, Choices, HeadAutomata
@@ -40,8 +41,6 @@ class AutomataDependency(Problem[Ints]):
         Whether automata depend on the head of their head.
     root : "single" or "multi"
         Exactly one modifier of node 0, or any number.
-    largest : float
-        Largest absolute finite weight of any automaton: what the rounding of scores depends on.
 
     Examples
     --------
@@ -68,12 +67,11 @@ class AutomataDependency(Problem[Ints]):
         *,
         by_head: bool = False,
         root: str = "single",
-        largest: float = 1.0,
     ) -> None:
         self.arc = checked_arcs(arc)
         self.n = len(self.arc) - 1
         self.root = one_of("root", root, ("single", "multi"))
-        self.automata = HeadAutomata(self.arc, automaton, by_head=by_head, root=self.root, largest=largest)
+        self.automata = HeadAutomata(self.arc, automaton, by_head=by_head, root=self.root)
 
     @property
     def single(self) -> bool:
@@ -82,27 +80,31 @@ class AutomataDependency(Problem[Ints]):
 
     def _with_arcs(self, arc: Floats) -> Self:
         a = self.automata
-        return type(self)(arc, a.automaton_of, by_head=a.by_head, root=self.root, largest=a.largest)
+        return type(self)(arc, a.automaton_of, by_head=a.by_head, root=self.root)
 
-    def score(self, structure: ArrayLike) -> float:
+    def terms(self, structure: ArrayLike) -> list[float]:
         heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
         arcs = np.zeros(self.arc.shape, dtype=bool)
         arcs[heads[1:], np.arange(1, self.n + 1)] = True
         if (self.arc[arcs] == -np.inf).any():
-            return -np.inf
+            return [-np.inf]
         above = heads if self.automata.by_head else np.full(self.n + 1, -1, dtype=np.int64)
-        return self.automata.score(Choices(arcs, above))
+        return self.automata.terms(Choices(arcs, above))
 
     def all_structures(self) -> Iterator[Ints]:
         return P.all_heads(self.arc > -np.inf, projective=False, single=self.single)
 
-    @cached_property
-    def _magnitude(self) -> tuple[int, float]:
-        return self.automata.magnitude()
+    def extent(self) -> Extent:
+        return self.automata.extent()
 
-    def magnitude(self) -> tuple[int, float]:
-        return self._magnitude
+    def all_scores(self) -> tuple[Floats, ...]:
+        return self.automata.all_scores()
 
+    def without_scores_below(self, least: float) -> Self:
+        kept = self.automata.without_scores_below(least)
+        return type(self)(kept.arc, kept.automaton_of, by_head=kept.by_head, root=self.root)
+
+    @sound
     def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
         from certus.dependency import nonprojective
 

@@ -4,16 +4,16 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.result import BatchCertificate, BatchResult
-
-EPSILON = float(np.finfo(np.float64).eps)
+from certus.result import BatchResult, settled
 
 
 class DependencyBatch:
@@ -111,7 +111,9 @@ class DependencyBatch:
 
         Raises Infeasible, naming the item, if one has no tree.
         """
-        from certus.kernels.eisner import certify, tree_scores
+        from certus.kernels import eisner
+
+        kernel: Any = eisner
 
         heads = np.empty(self.arc.shape[:2], dtype=np.int64)
         value, score = np.empty(len(self)), np.empty(len(self))
@@ -128,16 +130,29 @@ class DependencyBatch:
                 from certus.dependency.arborescence import best_heads_batch
 
                 heads[part], value[part] = best_heads_batch(arc, lengths, self.root)
-                tree_scores(arc, heads[part], lengths, score[part])
+                kernel.tree_scores(arc, heads[part], lengths, score[part])
 
         self._run(serve)
         bound, tolerance = np.empty(len(self)), np.empty(len(self))
-        unit = EPSILON * max(largest) * (1.0 if self.sibling is None else 4.0)
-        stuck = certify(self.lengths, unit, value, score, bound, tolerance)
-        if stuck >= 0:
-            raise self._without_tree(stuck)
+        open_items = np.empty(len(self), dtype=np.bool_)
+        terms = 1 if self.projective and self.sibling is None else 2  # for each node
+        scales: tuple[Callable[[], float], ...] = (lambda: max(largest), self._highest)
+        for highest in scales:
+            stuck, unproved = kernel.certify(
+                self.arc, heads, self.lengths, terms, highest(), WIDTH * EPSILON, EXACT, MASK, value, score, bound,
+                tolerance, open_items,
+            )  # fmt: skip
+            if stuck >= 0:
+                raise self._without_tree(stuck)
+            if not unproved:
+                break
         kind = "dynamic program" if self.projective else "combinatorial"
-        return BatchResult(heads, score, BatchCertificate(kind, score, bound, tolerance))
+        return settled(self, heads, score, bound, tolerance, np.flatnonzero(open_items).tolist(), kind)
+
+    def _highest(self) -> float:
+        """The greatest score, unread ones included; masks have no part in it."""
+        arrays = (self.arc,) if self.sibling is None else (self.arc, self.sibling)
+        return float(max(np.nanmax(array, initial=0.0) for array in arrays))
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over the trees of each item, (B,); -inf where there is none."""

@@ -21,8 +21,8 @@ from scipy import optimize, sparse
 from certus.checks import Floats, Ints, one_of
 from certus.dependency.head_automata import HeadAutomata
 from certus.errors import Infeasible, LimitReached
-from certus.relax.linear import WHOLE, LPReport
-from certus.result import Certificate, Result
+from certus.relax.linear import WHOLE, LPReport, unproved
+from certus.result import Result
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
@@ -171,9 +171,7 @@ def ilp(
     heads = np.full(problem.n + 1, -1, dtype=np.int64)
     used = x > 0.5
     heads[program.arc_mod[used]] = program.arc_head[used]
-    score = problem.score(heads)
-    tolerance = max(problem.tolerance(), WHOLE * (1.0 + abs(bound)))
-    return Result(heads, score, Certificate("integer program", score, max(bound, score), tolerance))
+    return unproved(problem, heads, bound)
 
 
 def lp(problem: "Dependency | AutomataDependency", *, flow: str = "single") -> LPReport:

@@ -11,15 +11,17 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, combinations, product
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import parts as P
 from certus.errors import Infeasible, InvalidInput
 from certus.problem import Index, Penalties, Problem
-from certus.result import Result, Solution, exact_result
+from certus.result import Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
@@ -69,6 +71,26 @@ class OneModifier:
     def stop(self, state: Any) -> float:
         inner, taken = state
         return self.inner.stop(inner) if taken == 1 else -np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """An automaton whose weights below a floor are read as -inf."""
+
+    inner: Automaton
+    least: float
+
+    @property
+    def start(self) -> Hashable:
+        return self.inner.start
+
+    def step(self, state: Any, m: int) -> tuple[Hashable, float]:
+        after, weight = self.inner.step(state, m)
+        return after, weight if weight >= self.least else -np.inf
+
+    def stop(self, state: Any) -> float:
+        weight = self.inner.stop(state)
+        return weight if weight >= self.least else -np.inf
 
 
 class PartAutomaton:
@@ -141,8 +163,6 @@ class HeadAutomata(Problem[Choices]):
         Modifiers are scored together with the head of their head.
     root : "single" or "multi"
         Node 0 takes exactly one modifier, or any number.
-    largest : float
-        Largest absolute finite weight of the automata, for the tolerance of certificates.
 
     Views: "arcs" (n + 1, n + 1) and, with ``by_head``, "above" of the same shape: ``above[g, h]`` is 1 where h supposes
     that g is its head.
@@ -151,20 +171,17 @@ class HeadAutomata(Problem[Choices]):
     name: ClassVar[str] = "head automata"
     exclusive: ClassVar[Mapping[str, int]] = {"above": 0}
 
-    def __init__(
-        self, arc: Any, automaton: AutomatonOf, *, by_head: bool = False, root: str = "single", largest: float = 1.0
-    ) -> None:
+    def __init__(self, arc: Any, automaton: AutomatonOf, *, by_head: bool = False, root: str = "single") -> None:
         from certus.dependency.problem import checked_arcs
 
-        self._set(checked_arcs(arc), automaton, by_head, root, largest)
+        self._set(checked_arcs(arc), automaton, by_head, root)
 
-    def _set(self, arc: Floats, automaton: AutomatonOf, by_head: bool, root: str, largest: float) -> None:
+    def _set(self, arc: Floats, automaton: AutomatonOf, by_head: bool, root: str) -> None:
         """Take arguments that were checked."""
         self.arc = arc
         self.n = len(self.arc) - 1
         self.by_head = by_head
         self.single = root == "single"
-        self.largest = largest
         self.automaton_of = automaton
         self._automata: dict[tuple[int, int, int], Automaton] = {}
         self._steps: dict[tuple[int, int, int, Hashable, int], tuple[Hashable, float]] = {}
@@ -180,11 +197,10 @@ class HeadAutomata(Problem[Choices]):
         self = cls.__new__(cls)
         if isinstance(problem, AutomataDependency):
             given = problem.automata
-            self._set(arc, given.automaton_of, given.by_head, problem.root, given.largest)
+            self._set(arc, given.automaton_of, given.by_head, problem.root)
             return self
         by_head, _ = shape_of_automata(problem)
-        largest = problem.magnitude()[1]
-        self._set(arc, lambda g, h, side: PartAutomaton(problem, g, h, side), by_head, problem.root, largest)
+        self._set(arc, lambda g, h, side: PartAutomaton(problem, g, h, side), by_head, problem.root)
         self._problem = problem
         return self
 
@@ -216,20 +232,20 @@ class HeadAutomata(Problem[Choices]):
 
     # -- structures ------------------------------------------------------------------------------------------------
 
-    def score(self, structure: Choices) -> float:
-        total = 0.0
+    def terms(self, structure: Choices) -> list[float]:
+        found = []
         for h in range(self.n + 1):
             g = int(structure.above[h])
             if g not in self.heads_of(h):
-                return -np.inf
+                return [-np.inf]
             for side in (P.LEFT, P.RIGHT):
                 state = self.automaton(g, h, side).start
                 words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
                 for m in (m for m in words if structure.arcs[h, m]):
                     state, weight = self._step(g, h, side, state, m)
-                    total += weight + float(self.arc[h, m])
-                total += self.automaton(g, h, side).stop(state)
-        return total
+                    found += [weight, float(self.arc[h, m])]
+                found.append(self.automaton(g, h, side).stop(state))
+        return found
 
     def all_structures(self) -> Iterator[Choices]:
         allowed = [tuple(map(int, cell)) for cell in np.argwhere(self.arc > -np.inf)]
@@ -242,8 +258,41 @@ class HeadAutomata(Problem[Choices]):
             for heads in above:
                 yield Choices(arcs, np.array(heads, dtype=np.int64))
 
-    def magnitude(self) -> tuple[int, float]:
-        return 4 * (self.n + 1), max(self.largest, P.largest_finite(self.arc))
+    @cached_property
+    def _weights(self) -> Floats:
+        """The weights that the automata may give, in plain Python: those of parts one by one."""
+        if self._problem is not None:
+            return np.concatenate([scores.reshape(-1) for scores in self._problem.all_scores()[1:]])
+        found: list[float] = []
+        for h, side in product(range(self.n + 1), (P.LEFT, P.RIGHT)):
+            for g in self.heads_of(h):
+                automaton = self.automaton(g, h, side)
+                states = {automaton.start}
+                for m in self.outwards(h, side):
+                    steps = [self._step(g, h, side, state, m) for state in states]
+                    found += _checked([weight for _, weight in steps], h, side)
+                    states |= {after for after, weight in steps if weight > -np.inf}
+                found += _checked([automaton.stop(state) for state in states], h, side)
+        return np.array(found, dtype=np.float64)
+
+    @cached_property
+    def _extent(self) -> Extent:
+        kinds = 1 if self._problem is None else len(self._problem.scores)
+        return extent_of((self.n + 1) * (3 + kinds), *self.all_scores())  # two ends and an arc for each word
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def all_scores(self) -> tuple[Floats, ...]:
+        return self.arc, self._weights
+
+    def without_scores_below(self, least: float) -> Self:
+        other = type(self).__new__(type(self))
+        given = self.automaton_of
+        arc = np.where(self.arc < least, -np.inf, self.arc)
+        root = "single" if self.single else "multi"
+        other._set(arc, lambda g, h, side: AtLeast(given(g, h, side), least), self.by_head, root)
+        return other
 
     # -- lattices --------------------------------------------------------------------------------------------------
 
@@ -288,12 +337,12 @@ class HeadAutomata(Problem[Choices]):
             supposed[1:] = lattices.arc_head[lattices.up[lattices.up_ptr[1:-1] + column[1:]]]
         return Solution(Choices(arcs, supposed), total)
 
+    @sound
     def decode(
         self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
     ) -> Result[Choices]:
         solution = self.solve()
-        score = self.score(solution.structure)
-        return exact_result(solution.structure, score, solution.value, self.tolerance(), kind="dynamic program")
+        return self.proved(solution.structure, solution.value, kind="dynamic program")
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         from certus.kernels import head_automata as kernels

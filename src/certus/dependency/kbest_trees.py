@@ -7,12 +7,11 @@ takes another. The best tree of every part waits in a heap. No tree appears twic
 
 import heapq
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import count
 
 import numpy as np
 
 from certus.checks import Floats, Ints
-from certus.result import Result, exact_result
 
 
 def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
@@ -41,18 +40,3 @@ def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
                 others = forbidden.copy() if j == fixed else np.zeros(n + 1, dtype=np.bool_)
                 others[heads[j]] = True
                 heapq.heappush(heap, (-float(values[j]), next(order), found[j].copy(), j, others))
-
-
-def kbest_arborescences(arc: Floats, k: int, root: str) -> list[Result[Ints]]:
-    """The k best trees, best first, all different; fewer when there are fewer. Certificate kind: "combinatorial".
-
-    The bound of the r-th holds for all trees but the r - 1 before it. O(k n^3).
-    """
-    from certus.dependency.arborescence import arc_tolerance
-
-    tolerance = arc_tolerance(arc)
-    trees = islice(iterate_trees(arc, root), k)
-    return [
-        exact_result(heads, value, value, tolerance, kind="combinatorial", rank=rank)
-        for rank, (heads, value) in enumerate(trees, start=1)
-    ]

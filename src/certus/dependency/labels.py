@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.dependency import parts as P
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
-from certus.result import Result, Solution, exact_result
+from certus.result import Result, Solution
 from certus.serialize import floats_from_json, floats_to_json
 
 if TYPE_CHECKING:
@@ -115,12 +117,11 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
                 raise InvalidInput(f"labels[{m}] is {labels[m]}; labels are 0..{most}.")
         return LabelledTree(heads, labels.astype(np.int64))
 
-    def score(self, structure: tuple[ArrayLike, ArrayLike]) -> float:
+    def terms(self, structure: tuple[ArrayLike, ArrayLike]) -> list[float]:
         heads, labels = self._checked(structure)
         words = np.arange(1, self.n + 1)
-        arc = self.arc.copy()
-        arc[heads[1:], words] = self.label[heads[1:], words, labels[1:]]
-        return self.trees._with_arcs(arc)._score(heads)
+        above_arcs = self.trees._terms(heads)[self.n :]
+        return [*self.label[heads[1:], words, labels[1:]].tolist(), *above_arcs]
 
     def all_structures(self) -> Iterator[LabelledTree]:
         for heads in self.trees.all_structures():
@@ -128,13 +129,22 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
             for labels in product(*allowed):
                 yield LabelledTree(heads.copy(), np.array([-1, *labels], dtype=np.int64))
 
-    def magnitude(self) -> tuple[int, float]:
-        return self._magnitude
-
     @cached_property
-    def _magnitude(self) -> tuple[int, float]:
-        terms, largest = self.trees.magnitude()
-        return terms, max(largest, P.largest_finite(self.label))
+    def _extent(self) -> Extent:
+        return extent_of(self.trees.extent().length, *self.all_scores())
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def all_scores(self) -> tuple[Floats, ...]:
+        return (self.label, *self.trees.all_scores()[1:])
+
+    def error_at(self, value: float) -> float:
+        return self.trees.error_at(value)
+
+    def without_scores_below(self, least: float) -> Self:
+        label = np.where(self.label < least, -np.inf, self.label)
+        return self._of(self.trees._with_arcs(label.max(axis=2)).without_scores_below(least), label)
 
     # -- the best: labels folded in by their maximum -----------------------------------------------------------------
 
@@ -145,6 +155,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         labels[1:] = scores[heads[1:], words].argmax(axis=1)
         return LabelledTree(heads, labels)
 
+    @sound
     def decode(
         self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
     ) -> Result[LabelledTree]:
@@ -157,6 +168,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         best = self.trees._with_arcs(scores.max(axis=2)).solve()
         return Solution(self._with_best_labels(best.structure, scores), best.value)
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[LabelledTree]]:
         """The k best pairs of tree and labels, best first, all different; fewer when there are fewer.
 
@@ -178,7 +190,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
             heads = trees[i].structure
             tree = LabelledTree(heads.copy(), np.r_[-1, falling[heads[1:], words, ranks]])
             kind, rank = trees[i].certificate.kind, len(found) + 1
-            found.append(exact_result(tree, self.score(tree), -negated, self.tolerance(), kind=kind, rank=rank))
+            found.append(self.proved(tree, -negated, kind=kind, rank=rank))
             for w in range(last, self.n):
                 following = (*ranks[:w], ranks[w] + 1, *ranks[w + 1 :])
                 if following[w] < self.label.shape[2] and losses[i][w][following[w]] < np.inf:

@@ -13,6 +13,7 @@ Differs from LR alg. 9 in the updates, which are printed there with an error; se
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints, as_positive_int, one_of
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables, shape_of_automata
 from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
-from certus.result import Certificate, Result, Trace, rounding
+from certus.result import Certificate, Result, Trace, certified
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
@@ -164,8 +166,10 @@ class FirstRound:
         if self.by_head:
             duals["above"] = self.multipliers[1]
         arc, largest, u, u_sum = self.memory[-4:].tolist()
-        tolerance = rounding_of_dual(self.problem.n, len(duals), arc, largest, u, u_sum)
-        certificate = Certificate("dual", score, max(self.bound, score), tolerance, duals)
+        length = (self.problem.n + 1) * (3 + len(self.problem.scores))
+        error = error_of_dual(self.problem.n, length, len(duals), arc, largest, u, u_sum)
+        scores = partial(self.problem._terms, self.heads)
+        certificate = certified(scores, score, self.bound, error, kind="dual", duals=duals)
         info = info_of(seconds, self.used, 1, 0, self.decoded, self.problem.n)
         return Result(self.heads, score, certificate, trace_of(self.rows), info)
 
@@ -208,8 +212,8 @@ class Search:
         self.arc: Floats = problem.arc[self.cells]
         self.share, self.lazy = share, lazy
         self.rule = head_automata.POLYAK if step == "polyak" else head_automata.HARMONIC
-        self.scale = max(problem.magnitude()[1], 1e-300)
-        self.tolerance = problem.tolerance()
+        self.scale = max(problem.extent().size, 1e-300)
+        self.error = problem.error()
         self.heads: Ints = np.full(problem.n + 1, -1, dtype=np.int64)
         self.score = -np.inf
         self.rows: list[Floats] = []
@@ -267,7 +271,7 @@ class Search:
                 best[1],
                 heads,
                 dispute,
-                self.tolerance,
+                self.error,
                 self.rule,
                 self.scale,
                 PATIENCE,
@@ -299,7 +303,7 @@ class Search:
 
     def closed(self, node: Node) -> bool:
         """True if nothing better than the incumbent is left at a node."""
-        return node.bound == -np.inf or node.bound - self.score <= self.tolerance
+        return node.bound == -np.inf or node.bound - self.score <= self.error
 
     def tighten(self, node: Node) -> None:
         """Remove the arcs whose max-marginal at the node's multipliers is not above the incumbent, and relax again."""
@@ -403,7 +407,7 @@ class Search:
         rival = (keep == 0) & (node.gone == 0)
         if not forced.any() and not rival.any():
             return node.u
-        target = max(node.bound, self.score) + self.tolerance
+        target = max(node.bound, self.score) + self.error
         best, lowest, amount = node.u, np.inf, self.scale
         while lowest > target and amount < self.scale * 1e6:
             u = node.u.copy()
@@ -442,23 +446,25 @@ class Search:
             out["above"][self.cells] = u[1]
         return out
 
-    def rounding_of(self, u: Floats, gone: Mask) -> float:
-        """Rounding that the dual value at multipliers u may carry; as ``Relaxation.tolerance``."""
+    def error_of(self, u: Floats, gone: Mask) -> float:
+        """How far rounding may take the dual value at multipliers u; as ``Relaxation.error``."""
         if gone.any():
             u = u * (1 - gone)
         if self.share != SHARE:
             u = u + np.stack([(self.share - SHARE) * self.arc, np.zeros(len(self.arc))]) * (1 - gone)
         sizes = (np.abs(values).max(initial=0.0) for values in (u, u[0] + u[1]))
-        arc, largest = float(np.abs(self.arc).max(initial=0.0)), self.problem.magnitude()[1]
-        return rounding_of_dual(self.problem.n, len(self.automata.views), arc, largest, *map(float, sizes))
+        arc, largest = float(np.abs(self.arc).max(initial=0.0)), self.problem.extent().size
+        length, views = self.automata.extent().length, len(self.automata.views)
+        return error_of_dual(self.problem.n, length, views, arc, largest, *map(float, sizes))
 
     def certificate(self, score: float) -> Certificate:
         """Of the whole tree: kind "dual" when the root alone makes the bound."""
         root = self.root
+        scores = partial(self.problem.terms, self.heads)
         if not root.fixes and root.split is None:
-            bound, tolerance = max(root.bound, score), self.rounding_of(root.u, root.gone)
-            return Certificate("dual", score, bound, tolerance, self.named(root.u))
-        bound, tolerance = score, self.tolerance
+            error = self.error_of(root.u, root.gone)
+            return certified(scores, score, root.bound, error, kind="dual", duals=self.named(root.u))
+        bound, error = score, self.error
         built: dict[int, Proof] = {}
         stack = [(root, False)]
         while stack:
@@ -470,17 +476,17 @@ class Search:
             if node.split is None:
                 u = self.witness(node)
                 bound = max(bound, self.evaluate(u, node))
-                tolerance = max(tolerance, self.rounding_of(u, node.gone))
+                error = max(error, self.error_of(u, node.gone))
                 proof = Leaf(self.named(u))
             else:
                 arc, zero, one = node.split
                 proof = Split("arcs", self.flat(arc), built.pop(id(zero)), built.pop(id(one)))
             for before, by_copy in reversed(node.fixes):
                 u = self.witness(before)
-                tolerance = max(tolerance, self.rounding_of(u, before.gone))
+                error = max(error, self.error_of(u, before.gone))
                 proof = Fix(self.named(u), self.parts(by_copy), proof)
             built[id(node)] = proof
-        return Certificate("branch and bound", score, bound, tolerance, built[id(root)])
+        return certified(scores, score, bound, error, kind="branch and bound", duals=built[id(root)])
 
     def flat(self, arc: int) -> int:
         """Index of an arc among the cells of the view."""
@@ -500,12 +506,12 @@ class Search:
         return info_of(seconds, iterations, self.nodes, self.removed, self.decoded, self.problem.n)
 
 
-def rounding_of_dual(n: int, views: int, arc: float, largest: float, u: float, u_sum: float) -> float:
-    """Rounding that a dual value may carry, from the largest arc score, score, multiplier and sum of multipliers.
+def error_of_dual(n: int, length: int, views: int, arc: float, largest: float, u: float, u_sum: float) -> float:
+    """How far rounding may take a dual value; from the largest arc score, score, multiplier and sum of multipliers.
 
-    As ``Relaxation.tolerance``: that of the tree and that of the automata.
+    As ``Relaxation.error``: that of the tree and that of the automata, whose choices add up ``length`` scores.
     """
-    return rounding(2 * (n + 1), SHARE * arc + u_sum) + rounding(4 * (n + 1) * (1 + views), largest + u)
+    return of_sum(2 * (n + 1), SHARE * arc + u_sum) + of_sum(length * (1 + views), largest + u)
 
 
 def trace_of(rows: Floats) -> Trace:

@@ -5,8 +5,8 @@ the parts that survive (``ListedScores``); both answer the same two questions, s
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput
 
 LEFT, RIGHT = 0, 1
+
+Index = NDArray[np.integer]
+Readable = Callable[..., Any]
 
 # Index letters of each kind of part, and how many sides (2) an index counts instead of words.
 LAYOUT = {
@@ -36,8 +39,11 @@ class Scores(Protocol):
     def gather(self, *index: NDArray[np.integer]) -> Floats:
         """Scores of many parts, given by one array per index."""
 
-    def largest(self) -> float:
-        """Largest absolute finite score."""
+    def all(self) -> Floats:
+        """All scores, in no special shape; cells that are no part may be among them."""
+
+    def at_least(self, least: float, readable: Readable) -> "Scores":
+        """The scores, those below ``least`` and of parts that no tree has read as -inf."""
 
     def dense(self) -> Floats:
         """All scores as an array."""
@@ -56,8 +62,12 @@ class DenseScores:
         values: Floats = self.array[index]
         return values
 
-    def largest(self) -> float:
-        return largest_finite(self.array)
+    def all(self) -> Floats:
+        return self.array
+
+    def at_least(self, least: float, readable: Readable) -> "DenseScores":
+        read = readable(*np.ogrid[tuple(slice(size) for size in self.array.shape)])
+        return DenseScores(np.where(read & (self.array >= least), self.array, -np.inf))
 
     def dense(self) -> Floats:
         return self.array
@@ -90,8 +100,13 @@ class ListedScores:
             return np.full(len(place), self.unlisted)
         return np.where(place >= 0, self.values[place], self.unlisted)
 
-    def largest(self) -> float:
-        return max(largest_finite(self.values), abs(self.unlisted) if np.isfinite(self.unlisted) else 0.0)
+    def all(self) -> Floats:
+        return np.append(self.values, self.unlisted)
+
+    def at_least(self, least: float, readable: Readable) -> "ListedScores":
+        index = np.unravel_index(self.keys, self.shape)
+        kept = np.where(readable(*index) & (self.values >= least), self.values, -np.inf)
+        return ListedScores(self.shape, index, kept, self.unlisted if self.unlisted >= least else -np.inf)
 
     def dense(self) -> Floats:
         check_memory("a dense copy of listed scores", self.shape)
@@ -141,14 +156,38 @@ def checked_list(
     return index, scores
 
 
-def largest_finite(values: Floats) -> float:
-    """Largest absolute value of the finite cells; 0 if there is none."""
-    if not values.size:
-        return 0.0
-    top, bottom = float(values.max()), float(values.min())
-    if bottom == -np.inf:
-        bottom = float(values[values > -np.inf].min(initial=np.inf))
-    return max(abs(v) if np.isfinite(v) else 0.0 for v in (top, bottom))
+def readable(kind: str, arc: Floats, single: bool) -> Readable:
+    """Which parts of a kind trees over the allowed arcs may have, as a function of the indices of parts."""
+    allowed = arc > -np.inf
+
+    def beside(h: Index, s: Index, m: Index) -> Any:
+        between = ((h < s) & (s < m)) | ((m < s) & (s < h))
+        return allowed[h, m] & ((s == h) | (between & allowed[h, s] & ((h > 0) | (not single))))
+
+    def above(g: Index, h: Index, m: Index) -> Any:
+        return allowed[g, h] & allowed[h, m] & (g != m)
+
+    def with_both(g: Index, h: Index, s: Index, m: Index) -> Any:
+        return above(g, h, m) & beside(h, s, m) & (g != s)
+
+    def three(h: Index, t: Index, s: Index, m: Index) -> Any:
+        return beside(h, s, m) & beside(h, t, s) & (s != h)
+
+    def last(h: Index, d: Index, s: Index) -> Any:
+        return ((s == h) | (allowed[h, s] & ((s > h) == (d == RIGHT)))) & ((h > 0) | (d == RIGHT))
+
+    def none(g: Index, h: Index, d: Index) -> Any:
+        return allowed[g, h] & (d >= 0)
+
+    tests: dict[str, Readable] = {
+        "sibling": beside,
+        "grandparent": above,
+        "grandsibling": with_both,
+        "trisibling": three,
+        "stop": last,
+        "null": none,
+    }
+    return tests[kind]
 
 
 def check_memory(what: str, shape: tuple[int, ...], copies: int = 1) -> None:

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent, extent_of, of_best
+from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
-from certus.result import Result, Solution, exact_result
+from certus.result import Result, Solution
 from certus.serialize import floats_from_json, floats_to_json
 
 if TYPE_CHECKING:
@@ -233,62 +236,82 @@ class Dependency(DynamicProgram[Heads]):
 
     # -- structures ------------------------------------------------------------------------------------------------
 
-    def score(self, structure: ArrayLike) -> float:
-        return self._score(P.checked_heads(structure, self.n, projective=self.projective, single=self.single))
+    def terms(self, structure: ArrayLike) -> list[float]:
+        return self._terms(P.checked_heads(structure, self.n, projective=self.projective, single=self.single))
 
-    def _score(self, heads: Heads) -> float:
-        """Score of a tree, in plain Python."""
-        total = float(self.arc[heads[1:], np.arange(1, self.n + 1)].sum())
+    def _terms(self, heads: Heads) -> list[float]:
+        """The scores of a tree's parts, in plain Python."""
+        found: list[float] = self.arc[heads[1:], np.arange(1, self.n + 1)].tolist()
         if not self.scores:
-            return total
+            return found
         get = self.scores
         head = heads.tolist()
         g, h, t, s, m, outermost = P.attachments(head)
         if "sibling" in get:
-            total += float(get["sibling"].gather(h, s, m).sum())
+            found += get["sibling"].gather(h, s, m).tolist()
         if "grandparent" in get or "grandsibling" in get:
             used = g >= 0 if self.grandparents == "all" else (g >= 0) & outermost
             if "grandparent" in get:
-                total += float(get["grandparent"].gather(g[used], h[used], m[used]).sum())
+                found += get["grandparent"].gather(g[used], h[used], m[used]).tolist()
             if "grandsibling" in get:
-                total += float(get["grandsibling"].gather(g[used], h[used], s[used], m[used]).sum())
+                found += get["grandsibling"].gather(g[used], h[used], s[used], m[used]).tolist()
         if "trisibling" in get:
             used = t >= 0
-            total += float(get["trisibling"].gather(h[used], t[used], s[used], m[used]).sum())
+            found += get["trisibling"].gather(h[used], t[used], s[used], m[used]).tolist()
         if "stop" not in get and "null" not in get:
-            return total
+            return found
         for v, sides in enumerate(P.modifiers(head)):
             for d, side in enumerate(sides):
                 if "stop" in get and (v > 0 or d == P.RIGHT):
-                    total += get["stop"].at(v, d, side[-1] if side else v)
+                    found.append(get["stop"].at(v, d, side[-1] if side else v))
                 if "null" in get and v > 0 and not side:
-                    total += get["null"].at(head[v], v, d)
-        return total
+                    found.append(get["null"].at(head[v], v, d))
+        return found
 
     def all_structures(self) -> Iterator[Heads]:
         return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
 
     @cached_property
-    def _magnitude(self) -> tuple[int, float]:
-        largest = max([P.largest_finite(self.arc), *(s.largest() for s in self.scores.values())])
-        return (self.n + 1) * (1 + len(self.scores)), largest
+    def _extent(self) -> Extent:
+        # Node 0 has one end of a side, a word two; a word has up to two sides without modifiers.
+        per_node = 1 + len(self.scores) + ("stop" in self.scores) + ("null" in self.scores)
+        return extent_of((self.n + 1) * per_node, *self.all_scores())
 
-    def magnitude(self) -> tuple[int, float]:
-        return self._magnitude
+    def extent(self) -> Extent:
+        return self._extent
+
+    def all_scores(self) -> tuple[Floats, ...]:
+        return (self.arc, *(scores.all() for scores in self.scores.values()))
+
+    def error_at(self, value: float) -> float:
+        extent = self.extent()
+        return of_best(extent, value, extent.length if self.projective else 2 * extent.length)
+
+    def without_scores_below(self, least: float) -> Self:
+        arc = np.where(self.arc < least, -np.inf, self.arc)
+        kept = {kind: s.at_least(least, P.readable(kind, arc, self.single)) for kind, s in self.scores.items()}
+        other = type(self).__new__(type(self))
+        other._set(arc, kept, self.projective, self.root, self.grandparents)
+        return other
 
     # -- questions -------------------------------------------------------------------------------------------------
 
+    @sound
     def decode(
         self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
     ) -> Result[Heads]:
         if self.projective or not self.scores:
             solution = self.solve()
-            kind = "dynamic program" if self.projective else "combinatorial"
             heads = solution.structure
-            return exact_result(heads, self._score(heads), solution.value, self.tolerance(), kind=kind)
+            return self.proved(heads, solution.value, kind=self.certificate_kind, scores=self._terms(heads))
         from certus.dependency import nonprojective
 
         return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+
+    @property
+    def certificate_kind(self) -> str:
+        """Kind of the certificates of what is found without relaxation."""
+        return "dynamic program" if self.projective else "combinatorial"
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Heads]:
         arc = self._penalised(penalties)
@@ -304,13 +327,18 @@ class Dependency(DynamicProgram[Heads]):
 
         return Solution(*arborescence.best_heads(arc, self.root))
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[Heads]]:
         if self.projective:
             return super().kbest(k)
         self._only_arcs("kbest", "decode(), or projective=True")
-        from certus.dependency import kbest_trees
+        from certus.dependency.kbest_trees import iterate_trees
 
-        return kbest_trees.kbest_arborescences(self.arc, as_positive_int("k", k), self.root)
+        found = islice(iterate_trees(self.arc, self.root), as_positive_int("k", k))
+        return [
+            self.proved(heads, value, kind=self.certificate_kind, rank=rank, scores=self._terms(heads))
+            for rank, (heads, value) in enumerate(found, start=1)
+        ]
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Heads]:
         if self.projective:

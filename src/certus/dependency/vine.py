@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.sound import sound
 from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
-from certus.dependency.parts import first_crossing, largest_finite
+from certus.dependency.parts import first_crossing
 from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
 from certus.hypergraph import Hypergraph
 from certus.problem import DynamicProgram, Forest, Index
-from certus.result import Result, exact_result
+from certus.result import Result
 
 OUTER_LEFT, OUTER_RIGHT = -2, -3
 VIEWS = ("arcs", "outer_head", "outer_modifier")
@@ -66,21 +68,22 @@ class Vine(DynamicProgram[Ints]):
     def views(self) -> Mapping[str, Index]:
         return {"arcs": self.arc.shape, "outer_head": (self.n + 1, 2), "outer_modifier": (self.n + 1, 2)}
 
-    def score(self, structure: ArrayLike) -> float:
-        return self._score(self._checked(structure))
+    def terms(self, structure: ArrayLike) -> list[float]:
+        return self._terms(self._checked(structure))
 
+    @sound
     def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
         solution = self.solve()  # not checked again: that would take n^2 steps
-        score = self._score(solution.structure)
-        return exact_result(solution.structure, score, solution.value, self.tolerance(), kind=self.kind)
+        y = solution.structure
+        return self.proved(y, solution.value, kind=self.kind, scores=self._terms(y))
 
-    def _score(self, y: Ints) -> float:
-        total = 0.0
+    def _terms(self, y: Ints) -> list[float]:
+        found = []
         for m, (head, *modifiers) in enumerate(y.tolist()):
             if m > 0:
-                total += self.outer_head[m, -2 - head] if head < 0 else self.arc[head, m]
-            total += sum(float(self.outer_modifier[m, d]) for d in (0, 1) if modifiers[d])
-        return float(total)
+                found.append(float(self.outer_head[m, -2 - head] if head < 0 else self.arc[head, m]))
+            found += [float(self.outer_modifier[m, d]) for d in (0, 1) if modifiers[d]]
+        return found
 
     def _checked(self, structure: ArrayLike) -> Ints:
         """A vine parse as an array; InvalidInput says why it is none."""
@@ -115,9 +118,26 @@ class Vine(DynamicProgram[Ints]):
             return False
         return not (head[h] >= 0 and (head[h] < h if d == 0 else head[h] > h))
 
-    def magnitude(self) -> tuple[int, float]:
-        largest = max(largest_finite(a) for a in (self.arc, self.outer_head, self.outer_modifier))
-        return 3 * (self.n + 1), largest
+    @cached_property
+    def _extent(self) -> Extent:
+        return extent_of(3 * (self.n + 1), *self.all_scores())
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def all_scores(self) -> tuple[Floats, ...]:
+        return self.arc, self.outer_head, self.outer_modifier
+
+    def without_scores_below(self, least: float) -> Self:
+        h, m = np.ogrid[: self.n + 1, : self.n + 1]
+        outside = np.array([[v - self.band - 1 >= 0, v + self.band + 1 <= self.n] for v in range(self.n + 1)])
+        outside[0, 0] = False
+        heads, modifiers = outside.copy(), outside.copy()
+        heads[0] = False
+        modifiers[: self.band + 2, 0] = False  # node 0 is nobody's modifier
+        read = np.abs(h - m) <= self.band, heads, modifiers
+        kept = [np.where(r & (a >= least), a, -np.inf) for a, r in zip(self.all_scores(), read, strict=True)]
+        return type(self)(*kept, band=self.band)
 
     def indicator(self, structure: ArrayLike, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))

@@ -6,7 +6,7 @@ added. The signature of a partial derivation y is A y.
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import product
 from math import inf
@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent, of_sum
+from certus.certificates.sound import sound
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import formats, sweeps
@@ -25,7 +27,7 @@ from certus.hypergraph.reference import best_value
 from certus.problem import DynamicProgram, Forest, Index
 from certus.relax.engine import Log
 from certus.relax.steps import StepRule, polyak
-from certus.result import Certificate, Result, rounding
+from certus.result import Result, certified
 from certus.serialize import floats_from_json, floats_to_json
 
 Signature = tuple[float, ...]
@@ -131,16 +133,25 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         """A y of a derivation."""
         return self._total(self.A[:, np.asarray(structure, dtype=np.int64)].sum(axis=1))
 
-    def score(self, structure: Int32) -> float:
-        """-inf for a derivation that breaks a row."""
-        value = self._inner.score(structure)
-        return value if self._meets(self.signature(structure)) else -inf
+    def terms(self, structure: Int32) -> list[float]:
+        """[-inf] for a derivation that breaks a row."""
+        scores = self._inner.terms(structure)
+        return scores if self._meets(self.signature(structure)) else [-inf]
 
     def indicator(self, structure: Int32, view: str) -> Floats:
         return self._inner.indicator(structure, view)
 
-    def magnitude(self) -> tuple[int, float]:
-        return self._inner.magnitude()
+    def extent(self) -> Extent:
+        return self._inner.extent()
+
+    def all_scores(self) -> tuple[Floats]:
+        return (self.weights,)
+
+    def without_scores_below(self, least: float) -> Self:
+        if least == -np.inf:
+            return self  # all of them are read
+        weights = np.where(self.weights < least, -inf, self.weights)
+        return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
 
     def all_structures(self) -> Iterator[Int32]:
         for edges in self.graph.hyperpaths():
@@ -266,6 +277,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
 
     # -- decoding --------------------------------------------------------------------------------------------------
 
+    @sound
     def decode(
         self,
         *,
@@ -309,13 +321,13 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         u = np.asarray(duals["rows"], dtype=np.float64)
         if u.shape != self.b.shape or not np.isfinite(u).all():
             raise InvalidInput(f"the multipliers have shape {u.shape}; expected {len(self.b)} finite numbers.")
-        return best_value(self.graph, self._priced(u, None)) - float(u @ self.b), self.dual_tolerance(u)
+        return best_value(self.graph, self._priced(u, None)) - float(u @ self.b), self.dual_error(u)
 
-    def dual_tolerance(self, multipliers: Floats) -> float:
-        """Rounding that a dual value at these multipliers may carry."""
-        terms, largest = self.magnitude()
+    def dual_error(self, multipliers: Floats) -> float:
+        """How far rounding may take a dual value at these multipliers from the truth."""
+        extent = self.extent()
         priced = float(np.abs(self.A.T @ multipliers).max(initial=0.0)) + float(np.abs(multipliers * self.b).sum())
-        return rounding(terms + len(self.b) + 1, largest + priced)
+        return of_sum(extent.length + len(self.b) + 1, extent.size + priced)
 
     # -- the graph with signatures ---------------------------------------------------------------------------------
 
@@ -402,6 +414,7 @@ class _Decoding:
         self.structure: Int32 | None = None
         self.score = -inf
         self.proof: str | None = None
+        self.error = problem.error()  # of the bounds by which something was left out
         self.dual, self.u = inf, np.zeros(len(problem.b))
         self.kept = problem.weights
         self.log = Log()
@@ -427,18 +440,19 @@ class _Decoding:
             if self.proof is not None:
                 raise Infeasible(f"no derivation satisfies the {len(problem.b)} rows A y = b.")
             raise LimitReached("the limits ended the search before any derivation that satisfies the rows was found.")
+        scores = partial(problem.terms, self.structure)
         score = problem.score(self.structure)
         if self.proof == "search":
-            certificate = Certificate("combinatorial", score, score, problem.tolerance())
+            certificate = certified(scores, score, score, self.error, kind="combinatorial")
         else:
             dual, _ = problem.dual(self.u)  # of all edges, not of those that are left
-            tolerance = problem.dual_tolerance(self.u)
-            certificate = Certificate("dual", score, max(score, dual), tolerance, {"rows": self.u})
+            duals = {"rows": self.u}
+            certificate = certified(scores, score, dual, problem.dual_error(self.u), kind="dual", duals=duals)
         return Result(self.structure, score, certificate, self.log.trace(), self.info)
 
     def _rounds(self, max_iterations: int, *, staged: bool) -> None:
         """Subgradient descent (LR alg. 12), each round followed by a beam search unless staged."""
-        problem, state = self.problem, self.rule.init(max(self.problem.magnitude()[1], 1.0))
+        problem, state = self.problem, self.rule.init(max(self.problem.extent().size, 1.0))
         u, width, stalled = self.u, 1, 0
         for k in range(max_iterations):
             try:
@@ -472,19 +486,21 @@ class _Decoding:
 
     def _close(self, u: Floats) -> None:
         """The proof, if the least dual value is no more than the incumbent's score."""
-        if self.proof is None and self.dual <= self.score + self.problem.dual_tolerance(u):
+        if self.proof is None and self.dual <= self.score + self.problem.dual_error(self.u):
             self.proof = "dual" if self.kept is self.problem.weights else "search"
 
     def _fix(self, u: Floats) -> None:
         """Remove edges that no better derivation uses, for good; the bounds that follow are of the edges left."""
         if self.structure is None:
             return
+        self.error = max(self.error, self.problem.dual_error(u))
         gone = self.problem.fixed_edges(u, self.score, self.kept) & (self.kept > -inf)
         if gone.any():
             self.kept = np.where(gone, -inf, self.kept)
             self.info["fixed edges"] += int(gone.sum())
 
     def _search(self, width: int, u: Floats) -> None:
+        self.error = max(self.error, self.problem.dual_error(u))
         found = self.problem.beam_search(width, multipliers=u, lower=self.score, kept=self.kept)
         self.info["searches"] += 1
         self.info["hypotheses"] += found.hypotheses

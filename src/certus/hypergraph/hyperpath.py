@@ -1,11 +1,13 @@
 """Any dynamic program as a problem: find the best derivation of a weighted hypergraph."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 from certus.hypergraph import formats
@@ -46,7 +48,6 @@ class Hyperpath(DynamicProgram[Int32]):
             self.weights = self.weights + as_scores("vertex_weights", vertex_weights, (graph.n_vertices,))[graph.heads]
         self._required: tuple[int, ...] = ()
         self._forest = Forest(graph, self.weights, {"edges": np.arange(graph.n_edges)})
-        self._longest: int | None = None
 
     def forest(self) -> Forest:
         return self._forest
@@ -59,21 +60,29 @@ class Hyperpath(DynamicProgram[Int32]):
     def views(self) -> Mapping[str, Index]:
         return {"edges": (self.graph.n_edges,)}
 
-    def score(self, structure: Int32) -> float:
+    def terms(self, structure: Int32) -> list[float]:
         edges = self._checked(structure)
-        if not set(self._required) <= set(edges):
-            return -np.inf
-        return float(sum(self.weights[edges].tolist()))
+        scores: list[float] = self.weights[edges].tolist()
+        return scores if set(self._required) <= set(edges) else [-np.inf]
 
     def indicator(self, structure: Int32, view: str) -> Floats:
         self.checked_view(view)
         return np.bincount(self._checked(structure), minlength=self.graph.n_edges).astype(np.float64)
 
-    def magnitude(self) -> tuple[int, float]:
-        if self._longest is None:
-            self._longest = min(longest(self.graph), 2**62)  # rounding() squares it in float64
-        finite = self.weights[self.weights > -np.inf]
-        return self._longest, float(np.abs(finite).max(initial=0.0))
+    @cached_property
+    def _extent(self) -> Extent:
+        return extent_of(min(longest(self.graph), 2**62), self.weights)
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def all_scores(self) -> tuple[Floats]:
+        return (self.weights,)
+
+    def without_scores_below(self, least: float) -> Self:
+        if least == -np.inf:
+            return self  # all of them are read
+        return self._restricted(np.where(self.weights < least, -np.inf, self.weights), self._required)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         """The problem without an edge (value 0), or with only the derivations that use it at least once (value 1).

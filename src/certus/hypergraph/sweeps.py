@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus.certificates.rounding import extent_of, of_best
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32, gathered
-from certus.result import rounding
 
 SEMIRINGS = ("max", "log", "count", "boolean")
 
@@ -199,8 +199,7 @@ def prune(
     weight = as_weights(graph, weights)
     if max_marginal_threshold is not None and posterior_threshold is None:
         _, back = _viterbi(graph, weight)
-        finite = weight[weight > -np.inf]
-        slack = rounding(_derivation_size(graph, back), float(np.abs(finite).max(initial=0.0)))
+        slack = of_best(extent_of(_derivation_size(graph, back), weight), max_marginal_threshold)
         values = max_marginals(graph, weight)
         keep = (values >= max_marginal_threshold - slack) & (values > -np.inf)
     elif posterior_threshold is not None and max_marginal_threshold is None:

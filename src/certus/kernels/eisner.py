@@ -229,18 +229,29 @@ def decode_and_score(arc, lengths, single, heads, value, score):
 
 
 @njit(cache=True, nogil=True)
-def certify(lengths, unit, value, score, bound, tolerance):
-    """bound <- the greater of value and score, tolerance <- unit (n + 1)^2; returns the first item without tree, or -1.
+def certify(arc, heads, lengths, terms, highest, width, share, mask, value, score, bound, tolerance, open_items):
+    """Bounds and tolerances of the trees of a batch, as certus.certificates.rounding has them.
 
-    All arrays are (B,).
+    A score has ``terms`` n terms of at most ``highest``; value and score (B,) are the chart's and the input's.
+    bound (B,) <- the greater of the two, tolerance (B,) <- width errors. open_items (B,) <- whether the tolerance is
+    more than ``share`` of the absolute arc scores of the tree, those below -mask counted as -mask, or less than twice
+    the gap. Returns the first item without tree, or -1, and how many are open.
     """
-    stuck = -1
+    count = 0
     for k in range(lengths.shape[0]):
+        if value[k] == -np.inf:
+            return k, count
+        size = 0.0
+        for m in range(1, lengths[k] + 1):
+            x = arc[k, heads[k, m], m]
+            size += x if x > 0.0 else min(-x, mask)
+        length = float(terms * lengths[k])
         bound[k] = max(value[k], score[k])
-        tolerance[k] = unit * (lengths[k] + 1.0) ** 2
-        if value[k] == -np.inf and stuck < 0:
-            stuck = k
-    return stuck
+        tolerance[k] = width * length * (2.0 * length * max(highest, 0.0) + max(-score[k], 0.0))
+        proved = tolerance[k] <= share * size and 2.0 * (bound[k] - score[k]) <= tolerance[k]
+        open_items[k] = not proved
+        count += open_items[k]
+    return -1, count
 
 
 @njit(cache=True, nogil=True)

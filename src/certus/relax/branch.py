@@ -5,8 +5,9 @@ bound is valid at every moment, so a search that a limit ends reports an honest 
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from certus.relax.fixing import removable, remove
 from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
 from certus.relax.steps import StepRule, deflected
 from certus.relax.system import Fixings, Relaxation
-from certus.result import Certificate, Result
+from certus.result import Certificate, Result, certified
 
 Y = TypeVar("Y")
 
@@ -119,7 +120,7 @@ def climb(
     if rehearsal is not None:
         info["rehearsed"] = len(rehearsal.log.dual)  # rounds over easier subproblems; the proof is over all of them
     score = problem.score(structure) if not relaxation.base else engine.score
-    certificate = search.certificate(score)
+    certificate = search.certificate(partial(problem.terms, structure), score)
     return Result(structure, score, certificate, search.log.trace(), info)
 
 
@@ -251,24 +252,23 @@ class Search:
 
     # -- certificates ----------------------------------------------------------------------------------------------
 
-    def certificate(self, score: float) -> Certificate:
+    def certificate(self, scores: Callable[[], Iterable[float]], score: float) -> Certificate:
         """Of the whole tree: kind "dual" when the root alone makes the bound."""
         r = self.engine.relaxation
-        bound, tolerance = -np.inf, 0.0
+        bound, error = -np.inf, 0.0
         stack = [self.root]
         while stack:
             node = stack.pop()
             for multipliers, fixings, _ in node.fixes:
-                tolerance = max(tolerance, r.tolerance(multipliers, fixings))
+                error = max(error, r.error(multipliers, fixings))
             if node.split is not None:
                 stack += node.split[2:]
             else:
                 bound = max(bound, node.bound)
-                tolerance = max(tolerance, r.tolerance(node.multipliers, node.fixings))
-        bound = max(bound, score)
+                error = max(error, r.error(node.multipliers, node.fixings))
         if not self.root.fixes and self.root.split is None:
-            return Certificate("dual", score, bound, tolerance, r.named(self.root.multipliers))
-        return Certificate("branch and bound", score, bound, tolerance, self._proof())
+            return certified(scores, score, bound, error, kind="dual", duals=r.named(self.root.multipliers))
+        return certified(scores, score, bound, error, kind="branch and bound", duals=self._proof())
 
     def _proof(self) -> Proof:
         r = self.engine.relaxation

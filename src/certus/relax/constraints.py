@@ -15,12 +15,14 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows
-from certus.result import Certificate, Result, Solution, exact_result, with_proof_of
+from certus.result import Result, Solution, with_proof_of
 
 Y = TypeVar("Y")
 Part = tuple[str, Index]
@@ -208,15 +210,24 @@ class Constrained(Problem[Y]):
         indicators = {view: self.problem.indicator(structure, view) for view in views}
         return [c for c in self.constraints if not c.holds(indicators)]
 
-    def score(self, structure: Y) -> float:
-        score = self.problem.score(structure)
-        return -np.inf if self.violated(structure) else score
+    def terms(self, structure: Y) -> Sequence[float] | Floats:
+        scores = self.problem.terms(structure)
+        return [-np.inf] if self.violated(structure) else scores
 
     def all_structures(self) -> Iterator[Y]:
         return (y for y in self.problem.all_structures() if not self.violated(y))
 
-    def magnitude(self) -> tuple[int, float]:
-        return self.problem.magnitude()
+    def extent(self) -> Extent:
+        return self.problem.extent()
+
+    def all_scores(self) -> Iterable[Floats] | None:
+        return self.problem.all_scores()
+
+    def error_at(self, value: float) -> float:
+        return self.problem.error_at(value)
+
+    def without_scores_below(self, least: float) -> Self:
+        return type(self)(self.problem.without_scores_below(least), self.constraints)
 
     # -- masking ---------------------------------------------------------------------------------------------------
 
@@ -300,6 +311,7 @@ class Constrained(Problem[Y]):
         rhs = np.array([sign * constraint.bound])
         return Rows(constraint.name, tuple(entries), rhs, constraint.sense == "==", (1,))
 
+    @sound
     def decode(
         self,
         *,
@@ -313,8 +325,7 @@ class Constrained(Problem[Y]):
         if self._mask is not None:
             solution = self.problem.solve(self._mask)
             kind = getattr(self.problem, "kind", "combinatorial")
-            score = self.problem.score(solution.structure)
-            return exact_result(solution.structure, score, solution.value, self.tolerance(), kind=kind)
+            return self.proved(solution.structure, solution.value, kind=kind)
         return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Y]:
@@ -325,6 +336,7 @@ class Constrained(Problem[Y]):
         result = branch.climb(self, self.relaxation().penalised(penalties))
         return Solution(result.structure, result.score)
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[Y]]:
         """The k best structures, found by asking the problem for more and more of its own and leaving out the others.
 
@@ -346,8 +358,7 @@ class Constrained(Problem[Y]):
             asked *= 4
 
     def _ranked(self, result: Result[Y], rank: int) -> Result[Y]:
-        c = result.certificate
-        return Result(result.structure, result.score, Certificate(c.kind, c.score, c.bound, c.tolerance, rank=rank))
+        return replace(result, certificate=replace(result.certificate, rank=rank))
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         fixed = require(view, index) if value else forbid(view, index)
@@ -395,15 +406,24 @@ class Masked(DynamicProgram[Y]):
     def indicator(self, structure: Y, view: str) -> Floats:
         return self.problem.indicator(structure, view)
 
-    def score(self, structure: Y) -> float:
-        total = self.problem.score(structure)
+    def terms(self, structure: Y) -> list[float]:
+        found = [float(x) for x in self.problem.terms(structure)]
         for view, penalty in self.penalties.items():
             used = self.problem.indicator(structure, view)
-            total += float((penalty[used > 0] * used[used > 0]).sum())
-        return total
+            found += (penalty[used > 0] * used[used > 0]).tolist()
+        return found
 
-    def magnitude(self) -> tuple[int, float]:
-        return self.problem.magnitude()
+    def extent(self) -> Extent:
+        extent = self.problem.extent()
+        return extent.joined(extent_of(extent.length, *self.penalties.values()))
+
+    def all_scores(self) -> Iterable[Floats] | None:
+        scores = self.problem.all_scores()
+        return None if scores is None else (*scores, *self.penalties.values())
+
+    def without_scores_below(self, least: float) -> Self:
+        kept = {view: np.where(p < least, -np.inf, p) for view, p in self.penalties.items()}
+        return type(self)(self.problem.without_scores_below(least), kept)
 
     def forest(self) -> Forest:
         forest = self.problem.forest()

@@ -94,7 +94,7 @@ class Engine:
         gap = dual - self.cutoff
         if gap <= 0 or gap > 1e-5 * (1.0 + abs(dual)):
             return gap <= 0
-        return self.leaves is not None and gap <= self.relaxation.tolerance(multipliers, fixings)
+        return self.leaves is not None and gap <= self.relaxation.error(multipliers, fixings)
 
     def adopt(self, other: "Engine") -> None:
         """Take over the incumbent of an engine over easier subproblems, and its counts."""

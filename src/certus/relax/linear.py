@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
 
+from certus.certificates.rounding import WIDTH
 from certus.checks import Floats, Ints
 from certus.errors import CertusError, Infeasible, LimitReached, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Problem
@@ -242,7 +243,7 @@ def _mixture(forest: Forest, flow: Floats) -> list[tuple[float, list[int]]]:
 
 
 def solve_ilp(problem: Problem[Y], *, time_limit: float | None = None) -> Result[Y]:
-    """Solve the integer program. Certificate kind: "integer program", as good as HiGHS's word and tolerance.
+    """Solve the integer program. Certificate kind: "integer program", never exact: as good as HiGHS's word.
 
     Raises Infeasible when there is no structure, NotSupported when a subproblem is no dynamic program.
     """
@@ -256,24 +257,24 @@ def solve_ilp(problem: Problem[Y], *, time_limit: float | None = None) -> Result
         uses = np.zeros(forest.graph.n_edges, dtype=np.int64)
         uses[forest.weights > -np.inf] = np.round(x[edges]).astype(np.int64)
         leaves.append(subproblem.from_edges(_derivation(forest, uses)))
-    structure = program.relaxation.assemble(leaves)
+    return unproved(problem, program.relaxation.assemble(leaves), bound)
+
+
+def unproved(problem: Problem[Y], structure: Y, bound: float) -> Result[Y]:
+    """The result of an integer program: the bound is HiGHS's word, with its tolerance, and proves nothing."""
     score = problem.score(structure)
-    return Result(
-        structure, score, Certificate("integer program", score, max(bound, score), _tolerance(problem, bound))
-    )
+    tolerance = max(WIDTH * problem.error(), WHOLE * (1.0 + abs(bound)))
+    reason = "the bound is the word of a solver that calculates within tolerances; decode() proves its own"
+    return Result(structure, score, Certificate("integer program", score, max(bound, score), tolerance, reason=reason))
 
 
 def integer_bound(problem: Problem[Any]) -> tuple[float, float]:
-    """The bound and the tolerance of ``solve_ilp``, for certus.verify: solved again, for want of a witness."""
+    """The bound of ``solve_ilp`` and its error, for certus.verify: solved again, for want of a witness."""
     try:
         _, bound = linear_program(problem).solve(integer=True)
     except Infeasible as error:
         raise CertusError(str(error)) from None
-    return bound, _tolerance(problem, bound)
-
-
-def _tolerance(problem: Problem[Any], bound: float) -> float:
-    return max(problem.tolerance(), WHOLE * (1.0 + abs(bound)))
+    return bound, max(problem.error(), WHOLE * (1.0 + abs(bound)) / WIDTH)
 
 
 def _derivation(forest: Forest, uses: Ints) -> list[int]:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
-from certus.result import rounding
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -321,11 +321,9 @@ class Relaxation:
         return (asked if w == 1.0 else {view: p / w for view, p in asked.items()}), offset
 
     def _reward(self, i: int, penalty: Floats) -> float:
-        terms, largest = self.subproblems[i].magnitude()
-        return (
-            2.0 * max(terms, 1) * (len(self.slices[i]) + 1) * (self.weights[i] * largest + self._largest(i, penalty))
-            + 1.0
-        )
+        extent = self.subproblems[i].extent()
+        largest = self.weights[i] * extent.size + self._largest(i, penalty)
+        return 2.0 * max(extent.length, 1) * (len(self.slices[i]) + 1) * largest + 1.0
 
     def _largest(self, i: int, penalty: Floats) -> float:
         largest = 0.0
@@ -334,16 +332,16 @@ class Relaxation:
             largest = max(largest, float(np.abs(finite[finite > -np.inf]).max(initial=0.0)))
         return largest
 
-    def tolerance(self, multipliers: Floats, fixings: Fixings) -> float:
-        """Rounding error that the dual value at these multipliers may carry."""
+    def error(self, multipliers: Floats, fixings: Fixings) -> float:
+        """How far rounding may take the dual value at these multipliers from the truth."""
         penalty = self.penalties(multipliers, fixings)
-        total = rounding(self.n_rows, float(np.abs(multipliers * self.rhs).max(initial=0.0)))
+        total = of_sum(self.n_rows, float(np.abs(multipliers * self.rhs).max(initial=0.0)))
         for i, problem in enumerate(self.subproblems):
-            terms, largest = problem.magnitude()
-            magnitude = self.weights[i] * largest + self._largest(i, penalty)
+            extent = problem.extent()
+            size = self.weights[i] * extent.size + self._largest(i, penalty)
             if any(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones):
-                magnitude += self._reward(i, penalty)
-            total += rounding(terms * (1 + len(self.slices[i])), magnitude)
+                size += self._reward(i, penalty)
+            total += of_sum(extent.length * (1 + len(self.slices[i])), size)
         return total
 
     @cached_property
@@ -351,18 +349,17 @@ class Relaxation:
         """No structure with a finite score scores less than this."""
         total = 0.0
         for i, problem in enumerate(self.subproblems):
-            terms, largest = problem.magnitude()
-            total += max(terms, 1) * (
-                self.weights[i] * largest + len(self.slices[i]) * self._largest(i, self._base_vector)
+            extent = problem.extent()
+            total += max(extent.length, 1) * (
+                self.weights[i] * extent.size + len(self.slices[i]) * self._largest(i, self._base_vector)
             )
         return -total - 1e-9 * (1.0 + total)
 
     @cached_property
     def scale(self) -> float:
         """Largest absolute score, for step rules; 1 when there is none."""
-        return (
-            max((w * p.magnitude()[1] for w, p in zip(self.weights, self.subproblems, strict=True)), default=0.0) or 1.0
-        )
+        sizes = (w * p.extent().size for w, p in zip(self.weights, self.subproblems, strict=True))
+        return max(sizes, default=0.0) or 1.0
 
     def score(self, leaves: Sequence[Any], used: Floats) -> float:
         """Score of one structure per subproblem, from the input scores and the base penalties."""

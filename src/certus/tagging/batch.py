@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.errors import Infeasible, InvalidInput
-from certus.result import BatchCertificate, BatchResult, rounding
+from certus.result import BatchResult, settled
 from certus.tagging.problem import Tagging
 from certus.tagging.tables import Table, as_table, flat, layout, powers, writeable
 
@@ -85,14 +86,15 @@ class TaggingBatch:
 
         structure = np.full(self.unary.shape[:2], -1, dtype=np.int64)
         value = self._run(viterbi, out=structure)
-        score = self._scores(structure)
-        tables = [table for table in self._tables if table is not None]
-        finite = np.abs(self.unary[self.unary > -np.inf])
-        largest = max([float(finite.max(initial=0.0)), *(table.largest for table in tables)])
+        score, absolute = self._scores(structure)
+        tables = [table.scores for table in self._tables if table is not None]
+        highest = extent_of(0, self.unary, *tables).highest
         terms = self.lengths + (self.lengths + 1) * len(tables)
-        tolerance = np.array([rounding(int(count), largest) for count in terms])
-        return BatchResult(
-            structure, score, BatchCertificate("dynamic program", score, np.maximum(score, value), tolerance)
+        bound = np.maximum(value, score)
+        tolerance = WIDTH * EPSILON * terms * (2.0 * terms * max(highest, 0.0) + np.maximum(-score, 0.0))
+        proved = (tolerance <= EXACT * absolute) & (2.0 * (bound - score) <= tolerance)
+        return settled(
+            self, structure, score, bound, tolerance, np.flatnonzero(~proved).tolist(), kind="dynamic program"
         )
 
     def log_partition(self) -> Floats:
@@ -150,29 +152,30 @@ class TaggingBatch:
                 raise Infeasible(f"item {j} of the batch: {error}") from None
         return value
 
-    def _scores(self, structure: Ints) -> Floats:
-        """Scores of the sequences, from the input, with numpy alone."""
-        items, n, size = self.unary.shape
-        item, row, length = np.arange(items)[:, None], np.arange(n + 1), self.lengths[:, None]
+    def _scores(self, structure: Ints) -> tuple[Floats, Floats]:
+        """Scores of the sequences, from the input, with numpy alone; and sums of what their parts count for."""
+        _, n, size = self.unary.shape
+        row, length = np.arange(n + 1), self.lengths[:, None]
         inside = np.where(self._padding, size, structure)
-        score = np.take_along_axis(self.unary, np.minimum(inside, size - 1)[:, :, None], axis=2)[:, :, 0]
-        total: Floats = np.where(self._padding, 0.0, score).sum(axis=1)
+        cells = np.take_along_axis(self.unary, np.minimum(inside, size - 1)[:, :, None], axis=2)[:, :, 0]
+        cells = np.where(self._padding, 0.0, cells)
+        total: Floats = cells.sum(axis=1)
+        absolute: Floats = counted(cells).sum(axis=1)
         padded = np.pad(inside, ((0, 0), (2, 1)), constant_values=size)
         for table in self._tables:
             if table is not None:
-                total += _table_scores(table, padded, item, row, length)
-        return total
+                used_item, cells = _table_scores(table, padded, row, length)
+                np.add.at(total, used_item, cells)
+                np.add.at(absolute, used_item, counted(cells))
+        return total, absolute
 
 
-def _table_scores(table: Table, padded: Ints, item: Ints, row: Ints, length: Ints) -> Floats:
-    """Sum over positions of what one table gives each item; ``padded`` has two tags before the first position."""
+def _table_scores(table: Table, padded: Ints, row: Ints, length: Ints) -> tuple[Ints, Floats]:
+    """What one table gives, and to which items; ``padded`` has two tags before the first position."""
     read = (row <= length) if table.boundary else (row >= table.order - 1) & (row < length)
     used_item, used_row = np.nonzero(read)
     ending = tuple(padded[used_item, used_row + 3 - table.order + k] for k in range(table.order))
-    cells = table.scores[(used_item, used_row, *ending)] if table.step else table.scores[ending]
-    total = np.zeros(len(item))
-    np.add.at(total, used_item, cells)
-    return total
+    return used_item, table.scores[(used_item, used_row, *ending)] if table.step else table.scores[ending]
 
 
 def _as_lengths(lengths: ArrayLike | None, items: int, n: int) -> Ints:

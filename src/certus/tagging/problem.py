@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
@@ -111,28 +112,36 @@ class Tagging(DynamicProgram[Ints]):
                 raise InvalidInput(f"structure[{i}] is {t}; expected a tag from 0 to {self.size - 1}.")
         return sequence
 
-    def score(self, structure: ArrayLike) -> float:
+    def terms(self, structure: ArrayLike) -> list[float]:
         sequence = self._checked(structure)
-        total = 0.0
-        for i, t in enumerate(sequence):
-            total += float(self.unary[i, t])
+        scores: list[float] = self.unary[np.arange(self.n), sequence].tolist()
         padded = [self.size, self.size, *sequence, self.size]
         for table in (self._bigram, self._trigram):
             if table is not None:
                 for i in range(self.n + 1):
                     if table.scored(i, self.n):
-                        total += float(table.at(i)[tuple(padded[i + 3 - table.order : i + 3])])
-        return total
+                        scores.append(float(table.at(i)[tuple(padded[i + 3 - table.order : i + 3])]))
+        return scores
 
     def all_structures(self) -> Iterator[Ints]:
         for sequence in product(range(self.size), repeat=self.n):
             yield np.array(sequence, dtype=np.int64)
 
-    def magnitude(self) -> tuple[int, float]:
-        finite = np.abs(self.unary[self.unary > -np.inf])
-        tables = [table for table in (self._bigram, self._trigram) if table is not None]
-        largest = max([float(finite.max(initial=0.0)), *(table.largest for table in tables)])
-        return self.n + (self.n + 1) * len(tables), largest
+    def all_scores(self) -> tuple[Floats, ...]:
+        tables = (self._bigram, self._trigram)
+        return (self.unary, *(table.scores for table in tables if table is not None))
+
+    @cached_property
+    def _extent(self) -> Extent:
+        scores = self.all_scores()
+        return extent_of(self.n + (self.n + 1) * (len(scores) - 1), *scores)
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def without_scores_below(self, least: float) -> Self:
+        arrays = [None if t is None else t.at_least(least, self.n) for t in (self._bigram, self._trigram)]
+        return type(self)(np.where(self.unary < least, -np.inf, self.unary), *arrays, tags=self.tags)
 
     # -- questions -------------------------------------------------------------------------------------------------
 

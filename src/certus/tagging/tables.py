@@ -1,6 +1,6 @@
 """Tables of bigram and trigram scores: their shapes, their checks, and how a kernel reads them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,6 @@ class Table:
     boundary: bool
     step: int  # cells from one position to the next, 0 when all positions share the scores
     item: int  # cells from one item of a batch to the next, 0 when all items share the scores
-    largest: float  # absolute value, over the finite cells that are read
 
     @cached_property
     def powers(self) -> tuple[Floats, float]:
@@ -35,6 +34,15 @@ class Table:
     def scored(self, i: int, n: int) -> bool:
         """Whether the tags that end at position i of a sequence of n tags are scored."""
         return self.boundary or self.order - 1 <= i < n
+
+    def at_least(self, least: float, n: int) -> "Table":
+        """The table of a sequence of n tags with scores below ``least``, and those never read, as -inf."""
+        read = np.zeros(self.scores.shape, dtype=bool)
+        for i in (i for i in range(n + 1) if self.scored(i, n)):
+            places = range(i - self.order + 1, i + 1)
+            ends = [slice(0, self.side - self.boundary) if 0 <= k < n else slice(self.side - 1, None) for k in places]
+            read[(i, *ends) if self.step else (*ends,)] = True
+        return replace(self, scores=np.where(read & (self.scores >= least), self.scores, -np.inf))
 
     def at(self, i: int) -> Floats:
         """Scores of the tags that end at position i."""
@@ -71,7 +79,6 @@ def as_table(
             array = array.copy()
             array[unread if batch else unread[0]] = 0.0
     scores = writeable(as_scores(name, array))
-    finite = np.abs(scores[scores > -np.inf])
     cells = side**order
     return Table(
         order=order,
@@ -80,7 +87,6 @@ def as_table(
         boundary=boundary,
         step=cells if per_position else 0,
         item=cells * rows if per_position and batch else 0,
-        largest=float(finite.max(initial=0.0)),
     )
 
 

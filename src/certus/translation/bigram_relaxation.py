@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from certus.certificates.rounding import of_sum
 from certus.checks import Bools, Floats, Ints
-from certus.result import Trace, rounding
+from certus.result import Trace
 from certus.translation.language_model import LanguageModel
 from certus.translation.scored_forest import ScoredForest
 
@@ -128,8 +129,8 @@ class BigramRelaxation:
 
     def slack(self) -> float:
         """How far rounding may lower a bound: what lies so little below a score is not removed."""
-        magnitude = self._scale + 2 * float(max(self.u.max(), -self.u.min()))
-        return rounding(2 * sum(self.forest.longest) + 2, magnitude)
+        size = self._scale + 2 * float(max(self.u.max(), -self.u.min()))
+        return of_sum(2 * sum(self.forest.longest) + 2, size)
 
     def value(self) -> float:
         """The bound under the present multipliers; -inf if nothing is left of the forest."""
@@ -210,6 +211,7 @@ class Progress:
         self.u = relaxation.u.copy()
         self.rows: list[tuple[float, float, float, int]] = []
         self.info: dict[str, Any] = {"searches": 0}
+        self.slack = 0.0  # the largest by which anything was left out or proved
 
     def offer(self, edges: list[int]) -> None:
         """A derivation that may be the best so far."""
@@ -220,12 +222,17 @@ class Progress:
     @property
     def least(self) -> float:
         """What scores less than this is no better than what is known, whatever the rounding."""
-        return self.score - self.relaxation.slack()
+        return self.score - self._noted()
 
     @property
     def proved(self) -> bool:
         """Whether the bound has come down to the score."""
-        return self.bound - self.score <= self.relaxation.slack()
+        return self.bound - self.score <= self._noted()
+
+    def _noted(self) -> float:
+        slack = self.relaxation.slack()
+        self.slack = max(self.slack, slack)
+        return slack
 
     def conclude(self, found: Searched) -> None:
         """All that scores at least ``least`` was searched: the best of it is the optimum."""

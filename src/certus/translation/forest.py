@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus.certificates.rounding import total
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 from certus.hypergraph import Hypergraph
@@ -156,7 +157,7 @@ class TranslationForest:
     def score(self, edges: Sequence[int]) -> float:
         """Sum of the edge weights of a derivation, in plain Python. InvalidInput if it is none of this forest."""
         self._walk(edges)
-        return float(sum(float(self.weights[e]) for e in edges))
+        return total(self.weights[list(edges)].tolist())
 
     def yields(self, edges: Sequence[int]) -> list[str]:
         """The target words of a derivation. InvalidInput if it is none of this forest."""

@@ -1,20 +1,22 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from certus.certificates.rounding import Extent, extent_of, of_sum
+from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
-from certus.result import Certificate, Result, Solution, exact_result, rounding
+from certus.result import Result, Solution, certified
 from certus.translation.bigram_relaxation import BigramRelaxation, Clock, Progress, beam_search
 from certus.translation.bigram_relaxation import decode as search
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
-from certus.translation.lm_automaton import largest_log_probability, spell_out
+from certus.translation.lm_automaton import extent_of_lm, spell_out
 from certus.translation.lm_json import lm_from_json, lm_to_json
 from certus.translation.scored_forest import longest, prepare
 
@@ -70,7 +72,6 @@ class ForestTranslation(DynamicProgram[Ints]):
         self.translation_forest = forest
         self.lm = lm
         self.lm_weight = float(lm_weight)
-        self._magnitude: tuple[int, float] | None = None
 
     # -- structures ------------------------------------------------------------------------------------------------
 
@@ -78,27 +79,33 @@ class ForestTranslation(DynamicProgram[Ints]):
         """The translation that a derivation yields."""
         return self.translation_forest.yields(self._checked(structure))
 
-    def score(self, structure: Ints) -> float:
+    def terms(self, structure: Ints) -> list[float]:
         edges = self._checked(structure)
-        rules = self.translation_forest.score(edges)
-        return rules + self.lm_weight * self.lm.score(self.translation_forest.yields(edges))
+        words = self.translation_forest.yields(edges)
+        rules: list[float] = self.translation_forest.weights[edges].tolist()
+        return [*rules, *(self.lm_weight * x for x in self.lm.terms(words))]
 
     def all_structures(self) -> Iterator[Ints]:
         for edges in self.translation_forest.graph.hyperpaths():
             yield np.array(edges, dtype=np.int64)
 
-    def magnitude(self) -> tuple[int, float]:
-        if self._magnitude is None:
-            f = self.translation_forest
-            g = f.graph
-            arrays = (g.in_ptr[: g.root + 2], g.tail_ptr, g.tail, f.token_ptr)
-            edges, words = longest(*(a.astype(np.int64) for a in arrays))
-            finite = f.weights[f.weights > -np.inf]
-            largest = max(
-                float(np.abs(finite).max(initial=0.0)), abs(self.lm_weight) * largest_log_probability(self.lm)
-            )
-            self._magnitude = int(min(edges + words + 1, 2.0**62)), largest
-        return self._magnitude
+    @cached_property
+    def _extent(self) -> Extent:
+        f = self.translation_forest
+        g = f.graph
+        arrays = (g.in_ptr[: g.root + 2], g.tail_ptr, g.tail, f.token_ptr)
+        edges, words = longest(*(a.astype(np.int64) for a in arrays))
+        rules = extent_of(int(min(edges + words, 2.0**62)), f.weights)
+        return rules.joined(extent_of_lm(self.lm, self.lm_weight))
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def without_scores_below(self, least: float) -> Self:
+        if least == -np.inf:
+            return self  # all of them are read
+        weights = self.translation_forest.weights
+        return self._with_weights(np.where(weights < least, -np.inf, weights))
 
     @property
     def views(self) -> Mapping[str, Index]:
@@ -128,6 +135,7 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
+    @sound
     def decode(
         self,
         *,
@@ -189,7 +197,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         forest = self.forest()
         value, edges = sweeps.best(forest.graph, forest.weights)
         structure = self.from_edges(edges.tolist())
-        return exact_result(structure, self.score(structure), value, self.tolerance(), kind="dynamic program")
+        return self.proved(structure, value, kind="dynamic program")
 
     def _progress(self, weights: Floats, *, k: int = 1) -> Progress:
         """A run on the forest with these weights; Infeasible if it has no derivation."""
@@ -208,7 +216,8 @@ class ForestTranslation(DynamicProgram[Ints]):
         score = self.score(structure)
         bound = max(score, progress.bound)
         duals = {"pairs": progress.relaxation.multipliers(progress.u), "bound": np.array([bound])}
-        certificate = Certificate("dual", score, bound, self.tolerance(), duals)
+        error = max(self._dual_error(duals["pairs"]), progress.slack)
+        certificate = certified(partial(self.terms, structure), score, bound, error, kind="dual", duals=duals)
         return Result(structure, score, certificate, progress.trace(), {**progress.info, "seconds": clock.seconds})
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
@@ -220,6 +229,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         structure = np.array(progress.relaxation.forest.derivation(progress.edges), dtype=np.int64)
         return Solution(structure, progress.score)
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
         """The k best derivations, best first, each a different one, though some may yield the same words.
 
@@ -232,10 +242,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         if k == 1 or not best.certificate.exact:
             return [best]
         found = within(self, best, k)
-        return [
-            exact_result(y, self.score(y), value, self.tolerance(), kind=self.kind, rank=rank)
-            for rank, (value, y) in enumerate(found, start=1)
-        ]
+        return [self.proved(y, value, kind=self.kind, rank=rank) for rank, (value, y) in enumerate(found, start=1)]
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         weights = self.translation_forest.weights
@@ -249,7 +256,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         return best_value(self.translation_forest, self.lm, self.lm_weight, self._penalised(penalties))
 
     def reference_dual(self, duals: Any) -> tuple[float, float]:
-        """The bound claimed in the witness if no derivation exceeds it, else the best score; for certus.verify."""
+        """The bound claimed in the witness if no derivation exceeds it, else the best score, and its error."""
         from certus.translation.reference_bound import exceeds
 
         if not isinstance(duals, Mapping) or set(duals) != {"pairs", "bound"}:
@@ -257,10 +264,13 @@ class ForestTranslation(DynamicProgram[Ints]):
         rows, bound = np.asarray(duals["pairs"]), np.asarray(duals["bound"])
         if rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all() or bound.shape != (1,):
             raise InvalidInput("multipliers of pairs are rows of word, word and value; the bound is one number.")
-        terms, magnitude = self.magnitude()
-        slack = rounding(4 * terms, self.lm.order * magnitude + 2 * float(np.abs(rows[:, 2]).max(initial=0.0)))
-        value = exceeds(self.translation_forest, self.lm, self.lm_weight, rows, float(bound[0]), slack)
-        return value, self.tolerance()
+        error = self._dual_error(rows)
+        return exceeds(self.translation_forest, self.lm, self.lm_weight, rows, float(bound[0]), error), error
+
+    def _dual_error(self, rows: Floats) -> float:
+        """How far rounding may take the bound at multipliers of pairs of words from the truth."""
+        extent, largest = self.extent(), float(np.abs(rows[:, 2]).max(initial=0.0))
+        return of_sum(4 * extent.length, self.lm.order * extent.size + 2.0 * largest)
 
     # -- forest and model, spelt out -------------------------------------------------------------------------------
 

@@ -131,14 +131,18 @@ class LanguageModel:
 
     def score(self, words: Sequence[str], begin: bool = True, end: bool = True) -> float:
         """ln p(words), from the state after ``<s>`` if ``begin``, with ``</s>`` after them if ``end``."""
+        return sum(self.terms(words, begin, end))
+
+    def terms(self, words: Sequence[str], begin: bool = True, end: bool = True) -> list[float]:
+        """ln p of each word, as ``score`` adds them up; in plain Python."""
         if isinstance(words, str):
             raise InvalidInput(f"words is the string {words[:40]!r}; expected a list of words: split it first.")
         ids = [self.word_id(word) for word in words] + ([self.end] if end else [])
-        state, total = self.begin_state if begin else self.empty_state, 0.0
+        state, found = self.begin_state if begin else self.empty_state, list[float]()
         for word in ids:
             value, state = self.advance(state, word)
-            total += value
-        return total
+            found.append(value)
+        return found
 
     def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """ln p of every word of every sentence and of the ``</s>`` after it; one kernel call for all."""

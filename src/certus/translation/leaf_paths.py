@@ -18,17 +18,19 @@ the last leaves as well; the certificate compares bound and score, so chains tha
 """
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible, NotSupported
 from certus.hypergraph import Automaton, sweeps
 from certus.hypergraph.automata import intersect
 from certus.relax.steps import StepRule, polyak
-from certus.result import Certificate, Result, Trace
+from certus.result import Result, Trace, certified
 from certus.translation.bigram_relaxation import Clock
 from certus.translation.leaf_graph import END, Leaves, class_maximum, tuples
 
@@ -201,16 +203,17 @@ def decode_by_leaves(
         )
     leaves = Leaves(problem.translation_forest, problem.lm, problem.lm_weight)
     relaxation = LeafRelaxation(leaves, paths=method != "simple")
-    _, magnitude = problem.magnitude()
+    magnitude = problem.extent().size
     rule = polyak(FACTOR) if rule is None else rule
     state = rule.init(magnitude)
     best: list[int] = []
     score, bound, since, gap_then = -np.inf, np.inf, 0, np.inf
     rows: list[tuple[float, float, float, int]] = []
     pairs: set[tuple[int, int]] = set()
-    tolerance = problem.tolerance()
+    error, largest = problem.error(), 0.0
     for _ in range(max_iterations):
         y = relaxation.solve()
+        largest = max(largest, *(float(np.abs(u).max(initial=0.0)) for u in (relaxation.leaf, relaxation.arc)))
         edges = [int(leaves.origin[e]) for e in y.edges if leaves.origin[e] >= 0]
         value = problem.score(np.array(edges))
         if value > score:
@@ -222,7 +225,7 @@ def decode_by_leaves(
         norm = float((leaf**2).sum() + (arc**2).sum())
         step, state = rule.update(state, y.bound, score, norm) if norm else (0.0, state)
         rows.append((y.bound, score, step, relaxation.n_partitions))
-        if bound - score <= tolerance or clock.out:
+        if bound - score <= error or clock.out:
             break
         if method == "partitions":
             if since > PATIENCE - WATCH or norm == 0.0:
@@ -238,8 +241,11 @@ def decode_by_leaves(
         relaxation.arc -= step * arc
     if not best:
         raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
-    bound = max(bound, score)
-    certificate = Certificate("dual", score, bound, tolerance, {"pairs": np.empty((0, 3)), "bound": np.array([bound])})
+    bound, structure = max(bound, score), np.array(best, dtype=np.int64)
+    extent = problem.extent()
+    error = max(error, of_sum(2 * problem.lm.order * extent.length, extent.size + 2.0 * largest))
+    duals = {"pairs": np.empty((0, 3)), "bound": np.array([bound])}
+    certificate = certified(partial(problem.terms, structure), score, bound, error, kind="dual", duals=duals)
     trace = Trace(*(np.array(column) for column in zip(*rows, strict=True)))
     info = {"partitions": relaxation.n_partitions, "leaf multipliers": relaxation.leaf, "leaves": leaves.n_leaves}
-    return Result(np.array(best, dtype=np.int64), score, certificate, trace, {**info, "seconds": clock.seconds})
+    return Result(structure, score, certificate, trace, {**info, "seconds": clock.seconds})

@@ -13,8 +13,8 @@ from scipy import optimize, sparse
 
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible, LimitReached, NotSupported
-from certus.relax.linear import WHOLE, LPReport
-from certus.result import Certificate, Result
+from certus.relax.linear import WHOLE, LPReport, unproved
+from certus.result import Result
 from certus.translation.leaf_graph import BEGIN, END, Leaves
 
 if TYPE_CHECKING:
@@ -160,10 +160,7 @@ def solve_ilp(problem: "ForestTranslation", time_limit: float | None = None) -> 
         if leaves.origin[e] >= 0:
             edges.append(int(leaves.origin[e]))
         agenda.extend(leaves.graph.tail_of(e)[::-1].tolist())
-    structure = np.array(edges, dtype=np.int64)
-    score = problem.score(structure)
-    tolerance = max(problem.tolerance(), WHOLE * (1.0 + abs(bound)))
-    return Result(structure, score, Certificate("integer program", score, max(bound, score), tolerance))
+    return unproved(problem, np.array(edges, dtype=np.int64), bound)
 
 
 def solve_lp(problem: "ForestTranslation") -> LPReport:

@@ -5,6 +5,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.certificates.rounding import Extent
 from certus.checks import Floats, Ints
 from certus.hypergraph import Automaton, Hypergraph
 from certus.hypergraph.automata import intersect
@@ -12,21 +13,23 @@ from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
 
 LEAST = 64.0
-_LARGEST: WeakKeyDictionary[LanguageModel, float] = WeakKeyDictionary()
+_RANGE: WeakKeyDictionary[LanguageModel, tuple[float, float]] = WeakKeyDictionary()
 
 
-def largest_log_probability(lm: LanguageModel) -> float:
-    """No log probability of the model is larger in absolute value, however often it backs off.
+def extent_of_lm(lm: LanguageModel, weight: float) -> Extent:
+    """The least and greatest weighted log probability of a word, however often the model backs off.
 
-    At least ``LEAST``, so that a model cut down to the words of a forest has the same rounding as the whole.
+    At least ``LEAST`` below 0, so that a model cut down to the words of a forest has the same rounding as the whole.
     """
-    if lm not in _LARGEST:
+    if lm not in _RANGE:
         a = lm.arrays
-        held = a.values[1::3][a.slots[::3] >= 0]
-        values = np.abs(np.concatenate((held, a.unigram)))
-        backs = (lm.order - 1) * float(np.abs(a.back_off).max(initial=0.0))
-        _LARGEST[lm] = max(float(values[np.isfinite(values)].max(initial=0.0)) + backs, LEAST)
-    return _LARGEST[lm]
+        values = np.concatenate((a.values[1::3][a.slots[::3] >= 0], a.unigram))
+        values, back = values[np.isfinite(values)], a.back_off[np.isfinite(a.back_off)]
+        times = lm.order - 1
+        lowest = float(values.min(initial=0.0)) + times * float(back.min(initial=0.0))
+        _RANGE[lm] = min(lowest, -LEAST), float(values.max(initial=0.0)) + times * float(back.max(initial=0.0))
+    lowest, highest = sorted(weight * x for x in _RANGE[lm])
+    return Extent(1, lowest, highest)
 
 
 def lm_automaton(lm: LanguageModel, lm_word: NDArray[np.int32], lm_weight: float) -> Automaton:

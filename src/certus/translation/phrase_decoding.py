@@ -43,6 +43,7 @@ class Run:
     multipliers: Floats | None = None  # of the dual, when they are a witness for it
     log: Log = field(default_factory=Log)
     info: dict[str, Any] = field(default_factory=dict)
+    error: float = 0.0  # of the bounds by which something was left out or proved
 
     def spend(self, what: str, started: float) -> float:
         """Adds the time since ``started`` to an entry of the report; returns the time now."""
@@ -83,6 +84,7 @@ class Run:
     def swept(self, relaxation: PhraseRelaxation, multipliers: Floats) -> float:
         """A sweep, timed."""
         started = perf_counter()
+        self.error = max(self.error, self.sentence.error(multipliers))
         dual = relaxation.sweep(multipliers)
         self.spend("relaxation seconds", started)
         return dual
@@ -191,7 +193,7 @@ def _rounds(
             run.searched(relaxation, min(WIDEST, max(width, wider)))
             if run.path is None and run.proof is None:
                 _start(run, 0)
-        if run.proof is None and best <= run.score + run.sentence.tolerance(best_u):
+        if run.proof is None and best <= run.score + run.sentence.error(best_u):
             run.proof = "search" if tracked else "dual"
         norm2 = float(residual @ residual)
         step = 0.0

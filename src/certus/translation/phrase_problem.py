@@ -1,19 +1,21 @@
 """Phrase-based translation: the best sequence of phrases that covers a sentence, in any order (LR 7)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, isfinite
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, one_of
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.problem import Index, Penalties, Problem
-from certus.result import Certificate, Result, Solution, exact_result
+from certus.result import Result, Solution, certified
 from certus.translation import phrase_decoding
 from certus.translation.language_model import LanguageModel
-from certus.translation.lm_automaton import largest_log_probability
+from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.phrase_reference import Packed, Reference
 from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
 from certus.translation.phrases import PhraseOption, checked_options, pack
@@ -145,15 +147,14 @@ class PhraseTranslation(Problem[Structure]):
             raise InvalidInput(f"word {g} ({self.source[g]!r}) is not covered.")
         return chosen
 
-    def score(self, structure: Sequence[int]) -> float:
+    def terms(self, structure: Sequence[int]) -> list[float]:
+        found, last = list[float](), -1
         chosen = [self.options[k] for k in self._checked(structure)]
-        last, jumps = -1, 0
         for o in chosen:
-            jumps += abs(o.start - last - 1)
+            found += [float(o.score), -self.distortion * abs(o.start - last - 1)]
             last = o.end
         words = [word for o in chosen for word in o.target]
-        total = sum(float(o.score) for o in chosen) - self.distortion * jumps
-        return total + self.lm_weight * self.lm.score(words) if total > -inf else -inf
+        return [*found, *(self.lm_weight * x for x in self.lm.terms(words))]
 
     def all_structures(self) -> Iterator[Structure]:
         agenda: list[tuple[Structure, int, int]] = [((), 0, -1)]
@@ -172,12 +173,20 @@ class PhraseTranslation(Problem[Structure]):
                     continue
                 agenda.append(((*chosen, k), covered | bits, o.end))
 
-    def magnitude(self) -> tuple[int, float]:
-        usable = [o for o in self.options if o.score > -inf]
-        longest = max((len(o.target) for o in usable), default=0)
-        largest = max((abs(float(o.score)) for o in usable), default=0.0)
-        largest = max(largest, abs(self.lm_weight) * largest_log_probability(self.lm), abs(self.distortion) * self.n)
-        return (2 + longest) * self.n + 1, largest
+    @cached_property
+    def _extent(self) -> Extent:
+        longest = max((len(o.target) for o in self.options if o.score > -inf), default=0)
+        scores = np.array([float(o.score) for o in self.options])
+        jumps = np.array([0.0, -self.distortion * self.n])
+        return extent_of((2 + longest) * self.n, scores, jumps).joined(extent_of_lm(self.lm, self.lm_weight))
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def without_scores_below(self, least: float) -> Self:
+        if least == -np.inf:
+            return self  # all of them are read
+        return self._with_scores(np.array([0.0 if o.score >= least else -inf for o in self.options]))
 
     @property
     def views(self) -> Mapping[str, Index]:
@@ -247,7 +256,7 @@ class PhraseTranslation(Problem[Structure]):
                 f"a distortion_limit below {WINDOW} and window=True, and options of fewer than {WINDOW} words."
             )
         arrays = pack(self.n, self.lm.order, self.lm.end, self._packed)
-        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self._limit, self.window, self.magnitude())
+        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self._limit, self.window, self.extent())
 
     def _check_feasible(self) -> None:
         """Infeasible unless some options cover the sentence without overlap; then source order keeps every limit."""
@@ -269,6 +278,7 @@ class PhraseTranslation(Problem[Structure]):
             f"goes on from word {at} ({self.source[at]!r}) to the end. Add options of single words."
         )
 
+    @sound
     def decode(
         self,
         *,
@@ -304,7 +314,7 @@ class PhraseTranslation(Problem[Structure]):
         as_positive_int("max_iterations", max_iterations)
         self._check_feasible()
         if self.n == 0:
-            return exact_result((), self.score(()), self.score(()), self.tolerance(), kind="combinatorial")
+            return self.proved((), self.score(()), kind="combinatorial")
         run = phrase_decoding.decode(
             self.sentence,
             method if exact or method != "optimal beam" else "beam",
@@ -314,15 +324,15 @@ class PhraseTranslation(Problem[Structure]):
         )
         assert run.path is not None
         structure = tuple(self._order[o] for o in run.path.tolist())
-        score = self.score(structure)
+        scores, score = partial(self.terms, structure), self.score(structure)
         info = {"method": method, **run.info}
         if run.proof == "search":
-            certificate = Certificate("combinatorial", score, max(score, run.score), self.tolerance())
+            error = max(self.error(), run.error)
+            certificate = certified(scores, score, run.score, error, kind="combinatorial")
         else:
             assert run.multipliers is not None
-            tolerance = self.sentence.tolerance(run.multipliers)
-            duals = {"words": run.multipliers}
-            certificate = Certificate("dual", score, max(score, run.dual), tolerance, duals)
+            error, duals = self.sentence.error(run.multipliers), {"words": run.multipliers}
+            certificate = certified(scores, score, run.dual, error, kind="dual", duals=duals)
         return Result(structure, score, certificate, run.log.trace(), info)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Structure]:
@@ -333,6 +343,7 @@ class PhraseTranslation(Problem[Structure]):
         result = problem.decode()
         return Solution(result.structure, result.score)
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[Structure]]:
         """The k best translations as sequences of options, best first; fewer when there are fewer. Exact.
 
@@ -376,8 +387,7 @@ class PhraseTranslation(Problem[Structure]):
             inside = [s for s in structures if s[0] > lower]
             if len(inside) == k or not np.isfinite(lower):
                 return [
-                    exact_result(y, self.score(y), value, self.tolerance(), kind="combinatorial", rank=rank)
-                    for rank, (value, y) in enumerate(inside, 1)
+                    self.proved(y, value, kind="combinatorial", rank=rank) for rank, (value, y) in enumerate(inside, 1)
                 ]
             distance = distance * 2.0 if distance < 1e3 else inf
 
@@ -395,7 +405,7 @@ class PhraseTranslation(Problem[Structure]):
         u = np.asarray(duals["words"], dtype=np.float64)
         if u.shape != (self.n,) or not np.isfinite(u).all():
             raise InvalidInput(f"the multipliers have shape {u.shape}; expected {self.n} finite numbers.")
-        return self._reference.dual_value(u.tolist()), self.sentence.tolerance(u)
+        return self._reference.dual_value(u.tolist()), self.sentence.error(u)
 
     @property
     def _reference(self) -> Reference:

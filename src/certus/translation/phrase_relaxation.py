@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.certificates.rounding import Extent, of_sum
 from certus.checks import Floats
-from certus.result import rounding
 from certus.translation.language_model import LanguageModel
 from certus.translation.phrases import Int32, PhraseArrays
 
@@ -32,12 +32,12 @@ class Sentence:
     distortion: float
     limit: int  # no larger than the sentence
     gap: bool
-    magnitude: tuple[int, float]  # of the problem: terms of a score, largest of them
+    extent: Extent  # of the problem
 
-    def tolerance(self, multipliers: Floats) -> float:
-        """Rounding that a dual value at these multipliers may carry."""
-        terms, largest = self.magnitude
-        return rounding(terms + 2 * self.arrays.n, largest + float(np.abs(multipliers).max(initial=0.0)))
+    def error(self, multipliers: Floats) -> float:
+        """How far rounding may take a dual value at these multipliers from the truth."""
+        largest = float(np.abs(multipliers).max(initial=0.0))
+        return of_sum(self.extent.length + 2 * self.arrays.n, self.extent.size + largest)
 
     @cached_property
     def _met(self) -> tuple[Any, ...]:

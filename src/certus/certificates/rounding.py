@@ -1,0 +1,152 @@
+r"""The one owner of rounding: how far float64 may take a value from the truth, and how far a proof may be taken.
+
+Scores are float64 and are read as the exact numbers they are. With EPSILON = 2^-52, twice the unit roundoff u:
+
+Sums. Adding up k numbers, in any order, is off by at most  (k - 1) u (1 + k u) sum |x_i|  ([Higham02]_, 4.2), so by
+less than  EPSILON k sum |x_i|;  a number that was itself rounded once, such as a score with a penalty added, counts as
+two. ``of_sum`` says so for k numbers of which none is larger than ``size``.
+
+Best values. A dynamic program rounds what it adds up, and rounding is monotone: the value it finds is at least the
+rounded score of every structure, and is the rounded score of one. Structures that matter score at least the value v
+that was found, so their negative terms add up to no less than v - P, where P bounds the sum of the positive ones, and
+sum |x_i| <= 2 P - v. ``of_best`` puts this into the formula above. Scores far below all others, finite masks of any
+size, have no part in it. Contracting cycles subtracts scores from scores, each arc at most once a contraction, which
+is the same as having moved the arc's score by what was rounded away; nested contractions shrink what is left, so that
+sums over the arcs of a tree move by no more than ``of_best`` of twice as many terms.
+
+Duals. A dual value is a sum of best values under penalties; its error is the sum of theirs.
+
+Tolerance. A value and its recomputation each carry an error E, and decoders stop at a gap of E. With a tolerance of
+``WIDTH`` = 4 errors, a gap of up to half of it is proved: the truth is at most  bound + E <= score + 2 E + E.  A proof
+means something only if the tolerance is small beside what is scored: at most ``EXACT`` times the absolute scores of the
+parts that the structure uses. Scores below -``MASK`` count as -MASK there: a mask that every structure needs buys no
+tolerance for the rest.
+"""
+
+from collections.abc import Iterable
+from math import fsum, inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+
+EPSILON = float(np.finfo(np.float64).eps)
+WIDTH = 4.0  # tolerance of a certificate, in errors
+EXACT = 1e-9  # largest tolerance of a proof, in absolute scores of the parts used
+MASK = 1e9  # what a negative score counts for at most
+OVERFLOW = 1e300  # sums that may be larger are refused
+
+
+class Extent(NamedTuple):
+    """How many terms the score of a structure adds up at most, and the least and the greatest of all finite scores.
+
+    Both are 0 where no score is finite. Scores that are never read may count too: then bounds are looser, not false.
+    """
+
+    length: int
+    lowest: float
+    highest: float
+
+    @property
+    def size(self) -> float:
+        """The largest absolute score."""
+        return max(abs(self.lowest), abs(self.highest))
+
+    @property
+    def ceiling(self) -> float:
+        """The positive scores of no structure add up to more than this."""
+        return self.length * max(self.highest, 0.0)
+
+    def joined(self, other: "Extent", weight: float = 1.0) -> "Extent":
+        """Of the scores of both, the other's weighted."""
+        lowest, highest = min(self.lowest, weight * other.lowest), max(self.highest, weight * other.highest)
+        return Extent(self.length + other.length, lowest, highest)
+
+
+def extent_of(length: int, *scores: Floats) -> Extent:
+    """The extent of arrays of scores that are finite or -inf."""
+    lowest, highest = inf, -inf
+    for array in scores:
+        if array.size:
+            low, high = float(array.min()), float(array.max())
+            if low == -inf:
+                low = float(array.min(initial=inf, where=array > -inf))
+            lowest, highest = min(lowest, low), max(highest, high)
+    return Extent(length, lowest, highest) if highest > -inf else Extent(length, 0.0, 0.0)
+
+
+def total(scores: Iterable[float]) -> float:
+    """The sum of scores, rounded once; -inf below the range of float64."""
+    numbers = list(scores)
+    try:
+        return fsum(numbers)
+    except OverflowError:
+        if fsum(x / 4.0**8 for x in numbers) < 0.0:
+            return -inf
+        raise overflow() from None
+
+
+def of_sum(length: int, size: float) -> float:
+    """Largest error of a sum of ``length`` numbers, none larger than ``size`` in absolute value."""
+    return _error(length, length * size)
+
+
+def of_best(extent: Extent, value: float, terms: int | None = None) -> float:
+    """Largest error of a best value ``value``, over all structures that score as much."""
+    return _error(extent.length if terms is None else terms, 2.0 * extent.ceiling + max(-value, 0.0))
+
+
+def _error(length: int, absolute: float) -> float:
+    length = max(length, 1)
+    return EPSILON * length * absolute if length < 2**50 else inf
+
+
+def allowed(scores: Iterable[float]) -> float:
+    """The largest tolerance with which a structure of these scores is proved optimal."""
+    return EXACT * fsum(x if x > 0.0 else min(-x, MASK) for x in scores)
+
+
+def counted(scores: Floats) -> Floats:
+    """What each score adds to the sum that ``allowed`` takes its share of."""
+    return np.where(scores > 0.0, scores, np.minimum(-scores, MASK))
+
+
+def too_wide(tolerance: float) -> str:
+    """Why a result with such a tolerance is not exact."""
+    return (
+        f"rounding may hide differences of {tolerance:.3g}, more than {EXACT:g} of the scores in use: some scores are "
+        "too large beside the others. Use -inf to forbid a part."
+    )
+
+
+def overflow() -> InvalidInput:
+    """The error for scores whose sums leave the range of float64."""
+    return InvalidInput(
+        f"sums of these scores may exceed {OVERFLOW:g}, beyond which float64 overflows: use -inf to forbid a part, and "
+        "divide all scores by one number if they are that large."
+    )
+
+
+def grain(extent: Extent, scores: Iterable[Floats]) -> float:
+    """The largest power of two of which all finite scores are multiples; 0 if their sums may be rounded after all.
+
+    Scores of structures are then multiples of the grain too, added up without rounding: what is better is better by at
+    least a grain.
+    """
+    least = None
+    for array in scores:
+        values = array[np.isfinite(array) & (array != 0.0)]
+        if values.size:
+            mantissa, exponent = np.frexp(values)
+            digits = np.abs(mantissa * 2.0**53).astype(np.int64)
+            last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # place of the last binary digit
+            here = int((exponent - 53 + last).min())
+            least = here if least is None else min(least, here)
+    if least is None:
+        return 1.0
+    grained = 2.0**least if -1000 < least < 1000 else 0.0
+    return grained if extent.length * extent.size < grained * 2.0**53 else 0.0

@@ -1,0 +1,139 @@
+"""Before a question is asked: scores that no optimum can use are read as -inf. After it: what rounding leaves unproved.
+
+A score c is hopeless if c plus the best possible rest, the problem's ceiling, is below a score that is reached. Which
+scores are hopeless is known once some structure is known, so the question is asked with a *floor*: scores below it are
+read as -inf. If what comes back scores more than floor + ceiling, all of them were hopeless, and the answer is that of
+the problem as given. Masks of any size thus never reach a kernel; cells that are never read are cleared on the way.
+
+Problems whose scores lie together are asked as they are, which costs one look at their extent. A floor is tried when
+scores stick out, or when rounding of the largest scores spoiled the proof.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import wraps
+from math import inf
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from certus.certificates.rounding import OVERFLOW, WIDTH, grain, overflow
+from certus.errors import Infeasible, NotSupported
+from certus.result import Certificate, Result
+
+if TYPE_CHECKING:
+    from certus.problem import Problem
+
+P = ParamSpec("P")
+Asked = TypeVar("Asked", bound="Problem[Any]")
+Y = TypeVar("Y")
+
+FAR = 1e6  # a score so many times the largest positive one below 0 sticks out
+
+
+def sound(decode: Callable[Concatenate[Asked, P], Result[Y]]) -> Callable[Concatenate[Asked, P], Result[Y]]:
+    """Decorates a problem's ``decode``."""
+
+    @wraps(decode)
+    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Result[Y]:
+        return _answers(problem, lambda p: [decode(p, *args, **options)], 1)[0]
+
+    return asked
+
+
+def sound_list(kbest: Callable[[Asked, int], list[Result[Y]]]) -> Callable[[Asked, int], list[Result[Y]]]:
+    """Decorates a problem's ``kbest``."""
+
+    @wraps(kbest)
+    def asked(problem: Asked, k: int) -> list[Result[Y]]:
+        return _answers(problem, lambda p: kbest(p, k), k)
+
+    return asked
+
+
+def _answers(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: int) -> list[Result[Y]]:
+    """At least one result: the structures of highest score, each with a certificate for the problem as given."""
+    for floor in _floors(problem):
+        try:
+            asked = problem if floor is None else problem.without_scores_below(floor)
+            found = ask(asked)
+        except NotSupported:
+            if floor is None or floor == -inf:
+                raise
+            continue
+        except Infeasible:
+            if floor is None or floor == -inf:
+                raise
+            continue
+        short = len(found) < wanted and floor is not None and floor > -inf
+        if not short and hopeless(asked, floor, found[-1].score):
+            break
+    if not any(r.certificate.reason for r in found):
+        return _with_floor(found, floor)
+    found, spoiled = _by_grain(asked, found)
+    if not spoiled or len(found) < wanted:
+        return _with_floor(found, floor)
+    cleared = problem.without_scores_below(-inf) if floor is None else asked
+    higher = found[-1].score - cleared.extent().ceiling
+    higher -= 1e-6 * abs(higher)
+    if floor is not None and not higher > floor:
+        return _with_floor(found, floor)
+    try:
+        cleared = problem.without_scores_below(higher)
+    except NotSupported:
+        return _with_floor(found, floor)
+    again, _ = _by_grain(cleared, ask(cleared))
+    if len(again) < wanted or not hopeless(cleared, higher, again[-1].score):
+        return _with_floor(found, floor)
+    return _with_floor(again, higher)
+
+
+def _floors(problem: "Problem[Any]") -> Iterator[float | None]:
+    """What to try as a floor, one after the other; None: the problem as it is."""
+    extent = problem.extent()
+    if extent.lowest >= -FAR * max(extent.highest, 1.0) and extent.length * extent.size < OVERFLOW:
+        yield None
+        return
+    cleared = problem.without_scores_below(-inf)
+    extent = cleared.extent()
+    usual = max(extent.highest, 1.0)
+    for floor in (-FAR * usual, -(FAR**3) * usual):
+        if extent.lowest < floor and extent.length * usual < OVERFLOW:
+            yield floor
+    if not extent.length * extent.size < OVERFLOW:
+        raise overflow()
+    yield -inf
+
+
+def hopeless(asked: "Problem[Any]", floor: float | None, score: float) -> bool:
+    """Whether scores below the floor are of no use to a structure that scores ``score`` or more."""
+    if floor is None or floor == -inf:
+        return True
+    ceiling = asked.extent().ceiling
+    return score > floor + ceiling + 1e-9 * (abs(floor) + ceiling)
+
+
+def whole(problem: "Problem[Any]") -> float:
+    """The grain of a problem's scores; 0 where they have none, or it is not known."""
+    scores = problem.all_scores()
+    return 0.0 if scores is None else grain(problem.extent(), scores)
+
+
+def _by_grain(problem: "Problem[Any]", found: list[Result[Y]]) -> tuple[list[Result[Y]], bool]:
+    """The results, those proved that are within a grain of their bounds; and whether some are still spoiled."""
+    step = whole(problem)
+    out = []
+    for result in found:
+        c = result.certificate
+        if c.reason is not None and c.gap + c.tolerance / WIDTH < step:
+            c = replace(c, bound=c.score, tolerance=0.0, reason=None)
+        out.append(result if c is result.certificate else replace(result, certificate=c))
+    return out, any(r.certificate.reason for r in out)
+
+
+def _with_floor(found: list[Result[Y]], floor: float | None) -> list[Result[Y]]:
+    if floor is None:
+        return found
+
+    def floored(c: Certificate) -> Certificate:
+        return replace(c, floor=floor if c.floor is None else max(c.floor, floor))
+
+    return [replace(r, certificate=floored(r.certificate)) for r in found]
