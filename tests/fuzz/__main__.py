@@ -20,7 +20,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("targets", nargs="*", help=f"{', '.join(TARGETS)}, or problems:KIND; all by default")
+    parser.add_argument(
+        "targets", nargs="*", help=f"{', '.join(TARGETS)}, problems:KIND or files:READER; all by default"
+    )
     parser.add_argument("--minutes", type=float, help="for all targets together; 5 by default, unless --count is given")
     parser.add_argument("--count", type=int, help="cases for each target")
     parser.add_argument("--seed", type=int, help="drawn and printed by default")

@@ -44,9 +44,8 @@ def about(
         best if best is not None else max((k for k in range(len(table)) if k not in seen), key=table.value.__getitem__)
     )
     most, room = table.value[top], CLOSE * (size + table.size[top])
-    if c.bound < np.inf and units(c.bound) < most:
-        by = "" if most - units(c.bound) > room else " by rounding"
-        yield Claim(f"a bound below the optimum{by}", f"bound {c.bound!r}, optimum {shown(most)}")
+    if c.bound < np.inf and units(c.bound) + units(c.tolerance) < most:
+        yield Claim("a bound below the optimum", f"bound {c.bound!r} + {c.tolerance!r}, optimum {shown(most)}")
     if c.exact:
         gap = most - units(c.score)
         if gap > room + CLOSE * multipliers(c.duals):

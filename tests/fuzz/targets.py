@@ -1,6 +1,7 @@
 """The targets by name."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 from tests.fuzz.batches import Batches
 from tests.fuzz.cases import KINDS
@@ -15,14 +16,27 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "sums": Sums,
     "tamper": Tamper,
 }
+# Targets of which one part can be chosen, as in "problems:tagging".
+PARTS: dict[str, tuple[Callable[[tuple[str, ...]], Target], list[str]]] = {
+    "problems": (Problems, list(KINDS)),
+}
+if find_spec("tests.fuzz.files") is not None:
+    from tests.fuzz.files import READERS
+    from tests.fuzz.guided import Guided
+    from tests.fuzz.mutants import Mutants
+
+    TARGETS |= {"files": Mutants, "guided": Guided}
+    PARTS["files"] = (Mutants, [reader.name for reader in READERS])
 
 
 def target(name: str) -> Target:
-    """A target by its name; "problems:KIND" draws problems of one kind only."""
-    first, _, kind = name.partition(":")
-    if first not in TARGETS or (kind and (first != "problems" or kind not in KINDS)):
-        raise ValueError(
-            f"{name!r} is no target; expected one of {', '.join(TARGETS)}, or problems:KIND with one of "
-            f"{', '.join(KINDS)}."
-        )
-    return Problems((kind,)) if kind else TARGETS[first]()
+    """A target by its name, or one part of it; ValueError if there is none."""
+    first, _, part = name.partition(":")
+    if first not in TARGETS:
+        raise ValueError(f"{name!r} is no target; expected one of {', '.join(TARGETS)}.")
+    if not part:
+        return TARGETS[first]()
+    make, parts = PARTS.get(first, (None, []))
+    if make is None or part not in parts:
+        raise ValueError(f"{first!r} has no part {part!r}; expected {', '.join(parts) or 'none'}.")
+    return make((part,))
