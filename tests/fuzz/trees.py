@@ -198,14 +198,12 @@ class Automata(Kind):
 
     def make(self, case: Case) -> AutomataDependency:
         step, stop = case["step"].tolist(), case["stop"].tolist()
-        finite = [a[np.isfinite(a)] for a in (case["step"], case["stop"])]
-        largest = max(float(np.abs(a).max(initial=0.0)) for a in finite)
 
         def automaton(g: int, h: int, side: int) -> Counting:
             above = g + 1 if case["options"]["by_head"] else 0
             return Counting(step[above][h][side], stop[above][h][side])
 
-        return AutomataDependency(case["arc"], automaton, largest=largest, **case["options"])
+        return AutomataDependency(case["arc"], automaton, **case["options"])
 
     def listed(self, case: Case, problem: Any) -> Listed:
         arc, step, stop, options = case["arc"].tolist(), case["step"].tolist(), case["stop"].tolist(), case["options"]
