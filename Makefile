@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
-.PHONY: demo test lint types docs tests tests-bounds tests-interpreted format clean
+.PHONY: demo test lint types docs tests tests-bounds tests-interpreted fuzz format clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/certus parse "Red flies some large jet"
@@ -41,6 +41,12 @@ tests-interpreted: $(VENV)/test.stamp
 # have small tests that are interpreted instead: what they call takes minutes to compile.
 tests-bounds: $(VENV)/test.stamp
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 CERTUS_TESTS=quick $(PYTEST) tests -m compiled --ignore=tests/learn --ignore=tests/models
+
+# Random problems, batches, sums, saved results and files: make fuzz MINUTES=5 [TARGET=problems] [SEED=1]. Files that
+# coverage leads to need the extra "fuzz" too: $(BIN)/python -m pip install -e '.[fuzz]'.
+MINUTES ?= 5
+fuzz: $(VENV)/test.stamp
+	$(BIN)/python -m tests.fuzz $(if $(TARGET),"$(TARGET)") --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .

@@ -85,7 +85,13 @@ class RandomSpines(SpineScores):
 
 
 def trees(grammar, words):
-    """Every lexicalised tree with its score: all projective heads, all spines, all levels."""
+    """Every lexicalised tree with its score."""
+    for tree, parts in tree_parts(grammar, words):
+        yield tree, sum(parts)
+
+
+def tree_parts(grammar, words):
+    """Every lexicalised tree that is allowed, with the scores of its parts: all projective heads, spines and levels."""
     n = len(words)
     choices = [[s for tag in sorted(tags) for s in grammar.spines_of[tag]] for tags in grammar.tags_of(words)]
     for heads in projective_trees(n):
@@ -95,9 +101,9 @@ def trees(grammar, words):
             for level in product(*levels):
                 parts = Spines(tuple(words), spine, tuple(heads), (0, *level))
                 if nested(parts):
-                    score = total(grammar, parts)
-                    if score > -np.inf:
-                        yield from_spines(parts), score
+                    scores = scores_of(grammar, parts)
+                    if -np.inf not in scores:
+                        yield from_spines(parts), scores
 
 
 def nested(parts):
@@ -114,29 +120,29 @@ def nested(parts):
     return True
 
 
-def total(grammar, parts):
-    """Score of one tree, by the definition of the grammar."""
+def scores_of(grammar, parts):
+    """Scores of the parts of one tree, by the definition of the grammar; -inf among them if it is not allowed."""
     n, words = len(parts.words), parts.words
     distance = grammar.distances(words)
-    score = 0.0
+    scores = []
     for m in range(1, n + 1):
         h, spine, t = parts.head[m], parts.spine[m], parts.spine[m][0]
         above = parts.spine[h][parts.level[m]] if h else ""
         pair = (spine[-1], t)
         if pair not in grammar.outcomes[above] or (not h and spine[-1] != grammar.root):
-            return -np.inf
+            return [-np.inf]
         w, ht = (words[h - 1], parts.spine[h][0]) if h else ("", "")
         o = grammar.outcomes[above][pair]
         (of_words,) = grammar.word_rows([(above, ht, w)], words, None)
-        score += of_words[int(m > h), o, m - 1]
+        scores.append(float(of_words[int(m > h), o, m - 1]))
         if not h:
-            score += grammar.modifier_rows("", "", "", "", "")[1, 0, 0, o]
+            scores.append(float(grammar.modifier_rows("", "", "", "", "")[1, 0, 0, o]))
         edge = [m, m]
         for k in range(1, len(spine)):
             A = spine[k + 1] if k + 1 < len(spine) else above
             if (spine[k], spine[k - 1], A, t) not in grammar.contexts:
-                return -np.inf
-            score += grammar.head_score(spine[k], A, t, words[m - 1], spine[k - 1])
+                return [-np.inf]
+            scores.append(float(grammar.head_score(spine[k], A, t, words[m - 1], spine[k - 1])))
             rows = grammar.modifier_rows(spine[k], spine[k - 1], A, t, words[m - 1])
             for side in (0, 1):
                 state = 0
@@ -145,13 +151,13 @@ def total(grammar, parts):
                     L = parts.spine[x][-1]
                     o = grammar.outcomes[spine[k]].get((L, parts.spine[x][0]))
                     if o is None:
-                        return -np.inf
-                    score += rows[side, distance[m - 1, edge[side] - 1], state, o]
+                        return [-np.inf]
+                    scores.append(float(rows[side, distance[m - 1, edge[side] - 1], state, o]))
                     state = 1 if L in grammar.separators else 2
                     below = [y for y in range(1, n + 1) if under(parts.head, x, y)]
                     edge[side] = max(below) if side else min(below)
-                score += rows[side, distance[m - 1, edge[side] - 1], state, -1]
-    return score
+                scores.append(float(rows[side, distance[m - 1, edge[side] - 1], state, -1]))
+    return scores
 
 
 def under(head, m, w):

@@ -264,7 +264,8 @@ class Tagger:
                         file.save(state.numbers, state.arrays)
                 if state.epoch < epochs:
                     best = state.epoch - state.since_best
-                    say(f"{model.column}: stopped after epoch {state.epoch}; dev was best after epoch {best}, which is kept.")
+                    stopped = f"stopped after epoch {state.epoch}; dev was best after epoch {best}, which is kept."
+                    say(f"{model.column}: {stopped}")
                 state.finish()
             models.append(replace(model, weight=state.arrays[f"done.{k}"].astype(np.int8)))
         return cls(models)

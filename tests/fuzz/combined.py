@@ -1,0 +1,151 @@
+"""Problems made of others: joint ones that must agree, and ones subject to constraints."""
+
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+
+import certus
+from certus import constraints as C
+from certus.constituency import lexicalized
+from certus.relax import steps
+from examples.grid_mrf import grid
+from tests.fuzz.cases import KINDS, Case, Kind, Listed, listed, made
+from tests.fuzz.scores import Rng, Scores
+from tests.fuzz.sequences import draw_tagging, sequences
+from tests.fuzz.trees import draw_trees
+
+RULES = (steps.per_increase(2.0), steps.halving(2.0), steps.inverse_sqrt(2.0), steps.constant(1.0))
+DEFAULTS = lexicalized.SHORT, lexicalized.REHEARSAL
+
+
+class Pairs(Kind):
+    """certus.Joint: taggings; a grammar and a tagging; a lexicalised grammar with trees, or tags, or both."""
+
+    name = "joint"
+    share = 2.0
+    proved = ({}, *({"step": rule} for rule in RULES))
+    tried = tuple({"max_iterations": k, "exact": False} for k in (1, 4, 20))
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        which = rng.random()
+        if which < 0.4:
+            n, size = int(rng.integers(0, 4)), int(rng.integers(1, 4))
+            a, b, c = ({"kind": "tagging", **draw_tagging(rng, scores, n, size)} for _ in range(3))
+            a = self.tied(rng, a, b, "tags") if rng.random() < 0.5 else a
+            return self.tied(rng, a, c, "tags")
+        if which < 0.9:
+            a = {"kind": "constituency", **KINDS["constituency"].draw(rng, scores)}
+            n, size = len(a["words"]), len(made(a).tags)
+            if not size or size**n > 81:
+                return self.draw(rng, scores)
+            return self.tied(rng, a, {"kind": "tagging", **draw_tagging(rng, scores, n, size)}, "tags")
+        a = {"kind": "lexicalized constituency", **KINDS["lexicalized constituency"].draw(rng, scores)}
+        a["words"], n = a["words"][:2], len(a["words"][:2])
+        if rng.random() < 0.7:
+            a = self.tied(rng, a, {"kind": "tagging", **draw_tagging(rng, scores, n, 3)}, "tags")
+        if a["kind"] != "joint" or rng.random() < 0.5:
+            trees = draw_trees(rng, scores, int(rng.integers(3)), n)
+            trees["options"]["projective"] = True
+            a = self.tied(rng, a, {"kind": "dependency", **trees}, "arcs")
+        return {**a, "rehearsal": [int(rng.choice([0, 6])), float(rng.integers(0, 12))]}
+
+    def tied(self, rng: Rng, a: Case, b: Case, on: str) -> Case:
+        return {"kind": "joint", "a": a, "b": b, "on": on, "weight": float(rng.choice([0.5, 1.0, 2.0]))}
+
+    def make(self, case: Case) -> certus.Joint:
+        # A lexicalised grammar is solved over fewer trees first, at times even for short sentences.
+        lexicalized.SHORT, lexicalized.REHEARSAL = case.get("rehearsal", DEFAULTS)
+        return certus.Joint(made(case["a"]), made(case["b"]), on=case["on"], weight=case["weight"])
+
+    def listed(self, case: Case, problem: Any) -> Listed:
+        weight, partners = Fraction(case["weight"]), {}
+        for z, parts in listed(case["b"], problem.b):
+            scaled = [p if p == -inf else Fraction(p) * weight for p in parts]
+            partners.setdefault(problem.b.indicator(z, problem.on_b).tobytes(), []).append((z, scaled))
+        for y, parts in listed(case["a"], problem.a):
+            for z, more in partners.get(problem.a.indicator(y, problem.on_a).tobytes(), ()):
+                yield (y, z), [*parts, *more]
+
+
+class Limited(Kind):
+    """Problems under ``subject_to``: taggings, trees, derivations, translations."""
+
+    name = "constrained"
+    share = 2.0
+    proved = Pairs.proved
+    tried = Pairs.tried
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        kind = str(rng.choice(["tagging", "tagging", "dependency", "labelled dependency", "hyperpath", "constituency"]))
+        inner = {"kind": kind, **KINDS[kind].draw(rng, scores)}
+        if len(inner.get("scores", {}).get("arc", ())) > 4:  # crossing arcs under constraints take long to prove
+            return self.draw(rng, scores)
+        problem = made(inner)
+        view = str(rng.choice(list(problem.views)))
+        used = sum((problem.indicator(y, view) > 0 for y, _ in listed(inner, problem)), np.zeros(problem.views[view]))
+        if not used.any():
+            return self.draw(rng, scores)
+        used = used > 0 if rng.random() < 0.95 else np.ones_like(used)
+        return {"inner": inner, "constraints": [drawn(rng, view, used) for _ in range(int(rng.integers(1, 4)))]}
+
+    def make(self, case: Case) -> Any:
+        return made(case["inner"]).subject_to(*(C.Constraint.from_json(c) for c in case["constraints"]))
+
+    def listed(self, case: Case, problem: Any) -> Listed:
+        for y, parts in listed(case["inner"], problem.problem):
+            views = {view for c in case["constraints"] for _, view, _ in c["terms"]}
+            used = {view: problem.problem.indicator(y, view) for view in views}
+            if all(self.holds(c, used) for c in case["constraints"]):
+                yield y, parts
+
+    def holds(self, c: Case, used: Any) -> bool:
+        value = sum(Fraction(a) * int(used[view][tuple(index)]) for a, view, index in c["terms"])
+        return {"<=": value <= c["bound"], ">=": value >= c["bound"], "==": value == c["bound"]}[c["sense"]]
+
+
+def drawn(rng: Rng, view: str, used: np.ndarray) -> Case:
+    """One constraint of any kind on random parts, with whole coefficients."""
+    cells = [tuple(map(int, cell)) for cell in rng.permutation(np.argwhere(used))]
+    chosen, k = cells[: int(rng.integers(1, 5))], int(rng.integers(0, 3))
+    a, b = (view, cells[0]), (view, cells[-1])
+    terms = [(float(rng.integers(-3, 4)), view, c) for c in chosen]
+    makers = (
+        lambda: C.at_most(k, view, chosen),
+        lambda: C.at_least(k, view, chosen),
+        lambda: C.exactly(k, view, chosen),
+        lambda: C.at_most_one(view, chosen),
+        lambda: C.implies(a, b),
+        lambda: C.forbid(*a),
+        lambda: C.require(*b),
+        lambda: C.budget(view, rng.integers(0, 5, used.shape) * used, float(rng.integers(0, 12))),
+        lambda: C.linear(terms, "<=", float(rng.integers(-1, 3))),
+    )
+    return makers[int(rng.integers(len(makers)))]().to_json()
+
+
+class Grids(Kind):
+    """The grid of examples/grid_mrf.py, a problem that is written outside of the library."""
+
+    name = "grid"
+    share = 0.5
+    proved = Pairs.proved
+    tried = Pairs.tried
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        rows, columns = 2, int(rng.integers(2, 4))
+        return {"unary": 2 * scores.plain(rows, columns, 2), "pairwise": scores.plain(2, 2)}
+
+    def make(self, case: Case) -> Any:
+        return grid(case["unary"], case["pairwise"])
+
+    def listed(self, case: Case, problem: Any) -> Listed:
+        unary, pairwise = case["unary"], case["pairwise"].tolist()
+        rows, columns, k = unary.shape
+        for labels in sequences(rows * columns, k):
+            y = np.array(labels).reshape(rows, columns)
+            parts = [float(unary[i, j, y[i, j]]) for i in range(rows) for j in range(columns)]
+            parts += [pairwise[y[i, j]][y[i, j + 1]] for i in range(rows) for j in range(columns - 1)]
+            parts += [pairwise[y[i, j]][y[i + 1, j]] for i in range(rows - 1) for j in range(columns)]
+            yield (y.ravel(), y.ravel()), parts

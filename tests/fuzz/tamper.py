@@ -1,0 +1,245 @@
+"""Saved results, true and tampered with: certus.verify accepts the true ones and no false one."""
+
+import copy
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import certus
+from certus.result import KINDS as CERTIFICATES
+from certus.saved import PROBLEMS, problem_to_json
+from tests.fuzz import cases
+from tests.fuzz.cases import KINDS, Case
+from tests.fuzz.claims import Claim, about
+from tests.fuzz.runner import Finding, Tally
+from tests.fuzz.scores import MASKS, REGIMES, Rng
+from tests.oracles.exact import Exact, units
+
+EACH = 5  # forgeries of a result
+FINE = "a tolerance above 1e-9 of the parts"  # wrong of a decoder to say, but no false result
+Json = dict[str, Any]
+
+
+class Tamper:
+    """One case is one result: saved, loaded and verified, then changed in several ways."""
+
+    name = "tamper"
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "result.json"
+        self.kinds = [kind for kind in KINDS if kind in PROBLEMS and kind != "lexicalized constituency"]
+
+    def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
+        shares = np.array([KINDS[kind].share for kind in self.kinds])
+        kind = str(rng.choice(self.kinds, p=shares / shares.sum()))
+        case = cases.drawn(rng, kind, str(rng.choice(REGIMES)))
+        try:
+            problem = cases.made(case)
+            table = Exact(cases.listed(case, problem))
+            results = problem.kbest(2) if rng.random() < 0.3 else [problem.decode()]
+        except certus.CertusError:
+            return
+        result = results[int(rng.integers(len(results)))]
+        certus.save_result(self.path, problem, result)
+        saved = json.loads(self.path.read_text())
+        if any(claim.claim != FINE for claim in false(table, result)):
+            tally["results that are false already"] += 1  # which the target "problems" is about
+        else:
+            tally["true results"] += 1
+            verdict = self.verdict(saved)
+            tally[f"true results: {verdict.partition(':')[0]}"] += 1
+            if verdict not in ("accepted", "not supported"):
+                yield Finding(kind, "a true result refused", verdict, partial(kept, case, saved))
+        if not len(table):
+            return
+        for _ in range(EACH):
+            way, forged, changed = tampered(rng, case, problem, table, saved)
+            tally["tampered"] += 1
+            verdict = self.verdict(forged)
+            tally[f"tampered: {verdict.partition(':')[0]}"] += 1
+            if verdict.startswith("bare"):
+                yield Finding(kind, verdict.partition(",")[0], f"{way}: {verdict}", partial(kept, changed, forged))
+            elif verdict == "accepted":
+                for name, detail in self.judged(changed):
+                    yield Finding(kind, f"accepted: {name}", f"{way}: {detail}", partial(kept, changed, forged))
+
+    def verdict(self, data: Json) -> str:
+        """What comes of loading and verifying a saved result."""
+        self.path.write_text(json.dumps(data))
+        try:
+            problem, result = certus.load_result(self.path)
+            certus.verify(problem, result)
+        except certus.NotSupported:
+            return "not supported"
+        except certus.FormatError as error:
+            return f"not loaded: {error}"
+        except certus.VerificationError as error:
+            return f"refused: {error}"
+        except Exception as error:  # LimitReached too: nobody set a limit
+            return f"bare {type(error).__name__}, {error}"
+        return "accepted"
+
+    def judged(self, case: Case) -> list[Claim]:
+        """What is false about the result in the file, which is one of this case's problem."""
+        problem, result = certus.load_result(self.path)
+        table = Exact(cases.listed(case, problem))
+        return [claim for claim in false(table, result) if claim.claim != FINE]
+
+    def replay(self, data: Any) -> list[Claim]:
+        case = cases.from_json(data["case"])
+        verdict = self.verdict(data["saved"])
+        claims = self.judged(case)
+        if verdict.startswith("bare"):
+            return [Claim(verdict, "")]
+        if verdict == "accepted":
+            return claims
+        return [] if claims or verdict == "not supported" else [Claim("a true result refused", verdict)]
+
+
+def kept(case: Case, saved: Json) -> Json:
+    return {"case": cases.to_json(case), "saved": saved}
+
+
+def false(table: Exact, result: certus.Result[Any]) -> list[Claim]:
+    """What is false about a result of any rank."""
+    rank = result.certificate.rank
+    if rank > len(table):
+        return [Claim("a rank beyond the last", f"{rank} of {len(table)}")]
+    best = table.order[rank - 1]
+    place = table.at(result.structure)
+    claims = list(about(table, result, best=best))
+    if (
+        place is not None
+        and rank > 1
+        and table.value[place] - table.value[best] > units(1e-9) + table.size[place] // 10**9
+    ):
+        claims.append(Claim("a rank that is too low", f"{rank}"))
+    return claims
+
+
+# -- ways to tamper: they change the saved data in place, or give another case for the problem ------------------------
+
+Way = Callable[[Rng, Case, Any, Exact, Json], Case | None]
+
+
+def tampered(rng: Rng, case: Case, problem: Any, table: Exact, saved: Json) -> tuple[str, Json, Case]:
+    """(how, the data, the case of its problem) after one change or two."""
+    forged, changed, names = copy.deepcopy(saved), case, []
+    for _ in range(int(rng.choice([1, 1, 2]))):
+        way = WAYS[int(rng.integers(len(WAYS)))]
+        names.append(way.__name__)
+        changed = way(rng, changed, problem, table, forged) or changed
+    return " and ".join(names), forged, changed
+
+
+def structure(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    """Another structure, and nothing else."""
+    data["structure"] = problem.structure_to_json(table.structures[int(rng.integers(len(table)))])
+
+
+def worse(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    """Another structure with its own score, claimed to be the best."""
+    other = table.structures[int(rng.integers(len(table)))]
+    data["structure"] = problem.structure_to_json(other)
+    score = problem.score(other)
+    data["score"] = data["certificate"]["score"] = score
+    if rng.random() < 0.5:
+        data["certificate"]["bound"] = score
+
+
+def disguised(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    """Another structure with the score of the best, or more."""
+    structure(rng, case, problem, table, data)
+    claimed = float(data["score"]) + float(rng.choice([0.0, 1.0, 123456.0]))
+    data["score"] = data["certificate"]["score"] = data["certificate"]["bound"] = claimed
+
+
+def score(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    """Another score, in one place or both."""
+    changed = number(rng, data["score"])
+    for at in ((data,), (data["certificate"],), (data, data["certificate"]))[int(rng.integers(3))]:
+        at["score"] = changed
+
+
+def bound(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    data["certificate"]["bound"] = number(rng, data["certificate"]["bound"])
+
+
+def tolerance(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    data["certificate"]["tolerance"] = number(rng, data["certificate"]["tolerance"])
+
+
+def kind(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    data["certificate"]["kind"] = str(rng.choice(CERTIFICATES))
+
+
+def rank(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    data["certificate"]["rank"] = int(rng.choice([0, 1, 2, 3, 7]))
+
+
+def witness(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    """Multipliers and proof trees: dropped, or some number in them changed."""
+    duals = data["certificate"].get("duals")
+    places = [] if duals is None else list(numbers(duals))
+    if not places or rng.random() < 0.1:
+        data["certificate"]["duals"] = None if duals is not None else {"multipliers": {}}
+        return
+    for _ in range(int(rng.integers(1, 4))):
+        holder, at = places[int(rng.integers(len(places)))]
+        holder[at] = int(rng.integers(-1, 9)) if isinstance(holder[at], int) else number(rng, holder[at])
+
+
+def cell(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> Case | None:
+    """One score of the problem changed, or a mask put there."""
+    changed = cases.from_json(cases.to_json(case))
+    places = [array for _, array in cases.arrays(changed) if array.size]
+    if not places:
+        return None
+    array = places[int(rng.integers(len(places)))].reshape(-1)
+    k = int(rng.integers(array.size))
+    array[k] = rng.choice(MASKS) if rng.random() < 0.5 else float(number(rng, array[k]))
+    try:
+        data["problem"] = problem_to_json(cases.made(changed))
+    except certus.CertusError:
+        return None
+    return changed
+
+
+WAYS: tuple[Way, ...] = (
+    structure,
+    worse,
+    worse,
+    disguised,
+    disguised,
+    score,
+    bound,
+    tolerance,
+    kind,
+    rank,
+    witness,
+    cell,
+    cell,
+)
+
+
+def number(rng: Rng, value: Any) -> float:
+    """A number near another, or far from it."""
+    x = float(value)
+    x = x if np.isfinite(x) else 0.0
+    made = (x + 1, x - 1, x + 1e-6, x - 1e-6, -x, 0.0, x * 1.001, x * (1 - 1e-7), 1e30, -1e30, x + 123456.0)
+    return float(made[int(rng.integers(len(made)))])
+
+
+def numbers(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Where the numbers of some JSON stand."""
+    for at, item in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(item, dict | list):
+            yield from numbers(item)
+        elif isinstance(item, int | float) and not isinstance(item, bool):
+            yield data, at

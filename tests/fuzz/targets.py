@@ -1,0 +1,42 @@
+"""The targets by name."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+
+from tests.fuzz.batches import Batches
+from tests.fuzz.cases import KINDS
+from tests.fuzz.problems import Problems
+from tests.fuzz.runner import Target
+from tests.fuzz.sums import Sums
+from tests.fuzz.tamper import Tamper
+
+TARGETS: dict[str, Callable[[], Target]] = {
+    "problems": Problems,
+    "batches": Batches,
+    "sums": Sums,
+    "tamper": Tamper,
+}
+# Targets of which one part can be chosen, as in "problems:tagging".
+PARTS: dict[str, tuple[Callable[[tuple[str, ...]], Target], list[str]]] = {
+    "problems": (Problems, list(KINDS)),
+}
+if find_spec("tests.fuzz.files") is not None:
+    from tests.fuzz.files import READERS
+    from tests.fuzz.guided import Guided
+    from tests.fuzz.mutants import Mutants
+
+    TARGETS |= {"files": Mutants, "guided": Guided}
+    PARTS["files"] = (Mutants, [reader.name for reader in READERS])
+
+
+def target(name: str) -> Target:
+    """A target by its name, or one part of it; ValueError if there is none."""
+    first, _, part = name.partition(":")
+    if first not in TARGETS:
+        raise ValueError(f"{name!r} is no target; expected one of {', '.join(TARGETS)}.")
+    if not part:
+        return TARGETS[first]()
+    make, parts = PARTS.get(first, (None, []))
+    if make is None or part not in parts:
+        raise ValueError(f"{first!r} has no part {part!r}; expected {', '.join(parts) or 'none'}.")
+    return make((part,))
