@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import summed
+from certus.certificates.sound import representable, summed
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
@@ -136,8 +136,9 @@ class Tagging(DynamicProgram[Ints]):
 
     @cached_property
     def _extent(self) -> Extent:
-        scores = self.all_scores()
-        return extent_of(self.n + (self.n + 1) * (len(scores) - 1), *scores)
+        tables = [table for table in (self._bigram, self._trigram) if table is not None]
+        scored = sum(table.scored(i, self.n) for table in tables for i in range(self.n + 1))
+        return extent_of(self.n + scored, *self.all_scores())
 
     def extent(self) -> Extent:
         return self._extent
@@ -204,6 +205,7 @@ class Tagging(DynamicProgram[Ints]):
         self._must_be_feasible(value, None)
         return {"tags": out[0]}
 
+    @representable
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         from certus.kernels.tagging import max_marginals
 
