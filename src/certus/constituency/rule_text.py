@@ -9,6 +9,7 @@ from certus.errors import FormatError
 
 ANY_WORD = "<unknown>"
 MAX_CHAINS = 20_000
+MAX_SYMBOLS = 100  # on a right-hand side: each step of its comb remembers those before it
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+|"')
 Rules = tuple[str, dict[Binary, float], dict[Chain, float], Listed]
@@ -79,6 +80,8 @@ def _rule(line: str, path: object, number: int) -> tuple[float, str, tuple[str, 
         raise FormatError(path, number, f"the left-hand side is {parent}; expected a symbol.")
     if not right:
         raise FormatError(path, number, f"{parent} has nothing on its right-hand side; empty rules are not allowed.")
+    if len(right) > MAX_SYMBOLS:
+        raise FormatError(path, number, f"{len(right)} symbols on the right-hand side; expected at most {MAX_SYMBOLS}.")
     if len(right) > 1 and any(token.startswith('"') or token == ANY_WORD for token in right):
         raise FormatError(path, number, "a word stands beside other symbols; give it a preterminal of its own.")
     if right == ('""',):
