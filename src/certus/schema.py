@@ -32,10 +32,13 @@ _LINE_ENDS = "\t\n\r\0"
 
 
 def parse_json(text: str | bytes, path: object = "the data") -> Any:
-    """Strict JSON: no NaN or infinity, no key twice in one object, no endless digits or nesting; else FormatError."""
+    """JSON with no key twice in one object, no endless digits and no endless nesting; else FormatError.
+
+    NaN and infinities are read, so that the field that has one can say so.
+    """
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_distinct)
     except json.JSONDecodeError as error:
         message = f"not valid JSON, or cut short: {error.msg} at column {error.colno}."
         raise FormatError(path, error.lineno, message) from None
@@ -67,10 +70,6 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise InvalidInput(f"JSON with the key {shown(twice)} twice in one object.")
     return made
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise InvalidInput(f'JSON with the number {name}; numbers are finite, and minus infinity is the string "-inf".')
 
 
 class Field:

@@ -101,7 +101,7 @@ def test_a_tagger_with_other_tags_than_the_grammar_is_refused(certus, tmp_path):
         ("nan S -> N\n", ":1: "),
         ("", "no rules"),
         ('{"format": "certus gram', ":1: not valid JSON"),
-        ('{"format": "something else"}', "not a grammar"),
+        ('{"format": "something else"}', "not a certus grammar"),
         ("1 A -> B\n1 B -> A\n", "cycle"),
     ],
 )

@@ -97,7 +97,7 @@ class LexicalizedGrammar(SpineScores, SavedGrammar):
     LexicalizedGrammar(root='TOP', 3 words, 3 tags, 3 spines)
     """
 
-    _kind, _format, _version = "lexicalised grammar", FORMAT, VERSION
+    _format, _version = FORMAT, VERSION
 
     def __init__(
         self,
