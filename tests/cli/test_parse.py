@@ -176,7 +176,10 @@ def test_a_hostile_model_is_refused_and_does_not_crash(certus, tmp_path):
         ({"labels": []}, "labels is a list of 0; expected 1 or more items"),
         ({"settings": whole["settings"] | {"most": 0}}, "settings: most is 0; expected a whole number 1..1000000"),
         ({"settings": whole["settings"] | {"most": -2}}, "settings: most is -2"),
-        ({"settings": whole["settings"] | {"second_width": -3.0}}, "second_width is -3.0; expected a finite number 0..inf"),
+        (
+            {"settings": whole["settings"] | {"second_width": -3.0}},
+            "second_width is -3.0; expected a finite number 0..inf",
+        ),
         ({"templates": "0" * 32}, "the model was trained with others"),
     ):
         save_model(path, KIND, VERSION, whole | change, arrays)

@@ -9,7 +9,7 @@ from certus.errors import FormatError
 
 ANY_WORD = "<unknown>"
 MAX_CHAINS = 20_000
-MAX_SYMBOLS = 100  # on a right-hand side: each step of its comb remembers those before it
+MAX_SYMBOLS = 100  # on a right-hand side, and in a chain: each step remembers those before it
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+|"')
 Rules = tuple[str, dict[Binary, float], dict[Chain, float], Listed]
@@ -104,6 +104,9 @@ def _chains(unary: dict[str, dict[str, float]], lines: dict[tuple[str, str], int
                         path, where, f"unary rules make a cycle: {' -> '.join(cycle)}. Leave one of them out."
                     )
                 longer = (*labels, child)
+                if len(longer) > MAX_SYMBOLS:
+                    where = lines[labels[-1], child]
+                    raise FormatError(path, where, f"a chain of more than {MAX_SYMBOLS} unary rules; leave some out.")
                 chains[Chain(tuple(map(Symbol, longer)))] = total + weight
                 if len(chains) > MAX_CHAINS:
                     raise FormatError(
