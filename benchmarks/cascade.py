@@ -133,9 +133,9 @@ def measured_own(parser: Parser, held: Treebank, batch: Encoded) -> Measured:
     words, seconds = int(batch.length.sum()), []
     for _ in range(4):  # the first compiles
         start = time.process_time()
-        begin, heads, _ = parser.heads(batch)
+        trees = parser.decode(batch)
         seconds.append(time.process_time() - start)
-    found = [heads[at : at + len(tree)] for at, tree in zip(begin, held.trees, strict=True)]
+    found = [trees.heads[at : at + len(tree)] for at, tree in zip(trees.start, held.trees, strict=True)]
     last = stages(parser.cascade, batch, held.trees)[-1]
     return Measured(words / min(seconds), last.pruned, last.oracle, share_right(found, held.trees))
 
@@ -177,7 +177,7 @@ def by_length(parser: Parser, sentences: list[Sentence]) -> None:
         words[k] = batch.length.sum()
         everything = Treebank.of(batch, [s.heads for s in some]).allowed
         start = time.process_time()
-        parser.heads(batch)
+        parser.decode(batch)
         middle = time.process_time()
         for s, allowed in enumerate(everything):
             decode(parser, batch, s, allowed)

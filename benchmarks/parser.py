@@ -21,7 +21,6 @@ from certus.features.brown import Clusters
 from certus.io.conllu import Sentence, read_conllu
 from certus.models.cascade import PASS, stages
 from certus.models.explain import shared_weights
-from certus.models.nonprojective import crossing_heads
 from certus.models.parser import Parser, Settings
 from certus.models.training import train_parser
 
@@ -58,8 +57,7 @@ def measured(parser: Parser, sentences: list[Sentence]) -> Measured:
     proved = at_once = np.ones(1)
     if not parser.model.projective and not parser.model.first_order:
         batch = parser.encoder.encode(sentences)
-        *_, proved = crossing_heads(parser, batch)
-        *_, at_once = crossing_heads(parser, batch, search=False)
+        proved, at_once = parser.decode(batch).exact, parser.decode(batch, search=False).exact
     shares = (heads / words, labelled / words, words / seconds / 100, proved.mean(), at_once.mean())
     return Measured(*(100 * float(share) for share in shares))
 
@@ -83,9 +81,9 @@ def unpruned(parser: Parser, sentences: list[Sentence]) -> None:
     seconds = []
     for name, cascade in (("with the cascade", parser.cascade), ("without", replace(every, most=10**6))):
         one = replace(parser, cascade=cascade)
-        one.heads(one.encoder.encode(some[:2]))
+        one.decode(one.encoder.encode(some[:2]))
         start = time.process_time()
-        _, heads, _ = one.heads(batch)
+        heads = one.decode(batch).heads
         seconds.append(time.process_time() - start)
         right = int(((heads == gold) & (gold >= 0)).sum())
         words = int((gold >= 0).sum())

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from certus import LanguageModel, PhraseModel
+from certus.clock import Clock
 from certus.io.hiero import read_weights
 from certus.translation import phrase_decoding
 
@@ -86,7 +87,7 @@ def timed(model, source, **options):
 def stack(model, source, width):
     """Stack decoding alone: (score, seconds), from the words to the translation."""
     started = time.process_time()
-    search = phrase_decoding.Run(model.problem(source).sentence, None)
+    search = phrase_decoding.Run(model.problem(source).sentence, Clock())
     phrase_decoding.stack(search, width)
     return search.score, time.process_time() - started
 

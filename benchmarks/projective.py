@@ -2,7 +2,7 @@
 
     python benchmarks/projective.py [peers] [growth] [memory]
 
-One thread; CPU time of that thread, so that other work on the machine counts little; medians over 64 different random
+One thread; CPU time, so that other work on the machine counts little; medians over 64 different random
 sentences, ours and the peer in turns. The peers are the extra `bench`; what is not installed is left out, with a word.
 """
 
@@ -21,10 +21,10 @@ SENTENCES = 64
 
 
 def seconds(run, *arguments):
-    """CPU seconds of this thread for one call."""
-    started = time.thread_time()
+    """CPU seconds of one call."""
+    started = time.process_time()
     run(*arguments)
-    return time.thread_time() - started
+    return time.process_time() - started
 
 
 def alternate(ours, theirs, inputs, rounds=3):

@@ -2,7 +2,7 @@
 
     python benchmarks/projective_cpp.py [first] [third] [whole]
 
-One thread; CPU time of that thread, so that other work on the machine counts little. Ours and C++ decode the same
+One thread; CPU time, so that other work on the machine counts little. Ours and C++ decode the same
 random sentences, round after round in turns, trees read off by both; for each sentence the best of the rounds, then
 the median over sentences. The C++ files are built here, with -O3 -march=native, into a temporary folder. `whole` adds
 the time of `certus.Dependency(...).decode()`, checks included, to the kernels'.
@@ -42,9 +42,9 @@ def medians(runs, count, rounds):
     """
     times = np.empty((rounds, len(runs), count))
     for at in np.ndindex(times.shape):
-        started = time.thread_time()
+        started = time.process_time()
         runs[at[1]](at[2])
-        times[at] = time.thread_time() - started
+        times[at] = time.process_time() - started
     return np.median(times.min(axis=0), axis=1)
 
 

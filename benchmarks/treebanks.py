@@ -34,14 +34,16 @@ def trained(data: Path, order: int, crossing: bool, epochs: int, clusters: Path 
     model = work / f"{name}.model"
     if not model.exists():
         start = time.process_time()
+        checkpoint = work / f"{name}.checkpoint"
         train_parser(
             train,
             dev,
             settings=Settings(order=order, epochs=epochs, projective=not crossing),
             clusters=dict(Clusters.load(clusters).paths) if clusters else None,
-            checkpoint=work / f"{name}.checkpoint",
+            checkpoint=checkpoint,
             resume=True,
         ).save(model)
+        checkpoint.unlink(missing_ok=True)
         print(f"{name}: trained in {time.process_time() - start:.0f} s", file=sys.stderr, flush=True)
     found = measured(Parser.load(model), test)
     result.write_text(json.dumps(asdict(found)))

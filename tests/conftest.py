@@ -49,7 +49,7 @@ if INTERPRETED:
 
     certus.kernels.njit = recording
 
-PYTHON_ONLY = ("cli", "docs")  # folders of tests that the quick pass leaves out
+PYTHON_ONLY = ("cli", "docs", "test_clock", "test_writing")  # folders and files that the quick pass leaves out
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

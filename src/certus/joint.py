@@ -15,6 +15,7 @@ from certus.problem import DynamicProgram, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution, certified, with_proof_of
+from certus.schema import Field
 
 Pair = tuple[Any, Any]
 
@@ -235,20 +236,21 @@ class Joint(Problem[Pair]):
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        from certus.saved import field, problem_from_json
+    def from_json(cls, data: Any) -> Self:
+        from certus.saved import problem_from_json
 
-        a, b = (problem_from_json(field(data, side, dict)) for side in ("a", "b"))
-        return cls(a, b, on=field(data, "on", str), weight=field(data, "weight", (int, float)))
+        given = Field.of(data, "")
+        a, b = (problem_from_json(given[side]) for side in ("a", "b"))
+        on, weight = given["on"].text(), given["weight"].number()
+        return given.made(lambda: cls(a, b, on=on, weight=weight))
 
     def structure_to_json(self, structure: Pair) -> Any:
         y, z = self._checked(structure)
         return [self.a.structure_to_json(y), self.b.structure_to_json(z)]
 
     def structure_from_json(self, data: Any) -> Pair:
-        if not isinstance(data, list) or len(data) != 2:
-            raise InvalidInput("the structure of a joint problem is a list of two; found something else.")
-        return self.a.structure_from_json(data[0]), self.b.structure_from_json(data[1])
+        y, z = Field.of(data, "structure").items(size=2)
+        return self.a.structure_from_json(y), self.b.structure_from_json(z)
 
 
 def _view_called(problem: Problem[Any], on: str) -> str:

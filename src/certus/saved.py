@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from certus.checks import as_scores
-from certus.errors import CertusError, FormatError, InvalidInput
+from certus.errors import InvalidInput
 from certus.problem import Problem
 from certus.relax import proof
 from certus.result import KINDS, Certificate, Result, Trace
-from certus.serialize import floats_from_json, floats_to_json, read_json, write_json
+from certus.schema import MOST, Field
+from certus.serialize import floats_to_json, load_json, write_json
 
 FORMAT, VERSION = "certus result", 2
 
@@ -52,13 +52,12 @@ def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
     return {"kind": name, "data": problem.to_json()}
 
 
-def problem_from_json(data: dict[str, Any]) -> Problem[Any]:
+def problem_from_json(data: Any) -> Problem[Any]:
     """The problem that problem_to_json described."""
-    kind = field(data, "kind", str)
-    if kind not in PROBLEMS:
-        raise InvalidInput(f"problem kind {kind!r} is unknown; expected one of {', '.join(PROBLEMS)}.")
-    module, name = PROBLEMS[kind]
-    made: Problem[Any] = getattr(import_module(module), name).from_json(field(data, "data", dict))
+    given = Field.of(data, "problem")
+    module, name = PROBLEMS[given["kind"].one_of(tuple(PROBLEMS))]
+    given["data"].object()
+    made: Problem[Any] = getattr(import_module(module), name).from_json(given["data"])
     return made
 
 
@@ -104,29 +103,14 @@ def load_result(path: str | os.PathLike[str]) -> tuple[Problem[Any], Result[Any]
 
     Reading does not check the claims: certus.verify(problem, result) does.
     """
-    data = read_json(path)
-    try:
-        return _loaded(data)
-    except FormatError:
-        raise
-    except RecursionError:
-        raise FormatError(path, None, "problems nested too deeply.") from None
-    except CertusError as error:
-        raise FormatError(path, None, str(error)) from None
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
-        raise FormatError(path, None, f"not a saved result: {type(error).__name__}: {error}") from None
+    return load_json(path, _loaded)
 
 
 def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InvalidInput(f'not a saved result: "format" is not "{FORMAT}".')
-    if data.get("version") != VERSION:
-        raise InvalidInput(
-            f"version {data.get('version')!r} of the format is unknown; this certus reads version {VERSION}."
-        )
-    problem = problem_from_json(field(data, "problem", dict))
-    structure = problem.structure_from_json(data.get("structure"))
-    given = field(data, "certificate", dict)
+    saved = Field(data).format(FORMAT, VERSION)
+    problem = problem_from_json(saved["problem"])
+    structure = problem.structure_from_json(saved["structure"])
+    given = saved["certificate"].object()
     kind = field(given, "kind", str)
     if kind not in KINDS:
         raise InvalidInput(f"certificate kind {kind!r} is unknown; expected one of {', '.join(KINDS)}.")
@@ -141,19 +125,15 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
         )
     score, bound, tolerance = (_number_from_json(given, name) for name in ("score", "bound", "tolerance"))
     floor = None if given.get("floor") is None else _number_from_json(given, "floor")
-    reason = None if given.get("reason") is None else field(given, "reason", str)
+    reason = None if given.get("reason") is None else saved["certificate"]["reason"].text()
     certificate = Certificate(kind, score, bound, tolerance, duals, rank, floor, reason)
-    trace = field(data, "trace", dict) if "trace" in data else None
-    return problem, Result(structure, _number_from_json(data, "score"), certificate, _trace(trace))
+    trace = _trace(saved["trace"]) if "trace" in saved else Trace()
+    return problem, Result(structure, _number_from_json(data, "score"), certificate, trace)
 
 
-def _trace(data: dict[str, Any] | None) -> Trace:
-    if data is None:
-        return Trace()
-    dual, primal, step = (as_scores(n, floats_from_json(data.get(n), n), (None,)) for n in ("dual", "primal", "step"))
-    active = np.array(field(data, "active", list), dtype=np.int64)
-    if not len(dual) == len(primal) == len(step) == active.size or active.ndim != 1:
-        raise InvalidInput("the columns of the trace have different lengths.")
+def _trace(field: Field) -> Trace:
+    active = field["active"].wholes(0, MOST)
+    dual, primal, step = (field[name].scores((len(active),)) for name in ("dual", "primal", "step"))
     return Trace(dual, primal, step, active)
 
 
@@ -165,4 +145,4 @@ def _number_from_json(data: dict[str, Any], name: str) -> float:
     value = data.get(name)
     if value in ("inf", "-inf"):
         return float(value)
-    return float(field(data, name, (int, float)))
+    return Field(value, name).number()

@@ -1,8 +1,7 @@
-"""JSON that round-trips scores exactly, and files that are never half written."""
+"""JSON that round-trips scores exactly, and text files."""
 
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.errors import FormatError, InvalidInput
+from certus.errors import FormatError
+from certus.schema import in_file, parse_json
+from certus.writing import write_atomically
 
 T = TypeVar("T")
 
@@ -23,35 +24,6 @@ def floats_to_json(values: NDArray[np.float64]) -> Any:
     if values.ndim == 1:
         return [v if np.isfinite(v) else str(v) for v in values.tolist()]
     return [floats_to_json(row) for row in values]
-
-
-def floats_from_json(data: Any, name: str = "array") -> NDArray[np.float64]:
-    """Read what floats_to_json wrote."""
-    try:
-        return np.array(data, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name} is not a rectangular array of numbers.") from None
-
-
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a whole file or nothing: to a temporary file beside it, then rename."""
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be written: {error.strerror}.") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # a temporary file is private; what it becomes is not
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
@@ -67,25 +39,14 @@ def write_json(path: str | os.PathLike[str], data: Any) -> None:
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read a JSON file; a truncated or malformed one is a FormatError that names the line."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(path, None, f"not UTF-8 text (byte {error.start}).") from None
+        data = Path(path).read_bytes()
     except OSError as error:
         raise FormatError(path, None, f"cannot be read: {error.strerror}.") from None
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FormatError(
-            path, error.lineno, f"not valid JSON, or cut short: {error.msg} at column {error.colno}."
-        ) from None
-    except RecursionError:
-        raise FormatError(path, None, "JSON nested too deeply.") from None
+    return parse_json(data, path)
 
 
 def load_json(path: str | os.PathLike[str], from_json: Callable[[Any], T]) -> T:
     """What ``from_json`` makes of a JSON file; where it says InvalidInput, a FormatError that names the file."""
     data = read_json(path)
-    try:
+    with in_file(path):
         return from_json(data)
-    except InvalidInput as error:
-        raise FormatError(path, None, str(error)) from None

@@ -142,18 +142,21 @@ def _with_error(problem: Problem[Any], value: float) -> tuple[float, float]:
 
 def _ranked(problem: Problem[Any], rank: int) -> float:
     """Score of the structure of that rank, found by plain k-best or by counting all."""
-    if isinstance(problem, DynamicProgram):
-        from certus.hypergraph.reference import kbest_values
-
+    try:
+        if not isinstance(problem, DynamicProgram):
+            raise NotSupported("")
         forest = problem.forest()
-        values = kbest_values(forest.graph, forest.weights, rank)
-    else:
+    except NotSupported:
         structures = list(islice(problem.all_structures(), MOST_ENUMERATED + 1))
         if len(structures) > MOST_ENUMERATED:
             raise NotSupported(
                 f"the k-th best of more than {MOST_ENUMERATED} structures cannot be recounted; verify rank 1."
-            )
+            ) from None
         values = sorted((s for s in map(problem.score, structures) if s > -np.inf), reverse=True)
+    else:
+        from certus.hypergraph.reference import kbest_values
+
+        values = kbest_values(forest.graph, forest.weights, rank)
     if len(values) < rank:
         raise VerificationError(f"rank {rank} is claimed; there are {len(values)} structures.")
     return values[rank - 1]

@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+import certus as library
+
 JET = "(TOP (S (NP (PROPN Red)) (VP (VERB flies) (NP (DET some) (NBAR (ADJ large) (NBAR (NOUN jet)))))))"
 GRAMMAR = '1 S -> N V\n0.5 N -> "dogs"\n2 V -> "bark"\n'
 
@@ -150,6 +152,33 @@ def test_save_result_takes_one_sentence_and_leaves_nothing_otherwise(certus, tmp
     assert os.listdir(tmp_path) == []
     assert certus("parse", "--format", "brackets", "--save-result", path, "the dog barks").code == 0
     assert os.listdir(tmp_path) == ["r.json"]
+
+
+@pytest.mark.parametrize("options", [(), ("--no-joint",)])
+def test_the_result_that_is_saved_is_the_one_that_is_printed(certus, tmp_path, monkeypatch, options):
+    decoded = []
+    for kind in (library.Constituency, library.Joint):
+        monkeypatch.setattr(kind, "decode", watched(kind.decode, decoded))
+    path = tmp_path / "r.json"
+    text = "the old man the boats in the river ."
+    ran = certus("parse", "--format", "brackets", "--json", *options, "--save-result", path, text)
+    problem, saved = library.load_result(path)
+    answer = json.loads(ran.out)
+    trees = saved.structure if options else saved.structure[0]
+    assert str(trees) == answer["tree"]
+    assert (saved.score, saved.certificate.bound) == (answer["score"], answer["bound"])
+    assert problem.score(saved.structure) == answer["score"]
+    assert len(decoded) == 1
+
+
+def watched(decode, calls):
+    """The method, noting each call."""
+
+    def called(self, **options):
+        calls.append(self)
+        return decode(self, **options)
+
+    return called
 
 
 def test_a_result_that_cannot_be_written_leaves_nothing(certus, tmp_path):

@@ -3,6 +3,9 @@
 import json
 import re
 
+from certus.models.tagger import Tagger
+from certus.tagging import Tagging
+
 
 def test_inline(certus, hmm):
     assert certus("tag", "--tagger", hmm, "the dog barks.").out == "the/DET dog/NOUN barks/VERB ./PUNCT\n"
@@ -19,6 +22,16 @@ def test_json(certus, hmm):
     answer = json.loads(certus("tag", "--tagger", hmm, "--json", "the dog barks").out)
     assert answer["tags"] == ["DET", "NOUN", "VERB"]
     assert answer["exact"] is True
+
+
+def test_tags_and_their_score_come_from_one_decoding(certus, tmp_path, monkeypatch):
+    train, model = tmp_path / "train.conllu", tmp_path / "t"
+    train.write_text("1\tdogs\t_\tNOUN\t_\t_\t_\t_\t_\t_\n2\tbark\t_\tVERB\t_\t_\t_\t_\t_\t_\n\n")
+    assert certus("train", "tagger", "--train", train, "--epochs", 2, "--bits", 10, "--output", model).code == 0
+    best = Tagger.load(model).problem(["dogs", "bark"], "upos").decode().score
+    monkeypatch.setattr(Tagging, "decode", None)
+    answer = json.loads(certus("tag", "--tagger", model, "--json", "dogs bark").out)
+    assert answer == {"words": ["dogs", "bark"], "upos": ["NOUN", "VERB"], "score": best, "bound": best, "exact": True}
 
 
 def test_empty_lines_and_unknown_words(certus, hmm):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -94,3 +95,29 @@ def test_a_missing_treebank_is_refused(certus, tmp_path):
     ran = certus("train", "grammar", "--treebank", tmp_path / "missing.mrg", "--output", tmp_path / "g.json")
     assert "missing.mrg" in ran.complaint
     assert os.listdir(tmp_path) == []
+
+
+def test_what_the_training_of_a_tagger_makes_of_odd_input_is_said(certus, tmp_path):
+    train, dev, output = tmp_path / "train.conllu", tmp_path / "dev.conllu", tmp_path / "tagger"
+    train.write_text(CONLLU)
+    command = "train", "tagger", "--train", train, "--output", output, "--bits", "10", "--epochs", "9", "--dev", dev
+    dev.write_text("\n")
+    assert "dev.conllu: holds no words" in certus(*command).complaint
+    dev.write_text(CONLLU)
+    ran = certus(*command, "--resume")
+    assert ran.code == 0
+    assert f"{output}.checkpoint: there is no checkpoint to resume" in ran.err
+    stopped = re.search(r"upos: stopped after epoch (\d); dev was best after epoch (\d), which is kept\.", ran.err)
+    assert int(stopped[1]) == int(stopped[2]) + 4
+    lines = [line.split("\t") for line in CONLLU.splitlines()]
+    dev.write_text("\n".join("\t".join([*c[:4], "_", *c[5:]]) if len(c) > 1 else c[0] for c in lines) + "\n")
+    assert 'every word has "_" in column xpos' in certus(*command, "--column", "xpos").complaint
+
+
+@pytest.mark.skipif(os.name == "nt", reason="devices of POSIX")
+def test_a_tagger_for_a_device_leaves_no_checkpoint_beside_it(certus, tmp_path):
+    (tmp_path / "train.conllu").write_text(CONLLU)
+    (tmp_path / "null").symlink_to(os.devnull)
+    command = "train", "tagger", "--train", tmp_path / "train.conllu", "--bits", "10", "--epochs", "1"
+    assert certus(*command, "--output", tmp_path / "null").code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["null", "train.conllu"]

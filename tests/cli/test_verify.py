@@ -137,3 +137,33 @@ def test_a_missing_file_is_refused(certus, tmp_path):
 def test_several_files(certus, saved, hyperpath):
     ran = certus("verify", saved, hyperpath)
     assert (ran.code, len(ran.out.splitlines())) == (0, 2)
+
+
+def test_one_means_refused_and_nothing_else(certus, saved, hyperpath, tmp_path):
+    false = tmp_path / "false.json"
+    data = json.loads(saved.read_text())
+    data["certificate"]["bound"] += 1.0
+    false.write_text(json.dumps(data))
+    missing = tmp_path / "missing.json"
+    for files, code, lines in (
+        ((saved, false, hyperpath), 1, 3),
+        ((missing, hyperpath), 2, 1),
+        ((missing, false), 1, 1),
+        ((false, missing), 1, 1),
+    ):
+        ran = certus("verify", *files)
+        assert (ran.code, len(ran.out.splitlines())) == (code, lines)
+        assert ("cannot be read" in ran.err) == (missing in files)
+
+
+def test_what_cannot_be_checked_is_not_refused(certus, tmp_path, monkeypatch):
+    problem = library.Tagging([[0.0, 1.0], [1.0, 0.0]])
+    path = tmp_path / "second.json"
+    library.save_result(path, problem, problem.kbest(2)[1])
+
+    def unsupported(problem, result):
+        raise library.NotSupported("too many to recount.")
+
+    assert certus("verify", path).code == 0
+    monkeypatch.setattr(library, "verify", unsupported)
+    assert certus("verify", path).complaint == f"certus: {path}: too many to recount."

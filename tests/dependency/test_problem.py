@@ -164,6 +164,19 @@ def test_lists_of_parts_are_checked():
         Dependency.from_parts(-1, arc=([], [], []))
 
 
+def test_a_part_listed_twice_does_not_count_twice():
+    with pytest.raises(InvalidInput, match="arc lists the part h=1, m=2 twice, at 1 and 3; give each part once"):
+        Dependency.from_parts(2, arc=([0, 1, 0, 1], [1, 2, 2, 2], [1.0, 1.0, 1.0, 49.0]))
+    arcs = ([0, 1, 0], [1, 2, 2], [1.0, 0.0, 0.0])
+    with pytest.raises(InvalidInput, match="sibling lists the part h=0, s=0, m=1 twice, at 0 and 1"):
+        Dependency.from_parts(2, arc=arcs, sibling=([0, 0], [0, 0], [1, 1], [1.0, 49.0]), unlisted=0.0)
+    data = Dependency.from_parts(2, arc=arcs, sibling=([0], [0], [1], [1.0])).to_json()
+    data["sibling"]["keys"] *= 2
+    data["sibling"]["scores"] *= 2
+    with pytest.raises(InvalidInput, match="sibling: sibling lists the part h=0, s=0, m=1 twice"):
+        Dependency.from_json(data)
+
+
 def test_unlisted_parts_score_what_was_asked():
     lists = {"arc": ([0, 1], [1, 2], [1.0, 1.0]), "sibling": ([0], [0], [1], [5.0]), "projective": True}
     assert Dependency.from_parts(2, **lists, unlisted=0.0).decode().score == 7.0

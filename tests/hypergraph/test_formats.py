@@ -125,5 +125,5 @@ def test_broken_json_is_rejected(change):
     data = {**formats.to_json(*formats.from_text(EXAMPLE)), **change}
     with pytest.raises(InvalidInput):
         formats.from_json(data)
-    with pytest.raises(InvalidInput, match="has no 'root'"):
+    with pytest.raises(InvalidInput, match="root is missing"):
         formats.from_json({k: v for k, v in formats.to_json(*formats.from_text(EXAMPLE)).items() if k != "root"})

@@ -115,10 +115,10 @@ def test_the_other_questions_are_answered():
         ([2, 0], "stops before vertex 1"),
         ([2, 1, 0], "expected an edge into 0"),
         ([2, 0, 1, 0], "complete before it"),
-        ([2, 0, 9], "edges are 0..3"),
+        ([2, 0, 9], r"structure\[2\] is 9; "),
         ([], "stops before vertex 2"),
-        ([2.5, 0, 1], "list of edges"),
-        ("abc", "list of edges"),
+        ([2.5, 0, 1], "list of edges|expected a whole number"),
+        ("abc", "list of edges|expected a list"),
     ],
 )
 def test_what_is_not_a_derivation_is_rejected(structure, message):

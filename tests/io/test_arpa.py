@@ -103,6 +103,7 @@ def test_damaged_gzip_and_missing_files_are_named(tmp_path):
         read_arpa(path)
     with pytest.raises(FormatError, match="cannot be read: No such file"):
         read_arpa(tmp_path / "none")
+    path = tmp_path / "lm.binary"
     path.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0")
     with pytest.raises(FormatError, match="is a binary file of KenLM"):
         read_arpa(path)

@@ -121,7 +121,7 @@ def test_files_that_cannot_be_read(tmp_path):
         ("broken.gz", packed[:30] + b"\0" * 40),
     ):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(FormatError, match="not a gzip file, or cut short"):
+        with pytest.raises(FormatError, match=r"gzip data is damaged or cut short|not a gzip file"):
             list(read_conllu(tmp_path / name))
 
 

@@ -70,11 +70,28 @@ def test_branching_proves_the_best_of_the_allowed_trees(order, grain):
         values = {tree: score(model, batch, weight, tree) for tree in trees}
         heads, multipliers = np.full(4, -1), np.zeros_like(found.multipliers)
         rule = (*polyak_rule(1, 2), 50)
-        proved, value = crossing.relaxed(found.lattices, found.arc, False, rule, grain, multipliers, heads)
+        proved, value, bound, _ = crossing.relaxed(found.lattices, found.arc, False, rule, grain, multipliers, heads)
         assert proved
         assert value == values[tuple(heads.tolist())] == max(values.values())
+        assert bound == value if grain else bound >= value
         unproved += not found.proved
+        rule = (*polyak_rule(1, 1), 0)
+        _, value, bound, runs = crossing.relaxed(found.lattices, found.arc, False, rule, grain, multipliers, heads)
+        assert value <= max(values.values()) <= bound
+        assert runs == 1
     assert unproved
+
+
+def test_scores_so_large_that_rounding_may_exceed_a_grain_prove_nothing():
+    _, _, _, found = drawn(2, False, 3, 0, iterations=1, rounds=1)
+    rule = (*polyak_rule(60, 2), 50)
+    for scale, sound in ((1.0, True), (2.0**45, False)):
+        lattices = found.lattices._replace(weight=found.lattices.weight * scale)
+        heads, multipliers = np.full(4, -1), np.zeros_like(found.multipliers)
+        run = (False, rule, 1.0, multipliers, heads)
+        proved, value, bound, _ = crossing.relaxed(lattices, found.arc * scale, *run)
+        assert bool(proved) == sound
+        assert bound == value if sound else bound > value
 
 
 def choices(n, h, single):

@@ -1,16 +1,19 @@
 """Trained parsers: what they learn, that training is repeatable and can be broken off, and their files."""
 
+import zlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from certus.errors import FormatError, InvalidInput, NotSupported
+from certus.features import templates
 from certus.io.conllu import Sentence, Token
 from certus.learn.learners import BY_MARGINALS, NAMES
-from certus.models.files import load_model, save_model
+from certus.models.files import save_model
 from certus.models.parser import VERSION, Parser, Settings
 from certus.models.training import train_parser
+from tests.models.contents import contents
 from tests.oracles.trees import is_projective, is_tree
 
 pytestmark = pytest.mark.compiled  # trains parsers
@@ -55,6 +58,10 @@ def treebank(size, seed):
         ]
         sentences.append(Sentence(tokens, comments=["# kept = yes"]))
     return sentences
+
+
+def packed(text):
+    return np.frombuffer(zlib.compress(text), dtype=np.uint8)
 
 
 def bare(sentences):
@@ -124,7 +131,7 @@ def test_a_training_that_was_killed_ends_with_the_same_parser(tmp_path, stop):
     assert checkpoint.exists()
     resumed = train_parser(data, dev, settings=settings, progress=until, checkpoint=checkpoint, resume=True)
     assert len(epochs) == len(set(epochs)) == 3 + 4 * 3 + 2 + 4 * 3 + 4  # folds: three and the whole
-    assert not checkpoint.exists()
+    assert checkpoint.exists(), "until the parser is saved, it is all there is"
     assert np.array_equal(resumed.weight.value, whole.weight.value)
     assert np.array_equal(resumed.labeller.weight.value, whole.labeller.weight.value)
     assert np.array_equal(resumed.cascade.second.weight.value, whole.cascade.second.weight.value)
@@ -150,15 +157,20 @@ def test_a_saved_parser_parses_the_same(tmp_path):
     assert [str(s) for s in again.parse(bare(gold))] == [str(s) for s in parser.parse(bare(gold))]
 
 
-def test_damaged_files_say_so(tmp_path):
-    path = tmp_path / "parser"
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("parser") / "parser"
     train_parser(treebank(10, 1), settings=SMALL).save(path)
-    data = path.read_bytes()
-    config, arrays = load_model(path, "parser", VERSION)
-    cut = tmp_path / "cut"
-    cut.write_bytes(data[: len(data) // 2])
+    return path
+
+
+def test_truncated_and_foreign_files(saved, tmp_path):
+    config, arrays = contents(saved)
+    path = tmp_path / "parser"
+    data = saved.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
     with pytest.raises(FormatError, match="cut short"):
-        Parser.load(cut)
+        Parser.load(path)
     with pytest.raises(FormatError, match=r"cannot be read|not a model file"):
         Parser.load(tmp_path / "missing")
     save_model(path, "parser", 99, config, arrays)
@@ -167,15 +179,70 @@ def test_damaged_files_say_so(tmp_path):
     save_model(path, "tagger", 1, config, arrays)
     with pytest.raises(FormatError, match="holds 'tagger'"):
         Parser.load(path)
-    save_model(path, "parser", VERSION, config, arrays | {"trees.unit": np.array([np.nan], dtype=np.float32)})
-    with pytest.raises(FormatError, match=r"trees\.unit holds a number that is not finite"):
+
+
+def settings(**change):
+    return lambda config, arrays: config["settings"].update(change)
+
+
+def array(name, values):
+    return lambda config, arrays: arrays.update({name: values})
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (settings(most=0), "settings: most is 0; expected a whole number 1..1000000"),
+        (settings(most=-3), "most is -3"),
+        (settings(most=2**70), "most is a whole number of 71 bits"),
+        (settings(first_width=-3.0), "first_width is -3.0; expected a finite number 0..inf"),
+        (settings(first_width="wide"), "first_width is 'wide'"),
+        (settings(narrower=-1.0), "narrower is -1.0"),
+        (settings(bits=True), "bits is true"),
+        (settings(bits=31), "bits is 31"),
+        (settings(projective=1), "projective is 1; expected true or false"),
+        (settings(learner=[]), "learner is a list of 0"),
+        (settings(depth=3), "settings.depth is unknown"),
+        (lambda config, arrays: config.update(settings=[]), "settings is a list of 0; expected an object"),
+        (lambda config, arrays: config.update(labels=[]), "labels is a list of 0; expected 1 or more"),
+        (lambda config, arrays: config["labels"].append(config["labels"][0]), "comes a second time"),
+        (lambda config, arrays: config["labels"].append("new"), r"seen is uint8\[2, 64, 64, \d\]; expected"),
+        (lambda config, arrays: config.pop("coarse"), "coarse is missing"),
+        (lambda config, arrays: config.update(columns=["head"]), r"columns\[0\] is 'head'"),
+        (lambda config, arrays: config.update(single="yes"), "single is 'yes'"),
+        (
+            lambda config, arrays: config.update(templates="0" * 32),
+            "templates is '0+'; expected .* trained with others",
+        ),
+        (lambda config, arrays: arrays.pop("trees"), "the array trees is missing"),
+        (array("trees.unit", np.array([np.nan], dtype=np.float32)), r"trees\.unit holds a number that is not finite"),
+        (array("trees.unit", np.array([-1], dtype=np.float32)), r"trees\.unit is -1\.0; expected a number above 0"),
+        (array("trees.unit", np.array([], dtype=np.float32)), r"trees\.unit is float32\[0\]"),
+        (array("labels", np.zeros(9, dtype=np.int8)), r"labels is int8\[9\]; expected int8\[16384\]"),
+        (array("labels", np.zeros(1 << 14, dtype=np.int16)), r"labels is int16"),
+        (array("longest", np.full((2, 64, 64), -1, dtype=np.int16)), r"longest\[0\]\[0\]\[0\] is -1"),
+        (lambda config, arrays: arrays["seen"].fill(2), "is 2; expected 0..1"),
+        (array("lexicon", np.frombuffer(b"no zlib", dtype=np.uint8)), "lexicon is damaged"),
+        (array("lexicon", packed(b"[[], {}")), "not valid JSON, or cut short"),
+        (array("lexicon", packed(b'[[], {"a": 1}]')), r"lexicon\[1\]\['a'\] is 1; expected a string"),
+        (array("lexicon", packed(b"[[]]")), "lexicon is a list of 1; expected 2 items"),
+        (array("lexicon", packed(b"0" * (1 << 29))), "CERTUS_UNPACK_LIMIT"),
+    ],
+)
+def test_damaged_files_name_the_field(saved, tmp_path, damage, message):
+    config, arrays = contents(saved)
+    damage(config, arrays)
+    path = tmp_path / "parser"
+    save_model(path, "parser", VERSION, config, arrays)
+    with pytest.raises(FormatError, match=message) as caught:
         Parser.load(path)
-    save_model(path, "parser", VERSION, config, arrays | {"labels": arrays["labels"][:-1]})
-    with pytest.raises(FormatError, match="labels has"):
-        Parser.load(path)
-    save_model(path, "parser", VERSION, {k: v for k, v in config.items() if k != "coarse"}, arrays)
-    with pytest.raises(FormatError, match="not whole"):
-        Parser.load(path)
+    assert str(caught.value).startswith(f"{path}:")
+
+
+def test_a_model_with_other_templates_is_refused(saved, monkeypatch):
+    monkeypatch.setattr(templates, "ARC", templates.Templates("hm", templates.ARC.lines[1:]))
+    with pytest.raises(FormatError, match=r"templates is .*the model was trained with others\. Train it again"):
+        Parser.load(saved)
 
 
 def test_settings_that_make_no_sense_are_refused():

@@ -11,8 +11,9 @@ from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.features.brown import Clusters
 from certus.features.tagging import ATTRIBUTES, Lexicon, WordEncoder, template_arrays
 from certus.io.conllu import Sentence, Token
-from certus.models.files import load_model, save_model
+from certus.models.files import save_model
 from certus.models.tagger import KIND, VERSION, Epoch, Tagger
+from tests.models.contents import contents
 
 NAMES = {"D": "DT", "N": "NN", "V": "VB", "P": "NNP"}
 
@@ -87,6 +88,10 @@ def test_tags_are_the_optimum_of_the_problem(tagger, text):
         assert problem.score(np.array(numbers, dtype=np.int64)) == result.score
         every = [problem.score(y) for y in problem.all_structures()]
         assert max(every) == result.score
+        assert model.decode([words]) == ([[model.tags[t] for t in numbers]], [result.score])
+    ((_, certificate),) = tagger.results([Sentence.from_words(words)])
+    assert certificate.exact
+    assert certificate.score == tagger.problem(words, "upos").decode().score
 
 
 def test_problem_of_another_column(tagger):
@@ -190,25 +195,36 @@ def damage_model(**change):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (damage_arrays(**{"weight.0": np.array([np.nan])}), "weight.0 holds"),
+        (damage_arrays(**{"weight.0": np.array([np.nan])}), "weight.0 is float64"),
         (damage_arrays(**{"weight.0": np.zeros(9, dtype=np.int8)}), "weight.0 is int8"),
         (damage_arrays(known=np.zeros(2, dtype=np.uint8)), "known is uint8"),
-        (damage_arrays(words=np.array([255], dtype=np.uint8)), "words are damaged"),
+        (damage_arrays(words=np.array([255], dtype=np.uint8)), "words is not UTF-8 text"),
         (lambda config, arrays: arrays.pop("set.1"), "set.1 is missing"),
-        (lambda config, arrays: config.pop("paths"), "header or the words"),
-        (lambda config, arrays: config.update(paths=[]), "the header lists 0"),
-        (lambda config, arrays: config.update(models=[]), "no model"),
+        (lambda config, arrays: config.pop("paths"), "paths is missing"),
+        (lambda config, arrays: config.update(paths=[]), r"cluster\[\d+\] is \d+; expected 0..0"),
+        (lambda config, arrays: config.update(models=[]), "models is a list of 0"),
         (damage_model(column="head"), "'head'"),
         (damage_model(bits=99), "bits is 99"),
-        (damage_model(tags=["A", "A", "B", "C"]), "distinct"),
-        (damage_model(tags=["A\tB", "B", "C", "D"]), "1 parts"),
-        (damage_model(sets=[[99]] * 50), "out of range"),
+        (damage_model(tags=["A", "A", "B", "C"]), "each once"),
+        (damage_model(tags=["A\tB", "B", "C", "D"]), "1 names between tabs"),
+        (damage_model(sets=[[99]] * 50), r"models\[0\].sets\[0\]\[0\] is 99; expected a whole number 0..3"),
+        (
+            damage_model(sets=[[0, 0, 0, 0, 0, 0, 0, 0]]),
+            r"sets\[0\] is a list of 8; expected 1 to 64 numbers",
+        ),
+        (damage_model(sets=[[]]), "expected 1 to 64 numbers"),
+        (damage_model(sets=[[0], [0]]), "sets of tags, each once"),
+        (damage_model(tags=["A\nB", "B", "C", "D"]), "without tabs and ends of lines"),
+        (damage_model(column="upos+upos"), "each in one model only"),
+        (lambda config, arrays: config["models"].append(config["models"][0]), "each in one model only"),
+        (lambda config, arrays: config.update(templates="0" * 32), "trained with others"),
+        (damage_arrays(words=np.frombuffer(b"a\na", dtype=np.uint8)), "a word twice"),
     ],
 )
 def test_damaged_files(tagger, tmp_path, damage, message):
     path = tmp_path / "tagger.safetensors"
     tagger.save(path)
-    config, arrays = load_model(path, KIND, VERSION)
+    config, arrays = contents(path)
     damage(config, arrays)
     save_model(path, KIND, VERSION, config, arrays)
     with pytest.raises(FormatError, match=message) as caught:
@@ -263,13 +279,13 @@ def test_attributes_of_a_word():
 
 
 def test_templates_are_checked():
-    ptr, offset, _, seed = template_arrays("0.w / -1.l 0.s3")
+    ptr, offset, _, seed = template_arrays(["0.w", "-1.l 0.s3"])
     assert ptr.tolist() == [0, 1, 3]
     assert offset.tolist() == [0, -1, 0]
     assert len(set(seed.tolist())) == 2
     for bad in ("0.zz", "3.w", "w"):
         with pytest.raises(InvalidInput, match="no component"):
-            template_arrays(bad)
+            template_arrays([bad])
 
 
 def test_memory_of_words_is_emptied(tagger, monkeypatch):

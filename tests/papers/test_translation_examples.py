@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from certus import ForestTranslation, LanguageModel, SynchronousGrammar
+from certus.clock import Clock
 from certus.io.arpa import parse_arpa
 from certus.io.forests import forest_from_text
 from certus.relax import steps
-from certus.translation.bigram_relaxation import Clock
 from certus.translation.leaf_graph import Leaves
 from certus.translation.leaf_paths import decode_by_leaves
 

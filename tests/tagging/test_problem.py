@@ -284,7 +284,7 @@ def test_damaged_json_is_refused():
         Tagging.from_json({"positions": 2, "size": 2})
     with pytest.raises(InvalidInput, match="expected"):
         Tagging.from_json({**problem.to_json(), "positions": 3})
-    with pytest.raises(InvalidInput, match="whole numbers"):
+    with pytest.raises(InvalidInput, match="size is null; expected a whole number"):
         Tagging.from_json({**problem.to_json(), "size": None})
     for bad in (None, [0], [0, 5], [[0], [0, 1]], ["a", "b"], [True, False]):
         with pytest.raises(InvalidInput, match="structure"):

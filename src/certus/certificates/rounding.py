@@ -24,6 +24,7 @@ tolerance for the rest.
 """
 
 from collections.abc import Iterable
+from fractions import Fraction
 from math import fsum, inf
 from typing import NamedTuple
 
@@ -37,8 +38,8 @@ Floats = NDArray[np.float64]
 EPSILON = float(np.finfo(np.float64).eps)
 WIDTH = 4.0  # tolerance of a certificate, in errors
 EXACT = 1e-9  # largest tolerance of a proof, in absolute scores of the parts used
-MASK = 1e9  # what a negative score counts for at most
-OVERFLOW = 1e300  # sums that may be larger are refused
+MASK = 1e4  # what a negative score counts for at most
+OVERFLOW = 1e280  # sums that may be larger are refused; the rest is room for multipliers
 
 
 class Extent(NamedTuple):
@@ -84,10 +85,14 @@ def total(scores: Iterable[float]) -> float:
     numbers = list(scores)
     try:
         return fsum(numbers)
-    except OverflowError:
-        if fsum(x / 4.0**8 for x in numbers) < 0.0:
-            return -inf
-        raise overflow() from None
+    except OverflowError:  # on the way, or at the end
+        exact = sum(map(Fraction, numbers))
+        try:
+            return float(exact)
+        except OverflowError:
+            if exact < 0:
+                return -inf
+            raise overflow() from None
 
 
 def of_sum(length: int, size: float) -> float:
@@ -126,8 +131,8 @@ def too_wide(tolerance: float) -> str:
 def overflow() -> InvalidInput:
     """The error for scores whose sums leave the range of float64."""
     return InvalidInput(
-        f"sums of these scores may exceed {OVERFLOW:g}, beyond which float64 overflows: use -inf to forbid a part, and "
-        "divide all scores by one number if they are that large."
+        f"sums of these scores may exceed {OVERFLOW:g}, where float64 is about to overflow: use -inf to forbid a part, "
+        "and divide all scores by one number if they are that large."
     )
 
 

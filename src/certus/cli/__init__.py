@@ -1,52 +1,125 @@
 """The command line: parses arguments, calls the public API, prints. One file per command.
 
-Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 the answer is no (``verify``), 2 bad input
-or usage, with one line that says where and what to do, 130 interrupted, 141 the reader of our output went away.
-Nothing heavy is imported until a command runs.
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 the answer is no (``verify``) and nothing
+else, 2 bad input or usage, with one line that says where and what to do, 70 a fault of certus itself or too little
+memory, 130 interrupted, 141 the reader of our output went away. Nothing heavy is imported until a command runs.
 """
 
-import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
+from certus.cli.streams import discard, usable_streams
 from certus.errors import CertusError
+
+REFUSED, BAD_INPUT, FAULT, INTERRUPTED, READER_GONE = 1, 2, 70, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code.
+
+    The command runs on a thread of its own, so that Ctrl-C is answered while a kernel runs: then the process ends at
+    once, if it was started for this command; who passes arguments gets the KeyboardInterrupt.
+    """
+    with usable_streams():
+        try:
+            from certus.threads import interruptible
+
+            return interruptible(_run, arguments)
+        except KeyboardInterrupt:
+            if arguments is not None:
+                raise
+            _leave()
+
+
+def say(message: str) -> None:
+    """A message on stderr, as far as anybody reads it."""
+    try:
+        print(message, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        discard(sys.stderr)
+
+
+def complain(message: str, code: int = BAD_INPUT) -> int:
+    """One line on stderr; returns the exit code, that for bad input unless another is given."""
+    say("certus: " + " ".join(message.split()))
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """The exit code of a command, when all of its results are on their way."""
+    code = _answered(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
+        return READER_GONE
+    except OSError as error:
+        discard(sys.stdout)
+        return code or complain(f"stdout: {error.strerror or error}.")
+    return code
+
+
+def _answered(arguments: Sequence[str] | None) -> int:
+    """The exit code of a command; what went wrong is said."""
+    try:
+        return _command(arguments)
+    except BrokenPipeError:
+        return READER_GONE
+    except CertusError as error:
+        return complain(str(error))
+    except UnicodeDecodeError as error:
+        return complain(f"the input is not UTF-8 text ({error.reason} at byte {error.start}).")
+    except UnicodeEncodeError as error:
+        return complain(f"an argument is not UTF-8 text: {error.object[error.start : error.end]!a} is no character.")
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return complain(f"{where}{error.strerror or error}.")
+    except MemoryError:
+        return complain("there is too little memory for this.", FAULT)
+    except Exception as error:
+        usage = getattr(error, "format_message", None)  # typer's usage errors, under any version's class names
+        if usage is not None:
+            return complain(usage())
+        import traceback
+
+        say(traceback.format_exc().rstrip())
+        return complain(f"{type(error).__name__}: a fault of certus, not of the input. Please report it.", FAULT)
+
+
+def _command(arguments: Sequence[str] | None) -> int:
+    """What typer makes of the arguments."""
     import typer
 
     from certus.cli.app import app
 
     try:
-        code = app(args=arguments, prog_name="certus", standalone_mode=False)
-        sys.stdout.flush()
-    except (KeyboardInterrupt, typer.Abort):
-        return 130
-    except BrokenPipeError:
-        _discard_output()
-        return 141
-    except CertusError as error:
-        return complain(str(error))
-    except UnicodeDecodeError as error:
-        return complain(f"the input is not UTF-8 text ({error.reason} at byte {error.start}).")
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return complain(f"{where}{error.strerror or error}.")
-    except Exception as error:
-        usage = getattr(error, "format_message", None)  # typer's usage errors, under any version's class names
-        if usage is None:
-            raise
-        return complain(usage())
-    return int(code or 0)
+        return int(app(args=arguments, prog_name="certus", standalone_mode=False) or 0)
+    except typer.Abort as error:  # what it makes of an EOFError
+        raise error.__cause__ or error from None
+    except SystemExit:  # its answer to a pipe that nobody reads
+        raise BrokenPipeError from None
 
 
-def complain(message: str) -> int:
-    """One line on stderr; returns the exit code for bad input."""
-    print("certus: " + " ".join(message.split()), file=sys.stderr, flush=True)
-    return 2
+def _leave() -> NoReturn:
+    """End the process now, whatever its other threads are at."""
+    import os
+    import signal
+    from threading import Thread
 
+    from certus.cli.progress import stop
+    from certus.writing import discard_unfinished
 
-def _discard_output() -> None:
-    """Nobody reads stdout any more: keep Python from complaining when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    def last_words() -> None:
+        stop()
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        complain("interrupted.")
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # for who cannot wait
+    discard_unfinished()
+    speaker = Thread(target=last_words, daemon=True)
+    speaker.start()
+    speaker.join(1.0)  # the reader of a pipe may not read
+    os._exit(INTERRUPTED)

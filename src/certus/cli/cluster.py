@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from certus.cli import say
+from certus.cli.overwriting import refuse_overwriting
+
 
 def cluster(
     text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence a line; plain or .gz")],
@@ -16,7 +19,8 @@ def cluster(
     from certus.cli.progress import counted
     from certus.features import brown
 
+    refuse_overwriting(output, text)
     with counted("clustering") as advance:
         found = brown.cluster(brown.read_sentences(text), clusters, min_count=min_count, progress=advance)
     found.save(output)
-    typer.echo(f"{output}: {len(found.paths)} words in {len(found)} clusters", err=True)
+    say(f"{output}: {len(found.paths)} words in {len(found)} clusters")

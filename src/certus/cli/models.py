@@ -1,10 +1,11 @@
 """The grammar and the tagger a command works with: files that were given, or the small ones that are bundled."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from certus.errors import FormatError, InvalidInput
+from certus.errors import InvalidInput
 
 if TYPE_CHECKING:
     from certus.constituency import Grammar, LexicalizedGrammar
@@ -23,8 +24,9 @@ def load_grammar(path: Path | None) -> "Grammar | LexicalizedGrammar":
         return demo_grammar()
     from certus.constituency import Grammar, LexicalizedGrammar
     from certus.constituency.lexicalized_grammar import FORMAT as LEXICALIZED
+    from certus.io.files import read_text
 
-    text = _read(path)
+    text = read_text(path)
     if text.lstrip().startswith("{"):
         return LexicalizedGrammar.load(path) if LEXICALIZED in text[:200] else Grammar.load(path)
     return Grammar.from_text(text, path=path)
@@ -37,8 +39,9 @@ def load_any_tagger(path: Path | None) -> "Tagger | HMM":
 
         return bundled_tagger()
     with open(path, "rb") as stream:
-        begins = stream.read(16).lstrip()[:1]
-    if begins in (b"{", b"["):
+        begins = stream.read(16)
+        packed = int.from_bytes(begins[:8], "little") <= os.fstat(stream.fileno()).st_size  # the size of a header
+    if begins.lstrip()[:1] in (b"{", b"[") and not packed:
         return load_tagger(path)
     from certus.models.tagger import Tagger
 
@@ -116,10 +119,3 @@ def load_lexicalized(
         weight,
         tagger_weight,
     )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(path, None, f"not UTF-8 text (byte {error.start}).") from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from certus.cli.options import Inputs, JsonLines, TaggerFile, Tokenised
+from certus.cli.overwriting import refuse_overwriting
 from certus.cli.text import Line, read_lines
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def parse(
     lines: Annotated[bool, typer.Option("--lines", help="Dependencies: every line of a text is a sentence")] = False,
     confidences: Annotated[bool, typer.Option("--confidences", help="Dependencies: marginals of arcs in MISC")] = False,
     certificates: Annotated[
-        bool, typer.Option("--certificates", help="Dependencies: score, bound and kind of proof in comments")
+        bool, typer.Option("--certificates", help="Dependencies: score, bound, proof and digests in comments")
     ] = False,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Dependencies: threads", show_default="all processors")
@@ -63,7 +64,7 @@ def parse(
         Path | None, typer.Option(help="Phrases: save the result of the one sentence, to be verified")
     ] = None,
     max_iterations: Annotated[int, typer.Option(min=1, help="Phrases: iterations before giving up on a proof")] = 500,
-    time_limit: Annotated[float | None, typer.Option(min=0, help="Phrases: seconds for one sentence")] = None,
+    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds for one sentence")] = None,
     tokenised: Tokenised = False,
     json: JsonLines = False,
 ) -> int:
@@ -102,7 +103,6 @@ def parse(
             "--tagger": tagger is not None,
             "--no-joint": not joint,
             "--save-result": save_result is not None,
-            "--time-limit": time_limit is not None,
             "--weight": weight is not None,
             "--tagger-weight": tagger_weight is not None,
         },
@@ -119,6 +119,7 @@ def parse(
             json=json,
             confidences=confidences,
             certificates=certificates,
+            time_limit=time_limit,
             workers=workers,
         )
         return 0
@@ -132,6 +133,8 @@ def parse(
             raise InvalidInput("--weight is for a lexicalised grammar with --model.")
         tags = load_tagger(tagger) if joint else None
         problem_of = partial(_problem, rules, tags, tagger_weight or 1.0)
+    if save_result is not None:
+        refuse_overwriting(save_result, grammar, tagger, *(inputs or []))
     code, saved = 0, None
     for line in watched(read_lines(inputs or [], tokenised=tokenised), "parsing"):
         if not line.words:

@@ -3,9 +3,15 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from certus.cli.streams import terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Item = TypeVar("Item")
+_shown: "list[Progress]" = []
 
 
 def watched(items: Iterable[Item], doing: str) -> Iterator[Item]:
@@ -17,7 +23,7 @@ def watched(items: Iterable[Item], doing: str) -> Iterator[Item]:
     from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn(doing), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with _on_terminal(Progress(*columns, console=Console(file=terminal(sys.stderr)), transient=True)) as progress:
         task = progress.add_task(doing, total=None)
         for item in items:
             yield item
@@ -33,6 +39,22 @@ def counted(doing: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with _on_terminal(Progress(console=Console(file=terminal(sys.stderr)), transient=True)) as progress:
         task = progress.add_task(doing, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def stop() -> None:
+    """Take away what is shown, and show the cursor again: the process is about to end."""
+    for progress in _shown:
+        progress.stop()
+
+
+@contextmanager
+def _on_terminal(progress: "Progress") -> "Iterator[Progress]":
+    _shown.append(progress)
+    try:
+        with progress:
+            yield progress
+    finally:
+        _shown.remove(progress)

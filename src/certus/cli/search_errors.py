@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,13 +9,15 @@ import typer
 from certus.cli import translation as model
 from certus.cli.options import Inputs
 from certus.cli.text import read_lines
+from certus.clock import Clock
 from certus.errors import FormatError, Infeasible, InvalidInput, LimitReached
 
 if TYPE_CHECKING:
+    from certus.schema import Field
     from certus.translation.forest_problem import ForestTranslation
     from certus.translation.phrase_problem import PhraseTranslation
 
-Given = list[dict[str, Any]]
+Given = tuple[str | None, float | None]  # a translation and its score, if there are any
 
 
 def search_errors(
@@ -75,14 +76,14 @@ def search_errors(
     for number, line in enumerate(watched(read_lines(inputs or [], tokenised=True), "translating"), start=1):
         if not line.words:
             continue
-        start = perf_counter()
+        clock = Clock()
         try:
             problem = problem_of(line.words)
             certificate = problem.decode(**options).certificate
         except (Infeasible, LimitReached) as error:
             code = complain(f"{line.place}: {error}")
             continue
-        seconds = perf_counter() - start
+        seconds = clock.seconds
         scores: dict[str, float | None] = {}
         times: dict[str, float] = {}
         for name, score, spent in _searches(problem, pops or [], stack or []):
@@ -111,53 +112,51 @@ def _searches(
 
     if isinstance(problem, ForestTranslation):
         for limit in pops:
-            start = perf_counter()
+            clock = Clock()
             found = cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight, limit)
-            yield f"cube pruning, {limit} pops", found.score, perf_counter() - start
+            yield f"cube pruning, {limit} pops", found.score, clock.seconds
     else:
         for width in stack:
-            start = perf_counter()
+            clock = Clock()
             result = problem.decode(method="stack", width=width)
-            yield f"stack of {width}", result.score, perf_counter() - start
+            yield f"stack of {width}", result.score, clock.seconds
 
 
-def _score(problem: Any, row: dict[str, Any]) -> float | None:
+def _score(problem: Any, row: Given) -> float | None:
     """The score that comes with a translation, or that of its best derivation; None if it has none."""
-    if row.get("score") is not None:
-        return float(row["score"])
-    if "translation" not in row:
-        return None
+    text, score = row
+    if score is not None or text is None:
+        return score
     from certus.translation.forced import forced_derivation
 
-    edges = forced_derivation(problem.translation_forest, row["translation"].split())
+    edges = forced_derivation(problem.translation_forest, text.split())
     return None if edges is None else float(problem.score(edges))
 
 
-def _read_translations(path: Path, *, scored: bool) -> Given:
+def _read_translations(path: Path, *, scored: bool) -> list[Given]:
     """One entry a sentence, from lines of text, lines of JSON, or a JSON file with "sentences"."""
-    import json
-
     from certus.io.files import read_text
+    from certus.schema import Field, in_file, parse_json
 
     text = read_text(path)
     if path.name.removesuffix(".gz").endswith(".json") and not text.startswith("[") and '"sentences"' in text[:2000]:
-        try:
-            rows: Given = json.loads(text)["sentences"]
-        except (json.JSONDecodeError, KeyError) as error:
-            raise FormatError(path, None, f"not JSON with a list under 'sentences': {error}.") from None
+        with in_file(path):
+            rows = [_translation(row) for row in Field(parse_json(text, path))["sentences"].items()]
     elif text.startswith("{"):
         rows = []
         for number, line in enumerate(text.splitlines(), start=1):
-            try:
-                rows.append(json.loads(line))
-            except json.JSONDecodeError as error:
-                raise FormatError(path, number, f"not a line of JSON: {error.msg}.") from None
+            with in_file(f"{path}:{number}"):
+                rows.append(_translation(Field(parse_json(line, f"{path}:{number}"))))
     else:
-        rows = [{"translation": line} for line in text.splitlines()]
-    rows = [{**row, "score": row.get("score", row.get("model_score"))} for row in rows]
-    if scored and any(row["score"] is None and row.get("translation") for row in rows):
+        rows = [(line, None) for line in text.splitlines()]
+    if scored and any(score is None and words for words, score in rows):
         raise FormatError(path, None, "holds translations without scores; with phrases these are needed.")
     return rows
+
+
+def _translation(row: "Field") -> Given:
+    text, score = row.maybe("translation"), row.maybe("score") or row.maybe("model_score")
+    return None if text is None else text.text(), None if score is None else score.number()
 
 
 def _print(summary: dict[str, Any]) -> None:

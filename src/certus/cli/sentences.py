@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterator
 from itertools import chain
 
+from certus.cli.overwriting import refuse_reading_output
+from certus.cli.streams import stdin_bytes
 from certus.cli.text import read_lines, read_paragraphs
 from certus.io.conllu import Sentence, parse_conllu, read_conllu
 
@@ -18,9 +20,12 @@ def read_sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: b
 
     for given in inputs or ["-"]:
         if given.removesuffix(".gz").endswith(".conllu"):
+            refuse_reading_output(given, given)
             yield from read_conllu(given)
         elif conllu and given == "-":
-            yield from parse_conllu(sys.stdin.buffer, path="stdin")
+            stream = stdin_bytes()
+            refuse_reading_output("stdin", sys.stdin)
+            yield from parse_conllu(stream, path="stdin")
         elif tokenised:
             for line in read_lines([given], tokenised=True):
                 if line.words:

@@ -2,7 +2,7 @@
 
 import json as json_
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +10,7 @@ from certus.cli.options import Inputs, JsonLines, TaggerFile, Tokenised
 
 if TYPE_CHECKING:
     from certus.models.tagger import Tagger
-    from certus.result import Result
+    from certus.result import Certificate
     from certus.tagging import HMM
 
 
@@ -61,11 +61,9 @@ def _tag_sentences(
     from certus.cli.sentences import read_sentences
 
     sentences = read_sentences(inputs, conllu=conllu, tokenised=tokenised, lines=lines)
-    column = tagger.models[0].column
-    for sentence in watched(tagger.stream(sentences), "tagging"):
+    for sentence, proof in watched(tagger.results(sentences), "tagging"):
         if json:
             tags = {name: [getattr(token, name) for token in sentence] for name in tagger.columns}
-            proof = tagger.problem(sentence.words, column).decode()
             print(json_.dumps({"words": sentence.words} | tags | _proof(proof), ensure_ascii=False))
         elif format is Format.conllu:
             print(sentence, end="")
@@ -87,13 +85,13 @@ def _tag_lines(tagger: "HMM", inputs: list[str], format: Format, *, tokenised: b
         tags = problem.names(result.structure)
         if json:
             data = {"source": line.source, "line": line.number, "words": line.words, "tags": tags}
-            print(json_.dumps(data | _proof(result), ensure_ascii=False), flush=True)
+            print(json_.dumps(data | _proof(result.certificate), ensure_ascii=False), flush=True)
         else:
             _print(line.words, tags, format)
 
 
-def _proof(result: "Result[Any]") -> dict[str, float | bool]:
-    return {"score": result.score, "bound": result.certificate.bound, "exact": result.certificate.exact}
+def _proof(certificate: "Certificate") -> dict[str, float | bool]:
+    return {"score": certificate.score, "bound": certificate.bound, "exact": certificate.exact}
 
 
 def _print(words: list[str], tags: list[str], format: Format) -> None:

@@ -1,6 +1,6 @@
 """Tagged sentences of a corpus file, whichever of the formats it is in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,3 +41,9 @@ def read_tagged(path: Path, *, column: str = "upos") -> Iterator[list[tuple[str,
     """The same as lists of (word, tag), with tags from the column named."""
     for sentence in read_sentences_with_tags(path):
         yield sentence.tagged(column)
+
+
+def tag_columns(sentences: "Iterable[Sentence]") -> set[str]:
+    """The columns in which some word has a tag."""
+    columns = ("upos", "xpos", "feats")
+    return {name for sentence in sentences for token in sentence for name in columns if getattr(token, name) != "_"}

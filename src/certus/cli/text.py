@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from certus.cli import say
+from certus.cli.overwriting import refuse_reading_output
+from certus.cli.streams import stdin_bytes
 from certus.errors import FormatError, InvalidInput
 
 
@@ -59,13 +62,20 @@ def _numbered(inputs: list[str]) -> Iterator[tuple[str, int, str]]:
     """Where each line of the inputs stands, and the line."""
     for position, given in enumerate(inputs or ["-"], start=1):
         if given == "-":
+            stream = stdin_bytes()
             if sys.stdin.isatty():
-                print("certus: reading from the terminal; Ctrl-D ends.", file=sys.stderr)
-            yield from _lines_of("stdin", sys.stdin.buffer)
+                say("certus: reading from the terminal; Ctrl-D ends.")
+            refuse_reading_output("stdin", sys.stdin)
+            yield from _lines_of("stdin", stream)
         elif _names_a_file(given):
             with open(given, "rb") as stream:
+                refuse_reading_output(given, stream)
                 yield from _lines_of(given, stream)
         else:
+            try:
+                given.encode()
+            except UnicodeEncodeError:
+                raise InvalidInput(f"argument {position} is not UTF-8 text, and no file has that name.") from None
             for number, text in enumerate(given.split("\n"), start=1):
                 yield f"argument {position}", number, text
 

@@ -2,9 +2,17 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from certus.cli import say
+from certus.cli.overwriting import refuse_overwriting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from certus.io.conllu import Sentence
 
 train = typer.Typer(
     help="Train a grammar, a tagger or a dependency parser.", rich_markup_mode=None, no_args_is_help=False
@@ -47,6 +55,7 @@ def grammar(
     from certus.errors import InvalidInput
     from certus.io.brackets import read_trees
 
+    refuse_overwriting(output, *treebank, heads)
     trees = [tree for path in treebank for tree in watched(read_trees(path, clean=True), "reading")]
     if not trees:
         raise InvalidInput(f"{treebank[0]}: holds no trees; a grammar is estimated from at least one.")
@@ -57,7 +66,7 @@ def grammar(
     else:
         estimated = Grammar.from_treebank(trees, horizontal=horizontal, vertical=vertical, fallback=fallback)
     estimated.save(output)
-    typer.echo(f"{output}: {estimated}, from {len(trees)} trees", err=True)
+    say(f"{output}: {estimated}, from {len(trees)} trees")
 
 
 @train.command()
@@ -81,6 +90,7 @@ def tagger(
     from certus.errors import InvalidInput
 
     columns = [str(c) for c in column or [Column.upos]]
+    refuse_overwriting(output, *train, dev, clusters)
     if hmm:
         from certus.tagging import HMM
 
@@ -91,24 +101,29 @@ def tagger(
             raise InvalidInput(f"{train[0]}: holds no sentences; a tagger is estimated from at least one.")
         estimated = HMM.estimate(pairs)
         estimated.save(output)
-        typer.echo(f"{output}: {estimated}, from {len(pairs)} sentences", err=True)
+        say(f"{output}: {estimated}, from {len(pairs)} sentences")
         return
-    from certus.cli.tagged import read_sentences_with_tags
+    from certus.cli.tagged import read_sentences_with_tags, tag_columns
     from certus.features.brown import Clusters
     from certus.models.tagger import Epoch, Tagger
 
     sentences = [s for path in train for s in watched(read_sentences_with_tags(path), "reading")]
     if not sentences:
         raise InvalidInput(f"{train[0]}: holds no sentences; a tagger is trained on at least one.")
-    checkpoint = output.with_name(output.name + ".checkpoint")
+    held_out = None if dev is None else _held_out(dev, read_sentences_with_tags(dev))
+    for name in columns:
+        if dev is not None and name not in tag_columns(held_out or []):
+            raise InvalidInput(f'{dev}: every word has "_" in column {name}; give sentences with tags, or no --dev.')
+    checkpoint = output.with_name(output.name + ".checkpoint") if output.is_file() or not output.exists() else None
+    refuse_overwriting(checkpoint or output, *train, dev, clusters)
 
     def report(epoch: Epoch) -> None:
         dev = "" if epoch.accuracy is None else f", dev {100 * epoch.accuracy:.2f}"
-        typer.echo(f"{epoch.column} {epoch.epoch}/{epoch.epochs}: {epoch.wrong} wrong{dev}", err=True)
+        say(f"{epoch.column} {epoch.epoch}/{epoch.epochs}: {epoch.wrong} wrong{dev}")
 
     trained = Tagger.train(
         sentences,
-        list(read_sentences_with_tags(dev)) if dev is not None else None,
+        held_out,
         column=columns,
         clusters=Clusters.load(clusters).paths if clusters is not None else None,
         epochs=epochs,
@@ -117,10 +132,12 @@ def tagger(
         checkpoint=checkpoint,
         resume=resume,
         progress=report,
+        say=say,
     )
     trained.save(output)
-    checkpoint.unlink(missing_ok=True)
-    typer.echo(f"{output}: {trained}, from {len(sentences)} sentences", err=True)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    say(f"{output}: {trained}, from {len(sentences)} sentences")
 
 
 class Learner(StrEnum):
@@ -171,10 +188,13 @@ def parser(
     the same model.
     """
     from certus.cli.progress import watched
-    from certus.cli.tagged import read_dependencies
+    from certus.cli.tagged import read_dependencies, tag_columns
     from certus.errors import InvalidInput
     from certus.features.brown import Clusters
+    from certus.models.files import pair_of
     from certus.models.parser import FILE, Settings
+    from certus.models.pipeline import TAGGER_FILE
+    from certus.models.predicted_tags import TAGS_FILE, predicted_tags, save_parser
     from certus.models.training import train_parser
 
     settings = Settings(
@@ -189,9 +209,17 @@ def parser(
     )
     paths = Clusters.load(clusters).paths if clusters is not None else None
     trees = [s for path in train for s in watched(read_dependencies(path), "reading")]
-    held_out = list(read_dependencies(dev)) if dev is not None else []
     if not trees:
         raise InvalidInput(f"{train[0]}: holds no sentences; a parser is trained on at least one.")
+    held_out = [] if dev is None else _held_out(dev, read_dependencies(dev))
+    if dev is not None and not tagger:
+        ours, theirs = tag_columns(trees), tag_columns(held_out)
+        for name in sorted({"upos", "xpos"} & (ours ^ theirs)):
+            with_tags, without = (train[0], dev) if name in ours else (dev, train[0])
+            say(f"{without}: no word has a tag in column {name}, but words of {with_tags} do; dev scores will be low.")
+    checkpoint = output / "checkpoint.safetensors"
+    for name in (checkpoint.name, FILE, TAGGER_FILE, TAGS_FILE):
+        refuse_overwriting(output / name, *train, dev, clusters)
     output.mkdir(parents=True, exist_ok=True)
 
     def report(
@@ -199,19 +227,18 @@ def parser(
     ) -> None:
         loss = "" if objective is None else f", objective {objective:.4g}"
         dev = "" if score is None else f", dev UAS {100 * score:.2f}"
-        typer.echo(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{loss}{dev}", err=True)
+        say(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{loss}{dev}")
 
+    pair = None
     if tagger:
-        from certus.models.predicted_tags import forget_tags, predicted_tags
-
-        trees, held_out = predicted_tags(
+        trees, held_out, pair = predicted_tags(
             trees,
             held_out,
             output,
             clusters=paths,
             seed=seed,
             resume=resume,
-            progress=lambda said: typer.echo(said, err=True),
+            progress=say,
         )
 
     trained = train_parser(
@@ -220,10 +247,22 @@ def parser(
         settings=settings,
         clusters=paths,
         progress=report,
-        checkpoint=output / "checkpoint.safetensors",
+        checkpoint=checkpoint,
         resume=resume,
+        say=say,
     )
-    trained.save(output / FILE)
-    if tagger:
-        forget_tags(output)
-    typer.echo(f"{output / FILE}: a parser of order {order}, from {len(trees)} sentences", err=True)
+    if pair is None and pair_of(output / TAGGER_FILE) is not None:
+        say(f"{output / TAGGER_FILE}: removed; it is the tagger of the parser that is replaced.")
+    save_parser(output, trained, pair)
+    checkpoint.unlink(missing_ok=True)
+    say(f"{output / FILE}: a parser of order {order}, from {len(trees)} sentences")
+
+
+def _held_out(dev: Path, sentences: "Iterable[Sentence]") -> "list[Sentence]":
+    """The sentences of a dev file; without any, training would neither choose an epoch nor stop early."""
+    from certus.errors import FormatError
+
+    found = list(sentences)
+    if not any(map(len, found)):
+        raise FormatError(dev, None, "holds no words; give sentences to choose the best epoch by, or leave --dev out.")
+    return found

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from certus.cli import say
+from certus.cli.overwriting import refuse_overwriting
+
 
 def lm(
     text: Annotated[list[Path], typer.Option(help="Tokenised sentences, one a line, plain or .gz; may be repeated")],
@@ -20,11 +23,12 @@ def lm(
     from certus.io.arpa import write_arpa
     from certus.translation.kneser_ney import estimate_kneser_ney
 
+    refuse_overwriting(output, *text)
     sentences = (sentence for path in text for sentence in read_sentences(path))
     found = estimate_kneser_ney(watched(sentences, "reading"), order)
     write_arpa(output, found.arpa)
     sizes = " ".join(str(len(grams.words)) for grams in found.arpa.orders)
-    typer.echo(f"{output}: {sizes} n-grams by order, from {found.sentences} sentences", err=True)
+    say(f"{output}: {sizes} n-grams by order, from {found.sentences} sentences")
     if found.fallen_back:
         orders = ", ".join(map(str, found.fallen_back))
-        typer.echo(f"too little text to estimate the discounts of order {orders}; fixed ones were taken", err=True)
+        say(f"too little text to estimate the discounts of order {orders}; fixed ones were taken")

@@ -1,13 +1,14 @@
 """certus translate: the best translation of each sentence under rules or phrases and a language model."""
 
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from certus.cli import say
 from certus.cli import translation as model
 from certus.cli.options import Inputs, JsonLines
 from certus.cli.text import Line, read_lines
+from certus.clock import Clock
 
 if TYPE_CHECKING:
     from certus.result import Result
@@ -62,12 +63,12 @@ def translate(
     options = model.decoding_options(
         method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit
     )
-    code, done, proved, begin = 0, 0, 0, perf_counter()
+    code, done, proved, whole = 0, 0, 0, Clock()
     for line in watched(read_lines(inputs or [], tokenised=True), "translating"):
         if not line.words:
             print(_described(line, translation="") if json else "", flush=True)
             continue
-        start = perf_counter()
+        clock = Clock()
         try:
             problem = problem_of(line.words)
             result: Result[Any] = problem.decode(**options)
@@ -75,14 +76,14 @@ def translate(
             code = complain(f"{line.place}: {error}")
             print(_described(line, error=str(error)) if json else "", flush=True)
             continue
-        seconds = perf_counter() - start
+        seconds = clock.seconds
         done += 1
         proved += result.certificate.exact
         translation = " ".join(problem.words(result.structure))
         print(_described(line, result, seconds, translation=translation) if json else translation, flush=True)
     if done:
-        rate = (perf_counter() - begin) / done
-        typer.echo(f"{done} sentences, {proved} proved optimal, {rate:.3g} seconds a sentence", err=True)
+        rate = whole.seconds / done
+        say(f"{done} sentences, {proved} proved optimal, {rate:.3g} seconds a sentence")
     return code
 
 

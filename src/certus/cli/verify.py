@@ -15,21 +15,27 @@ def verify(
 ) -> int:
     """Recompute score and bound of saved results from the problem and the multipliers.
 
-    Exit code 0 if every certificate holds, 1 if one does not, 2 if a file cannot be read.
+    Exit code 0 if every certificate holds; 1 if one was checked and does not; 2 if none is refused, but one could not
+    be checked: its file cannot be read, or it is of a kind that cannot be verified.
     """
     from certus import load_result
     from certus import verify as check
-    from certus.errors import VerificationError
+    from certus.cli import REFUSED, complain
+    from certus.errors import CertusError, FormatError, VerificationError
 
     code = 0
     for path in files:
-        problem, result = load_result(path)
-        certificate = result.certificate
+        failure = None
         try:
+            problem, result = load_result(path)
             check(problem, result)
-            failure = None
         except VerificationError as error:
-            failure, code = str(error), 1
+            failure, code = str(error), REFUSED
+        except CertusError as error:
+            complained = complain(str(error) if isinstance(error, FormatError) else f"{path}: {error}")
+            code = code or complained
+            continue
+        certificate = result.certificate
         if json:
             print(
                 json_.dumps(

@@ -1,17 +1,17 @@
 """Weighted context-free grammars, binarised inside, plain outside."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from certus.checks import Floats, as_scores
 from certus.constituency.binarise import Binary, Chain, Memory, Symbol
 from certus.constituency.lexicon import Entry, Lexicon, lexicon_from_json
 from certus.constituency.saved_grammar import SavedGrammar
 from certus.constituency.tree import Tree
 from certus.errors import InvalidInput
+from certus.schema import Field
 from certus.serialize import floats_to_json
 
 if TYPE_CHECKING:
@@ -197,31 +197,35 @@ class Grammar(SavedGrammar):
         }
 
     @classmethod
-    def _of_json(cls, data: dict[str, Any]) -> Self:
-        horizontal, vertical, tag_vertical = data["memory"]
-        symbols = [
-            Symbol(str(label), tuple(map(str, above)), None if seen is None else tuple(map(str, seen)))
-            for label, above, seen in data["symbols"]
-        ]
-        binary_weights = _weights("binary_weights", data["binary_weights"], len(data["binary"]))
-        chain_weights = _weights("chain_weights", data["chain_weights"], len(data["chains"]))
-        rules = [Binary(symbols[x], symbols[y], symbols[z]) for x, y, z in data["binary"]]
-        chains = [Chain(tuple(symbols[k] for k in path)) for path in data["chains"]]
-        return cls(
-            str(data["root"]),
-            dict(zip(rules, binary_weights.tolist(), strict=True)),
-            dict(zip(chains, chain_weights.tolist(), strict=True)),
-            lexicon_from_json(data["lexicon"], symbols),
-            memory=Memory(horizontal, int(vertical), int(tag_vertical)),
-            tags=map(str, data["tags"]),
+    def _of_json(cls, data: Field) -> Self:
+        horizontal, vertical, tag_vertical = data["memory"].items(size=3)
+        memory = Memory(
+            None if horizontal.value is None else horizontal.whole(), vertical.whole(1), tag_vertical.whole(1)
         )
-
-
-def _weights(name: str, values: Sequence[Any], count: int) -> Floats:
-    weights = as_scores(name, values, (count,)) if count else np.empty(0)
-    if not np.isfinite(weights).all():
-        raise InvalidInput(f"{name} holds -inf; leave such rules out.")
-    return weights
+        symbols = []
+        for symbol in data["symbols"].items():
+            label, above, seen = symbol.items(size=3)
+            children = None if seen.value is None else tuple(seen.texts())
+            symbols.append(Symbol(label.text(), tuple(above.texts()), children))
+        last = len(symbols) - 1
+        rules = [Binary(*(symbols[k] for k in row)) for row in data["binary"].wholes(0, last, (None, 3)).tolist()]
+        chains = []
+        for path in data["chains"].items():
+            steps = path.wholes(0, last).tolist()
+            if len(steps) < 2:
+                path.fail("two symbols or more")
+            chains.append(Chain(tuple(symbols[k] for k in steps)))
+        for name, listed in (("symbols", symbols), ("binary", rules), ("chains", chains)):
+            if len(set(listed)) < len(listed):
+                data[name].fail("entries that are all different")
+        return cls(
+            data["root"].text(),
+            dict(zip(rules, data["binary_weights"].numbers((len(rules),)).tolist(), strict=True)),
+            dict(zip(chains, data["chain_weights"].numbers((len(chains),)).tolist(), strict=True)),
+            lexicon_from_json(data["lexicon"], symbols),
+            memory=memory,
+            tags=data["tags"].texts(),
+        )
 
 
 def _order(symbol: Symbol) -> tuple[str, tuple[str, ...], bool, tuple[str, ...]]:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from pathlib import Path
 
 from certus.errors import FormatError
+from certus.io.files import read_text
 
 LEFT, RIGHT = "left", "right"
 SETS = ("conjunctions", "punctuation", "verbs")
@@ -60,10 +60,7 @@ class HeadRules:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "HeadRules":
         """Read rules from a file."""
-        try:
-            return cls.from_text(Path(path).read_text(encoding="utf-8"), path=path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise FormatError(path, None, f"cannot be read: {error}.") from None
+        return cls.from_text(read_text(path), path=path)
 
     @staticmethod
     def penn() -> "HeadRules":

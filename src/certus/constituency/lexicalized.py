@@ -13,10 +13,12 @@ from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
 from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
-from certus.constituency.tree import Tree
+from certus.constituency.problem import tree_from_json
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
+from certus.schema import Field
+from certus.threads import long_call
 
 REHEARSAL = 15.0  # how far below the best tree the trees may lie over which a relaxation is solved first
 SHORT = 6  # words up to which the chart itself is quick
@@ -166,13 +168,19 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         self._check_memory(charts)
         t = self.tables
         chart = _Chart.empty(t)
-        kernel.inside(
+        long_call(
+            self._steps, kernel.inside,
             self.n, t.node_ptr, t.node_below, t.node_context, t.node_group, w.node, t.group_word, t.group_ptr,
             t.context_ptr, t.stop, t.attach_ptr, w.attach, t.distance, w.allowed, *chart,
         )  # fmt: skip
         if not (w.root + chart.whole[self._top] > -np.inf).any():
             raise self._no_tree(w)
         return chart
+
+    @property
+    def _steps(self) -> float:
+        """About how many steps a chart takes: each attachment over the spans that may be there."""
+        return float(self.n * len(self.tables.attach))
 
     @property
     def _top(self) -> int:
@@ -242,7 +250,8 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         arcs, group_best = np.empty((self.n + 1, self.n + 1)), np.empty(len(self.tables.group_word))
         best = float((w.root + chart.whole[self._top]).max())
         least = best - width - (1e-9 * (1.0 + abs(best)) if width < np.inf else 0.0)  # rounding leaves nothing out
-        kernel.outside(*self._static(w), w.allowed, *chart, least, *around, arcs, group_best)
+        arguments = (*self._static(w), w.allowed, *chart, least, *around, arcs, group_best)
+        long_call(self._steps, kernel.outside, *arguments)
         return chart, around, arcs, group_best, least
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
@@ -415,7 +424,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         return lexicalized_json.to_json(self.tables, self.width)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
+    def from_json(cls, data: Any) -> Self:
         scores, width = lexicalized_json.from_json(data)
         return cls.from_tables(scores, width=width)
 
@@ -424,12 +433,10 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         return {"tree": [list(node) for node in tree.tree.preorder()], "heads": list(tree.heads)}
 
     def structure_from_json(self, data: Any) -> LexicalizedTree:
-        try:
-            tree = Tree.from_preorder((label, word, int(arity)) for label, word, arity in data["tree"])
-            heads = tuple(int(h) for h in data["heads"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f'not a lexicalised tree: expected "tree" and "heads"; {error}') from None
-        return self._checked(LexicalizedTree(tree, heads))
+        given = Field.of(data, "structure")
+        tree = tree_from_json(given["tree"])
+        heads = tuple(given["heads"].wholes(-1, self.n, (None,)).tolist())
+        return given.made(lambda: self._checked(LexicalizedTree(tree, heads)))
 
 
 def _dominates(head: Sequence[int], m: int, w: int) -> bool:

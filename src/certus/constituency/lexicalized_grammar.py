@@ -32,6 +32,7 @@ from certus.constituency.lexicon import Counted
 from certus.constituency.saved_grammar import SavedGrammar
 from certus.constituency.tree import Tree
 from certus.errors import InvalidInput
+from certus.schema import MOST, Field
 
 FORMAT, VERSION = "certus lexicalised grammar", 1
 DIVERSITY = 5.0  # what a different outcome of a context counts against its frequencies
@@ -423,27 +424,58 @@ class LexicalizedGrammar(SpineScores, SavedGrammar):
         return {"format": FORMAT, "version": VERSION, **settings, **data, "names": list(names)}
 
     @classmethod
-    def _of_json(cls, data: dict[str, Any]) -> Self:
-        names = [str(name) for name in data["names"]]
+    def _of_json(cls, data: Field) -> Self:
+        names = data["names"].texts()
+        last = len(names) - 1
 
-        def events(kind: Any, rows: Any) -> dict[Any, int]:
-            numbers = {"side", "distance", "state"}
-            is_name = [field not in numbers for field in kind._fields]
-            return {
-                kind(*(names[x] if named else int(x) for x, named in zip(row, is_name, strict=False))): int(row[-1])
-                for row in rows
+        def events(kind: Any, field: Field) -> dict[Any, int]:
+            most = [{"side": 1, "distance": 2, "state": 2}.get(column, last) for column in kind._fields]
+            table = field.wholes(0, MOST, (None, len(most) + 1))
+            if (table[:, :-1] > most).any() or (table[:, -1] < 1).any():
+                field.fail(f"rows of {', '.join(kind._fields)}, numbers up to {most}, and a positive count")
+            is_name = [column not in ("side", "distance", "state") for column in kind._fields]
+            found = {
+                kind(*(names[x] if named else x for x, named in zip(row, is_name, strict=False))): row[-1]
+                for row in table.tolist()
             }
+            if len(found) < len(table):
+                field.fail("events, each once")
+            return found
 
+        seen = {}
+        for row in data["seen"].items():
+            spine, count = row.items(size=2)
+            steps = spine.wholes(0, last).tolist()
+            if not steps:
+                spine.fail("a tag and the labels above it")
+            seen[tuple(names[x] for x in steps)] = count.whole(1)
+        words = {}
+        for word, tags in data["words"].entries():
+            table = tags.wholes(0, MOST, (None, 2))
+            if (table[:, 0] > last).any() or (table[:, 1] < 1).any():
+                tags.fail(f"rows of a name 0..{last} and a positive count")
+            words[word] = {names[t]: count for t, count in table.tolist()}
+        if not any(words.values()):
+            data["words"].fail("words with counts")
+        counts = {
+            "heads": events(Head, data["heads"]),
+            "modifiers": events(Modifier, data["modifiers"]),
+            "modifier_words": events(ModifierWord, data["modifier_words"]),
+        }
+        known = {tag for counted in words.values() for tag in counted}
+        named = {"seen": {spine[0] for spine in seen}}
+        named |= {name: {tag for e in found for tag in (e.t, getattr(e, "lt", ""))} for name, found in counts.items()}
+        for name, used in named.items():
+            if unknown := sorted(used - known - {""}):
+                raise InvalidInput(f"{name} has the tag {unknown[0]!r}, which no word has.")
         return cls(
-            str(data["root"]),
-            {tuple(names[x] for x in spine): int(count) for spine, count in data["seen"]},
-            {word: {names[t]: int(count) for t, count in tags} for word, tags in data["words"].items()},
-            events(Head, data["heads"]),
-            events(Modifier, data["modifiers"]),
-            events(ModifierWord, data["modifier_words"]),
-            separators=map(str, data["separators"]),
-            verbs=map(str, data["verbs"]),
-            least=int(data["least"]),
+            data["root"].text(),
+            seen,
+            words,
+            **counts,
+            separators=data["separators"].texts(),
+            verbs=data["verbs"].texts(),
+            least=data["least"].whole(),
         )
 
 

@@ -4,10 +4,12 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certus.constituency.lexicalized_tables import Tables
 from certus.errors import InvalidInput
-from certus.serialize import floats_from_json, floats_to_json
+from certus.schema import MOST, Field
+from certus.serialize import floats_to_json
 
 NAMES = ("words", "tags", "labels")
 
@@ -27,63 +29,102 @@ def to_json(tables: Tables, width: float) -> dict[str, Any]:
     return data
 
 
-def from_json(data: dict[str, Any]) -> tuple[Tables, float]:
+def from_json(data: Any) -> tuple[Tables, float]:
     """What ``to_json`` wrote; InvalidInput if it is something else, or does not fit together."""
-    try:
-        width = np.inf if data["width"] is None else float(data["width"])
-        found: dict[str, Any] = {}
-        for f in fields(Tables):
-            entry = data[f.name]
-            if f.name in NAMES:
-                found[f.name] = tuple(map(str, entry))
-            elif f.name == "node_spine":
-                found[f.name] = tuple(tuple(map(str, spine)) for spine in entry)
-            elif "score" in f.name or f.name in ("stop", "attach"):
-                found[f.name] = floats_from_json(entry["values"], f.name).reshape(entry["shape"])
+    given = Field.of(data, "")
+    width = given["width"].number(0.0) if "width" in given else np.inf
+    found: dict[str, Any] = {}
+    for f in fields(Tables):
+        entry = given[f.name]
+        if f.name in NAMES:
+            found[f.name] = tuple(entry.texts())
+        elif f.name == "node_spine":
+            found[f.name] = tuple(tuple(spine.texts()) for spine in entry.items())
+        else:
+            shape, values = entry.shaped()
+            if "score" in f.name or f.name in ("stop", "attach"):
+                array = values.scores((None,))
+            elif f.name == "allowed":
+                array = np.array([cell.flag() for cell in values.items()], dtype=np.bool_)
             else:
-                kind = {"attach_ptr": np.int64, "allowed": np.bool_}.get(f.name, np.int32)
-                found[f.name] = np.array(entry["values"], dtype=kind).reshape(entry["shape"])
-        tables = Tables(**found)
-        _check(tables)
-    except InvalidInput:
-        raise
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"damaged lexicalised problem: {type(error).__name__} at {error}.") from None
+                array = values.wholes(-1, MOST).astype(np.int64 if f.name == "attach_ptr" else np.int32)
+            found[f.name] = array.reshape(shape)
+    tables = Tables(**found)
+    given.made(lambda: _check(tables))
     return tables, width
 
 
 def _check(t: Tables) -> None:
-    """No index may lead outside its array: the kernels do not look."""
-    n, nodes, groups, contexts = t.n, len(t.node_score), len(t.group_word), len(t.context_word)
-    rows = 2 * len(t.labels)
-    width = (t.context_ptr[:, n] - t.context_ptr[:, 0]) if t.context_ptr.shape == (len(t.labels), n + 1) else None
-    fits = (
-        t.group_ptr.shape == (rows, n + 1)
-        and width is not None
-        and t.node_ptr.shape == (n + 1,)
-        and t.stop.shape == (contexts, 3, 2, 3)
-        and t.distance.shape == (n, n)
-        and t.allowed.shape == (n + 1, n + 1)
-        and all(len(a) == nodes for a in (t.node_below, t.node_context, t.node_group, t.node_spine))
-        and all(len(a) == groups for a in (t.group_tag, t.attach_ptr, t.root_score))
-        and _within(t.node_ptr, 0, nodes) and bool((np.diff(t.node_ptr) >= 0).all()) and int(t.node_ptr[-1]) == nodes
-        and bool((t.node_below < np.arange(nodes)).all()) and _within(t.node_below, -1, nodes - 1)
-        and _within(t.node_context, -1, contexts - 1) and _within(t.node_group, -1, groups - 1)
-        and bool(((t.node_context < 0) == (t.node_below < 0)).all())
-        and _within(t.group_word, 0, n - 1) and _within(t.context_word, 0, n - 1) and _within(t.distance, 0, 2)
-        and _within(t.group_tag, 0, len(t.tags) - 1)
-        and bool((np.diff(t.group_ptr.ravel()) >= 0).all()) and int(t.group_ptr[-1, -1]) == groups
-        and bool((np.diff(t.context_ptr.ravel()) >= 0).all()) and int(t.context_ptr[-1, -1]) == contexts
-    )  # fmt: skip
-    if fits and width is not None and groups:
-        label = np.repeat(np.arange(rows) // 2, t.group_ptr[:, n] - t.group_ptr[:, 0])
-        fits = len(label) == groups and _within(t.attach_ptr, 0, len(t.attach)) and (
-            bool((t.attach_ptr + 9 * width[label] <= len(t.attach)).all())
-        )  # fmt: skip
-    scores = (t.node_score, t.stop, t.attach, t.root_score)
-    if not fits or any(np.isnan(s).any() or (s == np.inf).any() for s in scores):
-        raise InvalidInput("damaged lexicalised problem: its arrays do not fit together.")
+    """No index may lead outside its array, and words, groups and contexts belong together: the kernels do not look."""
+    n, nodes, labels = len(t.words), len(t.node_spine), len(t.labels)
+    groups, contexts = t.group_word.size, t.context_word.size
+    shapes = {
+        "node_ptr": (n + 1,),
+        "node_below": (nodes,),
+        "node_context": (nodes,),
+        "node_group": (nodes,),
+        "node_score": (nodes,),
+        "group_word": (groups,),
+        "group_tag": (groups,),
+        "group_ptr": (2 * labels, n + 1),
+        "context_ptr": (labels, n + 1),
+        "context_word": (contexts,),
+        "stop": (contexts, 3, 2, 3),
+        "attach_ptr": (groups,),
+        "attach": (t.attach.size,),
+        "root_score": (groups,),
+        "distance": (n, n),
+        "allowed": (n + 1, n + 1),
+    }
+    for name, shape in shapes.items():
+        if getattr(t, name).shape != shape:
+            raise InvalidInput(f"{name} has shape {getattr(t, name).shape}; expected {shape}.")
+    ranges = {
+        "node_context": (-1, contexts - 1),
+        "node_group": (-1, groups - 1),
+        "group_word": (0, n - 1),
+        "group_tag": (0, len(t.tags) - 1),
+        "context_word": (0, n - 1),
+        "distance": (0, 2),
+    }
+    for name, (low, high) in ranges.items():
+        values = getattr(t, name)
+        if values.size and not (values.min() >= low and values.max() <= high):
+            raise InvalidInput(f"{name} holds numbers from {values.min()} to {values.max()}; expected {low}..{high}.")
+    for name, size in (("node_ptr", nodes), ("group_ptr", groups), ("context_ptr", contexts)):
+        _check_offsets(name, np.atleast_2d(getattr(t, name)), size)
+    word = np.repeat(np.arange(n), np.diff(t.node_ptr))
+    bare = t.node_below < 0
+    below, context, group = t.node_below[~bare], t.node_context[~bare], t.node_group >= 0
+    for name in ("tags", "labels"):
+        if len(set(getattr(t, name))) < len(getattr(t, name)):
+            raise InvalidInput(f"{name} has a name twice; expected each once.")
+    for v, (spine, lower) in enumerate(zip(t.node_spine, t.node_below.tolist(), strict=True)):
+        expected = t.node_spine[lower][: len(spine)] if 0 <= lower < v else ()
+        if spine[:-1] != expected or not spine or spine[0] not in t.tags:
+            raise InvalidInput(f"node_spine[{v}] is not a tag, or a label on top of the spine of the node below.")
+    if (t.node_below >= np.arange(nodes)).any() or (word[below] != word[~bare]).any():
+        raise InvalidInput("node_below names a node that is not before its node, or is of another word.")
+    if ((t.node_context < 0) != bare).any() or (t.context_word[context] != word[~bare]).any():
+        raise InvalidInput("node_context names the context of another word, or one for a bare tag.")
+    if (t.group_word[t.node_group[group]] != word[group]).any():
+        raise InvalidInput("node_group names the group of another word.")
+    for name, ptr, words in (("group_ptr", t.group_ptr, t.group_word), ("context_ptr", t.context_ptr, t.context_word)):
+        if (np.repeat(np.tile(np.arange(n), len(ptr)), np.diff(ptr).ravel()) != words).any():
+            raise InvalidInput(f"{name} does not lead to the words that the entries say.")
+    of_label = np.diff(t.context_ptr[:, [0, n]]).ravel()
+    rows = np.repeat(np.repeat(of_label, 2), np.diff(t.group_ptr[:, [0, n]]).ravel())
+    if groups and (t.attach_ptr.min() < 0 or (t.attach_ptr + 9 * rows > len(t.attach)).any()):
+        raise InvalidInput(f"attach_ptr leads beyond the {len(t.attach)} scores of attach.")
 
 
-def _within(values: Any, low: int, high: int) -> bool:
-    return not values.size or bool(values.min() >= low and values.max() <= high)
+def _check_offsets(name: str, ptr: NDArray[np.int32], size: int) -> None:
+    """Offsets go from 0 to the size and never fall; a row goes on where the one before it ends."""
+    if not len(ptr):
+        fits = size == 0
+    else:
+        flat = ptr.ravel()
+        fits = flat[0] == 0 and flat[-1] == size and not (np.diff(flat) < 0).any()
+        fits = fits and bool((ptr[1:, 0] == ptr[:-1, -1]).all())
+    if not fits:
+        raise InvalidInput(f"{name} is not offsets that rise from 0 to {size}, row after row.")

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from math import log
 from typing import Any
 
 from certus.constituency.binarise import Symbol
 from certus.constituency.signatures import classes
+from certus.schema import Field
 
 Entry = tuple[tuple[Symbol, float], ...]  # the preterminals of a word, with their weights
 
@@ -159,15 +160,26 @@ class Counted(Lexicon):
         return {"kind": "counted", "words": words, "also": [number[symbol] for symbol in self.also]}
 
 
-def lexicon_from_json(data: Mapping[str, Any], symbols: list[Symbol]) -> Lexicon:
-    """The lexicon that ``to_json`` described; KeyError, TypeError or ValueError if the data is something else."""
+def lexicon_from_json(data: Field, symbols: list[Symbol]) -> Lexicon:
+    """The lexicon that ``to_json`` described; InvalidInput if the data is something else."""
 
-    def entry(pairs: Iterable[tuple[int, float]]) -> Entry:
-        return tuple((symbols[k], float(weight)) for k, weight in pairs)
+    def rows(field: Field) -> Iterator[tuple[Symbol, Field]]:
+        seen = set()
+        for row in field.items():
+            number, value = row.items(size=2)
+            k = number.whole(0, len(symbols) - 1)
+            if k in seen:
+                number.fail("symbols, each once")
+            seen.add(k)
+            yield symbols[k], value
 
-    if data["kind"] == "listed":
-        return Listed({word: entry(pairs) for word, pairs in data["words"].items()}, entry(data["unknown"]))
-    if data["kind"] == "counted":
-        words = {word: {symbols[k]: int(count) for k, count in pairs} for word, pairs in data["words"].items()}
-        return Counted(words, [symbols[k] for k in data["also"]])
-    raise ValueError(f"lexicon kind {data['kind']!r}")
+    def entry(field: Field) -> Entry:
+        return tuple((symbol, weight.number()) for symbol, weight in rows(field))
+
+    kind, words = data["kind"].one_of(("listed", "counted")), data["words"]
+    if kind == "listed":
+        return Listed({word: entry(pairs) for word, pairs in words.entries()}, entry(data["unknown"]))
+    counts = {word: {symbol: count.whole(1) for symbol, count in rows(pairs)} for word, pairs in words.entries()}
+    if not any(counts.values()):
+        words.fail("words with counts")
+    return Counted(counts, [symbols[k] for k in data["also"].wholes(0, len(symbols) - 1).tolist()])

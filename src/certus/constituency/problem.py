@@ -18,6 +18,8 @@ from certus.constituency.tree import Tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
+from certus.schema import Field
+from certus.threads import long_call
 
 
 class Constituency(DynamicProgram[Tree]):
@@ -157,11 +159,17 @@ class Constituency(DynamicProgram[Tree]):
         sentence = self._sentence
         weights = self._weights(sentence, penalties)
         chart = self._new_chart(sentence.rules, charts)
-        cky.viterbi(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, weights, chart)
+        rules = (*sentence.by_right, *sentence.chains)
+        long_call(self._steps, cky.viterbi, self.n, *rules, *sentence.lexical, weights, chart)
         best = float(chart[self._root_cell])
         if best == -np.inf:
             raise self._no_tree(penalties)
         return weights, chart, best
+
+    @property
+    def _steps(self) -> float:
+        """About how many steps a chart takes: rules times spans and the places to cut them."""
+        return self.n**3 / 6 * len(self._sentence.rules.weight)
 
     @property
     def _root_cell(self) -> int:
@@ -238,7 +246,8 @@ class Constituency(DynamicProgram[Tree]):
         weights, chart, _ = self._viterbi(penalties, charts=2)
         sentence = self._sentence
         outside = np.empty_like(chart)
-        cky.best_outside(self.n, sentence.rules.root, *sentence.by_right, *sentence.chains, chart, outside)
+        rules = (*sentence.by_right, *sentence.chains)
+        long_call(self._steps, cky.best_outside, self.n, sentence.rules.root, *rules, chart, outside)
         return weights, chart, outside
 
     def _inside(self, charts: int) -> tuple[Floats, float]:
@@ -246,7 +255,8 @@ class Constituency(DynamicProgram[Tree]):
 
         sentence = self._sentence
         chart = self._new_chart(sentence.rules, charts)
-        cky.inside(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, sentence.lex_weight, chart)
+        rules = (*sentence.by_right, *sentence.chains)
+        long_call(self._steps, cky.inside, self.n, *rules, *sentence.lexical, sentence.lex_weight, chart)
         total = float(chart[self._root_cell])
         if total == -np.inf:
             raise self._no_tree(None)
@@ -261,7 +271,8 @@ class Constituency(DynamicProgram[Tree]):
         chart, _ = self._inside(2)
         sentence = self._sentence
         posterior = np.empty_like(chart)
-        cky.posteriors(self.n, sentence.rules.root, *sentence.by_right, *sentence.chains, chart, posterior)
+        rules = (*sentence.by_right, *sentence.chains)
+        long_call(self._steps, cky.posteriors, self.n, sentence.rules.root, *rules, chart, posterior)
         found = np.zeros(self.n * len(self.tags))
         np.add.at(found, sentence.view_cell, posterior[sentence.chart_cell])
         return {"tags": found.reshape(self.views["tags"])}
@@ -410,35 +421,34 @@ class Constituency(DynamicProgram[Tree]):
         return {"words": list(self.words), "grammar": grammar.to_json(), "entries": entries}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        try:
-            grammar = Grammar.from_json(data["grammar"])
-            words = [str(word) for word in data["words"]]
-            entries = tuple(
-                tuple((Symbol(str(label), tuple(map(str, above))), float(weight)) for label, above, weight in entry)
-                for entry in data["entries"]
-            )
-        except InvalidInput:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"damaged constituency problem: {type(error).__name__} at {error}.") from None
-        if len(entries) != len(words):
-            raise InvalidInput(f"damaged constituency problem: {len(words)} words but {len(entries)} entries.")
-        unknown = {symbol.label for entry in entries for symbol, _ in entry} - set(grammar.tags)
-        weights = np.array([weight for entry in entries for _, weight in entry])
-        if unknown or not np.isfinite(weights).all():
-            raise InvalidInput(f"damaged constituency problem: tags {sorted(unknown)} unknown, or a weight not finite.")
-        return cls(grammar, words)._with_entries(entries)
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        grammar, words = Grammar.from_json(given["grammar"]), given["words"].texts()
+        entries = []
+        for listed in given["entries"].items(size=len(words)):
+            entry = []
+            for item in listed.items():
+                label, above, weight = item.items(size=3)
+                entry.append((Symbol(label.one_of(grammar.tags), tuple(above.texts())), weight.number()))
+            if len({symbol for symbol, _ in entry}) < len(entry):
+                listed.fail("tags of a word, each once")
+            entries.append(tuple(entry))
+        return given.made(lambda: cls(grammar, words)._with_entries(tuple(entries)))
 
     def structure_to_json(self, structure: Tree) -> Any:
         return [list(node) for node in self._checked(structure).preorder()]
 
     def structure_from_json(self, data: Any) -> Tree:
-        try:
-            tree = Tree.from_preorder((label, word, int(arity)) for label, word, arity in data)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"not a tree: expected a list of [label, word or null, children]; {error}") from None
-        return self._checked(tree)
+        return self._checked(tree_from_json(Field.of(data, "structure")))
+
+
+def tree_from_json(field: Field) -> Tree:
+    """The tree of a list of [label, word or null, children], parents first."""
+    nodes = []
+    for node in field.items():
+        label, word, arity = node.items(size=3)
+        nodes.append((label.text(), None if word.value is None else word.text(), arity.whole()))
+    return field.made(lambda: Tree.from_preorder(nodes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
-from certus.errors import InvalidInput
+from certus.schema import Field
 from certus.serialize import load_json, write_json
 
 
@@ -21,22 +21,14 @@ class SavedGrammar(ABC):
 
     @classmethod
     @abstractmethod
-    def _of_json(cls, data: dict[str, Any]) -> Self:
-        """The grammar of data that claim to be one; whatever these lack may raise as it likes."""
+    def _of_json(cls, data: Field) -> Self:
+        """The grammar of data that claim to be one; InvalidInput for what is not."""
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
         """The grammar that :meth:`to_json` described; InvalidInput if the data is something else."""
-        if not isinstance(data, dict) or data.get("format") != cls._format:
-            raise InvalidInput(f'not a {cls._kind}: "format" is not "{cls._format}".')
-        if data.get("version") != cls._version:
-            raise InvalidInput(f"grammar version {data.get('version')!r}; this release reads version {cls._version}.")
-        try:
-            return cls._of_json(data)
-        except InvalidInput:
-            raise
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(f"damaged grammar data: {type(error).__name__} at {error}.") from None
+        given = Field.of(data, "")
+        return given.made(lambda: cls._of_json(given.format(cls._format, cls._version)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the grammar to a JSON file, whole or not at all."""

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import BatchResult, settled
+from certus.threads import in_order
 
 
 class DependencyBatch:
@@ -215,8 +215,7 @@ class DependencyBatch:
             return
         chunks = min(len(self), 4 * self.workers)
         parts = [slice(a, b) for a, b in pairwise(len(self) * k // chunks for k in range(chunks + 1))]
-        with ThreadPoolExecutor(self.workers) as pool:
-            list(pool.map(serve, parts))
+        list(in_order(serve, parts, self.workers))
 
     def _without_tree(self, b: int) -> Infeasible:
         """The error for item b, which has no tree."""

@@ -23,6 +23,7 @@ from certus.dependency.head_automata import HeadAutomata
 from certus.errors import Infeasible, LimitReached
 from certus.relax.linear import WHOLE, LPReport, unproved
 from certus.result import Result
+from certus.threads import interruptible
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
@@ -76,12 +77,14 @@ class FlowProgram:
         """The arcs of an optimal point and an upper bound on the objective, as good as HiGHS's tolerances."""
         integrality = np.zeros(len(self.objective), dtype=np.int64)
         integrality[: len(self.arc_head)] = int(integer)
-        found = optimize.milp(
-            -self.objective,
-            constraints=self.constraint,
-            bounds=optimize.Bounds(0.0, self.most),
-            integrality=integrality,
-            options={"mip_rel_gap": 0.0} if time_limit is None else {"mip_rel_gap": 0.0, "time_limit": time_limit},
+        found = interruptible(
+            lambda: optimize.milp(
+                -self.objective,
+                constraints=self.constraint,
+                bounds=optimize.Bounds(0.0, self.most),
+                integrality=integrality,
+                options={"mip_rel_gap": 0.0} if time_limit is None else {"mip_rel_gap": 0.0, "time_limit": time_limit},
+            )
         )
         if found.status == 2:
             raise Infeasible("every tree over the allowed arcs uses a forbidden part; proved by HiGHS.")

@@ -10,6 +10,7 @@ from certus.checks import Floats, Ints
 from certus.dependency.parts import LAYOUT, LEFT, RIGHT, check_memory
 from certus.hypergraph import Hypergraph
 from certus.problem import Forest
+from certus.threads import long_call
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
@@ -40,10 +41,11 @@ class DependencyForest:
         empty = np.zeros(1, dtype=np.int32)
         nothing = np.zeros((0, 6), dtype=np.int16)
         limit = np.iinfo(np.int32).max
-        n_vertices, n_edges = build(*arcs, *flags, limit, empty, empty, empty[:0], nothing)
+        steps = len(arcs[2]) * problem.n ** (1 + track_g + track_s)
+        n_vertices, n_edges = long_call(steps, build, *arcs, *flags, limit, empty, empty, empty[:0], nothing)
         in_ptr, tail_ptr = np.zeros(n_vertices + 1, dtype=np.int32), np.zeros(n_edges + 1, dtype=np.int32)
         tail, coord = np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 6), dtype=np.int16)
-        build(*arcs, *flags, limit, in_ptr, tail_ptr, tail, coord)
+        long_call(steps, build, *arcs, *flags, limit, in_ptr, tail_ptr, tail, coord)
         self.coord: NDArray[np.int16] = coord
         graph = Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]])
         size = problem.n + 1

@@ -23,7 +23,8 @@ from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Result, Solution
-from certus.serialize import floats_from_json, floats_to_json
+from certus.schema import MOST, Field
+from certus.serialize import floats_to_json
 
 if TYPE_CHECKING:
     from certus.relax.system import Relaxation
@@ -346,22 +347,19 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         return {"label": floats_to_json(self.label), "trees": self.trees.to_json()}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        try:
-            label, trees = floats_from_json(data["label"], "label"), Dependency.from_json(data["trees"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"not a labelled dependency problem: {error!r}.") from None
-        return cls._of(trees, as_scores("label", checked_labels(label), (*trees.arc.shape, None)))
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        trees = Dependency.from_json(given["trees"])
+        label = given["label"].scores((*trees.arc.shape, None))
+        return given.made(lambda: cls._of(trees, checked_labels(label)))
 
     def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
         heads, labels = structure
         return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
 
     def structure_from_json(self, data: Any) -> LabelledTree:
-        try:
-            heads, labels = (np.array(data[name], dtype=np.int64) for name in ("heads", "labels"))
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError):
-            raise InvalidInput(f"a labelled tree has heads and labels, whole numbers; found {data!r}.") from None
+        given = Field.of(data, "structure")
+        heads, labels = (given[name].wholes(-1, MOST, (self.n + 1,)) for name in ("heads", "labels"))
         return self._checked((heads, labels))
 
 
@@ -379,4 +377,5 @@ def checked_labels(label: ArrayLike) -> Floats:
 
 
 def _with_arc_scores(label: Floats, trees: Dependency) -> Floats:
-    return as_scores("label", label, (*trees.arc.shape, None)) + trees.arc[:, :, None]
+    with np.errstate(over="ignore"):  # two masks may add up to what is below all numbers: -inf
+        return as_scores("label", label, (*trees.arc.shape, None)) + trees.arc[:, :, None]

@@ -12,6 +12,7 @@ import numpy as np
 
 from certus.checks import Floats, Ints
 from certus.dependency.arborescence import no_tree
+from certus.threads import long_call
 
 
 def log_partition(arc: Floats, root: str) -> float:
@@ -152,10 +153,11 @@ def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Fl
     out = np.empty(arc.shape if marginals else (1, 1, 1))
     values, shifts, visits, most = np.empty(batch), np.empty(batch), np.empty(batch), np.empty((batch, width))
     forbidden, status = np.empty(batch, dtype=np.bool_), np.empty(batch, dtype=np.int64)
-    tree_sums(arc, lengths, single, marginals, most, forbidden, out, values, shifts, visits, status)
+    steps = float(arc.size * width)
+    long_call(steps, tree_sums, arc, lengths, single, marginals, most, forbidden, out, values, shifts, visits, status)
     if status.any():
         if (status == OUT_OF_RANGE).any():
-            log_sums(arc, lengths, single, marginals, most, forbidden, out, values, visits, status)
+            long_call(steps, log_sums, arc, lengths, single, marginals, most, forbidden, out, values, visits, status)
         if marginals:
             out[status != OK] = 0.0
     return out, values, shifts, visits

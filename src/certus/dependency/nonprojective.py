@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,11 +22,13 @@ from numpy.typing import NDArray
 
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints, as_positive_int, one_of
+from certus.clock import Clock
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables, shape_of_automata
 from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
 from certus.result import Certificate, Result, Trace, certified
+from certus.threads import long_call
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
@@ -113,13 +114,13 @@ def decode(
     one_of("step", step, ("polyak", "per increase"))
     if time_limit is not None and not time_limit > 0:
         raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
-    started = perf_counter()
+    clock = Clock(time_limit)
     first = None
     if estimate and step == "polyak" and share == SHARE and not isinstance(problem, AutomataDependency):
         first = FirstRound(problem, min(ROUND, max_iterations), lazy)
         if first.closed or (not exact and first.score > -np.inf and first.used == max_iterations):
-            return first.result(perf_counter() - started)
-    search = Search(problem, max_iterations, started, time_limit, share, step, lazy)
+            return first.result(clock.seconds)
+    search = Search(problem, max_iterations, clock, share, step, lazy)
     if first is not None:
         search.take(first)
     elif estimate:
@@ -152,7 +153,8 @@ class FirstRound:
         terms = (n + 1) * (1 + len(problem.scores))
         scores = (problem.arc, by_head, pairs, problem.single, table, values, keys, unlisted, terms)
         found = (self.multipliers, self.heads, self.memory, rows)
-        status, self.used = kernels.relax_parts(*scores, SHARE, PATIENCE, SHRINK, int(lazy), *found)
+        arguments = (*scores, SHARE, PATIENCE, SHRINK, int(lazy), *found)
+        status, self.used = long_call(iterations * n**3, kernels.relax_parts, *arguments)
         if status == kernels.INFEASIBLE:
             raise Infeasible(NO_TREE)
         self.closed = status == kernels.CLOSED
@@ -194,8 +196,7 @@ class Search:
         self,
         problem: "Dependency | AutomataDependency",
         max_iterations: int,
-        started: float,
-        time_limit: float | None,
+        clock: Clock,
         share: float,
         step: str,
         lazy: bool,
@@ -203,8 +204,7 @@ class Search:
         from certus.kernels import head_automata, head_lattices
 
         self.problem, self.kernels, self.restrict = problem, head_automata, head_lattices.restrict
-        self.started = started
-        self.deadline = None if time_limit is None else started + time_limit
+        self.clock = clock
         self.max_iterations = max_iterations
         self.automata = HeadAutomata.of(problem, 0.0)
         self.lattices = self.automata.lattices
@@ -234,7 +234,7 @@ class Search:
 
     @property
     def out_of_time(self) -> bool:
-        return self.deadline is not None and perf_counter() >= self.deadline
+        return self.clock.out_of_time
 
     # -- one node --------------------------------------------------------------------------------------------------
 
@@ -260,7 +260,9 @@ class Search:
         mark, since, done = np.inf, 0, 0
         while done < iterations:
             rows = np.zeros((min(ROUND, iterations - done), 4))
-            status, used = k.relax(
+            status, used = long_call(
+                len(rows) * self.problem.n**3,
+                k.relax,
                 lattices,
                 self.arc,
                 self.share,
@@ -502,8 +504,7 @@ class Search:
 
     def info(self) -> Mapping[str, Any]:
         iterations = sum(len(rows) for rows in self.rows)
-        seconds = perf_counter() - self.started
-        return info_of(seconds, iterations, self.nodes, self.removed, self.decoded, self.problem.n)
+        return info_of(self.clock.seconds, iterations, self.nodes, self.removed, self.decoded, self.problem.n)
 
 
 def error_of_dual(n: int, length: int, views: int, arc: float, largest: float, u: float, u_sum: float) -> float:

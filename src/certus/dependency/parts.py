@@ -153,6 +153,7 @@ def checked_list(
             k = int(np.argmax(wrong))
             raise InvalidInput(f"index {letter} of {kind}[{k}] is {array[k]}; expected 0..{size - 1}.")
         index.append(array.astype(np.int64))
+    _check_distinct(kind, letters, index, shape)
     return index, scores
 
 
@@ -188,6 +189,19 @@ def readable(kind: str, arc: Floats, single: bool) -> Readable:
         "null": none,
     }
     return tests[kind]
+
+
+def _check_distinct(kind: str, letters: str, index: Sequence[Ints], shape: tuple[int, ...]) -> None:
+    """InvalidInput names a part that is listed twice: decoders would add up both, and scores only one."""
+    keys = np.ravel_multi_index(tuple(index), shape)
+    if not len(keys) or (np.diff(keys) > 0).all():
+        return
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(np.diff(keys[order]) == 0)
+    if len(twice):
+        first, second = order[twice[0]], order[twice[0] + 1]
+        part = ", ".join(f"{letter}={array[first]}" for letter, array in zip(letters, index, strict=True))
+        raise InvalidInput(f"{kind} lists the part {part} twice, at {first} and {second}; give each part once.")
 
 
 def check_memory(what: str, shape: tuple[int, ...], copies: int = 1) -> None:

@@ -1,8 +1,9 @@
 """certus.Dependency: dependency trees scored by arcs and by higher-order parts, projective or not."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,13 +16,16 @@ from certus.dependency import parts as P
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Result, Solution
-from certus.serialize import floats_from_json, floats_to_json
+from certus.schema import Field
+from certus.serialize import floats_to_json
 
 if TYPE_CHECKING:
     from certus.dependency.labels import LabelledDependency
     from certus.relax.system import Relaxation
 
 Heads = Ints
+ROOTS = ("single", "multi")
+GRANDPARENTS = ("all", "outermost")
 
 
 class Dependency(DynamicProgram[Heads]):
@@ -179,8 +183,8 @@ class Dependency(DynamicProgram[Heads]):
         self.arc = arc
         self.scores = scores
         self.projective = projective
-        self.root = one_of("root", root, ("single", "multi"))
-        self.grandparents = one_of("grandparents", grandparents, ("all", "outermost"))
+        self.root = one_of("root", root, ROOTS)
+        self.grandparents = one_of("grandparents", grandparents, GRANDPARENTS)
         self.n = len(arc) - 1
 
     def _with_arcs(self, arc: Floats) -> Self:
@@ -518,22 +522,25 @@ class Dependency(DynamicProgram[Heads]):
         return data
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        try:
-            arcs = checked_arcs(floats_from_json(data["arc"], "arc"))
-            n = len(arcs) - 1
-            scores: dict[str, P.Scores] = {}
-            for kind in (k for k in P.LAYOUT if k in data):
-                given = data[kind]
-                if isinstance(given, dict):
-                    index = np.unravel_index(np.array(given["keys"], dtype=np.int64), P.shape_of(kind, n))
-                    listed = (*index, floats_from_json(given["scores"], kind))
-                    scores[kind] = P.listed_scores(kind, listed, n, float(given["unlisted"]))
-                else:
-                    scores[kind] = P.dense_scores(kind, floats_from_json(given, kind), n)
-            settings = (bool(data["projective"]), data["root"], data["grandparents"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"not a dependency problem: {error!r}.") from None
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        arcs = checked_arcs(given["arc"].scores((None, None)))
+        n = len(arcs) - 1
+        scores: dict[str, P.Scores] = {}
+        for kind in (k for k in P.LAYOUT if k in given):
+            part, shape = given[kind], P.shape_of(kind, n)
+            if isinstance(part.value, dict):
+                index = np.unravel_index(part["keys"].wholes(0, prod(shape) - 1), shape)
+                listed = (*index, part["scores"].scores((None,)))
+                unlisted = part["unlisted"].score()
+                scores[kind] = part.made(partial(P.listed_scores, kind, listed, n, unlisted))
+            else:
+                scores[kind] = P.DenseScores(part.scores(shape))
+        settings = (
+            given["projective"].flag(),
+            given["root"].one_of(ROOTS),
+            given["grandparents"].one_of(GRANDPARENTS),
+        )
         self = cls.__new__(cls)
         self._set(arcs, scores, *settings)
         return self
@@ -542,10 +549,7 @@ class Dependency(DynamicProgram[Heads]):
         return [int(h) for h in np.asarray(structure)]
 
     def structure_from_json(self, data: Any) -> Heads:
-        try:
-            heads = np.array(data, dtype=np.int64)
-        except (TypeError, ValueError, OverflowError):
-            raise InvalidInput(f"a tree is a list of whole numbers; found {data!r}.") from None
+        heads = Field.of(data, "structure").wholes(-1, self.n, (self.n + 1,))
         return P.checked_heads(heads, self.n, projective=self.projective, single=self.single)
 
 

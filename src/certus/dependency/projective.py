@@ -8,6 +8,7 @@ from certus.checks import Floats, Ints, as_scores
 from certus.dependency.parts import check_memory
 from certus.errors import Infeasible
 from certus.result import Solution
+from certus.threads import long_call
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
@@ -104,7 +105,8 @@ def _best_grand(problem: "Dependency", arc: Floats, heads: Ints) -> float:
     arrays = [problem.scores[kind].dense().reshape(-1) if kind in problem.scores else absent for kind in kinds]
     outermost = problem.grandparents == "outermost" or "trisibling" in problem.scores
     decode: Any = thirdorder.decode
-    return float(decode(arc.reshape(-1), *arrays, problem.n, problem.single, outermost, heads))
+    arguments = (arc.reshape(-1), *arrays, problem.n, problem.single, outermost, heads)
+    return float(long_call(problem.n**4, decode, *arguments))
 
 
 # -- batches of first- and second-order problems: arc (B, N, N), sibling (B, N, N, N) or None --------------------------
@@ -131,11 +133,12 @@ def decode(
     if sibling is None:
         from certus.kernels import eisner
 
-        eisner.decode_and_score(arc, lengths, single, heads, value, score)
+        long_call(_steps(arc), eisner.decode_and_score, arc, lengths, single, heads, value, score)
         return 0.0
     from certus.kernels import sibling as second
 
-    return _checked(second.decode(arc, sibling, lengths, single, heads, value, score), sibling, lengths, single, start)
+    read = long_call(_steps(arc), second.decode, arc, sibling, lengths, single, heads, value, score)
+    return _checked(read, sibling, lengths, single, start)
 
 
 def max_totals(arc: Floats, sibling: Floats | None, lengths: Ints, single: bool, start: int = 0) -> Floats:
@@ -144,11 +147,12 @@ def max_totals(arc: Floats, sibling: Floats | None, lengths: Ints, single: bool,
     if sibling is None:
         from certus.kernels import eisner
 
-        eisner.max_totals(arc, lengths, single, out, value)
+        long_call(_steps(arc), eisner.max_totals, arc, lengths, single, out, value)
     else:
         from certus.kernels import sibling as second
 
-        _checked(second.max_totals(arc, sibling, lengths, single, out, value), sibling, lengths, single, start)
+        read = long_call(_steps(arc), second.max_totals, arc, sibling, lengths, single, out, value)
+        _checked(read, sibling, lengths, single, start)
     return out
 
 
@@ -160,14 +164,18 @@ def log_totals(
     if sibling is None:
         from certus.kernels import eisner
 
-        eisner.log_totals(arc, lengths, single, with_arcs, out, value)
+        long_call(_steps(arc), eisner.log_totals, arc, lengths, single, with_arcs, out, value)
     else:
         from certus.kernels import sibling as second
 
-        _checked(
-            second.log_totals(arc, sibling, lengths, single, with_arcs, out, value), sibling, lengths, single, start
-        )
+        read = long_call(_steps(arc), second.log_totals, arc, sibling, lengths, single, with_arcs, out, value)
+        _checked(read, sibling, lengths, single, start)
     return value, out
+
+
+def _steps(arc: Floats) -> float:
+    """About how many steps a batch takes."""
+    return float(arc.size * arc.shape[-1])
 
 
 def _checked(read: tuple[float, int], sibling: Floats, lengths: Ints, single: bool, start: int) -> float:

@@ -1,19 +1,19 @@
 """Brown word clusters: a hard, hierarchical clustering of words by their neighbours in text (DEP 3.2)."""
 
-import gzip
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from certus.checks import Ints, as_positive_int
 from certus.errors import FormatError, InvalidInput
+from certus.io.files import text_lines, whole_number
 from certus.serialize import write_text_atomically
+from certus.threads import long_call
 
 Counts = tuple[Ints, Ints, Ints]  # pointer, word and count of each word's neighbours
 _TABLE = 1 << 16  # x log x is looked up below this; larger counts are rare
@@ -49,39 +49,26 @@ class Clusters:
         """Read a ``paths`` file, as written here and by the usual tool; plain or gzip."""
         paths: dict[str, str] = {}
         counts: dict[str, int] = {}
-        for number, line in enumerate(_lines(path), 1):
+        for number, line in enumerate(text_lines(path), 1):
             fields = line.rstrip("\r\n").split("\t")
             if len(fields) != 3:
                 raise FormatError(path, number, f"{len(fields)} columns; expected bit string, word and count.")
             bits, word, count = fields
             if set(bits) - {"0", "1"}:
                 raise FormatError(path, number, f"{bits!r} is not a string of 0s and 1s.")
-            if not count.isdecimal():
+            if not (count.isdecimal() and count.isascii()):
                 raise FormatError(path, number, f"count is {count!r}; expected a whole number.")
             if word in paths:
                 raise FormatError(path, number, f"the word {word!r} comes a second time.")
-            paths[word], counts[word] = bits, int(count)
+            paths[word], counts[word] = bits, whole_number(count, path, number, 2**63 - 1)
         return cls(MappingProxyType(paths), MappingProxyType(counts))
 
 
 def read_sentences(path: str | os.PathLike[str]) -> Iterator[list[str]]:
     """Tokens of each line of a tokenised text, plain or gzip; empty lines are left out."""
-    for line in _lines(path):
+    for line in text_lines(path):
         if tokens := line.split():
             yield tokens
-
-
-def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
-    opener: Callable[..., Iterable[str]] = gzip.open if Path(path).suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as stream:  # type: ignore[attr-defined]
-            yield from stream
-    except UnicodeDecodeError as error:
-        raise FormatError(path, None, f"not UTF-8 text (byte {error.start} of a block).") from None
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise FormatError(path, None, f"not a whole gzip file: {error}.") from None
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be read: {error.strerror}.") from None
 
 
 def cluster(
@@ -165,13 +152,14 @@ def _run(
     free = 0
     for first in range(0, n_words, _ROUND):
         stop = min(first + _ROUND, n_words)
-        free = cluster_words(first, stop, *following, *preceding, cluster_of, *state, free)
+        words = (first, stop, *following, *preceding, cluster_of)
+        free = long_call((stop - first) * slots**2, cluster_words, *words, *state, free)
         if progress is not None:
             progress(stop, n_words)
 
     merges = np.empty((slots, 2), dtype=np.int64)
     path = {int(c): "" for c in np.flatnonzero(alive)}
-    done = build_hierarchy(*state, merges)
+    done = long_call(slots**3, build_hierarchy, *state, merges)
     members = {c: [c] for c in path}
     for kept, joined in merges[:done].tolist():
         for c in members[kept]:

@@ -37,6 +37,7 @@ _COLUMN = {name: k for k, name in enumerate(ATTRIBUTES)}
 WORD = _COLUMN["l"]  # the attribute that the tag before is paired with
 _COMPONENT = re.compile(r"([+-][12]|0)\.([a-z]\d?)")
 PAD = 2
+WIDEST = 64  # tags that a frequent word may take; one seen with more is not closed
 MOST_ROWS = 1 << 20  # words remembered; then the memory is emptied, so that endless input fits
 _BEFORE, _AFTER = 0, 1  # rows that every encoder has
 _hash = lru_cache(maxsize=1 << 18)(stable_hash)  # endings come again, and every column of a tagger asks for the same
@@ -59,16 +60,20 @@ CLUSTER_TEMPLATES = """
 """
 
 
-def template_arrays(text: str) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]:
-    """ptr, offset, column and seed of the templates, as kernels.tagger takes them; "/" or a new line ends a template.
+def templates_of(clusters: Mapping[str, str]) -> list[str]:
+    """The templates of a tagger, one a line; those of clusters only if there are some."""
+    text = TEMPLATES + (CLUSTER_TEMPLATES if clusters else "")
+    return [" ".join(words) for line in re.split(r"[/\n]", text) if (words := line.split())]
+
+
+def template_arrays(lines: Iterable[str]) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]:
+    """ptr, offset, column and seed of the templates, as kernels.tagger takes them.
 
     A component is an offset -2 .. +2, a point and an attribute: ``-1.s3`` is the ending of the word before.
     """
     ptr, offset, column, seed = [0], [], [], []
-    for line in re.split(r"[/\n]", text):
+    for line in lines:
         words = line.split()
-        if not words:
-            continue
         for word in words:
             found = _COMPONENT.fullmatch(word)
             if not found or found[2] not in _COLUMN:
@@ -113,7 +118,7 @@ class Lexicon:
         times = {form: counts.total() for form, counts in seen.items()}
         return cls(
             frozenset(form for form in seen if times[form] >= known),
-            {form: tuple(sorted(counts)) for form, counts in seen.items() if times[form] >= sure},
+            {form: tuple(sorted(c)) for form, c in seen.items() if times[form] >= sure and len(c) <= WIDEST},
             dict(clusters or {}),
         )
 

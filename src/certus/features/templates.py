@@ -86,6 +86,11 @@ class Templates:
         return ints[0], ints[1], ints[2], ints[3], seed, ints[4]
 
     @property
+    def described(self) -> list[str]:
+        """The lines in the order of the kernels, each with its roles: what weights were trained for."""
+        return [f"{self.roles}: {line}" for line in self.ordered[0]]
+
+    @property
     def of_arcs(self) -> bool:
         """Whether they look at arcs, or at arcs to be labelled, rather than at parts of several arcs."""
         return self.roles in ("hm", "hmglr")

@@ -9,6 +9,7 @@ from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.sweeps import as_weights, subgraph
+from certus.threads import long_call
 
 _MOST = 2**31 - 2
 
@@ -239,7 +240,9 @@ def intersect(
         raise InvalidInput(
             f"symbols_of_edge has {len(symbol)} entries; expected one for each of {graph.n_edges} edges."
         )
-    vertex, start, end, head, tail_ptr, tail, edge, total, first, last = kernels.intersect(
+    vertex, start, end, head, tail_ptr, tail, edge, total, first, last = long_call(
+        float(graph.n_edges * len(automaton.final_weights)),
+        kernels.intersect,
         graph.in_ptr,
         graph.tail_ptr,
         graph.tail,

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import product
 from math import inf
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import Extent, of_sum
 from certus.certificates.sound import sound
 from certus.checks import Floats, as_positive_int, as_scores, one_of
+from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import formats, sweeps
 from certus.hypergraph.graph import Hypergraph, Int32
@@ -28,7 +28,8 @@ from certus.problem import DynamicProgram, Forest, Index
 from certus.relax.engine import Log
 from certus.relax.steps import StepRule, polyak
 from certus.result import Result, certified
-from certus.serialize import floats_from_json, floats_to_json
+from certus.schema import Field
+from certus.serialize import floats_to_json
 
 Signature = tuple[float, ...]
 Check = Callable[[Signature], bool]
@@ -389,14 +390,14 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        if not isinstance(data, dict) or not {"graph", "A", "b"} <= set(data):
-            raise InvalidInput('a constrained hyperpath problem is an object with "graph", "A" and "b".')
-        graph, weights = formats.from_json(data["graph"])
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        graph, weights = formats.from_json(given["graph"])
         if weights is None:
-            raise InvalidInput("the graph of a constrained hyperpath problem has no weights.")
-        b = floats_from_json(data["b"], "b")
-        return cls(graph, weights, floats_from_json(data["A"], "A").reshape(len(b), graph.n_edges), b)
+            given["graph"].fail("a graph with weights")
+        b = given["b"].numbers((None,))
+        A = given["A"].numbers((len(b), graph.n_edges))
+        return given.made(lambda: cls(graph, weights, A, b))
 
     def structure_to_json(self, structure: Int32) -> list[int]:
         return self._inner.structure_to_json(structure)
@@ -410,7 +411,7 @@ class _Decoding:
 
     def __init__(self, problem: ConstrainedHyperpath, time_limit: float | None, rule: StepRule[Any]) -> None:
         self.problem, self.rule = problem, rule
-        self.deadline = None if time_limit is None else perf_counter() + time_limit
+        self.clock = Clock(time_limit)
         self.structure: Int32 | None = None
         self.score = -inf
         self.proof: str | None = None
@@ -422,7 +423,7 @@ class _Decoding:
 
     @property
     def out_of_time(self) -> bool:
-        return self.deadline is not None and perf_counter() >= self.deadline
+        return self.clock.out_of_time
 
     def run(self, method: str, max_iterations: int, width: int, exact: bool) -> Result[Int32]:
         problem = self.problem

@@ -19,7 +19,6 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,15 @@ import numpy as np
 from certus.checks import Floats, as_scores
 from certus.errors import FormatError, InvalidInput
 from certus.hypergraph.graph import Hypergraph
-from certus.serialize import floats_from_json, floats_to_json, load_json, write_json, write_text_atomically
+from certus.io.files import read_text, whole_number
+from certus.schema import MOST, Field, in_file, parse_json
+from certus.serialize import floats_to_json, load_json, write_json, write_text_atomically
 
 HEADER = "certus hypergraph 1"
-_SIZES = re.compile(r"vertices (\d+) edges (\d+) root (\d+)")
-_VERTEX = re.compile(r'vertex (\d+) (".*")')
-_EDGE = re.compile(r'(\d+) <-((?: \d+)*)(?: weight=(\S+))?(?: label=(".*"))?')
+MOST_UNNAMED = 1 << 16  # vertices that a file may have however short it is
+_SIZES = re.compile(r"vertices ([0-9]+) edges ([0-9]+) root ([0-9]+)")
+_VERTEX = re.compile(r'vertex ([0-9]+) (".*")')
+_EDGE = re.compile(r'([0-9]+) <-((?: [0-9]+)*)(?: weight=(\S+))?(?: label=(".*"))?')
 
 Weighted = tuple[Hypergraph, Floats | None]
 
@@ -61,7 +63,9 @@ def from_text(text: str, source: object = "text") -> Weighted:
         raise FormatError(source, 1, f"a hypergraph starts with the line {HEADER!r}.")
     if len(lines) < 2 or not (sizes := _SIZES.fullmatch(lines[1][1])):
         raise FormatError(source, lines[min(1, len(lines) - 1)][0], "expected 'vertices V edges E root R'.")
-    n_vertices, n_edges, root = map(int, sizes.groups())
+    n_vertices, n_edges, root = (whole_number(word, source, lines[1][0]) for word in sizes.groups())
+    if n_vertices > max(len(text), MOST_UNNAMED):
+        raise FormatError(source, lines[1][0], f"{n_vertices} vertices announced; the file is too short for so many.")
     vertex_labels: dict[int, str] = {}
     found: list[tuple[int, int, list[int], float | None, str | None]] = []  # line, head, tail, weight, label
     for n, line in lines[2:]:
@@ -81,7 +85,7 @@ def from_text(text: str, source: object = "text") -> Weighted:
         )
     _check_order(found, source)
     in_ptr = np.concatenate(([0], np.cumsum(np.bincount([f[1] for f in found], minlength=n_vertices))))
-    try:
+    with in_file(source):
         graph = Hypergraph(
             in_ptr,
             np.concatenate(([0], np.cumsum([len(f[2]) for f in found], dtype=np.int64))),
@@ -90,10 +94,6 @@ def from_text(text: str, source: object = "text") -> Weighted:
             [vertex_labels.get(v, "") for v in range(n_vertices)] if vertex_labels else None,
             _all_or_none([f[4] for f in found], "label", found, source),
         )
-    except FormatError:
-        raise
-    except InvalidInput as error:
-        raise FormatError(source, None, str(error)) from None
     weights = _all_or_none([f[3] for f in found], "weight", found, source)
     return graph, None if weights is None else np.array(weights, dtype=np.float64)
 
@@ -118,18 +118,12 @@ def to_json(graph: Hypergraph, weights: Floats | None = None) -> dict[str, Any]:
 
 def from_json(data: Any) -> Weighted:
     """Graph and weights (None if it has none) of the JSON form; InvalidInput if it is not one."""
-    if not isinstance(data, dict) or data.get("format") != HEADER:
-        raise InvalidInput(f'not a hypergraph: expected an object with "format": "{HEADER}".')
-    for key in ("in_ptr", "tail_ptr", "tail", "root"):
-        if key not in data:
-            raise InvalidInput(f"the hypergraph has no {key!r}.")
-    labels = [data.get("vertex_labels"), data.get("edge_labels")]
-    if not all(given is None or isinstance(given, list) for given in labels):
-        raise InvalidInput("vertex_labels and edge_labels are lists of strings.")
-    graph = Hypergraph(data["in_ptr"], data["tail_ptr"], data["tail"], data["root"], *labels)
-    if data.get("weights") is None:
-        return graph, None
-    return graph, as_scores("weights", floats_from_json(data["weights"], "weights"), (graph.n_edges,))
+    given = Field.of(data, "").format(HEADER)
+    in_ptr, tail_ptr, tail = (given[name].wholes(0, MOST) for name in ("in_ptr", "tail_ptr", "tail"))
+    root = given["root"].whole()
+    vertices, edges = (given[name].texts() if name in given else None for name in ("vertex_labels", "edge_labels"))
+    graph = given.made(lambda: Hypergraph(in_ptr, tail_ptr, tail, root, vertices, edges))
+    return graph, given["weights"].scores((graph.n_edges,)) if "weights" in given else None
 
 
 def save(path: str | os.PathLike[str], graph: Hypergraph, weights: Floats | None = None) -> None:
@@ -144,15 +138,11 @@ def load(path: str | os.PathLike[str]) -> Weighted:
     """Read what ``save`` wrote; a FormatError names the file, and the line where it can."""
     if str(path).endswith(".json"):
         return load_json(path, from_json)
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(path, None, f"cannot be read: {error}.") from None
-    return from_text(text, path)
+    return from_text(read_text(path), path)
 
 
 def _vertex(word: str, n_vertices: int, source: object, line: int) -> int:
-    v = int(word)
+    v = whole_number(word, source, line)
     if v >= n_vertices:
         raise FormatError(source, line, f"vertex {v} does not exist; vertices are 0..{n_vertices - 1}.")
     return v
@@ -170,9 +160,9 @@ def _weight(word: str, source: object, line: int) -> float:
 
 def _label(word: str, source: object, line: int) -> str:
     try:
-        return str(json.loads(word))
-    except json.JSONDecodeError:
-        raise FormatError(source, line, f"label {word} is not a JSON string.") from None
+        return Field(parse_json(word)).text()
+    except InvalidInput:
+        raise FormatError(source, line, f"label {word[:60]} is not a JSON string.") from None
 
 
 def _check_order(found: Sequence[tuple[int, int, list[int], Any, Any]], source: object) -> None:

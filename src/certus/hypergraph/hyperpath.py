@@ -15,6 +15,7 @@ from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.reference import longest
 from certus.hypergraph.require import requiring
 from certus.problem import DynamicProgram, Forest, Index
+from certus.schema import Field
 
 
 class Hyperpath(DynamicProgram[Int32]):
@@ -116,15 +117,12 @@ class Hyperpath(DynamicProgram[Int32]):
         return {"graph": formats.to_json(self.graph, self.weights), "required": list(self._required)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        if not isinstance(data, dict) or "graph" not in data:
-            raise InvalidInput('a hyperpath problem is an object with a "graph".')
-        graph, weights = formats.from_json(data["graph"])
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        graph, weights = formats.from_json(given["graph"])
         if weights is None:
-            raise InvalidInput("the graph of a hyperpath problem has no weights.")
-        required = data.get("required", [])
-        if not isinstance(required, list) or not all(type(e) is int and 0 <= e < graph.n_edges for e in required):
-            raise InvalidInput(f"required is {required!r}; expected a list of edges 0..{graph.n_edges - 1}.")
+            given["graph"].fail("a graph with weights")
+        required = given["required"].wholes(0, graph.n_edges - 1).tolist() if "required" in given else []
         problem = cls(graph, weights)
         return problem._restricted(problem.weights, required) if required else problem
 
@@ -132,7 +130,8 @@ class Hyperpath(DynamicProgram[Int32]):
         return self._checked(structure)
 
     def structure_from_json(self, data: Any) -> Int32:
-        return np.array(self._checked(data), dtype=np.int32)
+        edges = Field.of(data, "structure").wholes(0, self.graph.n_edges - 1)
+        return np.array(self._checked(edges), dtype=np.int32)
 
     def _checked(self, structure: Any) -> list[int]:
         """The edges of a derivation of the root, head before tails; InvalidInput if they are none."""

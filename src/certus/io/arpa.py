@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from certus.checks import Floats
 from certus.errors import FormatError
-from certus.io.files import read_bytes, write_maybe_gzip
+from certus.io.files import read_bytes, whole_number, write_maybe_gzip
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 
@@ -151,9 +151,10 @@ def _header(path: object, lines: list[bytes]) -> tuple[int, list[int], list[int]
         name, equals, value = lines[at][5:].partition(b"=")
         if not (equals and name.strip().isdigit() and value.strip().isdigit()):
             raise FormatError(path, at + 1, f"expected 'ngram N=COUNT', found {_shown(lines[at])}.")
-        if int(name) != len(counts) + 1:
-            raise FormatError(path, at + 1, f"expected the count of order {len(counts) + 1}, found order {int(name)}.")
-        counts.append(int(value))
+        order = whole_number(name.decode(), path, at + 1)
+        if order != len(counts) + 1:
+            raise FormatError(path, at + 1, f"expected the count of order {len(counts) + 1}, found order {order}.")
+        counts.append(whole_number(value.decode(), path, at + 1))
         numbers.append(at + 1)
         at += 1
     if not counts:

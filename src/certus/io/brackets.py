@@ -1,17 +1,16 @@
 """Penn-style bracketed trees: a streaming reader and writer, and the usual cleaning.
 
 One tree after another, over as many lines as they like: ``( (S (NP (N dogs)) (VP (V bark))) )``. An outer bracket
-without a label gets the label ``root``. Files whose name ends in ``.gz`` are decompressed on the way.
+without a label gets the label ``root``. Files may be gzip.
 """
 
-import gzip
 import os
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from certus.constituency.tree import Tree
 from certus.errors import FormatError
+from certus.io.files import text_lines
 from certus.serialize import write_text_atomically
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -91,7 +90,7 @@ def read_trees(path: str | os.PathLike[str], *, root: str = "TOP", clean: bool =
     Parameters
     ----------
     path : path
-        Text, or gzip when the name ends in ``.gz``.
+        Text, plain or gzip.
     root : str
         Label of outer brackets that have none.
     clean : bool
@@ -101,19 +100,10 @@ def read_trees(path: str | os.PathLike[str], *, root: str = "TOP", clean: bool =
     ------
     FormatError : names the file and line of an unbalanced bracket, an empty one, or a missing label.
     """
-    opener = gzip.open if Path(path).suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8") as stream:
-            for tree in parse_trees(stream, path=path, root=root):
-                cleaned = clean_tree(tree) if clean else tree
-                if cleaned is not None:
-                    yield cleaned
-    except UnicodeDecodeError as error:
-        raise FormatError(path, None, f"not UTF-8 text (byte {error.start}).") from None
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise FormatError(path, None, f"damaged or cut short: {error}.") from None
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be read: {error.strerror or error}.") from None
+    for tree in parse_trees(text_lines(path), path=path, root=root):
+        cleaned = clean_tree(tree) if clean else tree
+        if cleaned is not None:
+            yield cleaned
 
 
 def write_trees(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:

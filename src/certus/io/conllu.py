@@ -2,21 +2,19 @@
 
 Ten tab-separated columns a word, a blank line after each sentence, comments before its first word. What is read is
 written again as it was (line ends become "\\n"): comments, multiword tokens (ID 3-4) and empty nodes (ID 8.1) are kept.
-Files whose name ends in ``.gz`` are decompressed on the way.
+Files may be gzip.
 """
 
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, cast
 
 import numpy as np
 
 from certus.checks import Ints, one_of
 from certus.errors import FormatError, InvalidInput
+from certus.io.files import opened, whole_number
 from certus.serialize import write_text_atomically
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
@@ -130,13 +128,8 @@ def read_conllu(path: str | os.PathLike[str], *, require_heads: bool = False) ->
     ------
     FormatError : with file and line, for a line that is not CoNLL-U, a head out of range or a cycle.
     """
-    try:
-        with cast(BinaryIO, gzip.open(path, "rb") if os.fspath(path).endswith(".gz") else open(path, "rb")) as stream:
-            yield from parse_conllu(stream, path=path, require_heads=require_heads)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FormatError(path, None, f"not a gzip file, or cut short: {error}.") from None
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be read: {error.strerror or error}.") from None
+    with opened(path) as stream:
+        yield from parse_conllu(stream, path=path, require_heads=require_heads)
 
 
 def parse_conllu(
@@ -151,6 +144,8 @@ def parse_conllu(
         except UnicodeDecodeError as error:
             raise FormatError(path, number, f"not UTF-8 text: {error.reason} at byte {error.start}.") from None
         line = line.rstrip("\r\n")
+        if "\0" in line:
+            raise FormatError(path, number, "holds a NUL character; expected text.")
         if line and not line.isspace():
             reader.add(number, line)
         elif (sentence := reader.finished(number)) is not None:
@@ -203,7 +198,7 @@ class _Reader:
         if text == "_" and not self.require_heads:
             head = None
         elif text.isdecimal() and text.isascii():
-            head = int(text)
+            head = whole_number(text, self.path, number)
         else:
             raise FormatError(self.path, number, f'column 7 (HEAD) is "{text}"; expected the number of a word, or 0.')
         tokens.append(Token(len(tokens) + 1, form, lemma, upos, xpos, feats, head, deprel, deps, misc))
@@ -214,7 +209,7 @@ class _Reader:
         words = len(self.sentence.tokens)
         match = _OTHER_ID.fullmatch(identifier)
         if match is not None:
-            first, last = int(match[1]), int(match[3])
+            first, last = (whole_number(match[k], self.path, number) for k in (1, 3))
             if match[2] == "-" and first == words + 1 and last >= first:
                 self.spans.append((number, last))
                 self.sentence.others.append((words, line))

@@ -1,24 +1,100 @@
-"""Files of the translation formats: plain or gzip, numbers with errors that name the line."""
+"""Files that are read, plain or gzip: the one place that opens, unpacks and decodes them, with a limit on bombs."""
 
 import gzip
+import io
 import math
 import os
 import zlib
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, cast
 
-from certus.errors import FormatError
-from certus.serialize import write_atomically
+from certus.errors import FormatError, InvalidInput
+from certus.schema import MOST
+from certus.writing import write_atomically
+
+LIMIT = "CERTUS_UNPACK_LIMIT"  # the environment variable that holds the most bytes a packed file may become
+LEAST_LIMIT, MOST_RATIO = 1 << 28, 20  # without it: 256 MiB, or so many times the packed size if that is more
+_MAGIC = b"\x1f\x8b"
+
+
+def unpack_limit(packed: int) -> int:
+    """The most bytes that a file of ``packed`` bytes may unpack to."""
+    given = os.environ.get(LIMIT)
+    if given is None:
+        return max(LEAST_LIMIT, MOST_RATIO * packed)
+    if not (given.isascii() and given.isdecimal() and len(given) < 19):
+        raise InvalidInput(f"the environment variable {LIMIT} is {given!r}; expected a number of bytes.")
+    return int(given)
+
+
+def _beyond(path: object, limit: int) -> FormatError:
+    return FormatError(
+        path,
+        None,
+        f"unpacks to more than {limit} bytes: damaged or hostile. If it is right, set the environment variable "
+        f"{LIMIT} to the bytes it may take.",
+    )
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a gzip stream, as far as the limit."""
+
+    def __init__(self, path: object, packed: BinaryIO, limit: int) -> None:
+        self._path, self._left, self._limit = path, limit, limit
+        self._stream = gzip.GzipFile(fileobj=packed)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._stream.read1(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FormatError(self._path, None, f"the gzip data is damaged or cut short: {error}.") from None
+        self._left -= len(data)
+        if self._left < 0:
+            raise _beyond(self._path, self._limit)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file's bytes as a stream, unpacked if they are gzip; FormatError if it cannot be read."""
+    try:
+        stream = open(path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise FormatError(path, None, f"cannot be read: {error.strerror or error}.") from None
+    except ValueError:
+        raise FormatError(ascii(path), None, "cannot be read: there is a NUL in its name.") from None
+    with stream:
+        try:
+            if stream.peek(2)[:2] == _MAGIC:
+                limit = unpack_limit(os.fstat(stream.fileno()).st_size)
+                yield cast(BinaryIO, io.BufferedReader(_Unpacked(path, stream, limit), 1 << 17))
+            elif os.fspath(path).endswith(".gz"):
+                raise FormatError(path, None, "not a gzip file, though its name ends in .gz.")
+            else:
+                yield stream
+        except OSError as error:
+            raise FormatError(path, None, f"cannot be read: {error.strerror or error}.") from None
+
+
+def text_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The lines of a text, each with its end; FormatError names the line that is not UTF-8."""
+    with opened(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            try:
+                yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise FormatError(path, number, f"not UTF-8 text: {error.reason} at byte {error.start}.") from None
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """A file's bytes, decompressed if they are gzip; FormatError if it cannot be read or is cut short."""
-    try:
-        data = Path(path).read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(path, None, f"the gzip data is damaged or cut short: {error}.") from None
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be read: {error.strerror}.") from None
+    """A file's bytes, unpacked if they are gzip; FormatError if it cannot be read or is damaged."""
+    with opened(path) as stream:
+        return stream.read()
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -29,10 +105,33 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise FormatError(path, None, f"not UTF-8 text (byte {error.start}).") from None
 
 
+def unpacked(path: object, name: str, data: bytes) -> bytes:
+    """The bytes behind zlib data that a file holds under a name, as far as the limit."""
+    limit = unpack_limit(len(data))
+    worker = zlib.decompressobj()
+    try:
+        out = worker.decompress(data, limit + 1)
+    except zlib.error as error:
+        raise FormatError(path, None, f"{name} is damaged: {error}.") from None
+    if len(out) > limit:
+        raise _beyond(path, limit)
+    if not worker.eof:
+        raise FormatError(path, None, f"{name} is damaged: its data end too soon.")
+    return out
+
+
 def write_maybe_gzip(path: str | os.PathLike[str], text: str) -> None:
     """Write a text, whole or not at all; gzip if the name ends in .gz."""
     data = text.encode()
     write_atomically(path, gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data)
+
+
+def whole_number(text: str, path: object, line: int, most: int = MOST) -> int:
+    """The whole number that decimal digits spell; FormatError if it is more than ``most``, however many they are."""
+    digits = text.strip().lstrip("0") or "0"
+    if len(digits) > 19 or int(digits) > most:
+        raise FormatError(path, line, f"the number {digits[:20]}{'...' * (len(digits) > 20)} is more than {most}.")
+    return int(digits)
 
 
 def feature_number(path: object, line: int, name: str, value: str) -> float:

@@ -12,11 +12,11 @@ import numpy as np
 
 from certus.errors import FormatError, InvalidInput
 from certus.hypergraph import Hypergraph
-from certus.io.files import feature_number, read_text, write_maybe_gzip
+from certus.io.files import feature_number, read_text, whole_number, write_maybe_gzip
 from certus.serialize import load_json, write_json
 from certus.translation.forest import TranslationForest
 
-_REFERENCE = re.compile(r"\[(\d+)\]")
+_REFERENCE = re.compile(r"\[([0-9]+)\]")
 
 
 def read_forest(path: str | os.PathLike[str]) -> TranslationForest:
@@ -69,9 +69,9 @@ def forest_from_text(text: str, path: object = "text") -> TranslationForest:
     while lines and not lines[-1].strip():
         lines.pop()
     sizes = lines[0].split() if lines else []
-    if len(sizes) != 2 or not all(map(str.isdecimal, sizes)):
+    if len(sizes) != 2 or not all(size.isdecimal() and size.isascii() for size in sizes):
         raise FormatError(path, 1, "expected '#nodes #edges' on the first line.")
-    n_vertices, n_edges = map(int, sizes)
+    n_vertices, n_edges = (whole_number(size, path, 1) for size in sizes)
     in_ptr, tail_ptr, tail, token_ptr = [0], [0], [], [0]
     token: list[int] = []
     words: dict[str, int] = {}
@@ -85,7 +85,7 @@ def forest_from_text(text: str, path: object = "text") -> TranslationForest:
             raise FormatError(
                 path, min(at, len(lines) - 1) + 1, f"expected the number of edges into node {v}, found {found}."
             )
-        count, at = int(lines[at]), at + 1
+        count, at = whole_number(lines[at], path, at + 1), at + 1
         for number in range(at, at + count):
             if number >= len(lines):
                 raise FormatError(path, len(lines), f"node {v} has {count} edges, but the file ends before the last.")
@@ -95,7 +95,7 @@ def forest_from_text(text: str, path: object = "text") -> TranslationForest:
             n_tails = 0
             for word in side.split():
                 if reference := _REFERENCE.fullmatch(word):
-                    u = int(reference[1])
+                    u = whole_number(reference[1], path, number + 1)
                     if u >= v:
                         raise FormatError(
                             path, number + 1, f"[{u}] is not a node before node {v}, which this edge enters."

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from certus.checks import Floats, Ints
 from certus.errors import FormatError
 from certus.io.files import feature_number, read_bytes, read_text
-from certus.serialize import read_json
+from certus.schema import Field
+from certus.serialize import load_json
 
 Int32 = NDArray[np.int32]
 LEFT, SOURCE, TARGET, FEATURES = 0, 1, 2, 3  # the fields of a rule
@@ -93,13 +95,7 @@ def read_weights(path: str | os.PathLike[str], section: str = "hiero") -> dict[s
     """
     weights: dict[str, float] = {}
     if str(path).endswith(".json"):
-        data: Any = read_json(path)
-        for key in (section, "weights"):
-            if isinstance(data, dict) and isinstance(data.get(key), dict):
-                data = data[key]
-        if not isinstance(data, dict) or not all(isinstance(v, int | float) for v in data.values()):
-            raise FormatError(path, None, 'expected an object {"feature": number, ...}, perhaps under "weights".')
-        return {str(name): feature_number(path, 1, str(name), str(value)) for name, value in data.items()}
+        return load_json(path, partial(_weights, section=section))
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         fields = line.replace("=", " ").split()
         if not fields or fields[0].startswith("#"):
@@ -108,6 +104,17 @@ def read_weights(path: str | os.PathLike[str], section: str = "hiero") -> dict[s
             raise FormatError(path, number, f"expected 'name value', found {line[:60]!r}.")
         weights[fields[0]] = feature_number(path, number, fields[0], fields[1])
     return weights
+
+
+def _weights(data: Any, section: str) -> dict[str, float]:
+    """The weights of JSON data: an object of numbers, perhaps under a section's name and "weights"."""
+    given = Field(data)
+    for key in (section, "weights"):
+        if isinstance(given.value, dict) and isinstance(given.value.get(key), dict):
+            given = given[key]
+    if not isinstance(given.value, dict):
+        given.fail('an object {"feature": number, ...}, perhaps under "weights"')
+    return {name: value.number() for name, value in given.entries()}
 
 
 class _Reader:
@@ -226,7 +233,7 @@ class _Reader:
         for k in self._used(word)[0].tolist():
             text = self.strings[k]
             if text[0] == "[" and (match := pattern.fullmatch(text)):
-                index_of[k] = min(int(match[2]), 1 << 20)
+                index_of[k] = int(match[2]) if len(match[2]) < 7 else 1 << 20
                 symbol_of[k] = ~labels.setdefault(match[1] or "", len(labels))
             else:
                 symbol_of[k] = len(words)

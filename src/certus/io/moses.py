@@ -4,14 +4,13 @@ A line is ``source ||| target ||| scores ...``, with what follows (alignments, c
 probabilities, as many on every line; their natural logarithms are the features.
 """
 
-import gzip
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, log
 
 from certus.errors import FormatError
+from certus.io.files import text_lines
 
 Entry = tuple[tuple[str, ...], tuple[float, ...]]  # target words, natural logarithms of the scores
 
@@ -58,17 +57,7 @@ def read_phrase_table(
     FormatError : names the line: a field missing, a score that is none, another number of scores.
     """
     wanted = None if sentences is None else _phrases_of(sentences, max_phrase_length)
-    try:
-        with open(path, "rb") as probe:
-            packed = probe.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rt", encoding="utf-8") if packed else open(path, encoding="utf-8") as lines:
-            return _table(path, lines, wanted, n_scores, max_phrase_length)
-    except UnicodeDecodeError as error:
-        raise FormatError(path, None, f"not UTF-8 text (byte {error.start}).") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(path, None, f"the gzip data is damaged or cut short: {error}.") from None
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be read: {error.strerror}.") from None
+    return _table(path, text_lines(path), wanted, n_scores, max_phrase_length)
 
 
 def _phrases_of(sentences: Iterable[Sequence[str]], longest: int | None) -> set[str]:

@@ -158,14 +158,27 @@ def most_disputed(lat, keep, dispute):
 
 
 @njit(cache=True, nogil=True)
+def rounding_error(n, largest, u):
+    """What a dual value at multipliers u (2, A) may be off by: sums of up to PARTS * (n + 1) numbers, in any order."""
+    size = 0.0
+    for a in range(u.shape[1]):
+        size = max(size, abs(u[0, a]), abs(u[1, a]))
+    return EPSILON * (PARTS * (n + 1)) ** 2 * (largest + 2.0 * size)
+
+
+@njit(cache=True, nogil=True)
 def relaxed(lat, scores, single, rule, grain, u, heads):
-    """Dual decomposition from estimated multipliers, then branch and bound: (proved, score of the best tree).
+    """Dual decomposition from estimated multipliers, then branch and bound.
+
+    Returns (whether the tree is proved the best, its score, a bound on those of all trees, how many relaxations it
+    took).
 
     scores (n+1, n+1) are those of the arcs; u (2, A) gets the multipliers of the least dual value of the last round.
     rule is (share of the tree, Polyak's factor, patience, shrink, iterations of a round, rounds, branchings). After a
     round that proves nothing, arcs that no better tree uses are removed; after the last one, the most disputed arc is
     required, and forbidden later on. All scores are multiples of grain, 0 if nothing is known: a better tree is better
-    by a grain. heads are those of the best tree; its score is -inf if none was found.
+    by a grain, and a bound less than a grain above a tree, rounding included, is a proof. heads are those of the best
+    tree; its score is -inf if none was found.
     """
     share, factor, patience, shrink, iterations, rounds, branchings = rule
     n = lat.width.shape[0] - 1
@@ -189,8 +202,10 @@ def relaxed(lat, scores, single, rule, grain, u, heads):
     trace = np.empty((iterations, 4))
     kept = np.empty((branchings, arcs), dtype=np.uint8)  # a stack of what is left to search
     multipliers = np.empty((branchings, 2, arcs))
-    depth = branched = k = 0
+    depth = branched = k = runs = 0
     left = lat
+    error = 0.0
+    bound = np.inf
     while True:
         memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
         memory[FACTOR] = factor
@@ -198,9 +213,16 @@ def relaxed(lat, scores, single, rule, grain, u, heads):
         status, _ = relax(left, arc, share, single, moved[0], moved[1], u[0], u[1], heads, dispute, tolerance, POLYAK,
                           max(largest, 1e-300), patience, shrink, np.int64(1), memory, trace)  # fmt: skip
         k += 1
+        runs += 1
+        error = max(error, rounding_error(n, largest, moved), rounding_error(n, largest, u))
+        if branched == 0:  # trees with an arc that was removed reach no more than slack above the best
+            bound = min(bound, max(memory[BEST_DUAL], memory[BEST_PRIMAL] + (slack if runs > 1 else 0.0)) + error)
         if status != LIMIT:
             if depth == 0:
-                return memory[BEST_PRIMAL] > -np.inf, memory[BEST_PRIMAL]
+                proved = memory[BEST_PRIMAL] > -np.inf and (grain == 0.0 or error < grain - slack)
+                if proved and grain > 0.0:
+                    bound = memory[BEST_PRIMAL]
+                return proved, memory[BEST_PRIMAL], bound, runs
             k = 0
             depth -= 1
             for a in range(arcs):
@@ -208,7 +230,7 @@ def relaxed(lat, scores, single, rule, grain, u, heads):
                 moved[0, a], moved[1, a] = multipliers[depth, 0, a], multipliers[depth, 1, a]
         else:
             if k >= rounds and branched == branchings:
-                return False, memory[BEST_PRIMAL]
+                return False, memory[BEST_PRIMAL], bound, runs
             for a in range(arcs):
                 moved[0, a], moved[1, a] = u[0, a], u[1, a]
             gone = keep_arcs(left, arc, single, share, u, memory[BEST_PRIMAL] + slack, keep)

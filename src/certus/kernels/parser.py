@@ -492,19 +492,25 @@ def scored_arcs(attribute, coarse, base, n, cascade, templates, bits, weight, in
 
 
 @njit(cache=True, nogil=True)
-def parse_arcs(attribute, coarse, base, length, cascade, templates, bits, weight, index, start, heads, value):
-    """Parse a batch with a first-order model: heads of sentence s go to heads[start[s] : start[s] + length[s] + 1]."""
+def parse_arcs(attribute, coarse, base, length, cascade, templates, bits, weight, index, start, heads, value,
+               square, kept):  # fmt: skip
+    """Parse a batch with a first-order model: heads of sentence s go to heads[start[s] : start[s] + length[s] + 1].
+
+    value[s] gets the score of the tree, kept[square[s] : square[s + 1]] which arcs the cascade left.
+    """
     for s in range(length.shape[0]):
         own = heads[start[s] : start[s] + length[s] + 1]
         own[0] = -1
         value[s] = 0.0
         if length[s] > 0:
-            _, arc = scored_arcs(attribute, coarse, base[s], length[s], cascade, templates, bits, weight, index)
+            allowed, arc = scored_arcs(attribute, coarse, base[s], length[s], cascade, templates, bits, weight, index)
+            kept[square[s] : square[s + 1]] = allowed.reshape(-1)
             value[s] = best_tree(arc, cascade[10], cascade[11], own)
 
 
 @njit(cache=True, nogil=True)
-def parse_parts(attribute, coarse, base, length, cascade, names, templates, bits, weight, index, start, heads, value):
+def parse_parts(attribute, coarse, base, length, cascade, names, templates, bits, weight, index, start, heads, value,
+                square, kept):  # fmt: skip
     """The same with a projective model above first order.
 
     names are the arguments of name_arcs from seen to weight.
@@ -516,6 +522,7 @@ def parse_parts(attribute, coarse, base, length, cascade, names, templates, bits
         value[s] = 0.0
         if n > 0:
             allowed, arc = scored_arcs(attribute, coarse, base[s], n, cascade, templates, bits, weight, index)
+            kept[square[s] : square[s + 1]] = allowed.reshape(-1)
             name = np.empty((n + 1, n + 1), dtype=np.uint32)
             name_arcs(attribute, coarse, base[s], allowed, *names, index, name)
             value[s] = best_above_first(

@@ -136,8 +136,8 @@ def _viterbi(n, at, rows, value, word, T, weight, shift, tag, count, unary, char
 
 @njit(cache=True, nogil=True)
 def tag_batch(first, length, rows, value, word, set_of, set_ptr, allowed, ptr, offset, column, seed, bits,
-              T, K, weight, out):  # fmt: skip
-    """out[first[s] + i] <- tag of word i of sentence s. K is the most tags a word may take."""
+              T, K, weight, out, best_score):  # fmt: skip
+    """out[first[s] + i] <- tag of word i of sentence s, best_score[s] <- their score. K: the most tags of a word."""
     shift = uint64(64 - bits)
     longest = 0
     for s in range(length.shape[0]):
@@ -155,7 +155,7 @@ def tag_batch(first, length, rows, value, word, set_of, set_ptr, allowed, ptr, o
         n, at = length[s], first[s]
         _features(n, at, rows, value, ptr, offset, column, seed, shift, place)
         _candidates(n, at, rows, set_of, set_ptr, allowed, T, weight, place, free, tag, count, unary, whole)
-        _viterbi(n, at, rows, value, word, T, weight, shift, tag, count, unary, chart, back, best)
+        best_score[s] = _viterbi(n, at, rows, value, word, T, weight, shift, tag, count, unary, chart, back, best)
         for i in range(n):
             out[at + i] = best[i]
 

@@ -63,8 +63,8 @@ class Crossing:
         self.multipliers = np.zeros((2, len(self.lattices.arc_head)))
         self.heads: Ints = np.full(len(arc), -1, dtype=np.int64)
         self.rule = (*polyak_rule(iterations, rounds), 0)
-        found: tuple[bool, float] = relaxed(self.lattices, arc, single, self.rule, 0.0, self.multipliers, self.heads)
-        self.proved, self.value = found
+        found = relaxed(self.lattices, arc, single, self.rule, 0.0, self.multipliers, self.heads)
+        self.proved, self.value = bool(found[0]), float(found[1])
 
     def against(self, gold: Ints) -> tuple[int, Features, Features]:
         """Where no tree is proved: what the head automata choose at the last multipliers (LR 6.6).

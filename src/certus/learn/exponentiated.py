@@ -18,6 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from certus.checks import Floats, Ints
+from certus.errors import InvalidInput
 from certus.learn.examples import Examples, hinge_loss, log_loss
 from certus.learn.parts import ForestParts
 from certus.learn.weights import Weights
@@ -41,6 +42,9 @@ class ExponentiatedTrainer:
         self._ptr: Ints = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._gain = np.zeros(len(examples))  # H or E of each sentence
         started = "theta" in weights.extra
+        wanted = {"theta": int(self._ptr[-1]), "rate": len(examples)}
+        if started and {name: len(state) for name, state in weights.extra.items()} != wanted:
+            raise InvalidInput(f"the dual to go on from is not {wanted['theta']} parts and {wanted['rate']} rates.")
         if not started:
             weights.extra["theta"] = np.zeros(int(self._ptr[-1]))
             weights.extra["rate"] = np.full(len(examples), 1.0 if margin else 0.5)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from certus.errors import FormatError
-from certus.models.files import Arrays, load_model, save_model
+from certus.models.files import Arrays, Stored, load_model, save_model
+from certus.schema import Field
 
 
 @dataclass(frozen=True)
@@ -25,15 +24,15 @@ class Checkpoint:
         """Write the state of the training, all of it or nothing."""
         save_model(self.path, self.kind, self.version, {"fingerprint": self.fingerprint, **config}, arrays)
 
-    def load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+    def load(self) -> tuple[Field, Stored] | None:
         """The state of the training, None if there is no file yet; FormatError for the file of another training."""
         if not Path(self.path).exists():
             return None
-        config, arrays = load_model(self.path, self.kind, self.version)
-        if config.pop("fingerprint", None) != self.fingerprint:
+        config, stored = load_model(self.path, self.kind, self.version)
+        if config.object().get("fingerprint") != self.fingerprint:
             raise FormatError(
                 self.path,
                 None,
                 "a checkpoint of other training data or settings; give the same, or train without resuming.",
             )
-        return config, arrays
+        return config, stored

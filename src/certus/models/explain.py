@@ -54,7 +54,7 @@ def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int
     if not 1 <= word <= n:
         raise InvalidInput(f"there is no word {word} in a sentence of {n} words.")
     batch = parser.encoder.encode([sentence])
-    tree = parser.heads(batch)[1]
+    tree = parser.decode(batch).heads
     head = int(tree[word])
     if instead is not None and (not 0 <= instead <= n or instead in (word, head)):
         reason = "has that head" if instead == head else f"cannot; heads are 0 to {n}, and not the word itself"

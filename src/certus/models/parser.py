@@ -1,33 +1,52 @@
 """A dependency parser trained on a treebank: cascade, tree model of order 1 to 3, labels."""
 
+import hashlib
 import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats, Ints
 from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
-from certus.features.encode import MOST_COARSE, Encoded, Encoder
+from certus.features.encode import COLUMNS, MOST_COARSE, Encoded, Encoder
 from certus.io.conllu import Sentence, Token
+from certus.io.files import unpacked
 from certus.learn.learners import check_learner
 from certus.learn.trees import LEARNERS, TreeModel
 from certus.learn.weights import Packed
 from certus.models.cascade import PASS, Cascade, Filter
-from certus.models.files import load_model, save_model
+from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
 from certus.models.labels import NAMELESS, Labeller
+from certus.models.trees import Room, Trees, about_no_tree
+from certus.schema import Field, in_file, parse_json
+from certus.threads import interruptible
 
-KIND, VERSION = "parser", 5
+KIND, VERSION = "parser", 6
 FILE = "parser.safetensors"  # its name in a folder of models
 BATCH = 256  # sentences parsed by one call of the kernel
 FIRST_BITS, SECOND_BITS, NAME_BITS = 18, 20, 19
+
+
+# The least and the most of each setting that is a whole number.
+_WHOLE = {
+    "order": (1, 3),
+    "epochs": (1, 10**6),
+    "label_epochs": (1, 10**6),
+    "bits": (1, 30),
+    "label_bits": (1, 30),
+    "most": (1, 10**6),
+    "top_words": (0, 10**9),
+    "patience": (1, 10**6),
+    "seed": (0, 2**63 - 1),
+}
 
 
 @dataclass(frozen=True)
@@ -52,15 +71,31 @@ class Settings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.order not in (1, 2, 3):
-            raise InvalidInput(f"order is {self.order!r}; expected 1, 2 or 3.")
+        """Every setting is checked, whoever gives it: kernels index with some of them."""
+        given = Field(asdict(self))
+        for name, (low, high) in _WHOLE.items():
+            given[name].whole(low, high)
+        for name in ("trisiblings", "projective"):
+            given[name].flag()
+        for name in ("first_width", "second_width"):
+            given[name].number(0.0)
         if self.trisiblings and self.order < 3:
             raise InvalidInput(f"trisiblings are parts of order 3 and order is {self.order}; leave them out.")
-        if not 0.0 < self.narrower <= 1.0:
+        if not 0.0 < given["narrower"].number() <= 1.0:
             raise InvalidInput(f"narrower is {self.narrower}; expected a share of the widths, above 0 and at most 1.")
-        if self.pruning_error is not None and not 0.0 <= self.pruning_error < 1.0:
+        if self.pruning_error is not None and not 0.0 <= given["pruning_error"].number() < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
-        check_learner(self.learner, projective=self.projective, order=self.order, trisiblings=self.trisiblings)
+        check_learner(
+            given["learner"].text(), projective=self.projective, order=self.order, trisiblings=self.trisiblings
+        )
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Settings":
+        """Settings as a model file has them; InvalidInput for one that is unknown or out of range."""
+        given = Field.of(data, "settings")
+        names = [field.name for field in fields(cls)]
+        given.only(names)
+        return given.made(lambda: cls(**given.value))
 
     @property
     def filters(self) -> int:
@@ -84,6 +119,29 @@ def tree_templates(settings: Settings, encoder: Encoder) -> tuple[T.Templates, .
     return tuple(T.with_names(templates) for templates in chosen) if settings.named else chosen
 
 
+def templates_digest(settings: Settings, encoder: Encoder) -> str:
+    """What tells apart the templates that the weights of a parser are for."""
+    used = [T.FIRST_FILTER, *tree_templates(settings, encoder), T.LABEL, T.LABEL_PAIR]
+    used += [T.SECOND_FILTER] if settings.filters == 2 else []
+    used += [T.NAME] if settings.named else []
+    return template_digest(line for templates in used for line in templates.described)
+
+
+def _lexicon(stored: Stored) -> tuple[list[str], dict[str, str]]:
+    """The frequent words, and the bit strings of words."""
+    data = unpacked(stored.path, "lexicon", stored.array("lexicon", np.uint8, (None,)).tobytes())
+    frequent, clusters = Field(parse_json(data, stored.path), "lexicon").items(size=2)
+    return frequent.texts(), clusters.texts_by_name()
+
+
+def _packed(stored: Stored, name: str, bits: int) -> Packed:
+    """Weights of one byte, and the unit they count in."""
+    unit = float(stored.array(f"{name}.unit", np.float32, (1,))[0])
+    if not unit > 0.0:
+        raise FormatError(stored.path, None, f"{name}.unit is {unit}; expected a number above 0.")
+    return Packed(stored.array(name, np.int8, (1 << bits,)), unit)
+
+
 @dataclass(frozen=True)
 class Parser:
     """Turns tagged sentences into labelled dependency trees."""
@@ -98,18 +156,22 @@ class Parser:
 
     # -- use -------------------------------------------------------------------------------------------------------
 
-    def parse(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams."""
+    def parse(self, sentences: Iterable[Sentence], *, time_limit: float | None = None) -> Iterator[Sentence]:
+        """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams.
+
+        ``time_limit`` is that of ``decode``.
+        """
         stream = iter(sentences)
         while batch := list(islice(stream, BATCH)):
-            yield from self.parse_batch(batch, self.encoder.encode(batch))
+            encoded = self.encoder.encode(batch)
+            trees = interruptible(partial(self.decode, encoded, time_limit=time_limit))
+            yield from interruptible(self.labelled, batch, encoded, trees)
 
-    def parse_batch(self, batch: Sequence[Sentence], encoded: Encoded) -> list[Sentence]:
-        """The same for sentences that are encoded already; threads may call it at the same time."""
-        start, heads, _ = self.heads(encoded)
-        labels = self.labeller.label(encoded, start, heads).tolist()
+    def labelled(self, sentences: Sequence[Sentence], batch: Encoded, trees: Trees) -> list[Sentence]:
+        """Sentences, encoded as ``batch``, with these trees and their best labels; threads may call it at one time."""
+        labels = self.labeller.label(batch, trees.start, trees.heads).tolist()
         names = self.labeller.labels
-        flat = heads.tolist()
+        flat = trees.heads.tolist()
         return [
             replace(
                 sentence,
@@ -117,32 +179,37 @@ class Parser:
                     Token(t.id, t.form, t.lemma, t.upos, t.xpos, t.feats, head, names[label], t.deps, t.misc)
                     for t, head, label in zip(sentence.tokens, flat[at + 1 :], labels[at + 1 :], strict=False)
                 ],
+                comments=about_no_tree(sentence.comments),
             )
-            for at, sentence in zip(start.tolist(), batch, strict=True)
+            for at, sentence in zip(trees.start.tolist(), sentences, strict=True)
         ]
 
-    def heads(self, batch: Encoded, *, search: bool = True) -> tuple[Ints, Ints, Floats]:
-        """Where each sentence begins, the heads of all sentences in a row (-1 at node 0), and the trees' scores.
+    def decode(self, batch: Encoded, *, search: bool = True, time_limit: float | None = None) -> Trees:
+        """The best tree of each sentence over the arcs that the cascade keeps, with its score and a bound.
 
-        Above first order with crossing arcs, ``search`` goes on to branching where the relaxation proves no tree.
+        Every tree is proved to be the best, and does not depend on the speed of the machine, unless one of the options
+        says otherwise. They are for crossing arcs above first order: without ``search`` there is no branching where the
+        relaxation proves no tree; ``time_limit`` is in seconds, for each sentence that a fixed amount of branching does
+        not prove. Threads may call it at the same time.
         """
         from certus.kernels.parser import parse_arcs, parse_parts
 
+        if time_limit is not None and not time_limit > 0:
+            raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
         if not self.model.projective and not self.model.first_order:
-            from certus.models.nonprojective import crossing_heads
+            from certus.models.nonprojective import crossing_trees
 
-            return crossing_heads(self, batch, search=search)[:3]
-        start = np.cumsum(batch.length + 1) - batch.length - 1
-        heads = np.empty(int((batch.length + 1).sum()), dtype=np.int64)
-        value = np.empty(len(batch.length))
+            return crossing_trees(self, batch, search=search, time_limit=time_limit)
+        room = Room(batch.length)
         sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length, self.cascade.arguments)
         model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight.value, self.index())
-        found: tuple[Any, ...] = (start, heads, value)
+        found: tuple[Any, ...] = (room.start, room.heads, room.value, room.square, room.kept)
         if self.model.first_order:
             parse_arcs(*(*sentences, *model, *found))
         else:
             parse_parts(*(*sentences, self.namer.arguments, *model, *found))
-        return start, heads, value * self.weight.unit
+        kind = "dynamic program" if self.model.projective else "combinatorial"
+        return room.trees(self.weight.unit, room.value, [kind] * len(batch.length), {})
 
     def index(self) -> NDArray[np.uint64]:
         """Room for the features of any part, for the kernels."""
@@ -159,11 +226,36 @@ class Parser:
 
         return problem(self, self.encoder.encode([sentence]), 0)
 
+    @cached_property
+    def digest(self) -> str:
+        """Of all that parses depend on: settings, words, templates, filters, weights. Files keep it."""
+        cascade, labellers = self.cascade, (self.labeller, self.namer)
+        filters = (cascade.first, cascade.second)
+        templates = (*self.model.templates, *(part.templates for part in (*filters, *labellers)), T.LABEL_PAIR)
+        config = {
+            "settings": asdict(self.settings),
+            "words": [self.encoder.coarse, sorted(self.encoder.frequent), sorted(self.encoder.clusters.items())],
+            "columns": self.encoder.columns,
+            "labels": [labeller.labels for labeller in labellers],
+            "templates": [(t.roles, t.lines) for t in templates],
+            "widths": [part.width for part in filters],
+            "cascade": [cascade.most, cascade.projective, cascade.single],
+        }
+        code = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+        arrays = [cascade.longest.astype("<i8"), *(np.packbits(labeller.seen) for labeller in labellers)]
+        for weight in (self.weight, *(part.weight for part in (*filters, *labellers))):
+            arrays += [np.array([weight.unit], dtype="<f8"), weight.value]
+        for array in arrays:
+            code.update(f"{array.shape}\n".encode())
+            code.update(array.tobytes())
+        return f"sha256:{code.hexdigest()}"
+
     # -- files -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file; what is loaded from it parses the same."""
-        arrays: dict[str, Any] = {"longest": self.cascade.longest.astype(np.int16), "seen": self.labeller.seen}
+    def save(self, path: str | os.PathLike[str], *, pair: str | None = None) -> None:
+        """Write the model to one file; what is loaded from it parses the same. ``pair``: see ``save_model``."""
+        longest = np.minimum(self.cascade.longest, 2**15 - 1).astype(np.int16)
+        arrays: dict[str, Any] = {"longest": longest, "seen": self.labeller.seen.astype(np.uint8)}
         stored = {
             "first": self.cascade.first.weight,
             "trees": self.weight,
@@ -178,42 +270,34 @@ class Parser:
         lexicon = json.dumps([sorted(self.encoder.frequent), self.encoder.clusters], ensure_ascii=False)
         arrays["lexicon"] = np.frombuffer(zlib.compress(lexicon.encode(), 9), dtype=np.uint8)
         config = {
+            "templates": templates_digest(self.settings, self.encoder),
             "settings": asdict(self.settings),
             "coarse": list(self.encoder.coarse),
             "columns": list(self.encoder.columns),
             "labels": list(self.labeller.labels),
             "single": self.cascade.single,
         }
-        save_model(path, KIND, VERSION, config, arrays)
+        save_model(path, KIND, VERSION, config, arrays, pair=pair)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Parser":
         """Read what ``save`` wrote; FormatError if the file is damaged, of another kind or of another version."""
-        config, arrays = load_model(path, KIND, VERSION)
-        try:
-            settings = Settings(**config["settings"])
-            frequent, clusters = json.loads(zlib.decompress(arrays["lexicon"].tobytes()))
-            encoder = Encoder(config["coarse"], frequent, clusters, config["columns"])
+        config, stored = load_model(path, KIND, VERSION)
+        with in_file(path):
+            settings = Settings.from_json(config["settings"])
+            columns = [column.one_of(COLUMNS) for column in config["columns"].items()]
+            encoder = Encoder(config["coarse"].names(), *_lexicon(stored), columns)
+            check_templates(config, templates_digest(settings, encoder))
+            labels, single = tuple(config["labels"].names(least=1)), config["single"].flag()
+            side = MOST_COARSE + 1
+            longest = stored.wholes("longest", np.int16, (2, side, side), 0, 2**15 - 1).astype(np.int64)
+            seen = stored.wholes("seen", np.uint8, (2, side, side, len(labels)), 0, 1).astype(np.bool_)
             sizes = {"first": FIRST_BITS, "trees": settings.bits, "labels": settings.label_bits}
             if settings.filters == 2:
                 sizes["second"] = SECOND_BITS
             if settings.named:
                 sizes["names"] = NAME_BITS
-            weight = {}
-            for name, bits in sizes.items():
-                value, unit = arrays[name], float(arrays[f"{name}.unit"][0])
-                if value.shape != (1 << bits,) or value.dtype != np.int8 or not unit > 0:
-                    raise ValueError(
-                        f"{name} has {value.size} {value.dtype} weights; expected {1 << bits} of int8 and a unit"
-                    )
-                weight[name] = Packed(value, unit)
-            labels, single = tuple(config["labels"]), bool(config["single"])
-            seen, longest = arrays["seen"].astype(np.bool_), arrays["longest"].astype(np.int64)
-            side = MOST_COARSE + 1
-            if seen.shape != (2, side, side, len(labels)) or longest.shape != (2, side, side):
-                raise ValueError("the dictionaries of labels and lengths have another shape")
-        except (KeyError, IndexError, TypeError, ValueError, zlib.error) as error:
-            raise FormatError(path, None, f"the parser in it is not whole: {error}.") from None
+            weight = {name: _packed(stored, name, bits) for name, bits in sizes.items()}
         first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width * settings.narrower)
         second = PASS
         if settings.filters == 2:
@@ -236,7 +320,7 @@ class Parser:
         right = words = 0
         for at in range(0, len(sentences), BATCH):
             some = sentences[at : at + BATCH]
-            _, heads, _ = self.heads(self.encoder.encode(some), search=False)
+            heads = self.decode(self.encoder.encode(some), search=False).heads
             gold = np.concatenate([sentence.heads for sentence in some])
             right += int(((heads == gold) & (gold >= 0)).sum())
             words += int((gold >= 0).sum())

@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from certus.errors import InvalidInput
+from certus.errors import FormatError, InvalidInput
 from certus.features.encode import Encoded
 from certus.io.conllu import Sentence
+from certus.models.files import pair_of
 from certus.models.parser import BATCH, FILE, Parser
+from certus.models.scores import confidences_of
 from certus.models.tagger import Tagger
-from certus.threads import in_order, thread_count
+from certus.models.trees import Parsed, proof_of
+from certus.threads import in_order, interruptible, thread_count
 
 TAGGER_FILE = "tagger.safetensors"
+NEW_TAGGER_FILE = "tagger.new.safetensors"  # there while its parser is being trained
 MOST_WORDS = 2000  # in a sentence: time grows with the cube of it
 
 
@@ -30,6 +34,7 @@ class Pipeline:
         *,
         confidences: bool = False,
         certificates: bool = False,
+        time_limit: float | None = None,
         workers: int | None = None,
     ) -> Iterator[Sentence]:
         """The sentences with trees, as they come. Tags that are there are kept; a sentence that lacks one is tagged.
@@ -40,23 +45,46 @@ class Pipeline:
         confidences : bool
             Write the marginal of every arc into MISC.
         certificates : bool
-            Write score, bound and kind of proof into comments. Like the confidences, they speak of the trees over the
-            arcs that the parser's cascade leaves.
+            Write score, bound, kind and scope of the proof of each tree into comments, with digests of the model and
+            of what it saw. Like the confidences, they speak of the trees over the arcs that the parser's cascade
+            leaves, and not of the labels.
+        time_limit : float, optional
+            Seconds for a sentence of a parser with crossing arcs above first order; the tree is then the best that was
+            found, and its certificate says so. Without it every tree is proved, however long that takes.
         workers : int, optional
             Threads; by default one for each processor. The answer is the same for any number.
         """
+        asked = {"confidences": confidences, "certificates": certificates}
+        for parsed in self.results(sentences, **asked, time_limit=time_limit, workers=workers):
+            yield parsed.annotated()
+
+    def results(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        confidences: bool = False,
+        certificates: bool = False,
+        time_limit: float | None = None,
+        workers: int | None = None,
+    ) -> Iterator[Parsed]:
+        """As ``parse``, but with proofs and confidences beside the sentences instead of in them."""
         parser = self.parser
 
-        def parsed(work: tuple[list[Sentence], Encoded]) -> list[Sentence]:
-            trees = parser.parse_batch(*work)
-            if not (confidences or certificates):
-                return trees
-            from certus.models.scores import annotated
-
-            return list(annotated(parser, trees, work[1], confidences=confidences, certificates=certificates))
+        def parsed(work: tuple[list[Sentence], Encoded]) -> list[Parsed]:
+            batch = work[1]
+            trees = parser.decode(batch, time_limit=time_limit)
+            return [
+                Parsed(
+                    sentence,
+                    trees.certificate(s),
+                    proof_of(parser, batch, trees, s) if certificates else None,
+                    confidences_of(parser, batch, trees, s) if confidences else None,
+                )
+                for s, sentence in enumerate(parser.labelled(*work, trees))
+            ]
 
         encoded = ((batch, parser.encoder.encode(batch)) for batch in self._tagged(sentences))
-        for batch in in_order(parsed, encoded, thread_count(workers)):
+        for batch in in_order(lambda work: interruptible(parsed, work), encoded, thread_count(workers)):
             yield from batch
 
     def parse_text(self, text: str) -> list[Sentence]:
@@ -110,8 +138,22 @@ def load(model: str | os.PathLike[str] = "en") -> Pipeline:
         folder = BUNDLED / os.fspath(model)
     if not (folder / FILE).is_file():
         raise InvalidInput(f"{model}: there is no {FILE} in it; train one with certus train parser.")
-    tagger = Tagger.load(folder / TAGGER_FILE) if (folder / TAGGER_FILE).is_file() else None
-    return Pipeline(Parser.load(folder / FILE), tagger)
+    parser, pair = Parser.load(folder / FILE), pair_of(folder / FILE)
+    file = tagger_file(folder, pair)
+    if file is None and (folder / TAGGER_FILE).is_file():
+        Tagger.load(folder / TAGGER_FILE)  # if it is damaged, that is what there is to say
+        raise FormatError(
+            folder / TAGGER_FILE,
+            None,
+            f"is not the tagger that {FILE} was trained with; train both together with --tagger, or remove it.",
+        )
+    return Pipeline(parser, None if file is None else Tagger.load(file))
+
+
+def tagger_file(folder: Path, pair: str | None) -> Path | None:
+    """The file of the tagger with this pair, also where a training was killed before it could give it its name."""
+    files = (folder / name for name in (TAGGER_FILE, NEW_TAGGER_FILE))
+    return next((file for file in files if file.is_file() and pair_of(file) == pair), None)
 
 
 def bundled_tagger(model: str = "en") -> Tagger:

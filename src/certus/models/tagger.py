@@ -15,16 +15,21 @@ from numpy.typing import NDArray
 from certus.checks import Ints, as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.features.brown import Clusters
-from certus.features.tagging import CLUSTER_TEMPLATES, TEMPLATES, WORD, Lexicon, WordEncoder, template_arrays
+from certus.features.tagging import WORD, Lexicon, WordEncoder, template_arrays, templates_of
 from certus.io.conllu import Sentence, Token
 from certus.learn.weights import Packed
 from certus.models.checkpoints import Checkpoint
+from certus.models.files import Stored
+from certus.result import Certificate
+from certus.schema import Field, in_file
 from certus.tagging.problem import Tagging
+from certus.threads import interruptible
 
-KIND, VERSION = "tagger", 1
+KIND, VERSION = "tagger", 2
 CHECKPOINT = "tagger checkpoint"
 COLUMNS = ("upos", "xpos", "feats")
 BATCH = 256  # sentences in one call of the kernel
+LEAST_BITS, MOST_BITS = 8, 28
 
 # Chosen by accuracy on the development part of English-EWT; none of them is sharp.
 KNOWN = 2  # forms seen so often are told apart
@@ -62,7 +67,7 @@ class ColumnModel:
 
     @cached_property
     def _templates(self) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]:
-        return template_arrays(TEMPLATES + (CLUSTER_TEMPLATES if self.lexicon.clusters else ""))
+        return template_arrays(templates_of(self.lexicon.clusters))
 
     @property
     def model_arrays(self) -> tuple[Any, ...]:
@@ -83,14 +88,19 @@ class ColumnModel:
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """The tags of sentences of words."""
+        return self.decode(sentences)[0]
+
+    def decode(self, sentences: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[float]]:
+        """The tags of sentences of words, and their scores: whole numbers, and the best that these words can have."""
         from certus.kernels.tagger import tag_batch
 
         rows, first, length = self.encoder.encode(sentences)
-        out = np.empty(len(rows), dtype=np.int64)
-        tag_batch(*(first, length, rows, *self.model_arrays, self.weight, out))
+        out, score = np.empty(len(rows), dtype=np.int64), np.empty(len(length))
+        tag_batch(*(first, length, rows, *self.model_arrays, self.weight, out, score))
         names = self.tags
         numbers = out.tolist()
-        return [[names[t] for t in numbers[at : at + n]] for at, n in zip(first.tolist(), length.tolist(), strict=True)]
+        spans = zip(first.tolist(), length.tolist(), strict=True)
+        return [[names[t] for t in numbers[at : at + n]] for at, n in spans], score.tolist()
 
     def problem(self, words: Sequence[str]) -> Tagging:
         """Tagging these words as a problem of its own, with exact whole-number scores."""
@@ -146,26 +156,37 @@ class Tagger:
 
     def stream(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """As ``tag``, a few hundred sentences at a time, however many there are."""
+        for sentence, _ in self._filled(sentences):
+            yield sentence
+
+    def results(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Sentence, Certificate]]:
+        """As ``stream``, each with the certificate of the tags in its first column."""
+        for sentence, score in self._filled(sentences):
+            yield sentence, Certificate("dynamic program", score, score, 0.0)
+
+    def _filled(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Sentence, float]]:
+        """Sentences with their tags, and the score of those of the first model."""
         source = iter(sentences)
         while batch := list(islice(source, BATCH)):
-            words = [sentence.words for sentence in batch]
-            filled = self.tags(words)
+            filled, scores = self._decode([sentence.words for sentence in batch])
             for k, sentence in enumerate(batch):
                 columns = {name: tags[k] for name, tags in filled.items()}
-                yield replace(sentence, tokens=_with_columns(sentence.tokens, columns))
+                yield replace(sentence, tokens=_with_columns(sentence.tokens, columns)), scores[k]
 
-    def tags(self, sentences: Sequence[Sequence[str]]) -> dict[str, list[list[str]]]:
-        """For each column the tags of sentences of words."""
+    def _decode(self, sentences: Sequence[Sequence[str]]) -> tuple[dict[str, list[list[str]]], list[float]]:
+        """For each column the tags of sentences of words; and the scores of those of the first model."""
         found: dict[str, list[list[str]]] = {}
+        scores: list[list[float]] = []
         for model in self.models:
-            tags = model.tag(sentences)
+            tags, score = model.decode(sentences)
+            scores.append(score)
             names = model.column.split("+")
             if len(names) == 1:
                 found[names[0]] = tags
             else:
                 for k, name in enumerate(names):
                     found[name] = [[tag.split("\t")[k] for tag in row] for row in tags]
-        return found
+        return found, scores[0]
 
     def problem(self, words: Sequence[str], column: str) -> Tagging:
         """The problem that ``tag`` solves for one column of a sentence, to ask for certificates, k-best, marginals.
@@ -193,6 +214,7 @@ class Tagger:
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         progress: Callable[[Epoch], None] | None = None,
+        say: Callable[[str], None] = lambda message: None,
     ) -> "Tagger":
         """Train a tagger; the same input and seed give the same tagger.
 
@@ -212,40 +234,49 @@ class Tagger:
             the file exists, and ends with the same tagger as a run without a break.
         progress : callable, optional
             Called with an ``Epoch`` after each.
+        say : callable, optional
+            Called with a line of text when training starts anew for want of a checkpoint, or ends early.
         """
         corpus, held_out = list(sentences), list(dev or ())
         wanted = (column,) if isinstance(column, str) else tuple(column)
         _check_columns(wanted)
         epochs = as_positive_int("epochs", epochs)
-        if not 8 <= as_positive_int("bits", bits) <= 28:
-            raise InvalidInput(f"bits is {bits}; expected 8 to 28.")
+        if not LEAST_BITS <= as_positive_int("bits", bits) <= MOST_BITS:
+            raise InvalidInput(f"bits is {bits}; expected {LEAST_BITS} to {MOST_BITS}.")
         paths = clusters.paths if isinstance(clusters, Clusters) else clusters or {}
         _check_corpus(corpus, wanted)
         settings = {"columns": list(wanted), "epochs": epochs, "seed": seed, "bits": bits}
         state, file = _State(), None
         if checkpoint is not None:
             file = Checkpoint(checkpoint, CHECKPOINT, VERSION, _digest(settings, corpus, held_out, paths))
-            found = file.load() if resume else None
-            if found is not None:
-                state = _State(**found[0], arrays=found[1])
+        empty = [_empty_model(name, corpus, paths, bits) for name in wanted]
+        if file is not None and resume:
+            if (found := file.load()) is not None:
+                with in_file(checkpoint):
+                    state = _State.restored(*found, [len(model.weight) for model in empty], epochs)
+            else:
+                say(f"{checkpoint}: there is no checkpoint to resume; training starts from the beginning.")
         models = []
-        for k, name in enumerate(wanted):
-            model = _empty_model(name, corpus, paths, bits)
+        for k, model in enumerate(empty):
             if k == state.model:
                 for _ in _epochs(model, corpus, held_out, epochs, seed, state, progress):
                     if file is not None:
                         file.save(state.numbers, state.arrays)
+                if state.epoch < epochs:
+                    best = state.epoch - state.since_best
+                    stopped = f"stopped after epoch {state.epoch}; dev was best after epoch {best}, which is kept."
+                    say(f"{model.column}: {stopped}")
                 state.finish()
             models.append(replace(model, weight=state.arrays[f"done.{k}"].astype(np.int8)))
         return cls(models)
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tagger as one safetensors file, the whole file or nothing."""
+    def save(self, path: str | os.PathLike[str], *, pair: str | None = None) -> None:
+        """Write the tagger as one safetensors file, the whole file or nothing. ``pair``: see ``save_model``."""
         from certus.models.tagger_file import write_tagger
 
-        write_tagger(path, self.models)
+        write_tagger(path, self.models, pair)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tagger":
@@ -313,7 +344,8 @@ def weights_of(bits: int, tags: int) -> int:
 
 def _digest(settings: Mapping[str, Any], corpus: Sequence[Sentence], dev: Sequence[Sentence], paths: Any) -> str:
     """Tells apart runs that would train different taggers."""
-    code = hashlib.blake2b(json.dumps([settings, sorted(paths.items())]).encode(), digest_size=16)
+    given = [settings, sorted(paths.items()), templates_of(paths)]
+    code = hashlib.blake2b(json.dumps(given).encode(), digest_size=16)
     for part in (corpus, dev):
         code.update(b"part\n")
         for sentence in part:
@@ -336,6 +368,23 @@ class _State:
     @property
     def numbers(self) -> dict[str, float]:
         return {"model": self.model, "epoch": self.epoch, "best": self.best, "since_best": self.since_best}
+
+    @classmethod
+    def restored(cls, config: Field, stored: Stored, sizes: Sequence[int], epochs: int) -> "_State":
+        """The state in a checkpoint of models with these numbers of weights; InvalidInput if it is none."""
+        at = config["model"].whole(0, len(sizes) - 1)
+        arrays = {f"done.{k}": stored.array(f"done.{k}", np.int8, (sizes[k],)) for k in range(at)}
+        kinds = {"weight": np.float32, "total": np.float64, "moves": np.float32, "best": np.int8}
+        arrays |= {name: stored.array(name, kind, (sizes[at],)) for name, kind in kinds.items()}
+        if arrays["moves"].min() < 0.0:
+            raise InvalidInput("moves holds a number below 0; the file is damaged.")
+        return cls(
+            at,
+            config["epoch"].whole(1, epochs),
+            config["best"].number(0.0, 1.0),
+            config["since_best"].whole(0, epochs),
+            arrays,
+        )
 
     def finish(self) -> None:
         """Keep the best weights of the model at work, and go on to the next."""
@@ -370,7 +419,7 @@ def _epochs(
         order = np.random.default_rng([seed, state.epoch]).permutation(len(corpus))
         clock = float(state.epoch * len(corpus))
         work = (gold, STEP, clock, arrays["weight"], arrays["total"], arrays["moves"])
-        loss, wrong = train_epoch(*(order, first, length, rows, *model.model_arrays, *work))
+        loss, wrong = interruptible(train_epoch, order, first, length, rows, *model.model_arrays, *work)
         state.epoch += 1
         average = arrays["weight"] - arrays["total"] / (state.epoch * len(corpus))
         weight = Packed.of(average.astype(np.float32)).value

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,9 +19,19 @@ from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
 from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
 from certus.models.checkpoints import Checkpoint
+from certus.models.files import Stored
 from certus.models.filters import Treebank, highest_threshold, of_parser
 from certus.models.labels import NAMELESS, LabelTrainer
-from certus.models.parser import FIRST_BITS, NAME_BITS, SECOND_BITS, Parser, Settings, tree_templates
+from certus.models.parser import (
+    FIRST_BITS,
+    NAME_BITS,
+    SECOND_BITS,
+    Parser,
+    Settings,
+    templates_digest,
+    tree_templates,
+)
+from certus.schema import Field, in_file
 
 KIND, VERSION = "parser checkpoint", 4
 FILTER_EPOCHS, NAME_EPOCHS, FOLDS = 3, 3, 3
@@ -42,6 +51,7 @@ def train_parser(
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    say: Callable[[str], None] = lambda message: None,
 ) -> Parser:
     """A parser for a treebank.
 
@@ -60,19 +70,21 @@ def train_parser(
     progress : callable, optional
         Called after every epoch with (stage, epoch, epochs, share of errors, dev score or None, loss or None).
     checkpoint : path, optional
-        Written after every epoch, whole or not at all; removed at the end.
+        Written after every epoch, whole or not at all; to be removed when the parser is saved.
     resume : bool
         Go on from the checkpoint, if there is one; the parser is the same as without the interruption.
+    say : callable, optional
+        Called with a line of text when training starts anew for want of a checkpoint, or ends early.
     """
     settings = settings or Settings()
     if not any(len(sentence) for sentence in sentences):
         raise InvalidInput("there is no word to learn from: every sentence is empty.")
     run = _Run(sentences, dev, settings, clusters or {}, progress, checkpoint)
-    if resume:
-        run.restore()
+    if resume and not run.restore():
+        say(f"{checkpoint}: there is no checkpoint to resume; training starts from the beginning.")
     parser = run.train()
-    if checkpoint is not None:
-        Path(checkpoint).unlink(missing_ok=True)
+    if run.epoch < settings.epochs:
+        say(f"trees: stopped after epoch {run.epoch}; dev was best after epoch {run.best_epoch}, which is kept.")
     return parser
 
 
@@ -266,6 +278,7 @@ class _Run:
     def _fingerprint(self) -> str:
         """What the training depends on: settings, features and trees."""
         digest = blake2b(repr(asdict(self.settings)).encode(), digest_size=16)
+        digest.update(templates_digest(self.settings, self.encoder).encode())
         digest.update(self.batch.attribute.tobytes())
         for heads in [*self.gold, *(sentence.heads for sentence in self.dev)]:
             digest.update(heads.tobytes())
@@ -285,19 +298,41 @@ class _Run:
         }
         file.save(config, arrays)
 
-    def restore(self) -> None:
-        """Go back to the checkpoint, if there is one."""
+    def restore(self) -> bool:
+        """Go back to the checkpoint, if there is one; whether there is."""
         if self.file is None:
             raise InvalidInput("there is nothing to resume: no checkpoint was named.")
         found = self.file.load()
         if found is None:
-            return
-        config, arrays = found
-        self.stage, self.epoch = config["stage"], config["epoch"]
-        self.score, self.best_epoch = config["score"], config["best_epoch"]
-        self.done = {name.removeprefix("done."): a for name, a in arrays.items() if name.startswith("done.")}
-        self.weights = Weights(int(arrays["value"].size).bit_length() - 1)
-        self.weights.value, self.weights.total = arrays["value"].copy(), arrays["total"].copy()
-        self.weights.squares = arrays["squares"].copy()
-        self.weights.extra = {k.removeprefix("extra."): a.copy() for k, a in arrays.items() if k.startswith("extra.")}
-        self.weights.clock = config["clock"]
+            return False
+        with in_file(self.file.path):
+            self._restored(*found)
+        return True
+
+    def _restored(self, config: Field, stored: Stored) -> None:
+        s = self.settings
+        stages = {
+            "first filter": (FIRST_BITS, FILTER_EPOCHS),
+            "second filter": (SECOND_BITS, FILTER_EPOCHS),
+            "labels": (s.label_bits, s.label_epochs),
+            "names": (NAME_BITS, NAME_EPOCHS),
+        }
+        stages |= {f"{stage}, fold {k + 1}": sizes for stage, sizes in stages.items() for k in range(self.folds)}
+        stages["trees"] = (s.bits, s.epochs)
+        self.stage = config["stage"].one_of(tuple(stages))
+        bits, epochs = stages[self.stage]
+        self.epoch = config["epoch"].whole(1, epochs)
+        self.score = config["score"].number(-1.0, 1.0)
+        self.best_epoch = config["best_epoch"].whole(0, epochs)
+        done = [Field(name, "done").one_of(tuple(stages)) for name in stored.names("done.")]
+        self.done = {k: stored.array(f"done.{k}", np.float32, (1 << stages[k][0],)).copy() for k in done}
+        if self.stage not in done and (self.stage == "trees" or self.epoch == epochs):
+            raise InvalidInput(f"the array done.{self.stage} is missing, though epoch {self.epoch} of it is over.")
+        weights = self.weights = new_weights(s.learner if self.stage == "trees" else "mira", bits)
+        size = (1 << weights.bits,)
+        weights.value = stored.array("value", weights.value.dtype, size).copy()
+        weights.total = stored.array("total", np.float64, size).copy()
+        weights.squares = stored.array("squares", weights.squares.dtype, size).copy()
+        extra = stored.names("extra.")
+        weights.extra = {name: stored.array(f"extra.{name}", np.float64, (None,)).copy() for name in extra}
+        weights.clock = config["clock"].number(1.0)

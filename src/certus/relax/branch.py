@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
 
 from certus.checks import Floats, as_positive_int
+from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.problem import Problem
 from certus.relax.engine import Descent, Engine, Log
@@ -82,7 +82,7 @@ def climb(
     as_positive_int("max_iterations", max_iterations)
     if time_limit is not None and not time_limit > 0:
         raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
-    started = perf_counter()
+    clock = Clock()
     easier = relaxation.easier()
     if step is None and easier is not None:
         step = deflected()
@@ -109,7 +109,7 @@ def climb(
         )
     structure = relaxation.assemble(engine.leaves)
     info = {
-        "seconds": perf_counter() - started,
+        "seconds": clock.seconds,
         "iterations": engine.iterations,
         "solves": engine.solves,
         "nodes": search.nodes,
@@ -132,7 +132,7 @@ def _rehearsed(
     If its multipliers are not the last word even there, the search goes on there, for a better structure to start from.
     """
     other = Engine(easier, step=engine.rule)
-    other.deadline = engine.deadline
+    other.clock = engine.clock
     try:
         descent = other.descend(np.zeros(easier.n_rows), other.initial, max_iterations=max_iterations, window=window)
     except Infeasible:

@@ -18,16 +18,18 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_scores, one_of
-from certus.errors import InvalidInput, NotSupported
+from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution, with_proof_of
+from certus.schema import MOST, Field
 
 Y = TypeVar("Y")
 Part = tuple[str, Index]
 Term = tuple[float, str, Index]  # coefficient, view, index
 Sense = Literal["<=", "==", ">="]
+SENSES = ("<=", "==", ">=")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,6 +40,7 @@ class Constraint:
     sense: Sense
     bound: float
     name: str
+    shape: Index | None = None  # of the view, if coefficients were given for all of it
 
     def __repr__(self) -> str:
         return self.name
@@ -71,16 +74,18 @@ class Constraint:
     @classmethod
     def from_json(cls, data: Any) -> "Constraint":
         """Read what ``to_json`` wrote; InvalidInput for anything else."""
-        try:
-            terms = [(c, view, tuple(index)) for c, view, index in data["terms"]]
-            return replace(linear(terms, data["sense"], data["bound"]), name=str(data["name"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"not a constraint: {error!r}.") from None
+        given = Field.of(data, "constraint")
+        terms = []
+        for term in given["terms"].items():
+            c, view, index = term.items(size=3)
+            terms.append((c.number(), view.text(), tuple(index.wholes(0, MOST).tolist())))
+        sense: Any = given["sense"].one_of(SENSES)
+        return replace(linear(terms, sense, given["bound"].number()), name=given["name"].text())
 
 
 def linear(terms: Iterable[tuple[float, str, Sequence[int]]], sense: Sense, bound: float) -> Constraint:
     """Any linear row: terms are (coefficient, view, index)."""
-    one_of("sense", sense, ("<=", "==", ">="))
+    one_of("sense", sense, SENSES)
     checked = tuple((_number("coefficient", c), _word(view), _index(index)) for c, view, index in terms)
     shown = " + ".join(f"{c:g} {view}{list(index)}" for c, view, index in checked[:4])
     more = " + ..." if len(checked) > 4 else ""
@@ -135,7 +140,7 @@ def budget(view: str, costs: ArrayLike, limit: float) -> Constraint:
         raise InvalidInput("costs are finite numbers; use forbid(view, part) for a part that must not be used.")
     cells = [tuple(int(k) for k in index) for index in np.argwhere(array)]
     made = linear([(float(array[index]), view, index) for index in cells], "<=", limit)
-    return made.named(f"budget({view}, {len(cells)} costs, {made.bound:g})")
+    return replace(made, name=f"budget({view}, {len(cells)} costs, {made.bound:g})", shape=array.shape)
 
 
 def _counted(word: str, sense: Sense, k: int, view: str, parts: Iterable[Sequence[int]]) -> Constraint:
@@ -189,6 +194,8 @@ class Constrained(Problem[Y]):
                 raise InvalidInput(f"{constraint!r} is not a constraint; make one with certus.constraints.")
             for _, view, index in constraint.terms:
                 shape = problem.checked_view(view)
+                if constraint.shape is not None and constraint.shape != shape:
+                    raise InvalidInput(f"{constraint}: costs have shape {constraint.shape}; view {view} has {shape}.")
                 if len(index) != len(shape) or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
                     raise InvalidInput(f"{constraint}: {view}{list(index)} is outside the view, of shape {shape}.")
 
@@ -251,7 +258,16 @@ class Constrained(Problem[Y]):
                 rivals[line] = -np.inf
                 rivals[index] = 0.0
                 mask[view] += rivals
-        return mask
+        return mask if self._masking_suffices(mask) else None
+
+    def _masking_suffices(self, mask: dict[str, Floats]) -> bool:
+        """Whether forbidding the rivals of required parts makes structures use these: they might use none instead."""
+        if all(c.decides == 0 for c in self.constraints):
+            return True
+        try:
+            return not self.violated(self.problem.solve(mask).structure)
+        except Infeasible:
+            return True
 
     def _masked(self, penalties: Penalties | None) -> dict[str, Floats]:
         mask = self._mask or {}
@@ -293,7 +309,7 @@ class Constrained(Problem[Y]):
             if c.decides is not None:
                 _, view, index = c.terms[0]
                 fixed.append((view, int(np.ravel_multi_index(index, self.views[view])), c.decides))
-            else:
+            if c.decides != 0:
                 rows.append(self._rows(inner, c))
         return inner.with_rows(rows, fixed)
 
@@ -378,11 +394,13 @@ class Constrained(Problem[Y]):
         return {"problem": problem_to_json(self.problem), "constraints": [c.to_json() for c in self.constraints]}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        from certus.saved import field, problem_from_json
+    def from_json(cls, data: Any) -> Self:
+        from certus.saved import problem_from_json
 
-        constraints = [Constraint.from_json(c) for c in field(data, "constraints", list)]
-        return cls(problem_from_json(field(data, "problem", dict)), constraints)
+        given = Field.of(data, "")
+        constraints = [Constraint.from_json(c) for c in given["constraints"].items()]
+        problem = problem_from_json(given["problem"])
+        return given.made(lambda: cls(problem, constraints))
 
     def structure_to_json(self, structure: Y) -> Any:
         return self.problem.structure_to_json(structure)

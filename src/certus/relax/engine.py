@@ -7,12 +7,12 @@ original problem. The loop ends when the two meet, when progress stalls, or at a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from certus.checks import Floats
+from certus.clock import Clock
 from certus.errors import Infeasible
 from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Block, Fixings, Relaxation
@@ -57,14 +57,14 @@ class Descent:
 
 
 class Engine:
-    """A relaxation being solved: the incumbent, the deadline and what was tried already."""
+    """A relaxation being solved: the incumbent, the clock and what was tried already."""
 
     def __init__(
         self, relaxation: Relaxation, *, step: StepRule[Any] | None = None, time_limit: float | None = None
     ) -> None:
         self.relaxation = relaxation
         self.rule = polyak() if step is None else step
-        self.deadline = None if time_limit is None else perf_counter() + time_limit
+        self.clock = Clock(time_limit)
         self.leaves: tuple[Any, ...] | None = None  # the incumbent, one structure per subproblem
         self.score = -np.inf
         self.iterations = 0
@@ -82,7 +82,7 @@ class Engine:
     @property
     def out_of_time(self) -> bool:
         """True once the time limit has passed."""
-        return self.deadline is not None and perf_counter() >= self.deadline
+        return self.clock.out_of_time
 
     @property
     def cutoff(self) -> float:

@@ -21,10 +21,11 @@ from scipy import optimize, sparse
 
 from certus.certificates.rounding import WIDTH
 from certus.checks import Floats, Ints
-from certus.errors import CertusError, Infeasible, LimitReached, NotSupported
+from certus.errors import Infeasible, LimitReached, NotSupported, VerificationError
 from certus.problem import DynamicProgram, Forest, Index, Problem
 from certus.relax.system import Relaxation
 from certus.result import Certificate, Result
+from certus.threads import interruptible
 
 Y = TypeVar("Y")
 
@@ -78,12 +79,14 @@ class LinearProgram:
 
     def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
         """An optimal x and an upper bound on the objective, as good as HiGHS's tolerances."""
-        found = optimize.milp(
-            -self.objective,
-            constraints=optimize.LinearConstraint(self.matrix, self.lower, self.upper),
-            bounds=optimize.Bounds(0.0, self.most),
-            integrality=np.full(len(self.objective), int(integer)),
-            options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
+        found = interruptible(
+            lambda: optimize.milp(
+                -self.objective,
+                constraints=optimize.LinearConstraint(self.matrix, self.lower, self.upper),
+                bounds=optimize.Bounds(0.0, self.most),
+                integrality=np.full(len(self.objective), int(integer)),
+                options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
+            )
         )
         if found.status == 2:
             raise Infeasible("no structure satisfies all the constraints; proved by HiGHS.")
@@ -272,8 +275,8 @@ def integer_bound(problem: Problem[Any]) -> tuple[float, float]:
     """The bound of ``solve_ilp`` and its error, for certus.verify: solved again, for want of a witness."""
     try:
         _, bound = linear_program(problem).solve(integer=True)
-    except Infeasible as error:
-        raise CertusError(str(error)) from None
+    except (Infeasible, LimitReached) as error:
+        raise VerificationError(f"the integer program cannot be solved again: {error}") from None
     return bound, max(problem.error(), WHOLE * (1.0 + abs(bound)) / WIDTH)
 
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from certus.checks import Floats
 from certus.errors import InvalidInput
-from certus.serialize import floats_from_json, floats_to_json
+from certus.schema import Field
+from certus.serialize import floats_to_json
 
 Multipliers = Mapping[str, Floats]
 
@@ -77,17 +76,10 @@ def multipliers_to_json(multipliers: Multipliers) -> dict[str, Any]:
 
 def multipliers_from_json(data: Any) -> dict[str, Floats]:
     """Read what multipliers_to_json wrote."""
-    if not isinstance(data, dict):
-        raise InvalidInput(f"multipliers are {type(data).__name__}; expected an object of arrays by constraint.")
     out = {}
-    for name, entry in data.items():
-        shape = entry.get("shape") if isinstance(entry, dict) else None
-        if not isinstance(shape, list) or not all(isinstance(k, int) and k >= 0 for k in shape):
-            raise InvalidInput(f'multipliers of {name!r} have no "shape" of whole numbers.')
-        values = floats_from_json(entry.get("values"), f"multipliers of {name!r}")
-        if values.ndim != 1 or values.size != int(np.prod(shape, dtype=object)):
-            raise InvalidInput(f"multipliers of {name!r} are {values.size} numbers; expected shape {tuple(shape)}.")
-        out[name] = values.reshape(shape)
+    for name, entry in Field.of(data, "multipliers").entries():
+        shape, values = entry.shaped()
+        out[name] = values.scores((None,)).reshape(shape)
     return out
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +13,8 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.result import BatchResult, settled
 from certus.tagging.problem import Tagging
-from certus.tagging.tables import Table, as_table, flat, layout, powers, writeable
+from certus.tagging.tables import Table, as_table, flat, layout, powers, work, writeable
+from certus.threads import in_order, long_call
 
 
 class TaggingBatch:
@@ -141,10 +141,9 @@ class TaggingBatch:
         spans = list(pairwise(cuts))
         if len(spans) <= 1:
             for span in spans:
-                serve(span)
+                long_call(work(self.unary, self._tables), serve, span)
         else:
-            with ThreadPoolExecutor(self.workers) as pool:
-                list(pool.map(serve, spans))
+            list(in_order(serve, spans, self.workers))
         for j in np.flatnonzero(value == -np.inf)[:1]:
             try:
                 self[int(j)].decode()

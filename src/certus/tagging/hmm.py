@@ -7,17 +7,21 @@ in TnT [Brants00]; how rare known words and the looks of words enter is ours.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.checks import Floats
-from certus.errors import FormatError, InvalidInput
-from certus.serialize import read_json, write_json
+from certus.errors import InvalidInput
+from certus.schema import Field
+from certus.serialize import load_json, write_json
 from certus.tagging.problem import Tagging
 from certus.tagging.tables import Table, as_names, as_table
 
 FORMAT, VERSION = "certus-hmm", 1
+MOST_TAGS = 256  # tables over their triples are dense
+MOST_COUNT = 2**31 - 1
 Tagged = Sequence[tuple[str, str]]
 
 # Chosen by accuracy on the development parts of English-EWT and of a Penn Treebank sample; none of them is sharp.
@@ -67,6 +71,8 @@ class HMM:
             raise InvalidInput("the corpus has no words; an HMM is estimated from at least one tagged sentence.")
         found = sorted({tag for sentence in corpus for _, tag in sentence})
         names = tuple(found) if tags is None else tuple(tags)
+        if len(names) > MOST_TAGS:
+            raise InvalidInput(f"the corpus has {len(names)} tags; a hidden Markov model has at most {MOST_TAGS}.")
         number = {tag: t for t, tag in enumerate(names)}
         if unknown := [tag for tag in found if tag not in number]:
             raise InvalidInput(f"the corpus has tag {unknown[0]!r}, which is not among the {len(names)} tags given.")
@@ -204,37 +210,33 @@ class HMM:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "HMM":
         """Read a model that ``save`` wrote; FormatError if it is damaged or something else."""
-        data = read_json(path)
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise FormatError(path, None, f'not a tagger: expected a JSON object with "format": "{FORMAT}".')
-        if data.get("version") != VERSION:
-            raise FormatError(
-                path, None, f"version {data.get('version')!r} of the format; this certus reads {VERSION}."
-            )
-        tags = data.get("tags")
-        if not isinstance(tags, list) or not tags or not all(isinstance(tag, str) for tag in tags):
-            raise FormatError(path, None, '"tags" is not a list of names.')
-        trigrams = np.zeros((len(tags) + 1,) * 3, dtype=np.int64)
-        for entry in _entries(path, "trigrams", data.get("trigrams"), 3, len(tags) + 1):
-            trigrams[entry[:3]] = entry[3]
-        words = data.get("lexicon")
-        if not isinstance(words, dict):
-            raise FormatError(path, None, '"lexicon" is not an object.')
-        lexicon = {}
-        for word, entries in words.items():
-            rows = _entries(path, f'lexicon entry "{word}"', entries, 1, len(tags))
-            lexicon[word] = {row[0]: row[1] for row in rows}
-        seen = np.zeros(len(tags) + 1, dtype=np.int64)
-        for counts in lexicon.values():
-            for t, count in counts.items():
+        return load_json(path, cls._of_json)
+
+    @classmethod
+    def _of_json(cls, data: Any) -> "HMM":
+        given = Field(data).format(FORMAT, VERSION)
+        tags = given["tags"].names(least=1)
+        if len(tags) > MOST_TAGS:
+            given["tags"].fail(f"at most {MOST_TAGS} tags")
+        end = len(tags)
+        trigrams = np.zeros((end + 1,) * 3, dtype=np.int64)
+        table = given["trigrams"].wholes(0, MOST_COUNT, (None, 4))
+        cells = np.ravel_multi_index(tuple(np.minimum(table[:, :3], end).T), trigrams.shape)
+        if (table[:, :3] > end).any() or (table[:, 3] < 1).any() or len(np.unique(cells)) < len(cells):
+            given["trigrams"].fail(f"rows of three tags 0..{end} and a positive count, each triple once")
+        trigrams.flat[cells] = table[:, 3]
+        lexicon: dict[str, dict[int, int]] = {}
+        seen = np.zeros(end, dtype=np.int64)
+        for word, rows in given["lexicon"].entries():
+            listed = rows.wholes(0, MOST_COUNT, (None, 2)).tolist()
+            lexicon[word] = counts = dict(listed)
+            if len(counts) < len(listed) or not all(t < end and count for t, count in listed):
+                rows.fail(f"rows of a tag 0..{end - 1} and a positive count, each tag once")
+            for t, count in listed:
                 seen[t] += count
-        emitted = trigrams.sum(axis=(0, 1))
-        if not np.array_equal(seen[:-1], emitted[:-1]) or not seen.any():
-            raise FormatError(path, None, "the counts of words and of tags differ; the file is damaged.")
-        try:
-            return cls(tags, trigrams, lexicon)
-        except InvalidInput as error:
-            raise FormatError(path, None, str(error)) from None
+        if not np.array_equal(seen, trigrams.sum(axis=(0, 1))[:-1]) or not seen.any():
+            given["lexicon"].fail("as many words of each tag as the trigrams have; the file is damaged")
+        return cls(tags, trigrams, lexicon)
 
 
 def _pair(k: int, entry: object) -> tuple[str, str]:
@@ -316,15 +318,3 @@ def _deleted_interpolation(trigrams: NDArray[np.int64]) -> Floats:
         votes[int(np.argmax(left))] += count
     votes /= votes.sum()
     return votes
-
-
-def _entries(path: object, name: str, data: object, indices: int, size: int) -> Iterable[tuple[int, ...]]:
-    """Rows of ``indices`` numbers below ``size`` and a positive count."""
-    if not isinstance(data, list):
-        raise FormatError(path, None, f"{name} is not a list.")
-    for row in data:
-        if not isinstance(row, list) or len(row) != indices + 1 or not all(type(k) is int for k in row):
-            raise FormatError(path, None, f"{name} has {row!r}; expected {indices + 1} whole numbers.")
-        if not all(0 <= k < size for k in row[:-1]) or not 0 < row[-1] < 2**53:
-            raise FormatError(path, None, f"{name} has {row!r}; expected tags 0..{size - 1} and a positive count.")
-        yield tuple(row)

@@ -13,8 +13,10 @@ from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
-from certus.serialize import floats_from_json, floats_to_json
-from certus.tagging.tables import Table, as_names, as_table, flat, layout, powers, writeable
+from certus.schema import Field
+from certus.serialize import floats_to_json
+from certus.tagging.tables import Table, as_names, as_table, flat, layout, powers, work, writeable
+from certus.threads import long_call
 
 
 class Tagging(DynamicProgram[Ints]):
@@ -149,7 +151,8 @@ class Tagging(DynamicProgram[Ints]):
         """Call a kernel on a batch of one, with what else it takes after the scores."""
         lengths = np.array([self.n], dtype=np.int64)
         unary = self._penalised(penalties)[None]
-        kernel(self._layout, lengths, 0, 1, unary, flat(self._bigram), flat(self._trigram), *rest)
+        steps = work(unary, (self._bigram, self._trigram))
+        long_call(steps, kernel, self._layout, lengths, 0, 1, unary, flat(self._bigram), flat(self._trigram), *rest)
 
     @cached_property
     def _layout(self) -> Ints:
@@ -295,29 +298,26 @@ class Tagging(DynamicProgram[Ints]):
         return data
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        missing = [key for key in ("positions", "size", "unary") if key not in data]
-        if missing:
-            raise InvalidInput(f"a tagging problem in JSON lacks {', '.join(map(repr, missing))}.")
-        n, size = data["positions"], data["size"]
-        if not all(isinstance(k, int) and not isinstance(k, bool) and k >= 0 for k in (n, size)):
-            raise InvalidInput(f"positions and size are {n!r} and {size!r}; expected whole numbers.")
-        unary = floats_from_json(data["unary"], "unary")
-        if n == 0 and unary.size == 0:
-            unary = unary.reshape(0, size)
-        if unary.shape != (n, size):
-            raise InvalidInput(f"unary has shape {unary.shape}; expected ({n}, {size}).")
-        tables = [floats_from_json(data[name], name) if name in data else None for name in ("bigram", "trigram")]
-        return cls(unary, *tables, tags=data.get("tags"))
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        n, size = given["positions"].whole(), given["size"].whole()
+        unary = given["unary"].scores((n, size))
+        tables = [given.maybe(name) for name in ("bigram", "trigram")]
+        scores = [None if table is None else _table(table, order) for order, table in enumerate(tables, start=2)]
+        names = given["tags"].texts() if "tags" in given else None
+        return given.made(lambda: cls(unary, *scores, tags=names))
 
     def structure_to_json(self, structure: Ints) -> Any:
         return self._checked(structure)
 
     def structure_from_json(self, data: Any) -> Ints:
-        if not isinstance(data, list):
-            raise InvalidInput(f"structure is {type(data).__name__}; expected a list of {self.n} tags.")
-        try:
-            structure = np.array(data) if data else np.empty(0, dtype=np.int64)
-        except ValueError:
-            raise InvalidInput(f"structure is nested unevenly; expected a list of {self.n} tags.") from None
-        return np.array(self._checked(structure), dtype=np.int64)
+        tags = Field.of(data, "structure").wholes(0, self.size - 1, (self.n,))
+        return np.array(self._checked(tags), dtype=np.int64)
+
+
+def _table(field: Field, order: int) -> Floats:
+    """Scores of tag pairs or triples, the same everywhere or for each position, with a boundary tag or without."""
+    depth, at = 0, field.value
+    while isinstance(at, list) and at and depth <= order:
+        depth, at = depth + 1, at[0]
+    return field.scores((None,) * (order if depth <= order else order + 1))

@@ -1,5 +1,6 @@
 """Tables of bigram and trigram scores: their shapes, their checks, and how a kernel reads them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -112,6 +113,12 @@ def powers(bigram: Table | None, trigram: Table | None) -> tuple[Floats, float]:
     """Powers and peak of the table of the highest order."""
     table = bigram if trigram is None else trigram
     return (np.empty(0), 0.0) if table is None else table.powers
+
+
+def work(unary: Floats, tables: Sequence[Table | None]) -> float:
+    """About how many steps a kernel takes for unary scores (B, N, T) and tables; a sum of exponentials is ten."""
+    order = max((table.order for table in tables if table is not None), default=1)
+    return float(10.0 * unary.size * unary.shape[-1] ** (order - 1))
 
 
 def as_names(tags: object, size: int) -> tuple[str, ...] | None:

@@ -11,16 +11,17 @@ Differs from LR 5.3: multipliers on pairs of words instead of leaves and paths b
 each sizeable gain; the search replaces the tightening of LR 5.4.
 """
 
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from certus.certificates.rounding import of_sum
 from certus.checks import Bools, Floats, Ints
+from certus.clock import Clock
 from certus.result import Trace
+from certus.threads import long_call
 from certus.translation.language_model import LanguageModel
 from certus.translation.scored_forest import ScoredForest
 
@@ -29,24 +30,6 @@ BUDGET = 300_000  # combinations of the first exact search; some 20 ms
 PATIENCE = 5  # iterations without a better bound before steps get smaller
 COMBINATIONS_PER_SECOND = 5e6
 GAIN = 0.6  # edges are removed again once the gap is so much of what it was
-
-
-@dataclass(slots=True)
-class Clock:
-    """Seconds since the start, and whether they are spent."""
-
-    limit: float | None = None
-    start: float = field(default_factory=time.perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.perf_counter() - self.start
-
-    @property
-    def out(self) -> bool:
-        """Whether the limit is reached."""
-        return self.limit is not None and self.seconds >= self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +161,9 @@ class BigramRelaxation:
         """Exact search after ``complete``, without what cannot reach ``least``; see the kernel."""
         from certus.kernels import forest_exact
 
-        status, lost, item, score, way, way_score, tried = forest_exact.search(
+        status, lost, item, score, way, way_score, tried = long_call(
+            0.0 if beam == BEAM else 100.0 * budget,
+            forest_exact.search,
             self.pieces,
             self.out,
             self.q,
@@ -272,7 +257,7 @@ def lower(progress: Progress, clock: Clock, max_iterations: int) -> Iterator[boo
         yield again
         if again:
             gap_then = progress.bound - progress.score
-        if relaxation.exact or progress.proved or clock.out:
+        if relaxation.exact or progress.proved or clock.out_of_time:
             return
         if relaxation.move(scale, value - progress.score) == 0.0:
             return
@@ -301,7 +286,7 @@ def decode(progress: Progress, clock: Clock, max_iterations: int, most_items: in
                 break
         progress.info["items"] = relaxation.remove(progress.least, edge, pair)
     budget = BUDGET
-    while exact and not (progress.proved or clock.out) and budget < most_items:
+    while exact and not (progress.proved or clock.out_of_time) and budget < most_items:
         budget = min(8 * budget, most_items)
         relaxation.u = progress.u.copy()
         relaxation.value()

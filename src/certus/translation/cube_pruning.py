@@ -6,6 +6,7 @@ import numpy as np
 
 from certus.checks import as_positive_int
 from certus.errors import Infeasible, InvalidInput
+from certus.threads import long_call
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
 
@@ -51,7 +52,9 @@ def cube_pruning(forest: TranslationForest, lm: LanguageModel, lm_weight: float 
     if not np.isfinite(lm_weight):
         raise InvalidInput(f"lm_weight is {lm_weight}; expected a finite number.")
     graph = forest.graph
-    numbers, _, hyp_ptr = cube_prune(
+    numbers, _, hyp_ptr = long_call(
+        100.0 * pops * graph.n_vertices,
+        cube_prune,
         lm.arrays,
         lm.order,
         float(lm_weight),

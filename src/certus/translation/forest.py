@@ -31,6 +31,7 @@ from certus.certificates.rounding import total
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 from certus.hypergraph import Hypergraph
+from certus.schema import MOST, Field
 
 if TYPE_CHECKING:
     from certus.translation.language_model import LanguageModel
@@ -266,29 +267,24 @@ class TranslationForest:
     def from_json(cls, data: Any) -> "TranslationForest":
         """The forest that ``to_json`` described; InvalidInput if it is none."""
         from certus.hypergraph.formats import from_json
-        from certus.serialize import floats_from_json
 
-        graph, weights = from_json(data)
-        rest = data.get("translation")
-        if not isinstance(rest, dict) or not isinstance(rest.get("words"), list):
+        given = Field.of(data, "")
+        graph, weights = from_json(given)
+        if "translation" not in given:
             raise InvalidInput('not a translation forest: the hypergraph has no "translation" with its target words.')
-        try:
-            return cls(
-                graph,
-                rest["token_ptr"],
-                rest["token"],
-                rest["words"],
-                weights,
-                feature_names=rest["feature_names"],
-                feature_ptr=rest["feature_ptr"],
-                feature=rest["feature"],
-                feature_value=floats_from_json(rest["feature_value"], "feature_value"),
-                spans=rest.get("spans"),
-                symbols=rest.get("symbols"),
-                rules=rest.get("rules"),
-            )
-        except KeyError as error:
-            raise InvalidInput(f"the translation forest has no {error}.") from None
+        rest = given["translation"]
+        feature = rest["feature"].wholes(0, MOST)
+        options: dict[str, Any] = {
+            "feature_names": rest["feature_names"].texts(),
+            "feature_ptr": rest["feature_ptr"].wholes(0, MOST),
+            "feature": feature,
+            "feature_value": rest["feature_value"].scores((len(feature),)),
+            "spans": rest["spans"].wholes(0, MOST, (graph.n_vertices, 2)) if "spans" in rest else None,
+            "symbols": rest["symbols"].texts() if "symbols" in rest else None,
+            "rules": rest["rules"].wholes(-1, MOST, (graph.n_edges,)) if "rules" in rest else None,
+        }
+        sides = (rest["token_ptr"].wholes(0, MOST), rest["token"].wholes(-MOST, MOST), rest["words"].texts())
+        return rest.made(lambda: cls(graph, *sides, weights, **options))
 
 
 def feature_weights(weights: Mapping[str, float], names: Sequence[str]) -> Floats:

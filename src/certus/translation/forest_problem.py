@@ -9,10 +9,12 @@ import numpy as np
 from certus.certificates.rounding import Extent, extent_of, of_sum
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Result, Solution, certified
-from certus.translation.bigram_relaxation import BigramRelaxation, Clock, Progress, beam_search
+from certus.schema import Field
+from certus.translation.bigram_relaxation import BigramRelaxation, Progress, beam_search
 from certus.translation.bigram_relaxation import decode as search
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
@@ -294,11 +296,10 @@ class ForestTranslation(DynamicProgram[Ints]):
         return {"forest": forest.to_json(), "lm": lm_to_json(self.lm, forest.words), "lm_weight": self.lm_weight}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        missing = [key for key in ("forest", "lm", "lm_weight") if key not in data]
-        if missing:
-            raise InvalidInput(f"a forest translation in JSON lacks {', '.join(map(repr, missing))}.")
-        return cls(TranslationForest.from_json(data["forest"]), lm_from_json(data["lm"]), data["lm_weight"])
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        forest, lm = TranslationForest.from_json(given["forest"]), lm_from_json(given["lm"])
+        return given.made(lambda: cls(forest, lm, given["lm_weight"].number()))
 
     def structure_to_json(self, structure: Ints) -> list[int]:
         edges = self._checked(structure)
@@ -306,4 +307,5 @@ class ForestTranslation(DynamicProgram[Ints]):
         return edges
 
     def structure_from_json(self, data: Any) -> Ints:
-        return np.array(self.structure_to_json(data), dtype=np.int64)
+        edges = Field.of(data, "structure").wholes(0, self.translation_forest.graph.n_edges - 1)
+        return np.array(self.structure_to_json(edges), dtype=np.int64)

@@ -74,6 +74,7 @@ class LanguageModel:
     """
 
     def __init__(self, arpa: Arpa) -> None:
+        _check(arpa)
         self.order = len(arpa.orders)
         self.words = arpa.words
         self._ids = {word: i for i, word in enumerate(arpa.words)}
@@ -156,6 +157,24 @@ class LanguageModel:
         return [out[a:b] for a, b in pairwise(ptr.tolist())]
 
 
+def _check(arpa: Arpa) -> None:
+    """Every word is one unigram, and every n-gram is of known words: the tables rely on it."""
+    n_words = len(arpa.words)
+    if len(set(arpa.words)) < n_words:
+        raise InvalidInput("the words of a language model come more than once; expected each once.")
+    for mark in (UNKNOWN, BEGIN, END):
+        if mark not in arpa.words:
+            raise InvalidInput(f"a language model has the word {mark}, which is missing.")
+    for order, grams in enumerate(arpa.orders, start=1):
+        words = grams.words
+        if words.shape != (len(grams.log_probability), order) or len(grams.back_off) != len(words):
+            raise InvalidInput(f"the {order}-grams of a language model have shape {words.shape}, unlike their numbers.")
+        if words.size and not (int(words.min()) >= 0 and int(words.max()) < n_words):
+            raise InvalidInput(f"the {order}-grams of a language model name words that are not 0..{n_words - 1}.")
+    if len(arpa.orders[0].words) != n_words:
+        raise InvalidInput(f"a language model has {len(arpa.orders[0].words)} 1-grams for {n_words} words.")
+
+
 def _find(slots: NDArray[np.int64], key: int) -> int:
     """Slot of a key, or -1: what the kernel's table lookup does, in plain Python."""
     n, low = len(slots) // 3, (1 << 64) - 1
@@ -207,6 +226,8 @@ def _automaton(arpa: Arpa) -> LmArrays:
             above = trie.find(k, above, words[:, k - 1].astype(np.int64))
         keys = above * n_words + words[:, -1]
         order_of = np.argsort(keys, kind="stable")
+        if (np.diff(keys[order_of]) == 0).any():
+            raise InvalidInput(f"a language model has one of its {order}-grams twice.")
         trie.add(keys[order_of], int(first[order]))
         nodes = slice(int(first[order]), int(first[order + 1]))
         parent[nodes], word[nodes] = above[order_of], words[order_of, -1]

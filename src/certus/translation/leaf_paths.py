@@ -26,12 +26,12 @@ import numpy as np
 
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
+from certus.clock import Clock
 from certus.errors import Infeasible, NotSupported
 from certus.hypergraph import Automaton, sweeps
 from certus.hypergraph.automata import intersect
 from certus.relax.steps import StepRule, polyak
 from certus.result import Result, Trace, certified
-from certus.translation.bigram_relaxation import Clock
 from certus.translation.leaf_graph import END, Leaves, class_maximum, tuples
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def decode_by_leaves(
         norm = float((leaf**2).sum() + (arc**2).sum())
         step, state = rule.update(state, y.bound, score, norm) if norm else (0.0, state)
         rows.append((y.bound, score, step, relaxation.n_partitions))
-        if bound - score <= error or clock.out:
+        if bound - score <= error or clock.out_of_time:
             break
         if method == "partitions":
             if since > PATIENCE - WATCH or norm == 0.0:

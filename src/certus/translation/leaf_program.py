@@ -15,6 +15,7 @@ from certus.checks import Floats, Ints
 from certus.errors import Infeasible, LimitReached, NotSupported
 from certus.relax.linear import WHOLE, LPReport, unproved
 from certus.result import Result
+from certus.threads import interruptible
 from certus.translation.leaf_graph import BEGIN, END, Leaves
 
 if TYPE_CHECKING:
@@ -125,12 +126,14 @@ class LeafProgram:
     def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
         """An optimal x, and an upper bound of the optimum, as good as HiGHS's tolerances."""
         forbidden = self.objective == -np.inf
-        found = optimize.milp(
-            np.where(forbidden, 0.0, -self.objective),
-            constraints=optimize.LinearConstraint(self.matrix, self.right, self.right),
-            bounds=optimize.Bounds(0.0, np.where(forbidden, 0.0, np.inf)),
-            integrality=np.full(len(self.objective), int(integer)),
-            options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
+        found = interruptible(
+            lambda: optimize.milp(
+                np.where(forbidden, 0.0, -self.objective),
+                constraints=optimize.LinearConstraint(self.matrix, self.right, self.right),
+                bounds=optimize.Bounds(0.0, np.where(forbidden, 0.0, np.inf)),
+                integrality=np.full(len(self.objective), int(integer)),
+                options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
+            )
         )
         if found.status == 2:
             raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")

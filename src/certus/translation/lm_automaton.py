@@ -12,22 +12,18 @@ from certus.hypergraph.automata import intersect
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
 
-LEAST = 64.0
 _RANGE: WeakKeyDictionary[LanguageModel, tuple[float, float]] = WeakKeyDictionary()
 
 
 def extent_of_lm(lm: LanguageModel, weight: float) -> Extent:
-    """The least and greatest weighted log probability of a word, however often the model backs off.
-
-    At least ``LEAST`` below 0, so that a model cut down to the words of a forest has the same rounding as the whole.
-    """
+    """The least and greatest weighted log probability of a word, however often the model backs off."""
     if lm not in _RANGE:
         a = lm.arrays
         values = np.concatenate((a.values[1::3][a.slots[::3] >= 0], a.unigram))
         values, back = values[np.isfinite(values)], a.back_off[np.isfinite(a.back_off)]
         times = lm.order - 1
         lowest = float(values.min(initial=0.0)) + times * float(back.min(initial=0.0))
-        _RANGE[lm] = min(lowest, -LEAST), float(values.max(initial=0.0)) + times * float(back.max(initial=0.0))
+        _RANGE[lm] = lowest, float(values.max(initial=0.0)) + times * float(back.max(initial=0.0))
     lowest, highest = sorted(weight * x for x in _RANGE[lm])
     return Extent(1, lowest, highest)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from certus.errors import InvalidInput
 from certus.io.arpa import Arpa, Ngrams
-from certus.serialize import floats_from_json, floats_to_json
+from certus.schema import Field
+from certus.serialize import floats_to_json
 from certus.translation.language_model import LN10, LanguageModel
 
 
@@ -46,17 +46,18 @@ def lm_to_json(lm: LanguageModel, words: Iterable[str]) -> dict[str, Any]:
 
 def lm_from_json(data: Any) -> LanguageModel:
     """The model that ``lm_to_json`` described; InvalidInput if it is none."""
-    try:
-        words = list(data["words"])
-        number = {word: i for i, word in enumerate(words)}
-        orders = []
-        for n, grams in enumerate(data["orders"], start=1):
-            ids = np.array([[number[w] for w in gram] for gram in grams["words"]], dtype=np.int32).reshape(-1, n)
-            value = floats_from_json(grams["log_probability"], "log_probability") / LN10
-            back = floats_from_json(grams["back_off"], "back_off") / LN10
-            if not len(ids) == len(value) == len(back):
-                raise InvalidInput("the n-grams of a language model and their numbers differ in length.")
-            orders.append(Ngrams(ids, value, back))
-        return LanguageModel(Arpa(words, orders))
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InvalidInput(f"not a language model: {error!r}.") from None
+    given = Field.of(data, "lm")
+    words = given["words"].texts()
+    number = {word: i for i, word in enumerate(words)}
+    orders = []
+    for n, grams in enumerate(given["orders"].items(least=1), start=1):
+        ids = []
+        for gram in grams["words"].items():
+            for word in gram.items(size=n):
+                if word.text() not in number:
+                    word.fail("one of the words of the model")
+                ids.append(number[word.value])
+        size = len(ids) // n
+        values = (grams[name].numbers((size,)) / LN10 for name in ("log_probability", "back_off"))
+        orders.append(Ngrams(np.array(ids, dtype=np.int32).reshape(size, n), *values))
+    return given.made(lambda: LanguageModel(Arpa(words, orders)))

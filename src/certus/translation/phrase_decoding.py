@@ -14,12 +14,12 @@ stack          stack decoding with estimates of what is left in the place of bou
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from certus.checks import Floats
+from certus.clock import Clock
 from certus.errors import LimitReached
 from certus.relax.engine import Log
 from certus.relax.steps import polyak
@@ -35,7 +35,7 @@ class Run:
     """A search under way: the best translation so far, the least dual value, and what to report."""
 
     sentence: Sentence
-    deadline: float | None
+    clock: Clock
     path: Int32 | None = None
     score: float = -inf
     proof: str | None = None  # "search" or "dual" once the score is proved the best
@@ -47,13 +47,13 @@ class Run:
 
     def spend(self, what: str, started: float) -> float:
         """Adds the time since ``started`` to an entry of the report; returns the time now."""
-        now = perf_counter()
+        now = self.clock.seconds
         self.info[what] = self.info.get(what, 0.0) + now - started
         return now
 
     @property
     def out_of_time(self) -> bool:
-        return self.deadline is not None and perf_counter() >= self.deadline
+        return self.clock.out_of_time
 
     def offer(self, found: Found) -> None:
         """Takes what a search found, and the proof if it pruned nothing."""
@@ -66,7 +66,7 @@ class Run:
 
     def relaxation(self, tracked: tuple[int, ...] | None, *, exact: bool) -> PhraseRelaxation | None:
         """The relaxation that tracks these words (None: all), or None if its lattice is too large."""
-        started = perf_counter()
+        started = self.clock.seconds
         lattice = self.sentence.lattice(tracked)
         made = None if lattice is None else PhraseRelaxation(self.sentence, lattice, exact_contexts=exact)
         self.spend("lattice seconds", started)
@@ -83,7 +83,7 @@ class Run:
 
     def swept(self, relaxation: PhraseRelaxation, multipliers: Floats) -> float:
         """A sweep, timed."""
-        started = perf_counter()
+        started = self.clock.seconds
         self.error = max(self.error, self.sentence.error(multipliers))
         dual = relaxation.sweep(multipliers)
         self.spend("relaxation seconds", started)
@@ -91,7 +91,7 @@ class Run:
 
     def searched(self, relaxation: PhraseRelaxation, width: int, future: Floats | None = None) -> Found:
         """A beam search under the last sweep's bounds, timed, and its find taken."""
-        started = perf_counter()
+        started = self.clock.seconds
         found = relaxation.search(self.score if future is None else -inf, width, future=future)
         self.spend("search seconds", started)
         self.offer(found)
@@ -100,7 +100,7 @@ class Run:
 
 def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, time_limit: float | None) -> Run:
     """Search by a method; ``width`` is the beam of "beam" and "stack"."""
-    run = Run(sentence, None if time_limit is None else perf_counter() + time_limit)
+    run = Run(sentence, Clock(time_limit))
     if method == "optimal beam":
         _optimal_beam(run, max_iterations)
     elif method in ("alternating", "staged"):

@@ -13,6 +13,7 @@ from certus.checks import Floats, as_positive_int, one_of
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.problem import Index, Penalties, Problem
 from certus.result import Result, Solution, certified
+from certus.schema import Field
 from certus.translation import phrase_decoding
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
@@ -364,7 +365,7 @@ class PhraseTranslation(Problem[Structure]):
         relaxation = PhraseRelaxation(self.sentence, lattice, exact_contexts=False)
         relaxation.sweep(np.zeros(self.n))
         best = self.decode()
-        distance = 1.0
+        distance = max(1.0, 8.0 * self.error())
         while True:
             lower = best.score - distance
             found = relaxation.search(lower, phrase_decoding.WIDEST, keep_arcs=True)
@@ -389,7 +390,7 @@ class PhraseTranslation(Problem[Structure]):
                 return [
                     self.proved(y, value, kind="combinatorial", rank=rank) for rank, (value, y) in enumerate(inside, 1)
                 ]
-            distance = distance * 2.0 if distance < 1e3 else inf
+            distance = distance * 2.0 if distance < 1e3 * max(1.0, self.error()) else inf
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         problem = self
@@ -430,33 +431,28 @@ class PhraseTranslation(Problem[Structure]):
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        from certus.serialize import floats_from_json
+    def from_json(cls, data: Any) -> Self:
         from certus.translation.lm_json import lm_from_json
 
-        try:
-            scores = floats_from_json(data["scores"], "scores").tolist()
-            options = [
-                PhraseOption(start, end, tuple(target), score)
-                for (start, end, target), score in zip(data["options"], scores, strict=True)
-            ]
-            return cls(
-                options,
-                lm_from_json(data["lm"]),
-                source=data["source"],
-                lm_weight=data["lm_weight"],
-                distortion=data["distortion"],
-                distortion_limit=data["distortion_limit"],
-                window=data["window"],
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"not a phrase translation problem: {error!r}.") from None
+        given = Field.of(data, "")
+        source = given["source"].texts()
+        listed = given["options"].items()
+        scores = given["scores"].scores((len(listed),)).tolist()
+        options = []
+        for option, score in zip(listed, scores, strict=True):
+            start, end, target = option.items(size=3)
+            options.append(PhraseOption(start.whole(), end.whole(), tuple(target.texts()), score))
+        lm = lm_from_json(given["lm"])
+        weights = {name: given[name].number() for name in ("lm_weight", "distortion")}
+        limit = given["distortion_limit"].whole() if "distortion_limit" in given else None
+        window = given["window"].flag()
+        return given.made(lambda: cls(options, lm, source=source, distortion_limit=limit, window=window, **weights))
 
     def structure_to_json(self, structure: Sequence[int]) -> list[int]:
         return self._checked(structure)
 
     def structure_from_json(self, data: Any) -> Structure:
-        return tuple(self._checked(data))
+        return tuple(self._checked(Field.of(data, "structure").wholes(0, len(self.options) - 1)))
 
 
 def _number(name: str, value: Any) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from certus.certificates.rounding import Extent, of_sum
 from certus.checks import Floats
+from certus.threads import long_call
 from certus.translation.language_model import LanguageModel
 from certus.translation.phrases import Int32, PhraseArrays
 
@@ -121,8 +122,8 @@ class PhraseRelaxation:
         sums = np.concatenate(([0.0], np.cumsum(multipliers)))
         self.multipliers = multipliers
         self.span_weight = sums[p.span_end + 1] - sums[p.span_start]
-        sweep(
-            self.lattice, p, self.contexts, s.distortion, self.span_weight,
+        long_call(
+            self.size * len(p.score), sweep, self.lattice, p, self.contexts, s.distortion, self.span_weight,
             self.row_ptr, self.value, self.target, self.bound_ptr, self.bound,
         )  # fmt: skip
         return float(self.bound[0]) - float(multipliers.sum())
@@ -165,8 +166,9 @@ class PhraseRelaxation:
         s = self.sentence
         offset = float(self.multipliers.sum())
         bound = self.bound if future is None else np.zeros_like(self.bound)
-        found = search(
-            self.lattice, s.arrays, self.contexts, s.limit, s.gap, s.distortion, self.span_weight,
+        steps = 100.0 * s.arrays.n * (width or most)
+        found = long_call(
+            steps, search, self.lattice, s.arrays, self.contexts, s.limit, s.gap, s.distortion, self.span_weight,
             self.bound_ptr, bound, np.empty((0, 0)) if future is None else future, lower + offset, width, most,
             keep_arcs,
         )  # fmt: skip

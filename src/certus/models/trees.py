@@ -1,0 +1,189 @@
+"""The trees of a batch of sentences, with what the decoding that found them knows of them, and what of it is printed.
+
+Weights are whole numbers of one unit, and so are the scores of trees: sums of them are exact, and a bound is a proof as
+soon as it lies less than one unit above a tree.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certus.checks import Bools, Floats, Ints
+from certus.features.encode import PAD, Encoded
+from certus.io.conllu import Sentence, Token
+from certus.result import Certificate
+
+if TYPE_CHECKING:
+    from certus.models.parser import Parser
+
+COMMENTS = ("certificate", "reason", "score", "bound", "scope", "model_digest", "problem_digest")
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The best trees of a batch, each with the score and the bound of the decoding that found it.
+
+    The heads of sentence s are ``heads[start[s] :]``, -1 at node 0. ``score`` and ``bound`` count units: no tree over
+    the arcs that are ``kept`` scores more than the bound. ``kept`` has a square (n + 1, n + 1) for each sentence, from
+    ``square[s]`` on. ``reason`` says why a tree is not proved to be the best.
+    """
+
+    start: Ints
+    heads: Ints
+    score: Ints
+    bound: Ints
+    unit: float
+    square: Ints
+    kept: Bools
+    kind: Sequence[str]
+    reason: Mapping[int, str]
+
+    @property
+    def exact(self) -> Bools:
+        """Which trees are proved to be the best."""
+        return self.bound <= self.score
+
+    @property
+    def value(self) -> Floats:
+        """The scores, as those of the model."""
+        return self.score * np.float64(self.unit)
+
+    def arcs(self, s: int) -> Bools:
+        """The arcs of sentence s that the cascade kept, (n + 1, n + 1)."""
+        square = self.kept[self.square[s] : self.square[s + 1]]
+        size = int(np.sqrt(len(square)))
+        return square.reshape(size, size)
+
+    def certificate(self, s: int) -> Certificate:
+        """Of the tree of sentence s, in scores of the model; whole units allow for no rounding."""
+        score, bound = int(self.score[s]), int(self.bound[s])
+        return Certificate(self.kind[s], score * self.unit, bound * self.unit, 0.0, reason=self.reason.get(s))
+
+
+class Room:
+    """Arrays for the trees of a batch, to be filled by kernels."""
+
+    def __init__(self, length: Ints) -> None:
+        self.start: Ints = np.cumsum(length + 1) - length - 1
+        self.heads: Ints = np.full(int((length + 1).sum()), -1, dtype=np.int64)
+        self.value: Floats = np.zeros(len(length))
+        self.square: Ints = np.concatenate([[0], np.cumsum((length + 1) ** 2)])
+        self.kept: Bools = np.zeros(int(self.square[-1]), dtype=np.bool_)
+
+    def trees(self, unit: float, bound: Floats, kind: Sequence[str], reason: Mapping[int, str]) -> Trees:
+        """What was filled in; values and bounds count units."""
+        score, most = self.value.astype(np.int64), np.floor(bound).astype(np.int64)
+        return Trees(self.start, self.heads, score, most, unit, self.square, self.kept, kind, reason)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A certificate as it is printed, with what it is about: which trees, of which model, in which sentence.
+
+    ``units`` are score and bound in whole units; ``kept`` of the ``arcs`` of the sentence were searched. The digests
+    are those of ``Parser.digest`` and ``problem_digest``.
+    """
+
+    certificate: Certificate
+    units: tuple[int, int]
+    unit: float
+    projective: bool
+    single: bool
+    kept: int
+    arcs: int
+    model: str
+    problem: str
+
+    @property
+    def scope(self) -> str:
+        """Among which trees there is none better, in words."""
+        trees = f"{'projective ' if self.projective else ''}trees{' with one root word' if self.single else ''}"
+        arcs = f"all {self.arcs} arcs" if self.kept == self.arcs else f"the {self.kept} arcs kept of {self.arcs}"
+        return f"{trees} over {arcs}"
+
+    def comments(self) -> list[str]:
+        """As comments of CoNLL-U. Scores are written in full: read again, they are the same numbers."""
+        c = self.certificate
+        said = (
+            f"{c.kind}, {'exact' if c.exact else 'not proved optimal'}",
+            c.reason,
+            repr(c.score),
+            repr(c.bound),
+            self.scope,
+            self.model,
+            self.problem,
+        )
+        return [f"# {key} = {value}" for key, value in zip(COMMENTS, said, strict=True) if value is not None]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A sentence with its tree and the certificate of that tree; the rest where it was asked for."""
+
+    sentence: Sentence
+    certificate: Certificate
+    proof: Proof | None = None
+    confidence: Sequence[float] | None = None  # of the arc into each word
+
+    def annotated(self) -> Sentence:
+        """The sentence with the proof in comments and the confidence in every arc in MISC."""
+        comments, tokens = self.sentence.comments, self.sentence.tokens
+        if self.proof is not None:
+            comments = without_certificate(comments) + self.proof.comments()
+        if self.confidence is not None:
+            tokens = [_with_confidence(t, share) for t, share in zip(tokens, self.confidence, strict=True)]
+        if self.proof is None and self.confidence is None:
+            return self.sentence
+        return replace(self.sentence, comments=comments, tokens=tokens)
+
+
+def proof_of(parser: "Parser", batch: Encoded, trees: Trees, s: int) -> Proof:
+    """What is to be printed of the tree of sentence s."""
+    kept, n = trees.arcs(s), int(batch.length[s])
+    return Proof(
+        trees.certificate(s),
+        (int(trees.score[s]), int(trees.bound[s])),
+        trees.unit,
+        parser.model.projective,
+        parser.model.single,
+        int(np.count_nonzero(kept)),
+        n * n,
+        parser.digest,
+        problem_digest(batch, s, kept),
+    )
+
+
+def problem_digest(batch: Encoded, s: int, kept: Bools) -> str:
+    """Of what a parser saw of sentence s, and of the arcs it searched: with its model they make all the scores."""
+    rows = slice(int(batch.base[s]) - PAD, int(batch.base[s] + batch.length[s]) + 1 + PAD)
+    seen: NDArray[np.uint64] = batch.attribute[rows]
+    code = hashlib.sha256(f"{int(batch.length[s])} {seen.shape[1]}\n".encode())
+    code.update(seen.astype("<u8", copy=False).tobytes())
+    code.update(batch.coarse[rows].astype("<i8", copy=False).tobytes())
+    code.update(np.packbits(kept).tobytes())
+    return f"sha256:{code.hexdigest()}"
+
+
+def without_certificate(comments: Sequence[str]) -> list[str]:
+    """Comments without those of a certificate."""
+    return [line for line in comments if _key(line) not in COMMENTS]
+
+
+def about_no_tree(comments: list[str]) -> list[str]:
+    """The comments of a sentence whose tree is taken away: without the certificate of that tree, if it has one."""
+    keys = {_key(line) for line in comments}
+    return without_certificate(comments) if {"certificate", "score", "bound"} <= keys else comments
+
+
+def _key(comment: str) -> str:
+    return comment[1:].partition("=")[0].strip()
+
+
+def _with_confidence(token: Token, share: float) -> Token:
+    kept = [] if token.misc == "_" else token.misc.split("|")
+    kept = [item for item in kept if not item.startswith("Confidence=")]
+    return replace(token, misc="|".join([*kept, f"Confidence={share:.4f}"]))
