@@ -3,7 +3,6 @@
 Needs the extra "fuzz". One case is one reader for a few seconds, in a process of its own, since atheris never returns.
 """
 
-import base64
 import importlib.util
 import io
 import os
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.claims import Claim
-from tests.fuzz.files import READERS, Reader, verdict
-from tests.fuzz.runner import Finding, Tally, say
+from tests.fuzz.files import READERS, verdict
+from tests.fuzz.mutants import Mutants, kept
+from tests.fuzz.runner import Finding, Tally
 from tests.fuzz.scores import Rng
 
 SECONDS = 10  # for one case
@@ -38,16 +38,13 @@ class Guided:
     name = "guided"
 
     def __init__(self) -> None:
+        if not installed():
+            raise ValueError("the target guided needs atheris: python -m pip install -e '.[fuzz]'.")
         self.readers = [reader for reader in READERS if reader.name in GUIDED]
         self.corpus = tempfile.TemporaryDirectory()
-        self.installed = importlib.util.find_spec("atheris") is not None
-        if not self.installed:
-            say('guided: left out, since atheris is not installed; python -m pip install -e ".[fuzz]"')
 
     def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
         reader = self.readers[int(rng.integers(len(self.readers)))]
-        if not self.installed:
-            return
         corpus = Path(self.corpus.name) / reader.name.replace(" ", "-")
         found = corpus.with_name(f"{corpus.name}-found")
         if not corpus.exists():
@@ -74,13 +71,12 @@ class Guided:
                 yield Finding(reader.name, f"{sort} of a reader", ended.stderr[-1500:], partial(kept, reader, data))
 
     def replay(self, data: Any) -> list[Claim]:
-        from tests.fuzz.mutants import Mutants
-
         return Mutants().replay(data)
 
 
-def kept(reader: Reader, data: bytes) -> dict[str, str]:
-    return {"reader": reader.name, "file": base64.b64encode(data).decode()}
+def installed() -> bool:
+    """Whether atheris can be imported."""
+    return importlib.util.find_spec("atheris") is not None
 
 
 def run(name: str, arguments: list[str]) -> None:

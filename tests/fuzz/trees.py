@@ -79,7 +79,7 @@ def trees(
 
 @cache
 def read_cells(n: int, kinds: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """For each array, the cells that are parts of some tree, crossing arcs and many roots allowed; others are unread."""
+    """For each array, the cells that are parts of some tree, crossing or not, of any roots; others are unread."""
     out = {kind: np.zeros(shape_of(kind, n), dtype=bool) for kind in ("arc", *kinds)}
     for _, parts in trees(n, False, "multi", kinds, False):
         for kind, cell in parts:
