@@ -84,6 +84,8 @@ def read_cells(n: int, kinds: tuple[str, ...]) -> dict[str, np.ndarray]:
     for _, parts in trees(n, False, "multi", kinds, False):
         for kind, cell in parts:
             out[kind].reshape(-1)[cell] = True
+    if "stop" in out:
+        out["stop"][0, 1, 0] = True  # a part, though only the tree without words has it
     return out
 
 
