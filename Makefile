@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
-.PHONY: demo test lint types docs tests tests-bounds tests-interpreted fuzz format clean
+.PHONY: demo test test-all lint types docs tests tests-bounds tests-interpreted fuzz format clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/certus parse "Red flies some large jet"
@@ -18,6 +18,10 @@ test: $(VENV)/test.stamp
 	$(MAKE) --no-print-directory tests
 	$(MAKE) --no-print-directory tests-interpreted
 	$(MAKE) --no-print-directory tests-bounds
+
+# What make test does, then two minutes of fuzzing with a new seed.
+test-all: test
+	$(MAKE) --no-print-directory fuzz MINUTES=2
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

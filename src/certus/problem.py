@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from certus.certificates import rounding
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.sound import sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import Result, Solution, certified
@@ -267,6 +267,7 @@ class DynamicProgram(Problem[Y]):
             for rank, (value, edges) in enumerate(found, start=1)
         ]
 
+    @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
         from certus.hypergraph import sweeps
 
@@ -274,18 +275,21 @@ class DynamicProgram(Problem[Y]):
         drawn = sweeps.sample(forest.graph, forest.weights, as_positive_int("k", k), seed=seed)
         return [self.from_edges(edges.tolist()) for edges in drawn]
 
+    @summed
     def log_partition(self) -> float:
         from certus.hypergraph import sweeps
 
         forest = self.forest()
         return sweeps.log_partition(forest.graph, forest.weights)
 
+    @summed
     def entropy(self) -> float:
         from certus.hypergraph import sweeps
 
         forest = self.forest()
         return sweeps.entropy(forest.graph, forest.weights)
 
+    @summed
     def marginals(self) -> dict[str, Floats]:
         from certus.hypergraph import sweeps
 

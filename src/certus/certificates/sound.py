@@ -16,7 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from certus.certificates.rounding import OVERFLOW, WIDTH, grain, overflow
-from certus.errors import Infeasible, NotSupported
+from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import Certificate, Result
 
 if TYPE_CHECKING:
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Asked = TypeVar("Asked", bound="Problem[Any]")
 Y = TypeVar("Y")
+Answer = TypeVar("Answer")
 
 FAR = 1e6  # a score so many times the largest positive one below 0 sticks out
+LARGE = 1e9  # scores of this size in a sum leave seven digits of a difference
+NOTHING = 1e4  # exp(-NOTHING) is nothing, however many structures there are
 
 
 def sound(decode: Callable[Concatenate[Asked, P], Result[Y]]) -> Callable[Concatenate[Asked, P], Result[Y]]:
@@ -47,6 +50,39 @@ def sound_list(kbest: Callable[[Asked, int], list[Result[Y]]]) -> Callable[[Aske
         return _answers(problem, lambda p: kbest(p, k), k)
 
     return asked
+
+
+def summed(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concatenate[Asked, P], Answer]:
+    """Decorates a problem's question about all structures at once: ``log_partition``, ``marginals`` and so on.
+
+    Differences of scores above ``LARGE`` are lost in rounding, and exponentials magnify what is left of them. Scores
+    far below all structures that count are read as -inf; where large ones are left, the question is refused.
+    """
+
+    @wraps(question)
+    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Answer:
+        return question(_moderate(problem), *args, **options)
+
+    return asked
+
+
+def _moderate(problem: Asked) -> Asked:
+    """The problem without scores that add nothing to a sum of exponentials; InvalidInput if large ones are left."""
+    if problem.extent().size <= LARGE:
+        return problem
+    kept = problem.without_scores_below(-inf)
+    if kept.extent().size > LARGE:
+        try:
+            best = kept.decode().score
+        except Infeasible:
+            return problem
+        kept = problem.without_scores_below(best - kept.extent().ceiling - NOTHING)
+    if kept.extent().size > LARGE:
+        raise InvalidInput(
+            f"scores as large as {kept.extent().size:.3g} leave nothing of the differences that sums of exp(score) are "
+            f"about; scores in use are at most {LARGE:g} in size. Divide them by a number, or ask decode()."
+        )
+    return kept
 
 
 def _answers(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: int) -> list[Result[Y]]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.sound import summed
 from certus.checks import Floats, as_scores
 from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
@@ -262,9 +263,11 @@ class Constituency(DynamicProgram[Tree]):
             raise self._no_tree(None)
         return chart, total
 
+    @summed
     def log_partition(self) -> float:
         return self._inside(1)[1]
 
+    @summed
     def marginals(self) -> dict[str, Floats]:
         from certus.kernels import cky
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.sound import sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.dependency import parts as P
 from certus.dependency.problem import Dependency
@@ -217,23 +217,28 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         assert given is not None
         return self.trees._with_arcs(arc), given
 
+    @summed
     def log_partition(self) -> float:
         return self._summed[0].log_partition()
 
+    @summed
     def marginals(self) -> dict[str, Floats]:
         trees, given = self._summed
         arcs = trees.marginals()["arcs"]
         return {"arcs": arcs, "labels": arcs[:, :, None] * given}
 
+    @summed
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part, whatever the labels; see ``Dependency.part_marginals``."""
         return self._summed[0].part_marginals(kind)
 
+    @summed
     def entropy(self) -> float:
         trees, given = self._summed
         of_labels = -np.sum(given * np.log(np.where(given > 0, given, 1.0)), axis=2)
         return trees.entropy() + float(np.sum(trees.marginals()["arcs"] * of_labels))
 
+    @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[LabelledTree]:
         trees, given = self._summed
         rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of, of_best
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.sound import sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -344,6 +344,7 @@ class Dependency(DynamicProgram[Heads]):
             for rank, (heads, value) in enumerate(found, start=1)
         ]
 
+    @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Heads]:
         if self.projective:
             return super().sample(k, seed=seed)
@@ -353,6 +354,7 @@ class Dependency(DynamicProgram[Heads]):
         rng = np.random.default_rng(seed)
         return list(matrix_tree.sample_trees(self.arc, as_positive_int("k", k), self.root, rng))
 
+    @summed
     def log_partition(self) -> float:
         if self.projective:
             from certus.dependency import projective
@@ -367,6 +369,7 @@ class Dependency(DynamicProgram[Heads]):
         except Infeasible:
             return -np.inf
 
+    @summed
     def marginals(self) -> dict[str, Floats]:
         if self.projective:
             from certus.dependency import projective
@@ -378,6 +381,7 @@ class Dependency(DynamicProgram[Heads]):
 
         return {"arcs": matrix_tree.marginals(self.arc, self.root)}
 
+    @summed
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part of a kind that was given, in the shape of its scores; by ``forest()``.
 
@@ -394,6 +398,7 @@ class Dependency(DynamicProgram[Heads]):
         np.add.at(probability, index, sweeps.marginals(forest.graph, forest.weights)[edges])
         return probability
 
+    @summed
     def entropy(self) -> float:
         if self.projective:
             return super().entropy()

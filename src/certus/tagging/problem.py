@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.sound import summed
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.problem import DynamicProgram, Forest, Index, Penalties
@@ -176,6 +177,7 @@ class Tagging(DynamicProgram[Ints]):
         self._must_be_feasible(value, penalties)
         return Solution(structure[0], float(value[0]))
 
+    @summed
     def log_partition(self) -> float:
         from certus.kernels.tagging import total
 
@@ -184,6 +186,7 @@ class Tagging(DynamicProgram[Ints]):
         self._must_be_feasible(value, None)
         return float(value[0])
 
+    @summed
     def entropy(self) -> float:
         from certus.kernels.tagging import total
 
@@ -192,6 +195,7 @@ class Tagging(DynamicProgram[Ints]):
         self._must_be_feasible(value, None)
         return float(entropy[0])
 
+    @summed
     def marginals(self) -> dict[str, Floats]:
         from certus.kernels.tagging import marginals
 
