@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 
 from tests.fuzz.runner import Run, say
-from tests.fuzz.targets import TARGETS, target
+from tests.fuzz.targets import TARGETS, everything, target
 
 
 def main() -> int:
@@ -35,12 +35,14 @@ def main() -> int:
     if options.replay:
         return replay(options.replay)
     try:
-        chosen = [target(name) for name in options.targets or TARGETS]
+        chosen = [target(name) for name in options.targets or everything()]
     except ValueError as error:
         parser.error(str(error))
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     minutes = 5.0 if options.minutes is None and options.count is None else options.minutes
-    say(f"seed {seed}")
+    say(f"seed {seed}; {', '.join(one.name for one in chosen)}")
+    if not options.targets and len(chosen) < len(TARGETS):
+        say("guided is left out: atheris is not installed; python -m pip install -e '.[fuzz]'")
     reports = []
     try:
         for one in chosen:

@@ -188,7 +188,7 @@ def check_mixed(case: Case, tally: Tally) -> Iterator[Claim]:
         return
     except certus.InvalidInput as error:
         tally["refused"] += 1
-        if "overflow" not in str(error) or case["regime"] in ORDINARY:
+        if "overflow" not in str(error) or all(ordinary(table, case["regime"] in ORDINARY) for table in tables):
             yield Claim("InvalidInput where none is due", str(error))
         return
     if not feasible:

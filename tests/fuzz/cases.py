@@ -60,23 +60,33 @@ def listed(case: Case, problem: certus.Problem[Any]) -> Listed:
 
 
 def to_json(value: Any) -> Any:
-    """A case as JSON; floats come back to the last bit."""
+    """A case as JSON, arrays by their cells that are not 0; floats come back to the last bit."""
     if isinstance(value, np.ndarray):
-        return {"shape": list(value.shape), "values": [v if np.isfinite(v) else str(v) for v in value.ravel().tolist()]}
+        flat = value.ravel()
+        return {"shape": list(value.shape), "cells": [[int(k), number(flat[k])] for k in np.flatnonzero(flat)]}
     if isinstance(value, dict):
         return {name: to_json(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
-        return {"shape": [], "values": [str(value)]}
+        return {"float": str(value)}
     return value.item() if isinstance(value, np.generic) else value
+
+
+def number(value: Any) -> float | str:
+    """A float as JSON has it."""
+    return float(value) if np.isfinite(value) else str(float(value))
 
 
 def from_json(data: Any) -> Any:
     """What ``to_json`` wrote; tuples are lists."""
-    if isinstance(data, dict) and set(data) == {"shape", "values"}:
-        array = np.array([float(v) for v in data["values"]]).reshape(data["shape"])
-        return array if data["shape"] else float(array)
+    if isinstance(data, dict) and set(data) == {"shape", "cells"}:
+        array = np.zeros(data["shape"])
+        for k, cell in data["cells"]:
+            array.reshape(-1)[k] = float(cell)
+        return array
+    if isinstance(data, dict) and set(data) == {"float"}:
+        return float(data["float"])
     if isinstance(data, dict):
         return {name: from_json(item) for name, item in data.items()}
     if isinstance(data, list):

@@ -84,10 +84,12 @@ class Limited(Kind):
             return self.draw(rng, scores)
         problem = made(inner)
         view = str(rng.choice(list(problem.views)))
-        used = sum((problem.indicator(y, view) > 0 for y, _ in listed(inner, problem)), np.zeros(problem.views[view]))
-        if not used.any():
+        most = np.zeros(problem.views[view])
+        for y, _ in listed(inner, problem):
+            most = np.maximum(most, problem.indicator(y, view))
+        if most.max(initial=0.0) != 1.0:  # constraints are about parts that are used once or not at all
             return self.draw(rng, scores)
-        used = used > 0 if rng.random() < 0.95 else np.ones_like(used)
+        used = most > 0 if rng.random() < 0.95 else np.ones_like(most)
         return {"inner": inner, "constraints": [drawn(rng, view, used) for _ in range(int(rng.integers(1, 4)))]}
 
     def make(self, case: Case) -> Any:

@@ -3,29 +3,24 @@
 Needs the extra "fuzz". One case is one reader for a few seconds, in a process of its own, since atheris never returns.
 """
 
-import base64
 import importlib.util
-import io
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.fuzz.claims import Claim
-from tests.fuzz.files import READERS, Reader, verdict
-from tests.fuzz.runner import Finding, Tally, say
+from tests.fuzz.files import READERS
+from tests.fuzz.mutants import Mutants, kept
+from tests.fuzz.runner import Finding, Tally
 from tests.fuzz.scores import Rng
 
 SECONDS = 10  # for one case
 WIDEST = 4096  # bytes of a file
-# What is instrumented: readers, not kernels, which numba could not compile then.
-MODULES = ["certus.io", "certus.serialize", "certus.hypergraph.formats", "certus.constituency.rule_text",
-           "certus.constituency.head_rules", "certus.constituency.tree", "certus.features.brown"]  # fmt: skip
 GUIDED = (
     "conllu", "brackets", "phrase table", "rules", "arpa", "forest text", "hypergraph text", "grammar text",
     "head rules", "clusters", "weights", "forest json", "hypergraph json", "translations",
@@ -38,16 +33,13 @@ class Guided:
     name = "guided"
 
     def __init__(self) -> None:
+        if not installed():
+            raise ValueError("the target guided needs atheris: python -m pip install -e '.[fuzz]'.")
         self.readers = [reader for reader in READERS if reader.name in GUIDED]
         self.corpus = tempfile.TemporaryDirectory()
-        self.installed = importlib.util.find_spec("atheris") is not None
-        if not self.installed:
-            say('guided: left out, since atheris is not installed; python -m pip install -e ".[fuzz]"')
 
     def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
         reader = self.readers[int(rng.integers(len(self.readers)))]
-        if not self.installed:
-            return
         corpus = Path(self.corpus.name) / reader.name.replace(" ", "-")
         found = corpus.with_name(f"{corpus.name}-found")
         if not corpus.exists():
@@ -55,7 +47,7 @@ class Guided:
             found.mkdir()
             for k, data in enumerate(reader.seeds()):
                 (corpus / f"seed{k}").write_bytes(data)
-        command = [sys.executable, "-m", "tests.fuzz.guided", reader.name, str(corpus)]
+        command = [sys.executable, "-m", "tests.fuzz.instrumented", reader.name, str(corpus)]
         limits = [f"-max_total_time={SECONDS}", f"-seed={int(rng.integers(1, 2**31))}", f"-max_len={WIDEST}"]
         ended = subprocess.run(
             [*command, *limits, "-timeout=20", "-rss_limit_mb=2048", f"-artifact_prefix={found}/"],
@@ -74,39 +66,9 @@ class Guided:
                 yield Finding(reader.name, f"{sort} of a reader", ended.stderr[-1500:], partial(kept, reader, data))
 
     def replay(self, data: Any) -> list[Claim]:
-        from tests.fuzz.mutants import Mutants
-
         return Mutants().replay(data)
 
 
-def kept(reader: Reader, data: bytes) -> dict[str, str]:
-    return {"reader": reader.name, "file": base64.b64encode(data).decode()}
-
-
-def run(name: str, arguments: list[str]) -> None:
-    """Hand a reader to atheris."""
-    import atheris
-
-    with atheris.instrument_imports(include=MODULES):
-        for module in MODULES:
-            importlib.import_module(module)
-        for path in Path(sys.modules["certus.io"].__path__[0]).glob("*.py"):
-            if path.stem not in ("__init__", "kenlm"):
-                importlib.import_module(f"certus.io.{path.stem}")
-    reader = next(r for r in READERS if r.name == name)
-    folder = tempfile.TemporaryDirectory()
-    path = Path(folder.name) / f"file{reader.suffix}"
-
-    def one(data: bytes) -> None:
-        path.write_bytes(data)
-        with redirect_stderr(io.StringIO()):
-            verdict(reader, path)
-
-    for data in reader.seeds():  # kernels are loaded, or compiled, before time is counted
-        one(data)
-    atheris.Setup([sys.argv[0], *arguments], one)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    run(sys.argv[1], sys.argv[2:])
+def installed() -> bool:
+    """Whether atheris can be imported."""
+    return importlib.util.find_spec("atheris") is not None

@@ -1,10 +1,12 @@
 """The targets by name."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 
 from tests.fuzz.batches import Batches
 from tests.fuzz.cases import KINDS
+from tests.fuzz.files import READERS
+from tests.fuzz.guided import Guided, installed
+from tests.fuzz.mutants import Mutants
 from tests.fuzz.problems import Problems
 from tests.fuzz.runner import Target
 from tests.fuzz.sums import Sums
@@ -15,18 +17,19 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "batches": Batches,
     "sums": Sums,
     "tamper": Tamper,
+    "files": Mutants,
+    "guided": Guided,
 }
 # Targets of which one part can be chosen, as in "problems:tagging".
 PARTS: dict[str, tuple[Callable[[tuple[str, ...]], Target], list[str]]] = {
     "problems": (Problems, list(KINDS)),
+    "files": (Mutants, [reader.name for reader in READERS]),
 }
-if find_spec("tests.fuzz.files") is not None:
-    from tests.fuzz.files import READERS
-    from tests.fuzz.guided import Guided
-    from tests.fuzz.mutants import Mutants
 
-    TARGETS |= {"files": Mutants, "guided": Guided}
-    PARTS["files"] = (Mutants, [reader.name for reader in READERS])
+
+def everything() -> list[str]:
+    """The targets that can be run here."""
+    return [name for name in TARGETS if name != "guided" or installed()]
 
 
 def target(name: str) -> Target:

@@ -78,12 +78,14 @@ def trees(
 
 
 @cache
-def read_cells(n: int, projective: bool, root: str, kinds: tuple[str, ...], outermost: bool) -> dict[str, np.ndarray]:
-    """For each array, the cells that some tree reads."""
+def read_cells(n: int, kinds: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """For each array, the cells that are parts of some tree, crossing or not, of any roots; others are unread."""
     out = {kind: np.zeros(shape_of(kind, n), dtype=bool) for kind in ("arc", *kinds)}
-    for _, parts in trees(n, projective, root, kinds, outermost):
+    for _, parts in trees(n, False, "multi", kinds, False):
         for kind, cell in parts:
             out[kind].reshape(-1)[cell] = True
+    if "stop" in out:
+        out["stop"][0, 1, 0] = True  # a part, though only the tree without words has it
     return out
 
 
@@ -92,7 +94,7 @@ def draw_trees(rng: Rng, scores: Scores, model: int, n: int) -> Case:
     kinds, grandparents = MODELS[model]
     projective, root = bool(rng.integers(2)), str(rng.choice(["single", "multi"]))
     arrays = {kind: scores(*shape_of(kind, n)) for kind in ("arc", *kinds)}
-    read = read_cells(n, projective, root, kinds, grandparents == "outermost")
+    read = read_cells(n, kinds)
     for kind, array in arrays.items():
         scores.unread(array, read[kind])
     options = {"projective": projective, "root": root, "grandparents": grandparents}
