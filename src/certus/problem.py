@@ -258,6 +258,10 @@ class DynamicProgram(Problem[Y]):
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Y]]:
+        return self._listed(k)
+
+    def _listed(self, k: int) -> list[Result[Y]]:
+        """The k best structures for the scores as they are."""
         from certus.hypergraph import sweeps
 
         forest = self.forest()

@@ -78,24 +78,24 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     def __init__(self, label: ArrayLike, arc: ArrayLike | None = None, **options: Any) -> None:
         labels = checked_labels(label)
         trees = Dependency(np.zeros(labels.shape[:2]) if arc is None else arc, **options)
-        self._set(trees, _with_arc_scores(labels, trees), arc is None)
+        self._set(trees, *_with_arc_scores(labels, trees))
 
     @classmethod
     def _over(cls, trees: Dependency, label: ArrayLike) -> Self:
         """See ``Dependency.labelled``."""
-        return cls._of(trees, _with_arc_scores(checked_labels(label), trees))
+        return cls._of(trees, *_with_arc_scores(checked_labels(label), trees))
 
     @classmethod
-    def _of(cls, trees: Dependency, label: Floats, as_given: bool = False) -> Self:
+    def _of(cls, trees: Dependency, label: Floats, whole: bool = False) -> Self:
         self = cls.__new__(cls)
-        self._set(trees, label, as_given)
+        self._set(trees, label, whole)
         return self
 
-    def _set(self, trees: Dependency, label: Floats, as_given: bool = False) -> None:
-        self._as_given = as_given  # labels are not rounded sums of labels and arcs
+    def _set(self, trees: Dependency, label: Floats, whole: bool = False) -> None:
+        self._whole = whole  # no sum of label and arc was rounded
         self.label = label  # [h, m, l]: of the arc h -> m and its label l together
         best = label.max(axis=2)
-        self.trees = trees._with_arcs(best) if as_given else trees._with_folded_arcs(best)  # the best label folded in
+        self.trees = trees._with_arcs(best) if whole else trees._with_folded_arcs(best)  # the best label folded in
         self.n = trees.n
 
     @property
@@ -140,7 +140,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         return self._extent
 
     def all_scores(self) -> tuple[Floats, ...] | None:
-        return (self.label, *self.trees.part_scores()) if self._as_given else None
+        return (self.label, *self.trees.part_scores()) if self._whole else None
 
     def error_at(self, value: float) -> float:
         return self.trees.error_at(value)
@@ -148,7 +148,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     def without_scores_below(self, least: float) -> Self:
         label = np.where(self.label < least, -np.inf, self.label)
         trees = self.trees._with_arcs(label.max(axis=2)).without_scores_below(least)
-        return self._of(trees, label, self._as_given)
+        return self._of(trees, label, self._whole)
 
     # -- the best: labels folded in by their maximum -----------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     def decode(
         self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
     ) -> Result[LabelledTree]:
-        best = self.trees.decode(max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+        best = self.trees._decoded(max_iterations, time_limit, exact)
         labelled = self._with_best_labels(best.structure, self.label)
         return Result(labelled, best.score, best.certificate, best.trace, best.info)
 
@@ -179,7 +179,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         The k best trees hold them all. Each tree starts with its best labels; the next ones after a labelling have
         one word more with its next label, no word before the one that changed last, so that none appears twice.
         """
-        trees = self.trees.kbest(as_positive_int("k", k))
+        trees = self.trees._listed(as_positive_int("k", k))
         words = np.arange(1, self.n + 1)
         falling = np.argsort(-self.label, axis=2, kind="stable")
         ordered = np.take_along_axis(self.label, falling, axis=2)
@@ -384,6 +384,10 @@ def checked_labels(label: ArrayLike) -> Floats:
     return as_scores("label", labels)
 
 
-def _with_arc_scores(label: Floats, trees: Dependency) -> Floats:
-    with np.errstate(over="ignore"):  # two masks may add up to what is below all numbers: -inf
-        return as_scores("label", label, (*trees.arc.shape, None)) + trees.arc[:, :, None]
+def _with_arc_scores(label: Floats, trees: Dependency) -> tuple[Floats, bool]:
+    """Labels with the scores of their arcs added, and whether no sum was rounded."""
+    arc = trees.arc[:, :, None]
+    with np.errstate(over="ignore", invalid="ignore"):  # two masks may add up to what is below all numbers: -inf
+        scores = as_scores("label", label, (*trees.arc.shape, None)) + arc
+        whole = (scores == -np.inf) | ((scores - arc == label) & (scores - label == arc))
+    return scores, bool(whole.all())

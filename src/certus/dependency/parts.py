@@ -175,7 +175,8 @@ def readable(kind: str, arc: Floats, single: bool) -> Readable:
         return beside(h, s, m) & beside(h, t, s) & (s != h)
 
     def last(h: Index, d: Index, s: Index) -> Any:
-        return ((s == h) | (allowed[h, s] & ((s > h) == (d == RIGHT)))) & ((h > 0) | (d == RIGHT))
+        side = (s == h) | (allowed[h, s] & ((s > h) == (d == RIGHT)))
+        return side & ((h > 0) | ((d == RIGHT) & ((s > 0) | (len(arc) == 1))))  # some word is a modifier of node 0
 
     def none(g: Index, h: Index, d: Index) -> Any:
         return allowed[g, h] & (d >= 0)

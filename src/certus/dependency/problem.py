@@ -287,8 +287,8 @@ class Dependency(DynamicProgram[Heads]):
     @cached_property
     def _extent(self) -> Extent:
         # Node 0 has one end of a side, a word two; a word has up to two sides without modifiers.
-        per_node = 1 + len(self.scores) + ("stop" in self.scores) + ("null" in self.scores)
-        return extent_of((self.n + 1) * per_node, self.arc, *self.part_scores())
+        stop, null = "stop" in self.scores, "null" in self.scores
+        return extent_of(self.n * (1 + len(self.scores) + stop + null) + stop, self.arc, *self.part_scores())
 
     def extent(self) -> Extent:
         return self._extent
@@ -316,6 +316,10 @@ class Dependency(DynamicProgram[Heads]):
     def decode(
         self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
     ) -> Result[Heads]:
+        return self._decoded(max_iterations, time_limit, exact)
+
+    def _decoded(self, max_iterations: int, time_limit: float | None, exact: bool) -> Result[Heads]:
+        """The best tree for the scores as they are."""
         if self.projective or not self.scores:
             solution = self.solve()
             heads = solution.structure
@@ -345,8 +349,12 @@ class Dependency(DynamicProgram[Heads]):
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Heads]]:
+        return self._listed(k)
+
+    def _listed(self, k: int) -> list[Result[Heads]]:
+        """The k best trees for the scores as they are."""
         if self.projective:
-            return super().kbest(k)
+            return super()._listed(k)
         self._only_arcs("kbest", "decode(), or projective=True")
         from certus.dependency.kbest_trees import iterate_trees
 

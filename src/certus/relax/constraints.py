@@ -306,10 +306,11 @@ class Constrained(Problem[Y]):
         inner = Relaxation.of(self.problem)
         rows, fixed = [], []
         for c in self.constraints:
+            _, view, index = c.terms[0] if c.terms else (0.0, "", ())
             if c.decides is not None:
-                _, view, index = c.terms[0]
                 fixed.append((view, int(np.ravel_multi_index(index, self.views[view])), c.decides))
-            if c.decides != 0:
+            # Where a part is required by forbidding its rivals, structures might still use none of them.
+            if c.decides is None or (c.decides == 1 and view in inner.subproblems[inner.views[view][0][0]].exclusive):
                 rows.append(self._rows(inner, c))
         return inner.with_rows(rows, fixed)
 
