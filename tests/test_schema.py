@@ -16,8 +16,6 @@ from certus.schema import Field, parse_json
         (b'{"a": 1,\n "b": }', "file:2: not valid JSON, or cut short: .* column 7"),
         (b"\xff", "not UTF-8 text"),
         (b"\xed\xa0\x80", "not UTF-8 text"),
-        (b"[NaN]", "the number NaN"),
-        (b"[-Infinity]", "the number -Infinity"),
         (b"9" * 5000, "thousands of digits"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a": {"b": 1, "b": 2}}', "the key 'b' twice"),
@@ -26,6 +24,12 @@ from certus.schema import Field, parse_json
 def test_json_that_is_refused(text, message):
     with pytest.raises(FormatError, match=message):
         parse_json(text, "file")
+
+
+def test_numbers_that_json_does_not_have_are_refused_by_their_field():
+    for text in (b"[0, NaN]", b"[0, Infinity]", b"[0, -Infinity]", b"[0, 1e999]"):
+        with pytest.raises(InvalidInput, match=r"scores\[1\] is -?(nan|inf); expected a finite number"):
+            Field(parse_json(text), "scores").numbers((2,))
 
 
 def test_json_may_begin_with_a_byte_order_mark():

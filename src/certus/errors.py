@@ -14,6 +14,8 @@ class FormatError(InvalidInput):
 
     def __init__(self, path: object, line: int | None, message: str) -> None:
         where = f"{path}:{line}" if line is not None else f"{path}"
+        if len(message) > 800:  # it quotes what was found, and files may hold lines of any length
+            message = f"{message[:600]} ... {message[-150:]}"
         super().__init__(f"{where}: {message}")
 
 

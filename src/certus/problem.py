@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from certus.certificates import rounding
-from certus.certificates.sound import sound, sound_list, summed
+from certus.certificates.sound import representable, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import Result, Solution, certified
@@ -297,6 +297,7 @@ class DynamicProgram(Problem[Y]):
         edge = sweeps.marginals(forest.graph, forest.weights)
         return {view: forest.onto_view(view, shape, edge, maximum=False) for view, shape in self.views.items()}
 
+    @representable
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         from certus.hypergraph import sweeps
 

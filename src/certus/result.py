@@ -160,22 +160,14 @@ class Items(Protocol):
     def __getitem__(self, item: int) -> "Problem[Any]": ...
 
 
-def settled(
-    items: Items,
-    structure: NDArray[np.int64],
-    score: NDArray[np.float64],
-    bound: NDArray[np.float64],
-    tolerance: NDArray[np.float64],
-    unproved: list[int],
-    kind: str,
-) -> BatchResult:
+def settled(items: Items, found: BatchResult, unproved: list[int]) -> BatchResult:
     """The results of a batch, once the items that it left unproved are decoded by themselves."""
-    reasons: dict[int, str] = {}
+    c, reasons = found.certificate, dict[int, str]()
     for b in unproved:
         alone = items[b].decode()
-        c = alone.certificate
-        structure[b, : len(alone.structure)] = alone.structure
-        score[b], bound[b], tolerance[b] = c.score, c.bound, c.tolerance
-        if c.reason is not None:
-            reasons[b] = c.reason
-    return BatchResult(structure, score, BatchCertificate(kind, score, bound, tolerance, reasons))
+        found.structure[b, : len(alone.structure)] = alone.structure
+        certificate = alone.certificate
+        c.score[b], c.bound[b], c.tolerance[b] = certificate.score, certificate.bound, certificate.tolerance
+        if certificate.reason is not None:
+            reasons[b] = certificate.reason
+    return replace(found, certificate=replace(c, reasons=reasons)) if reasons else found

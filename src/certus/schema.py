@@ -3,11 +3,11 @@
 A ``Field`` is a value and the place where it stands. Whatever it is not supposed to be is an InvalidInput that names
 the place, so that no loader needs to catch what hostile data might raise further on:
 
-    >>> config = Field(parse_json('{"models": [{"bits": 99, "tags": ["N", "N"]}]}'))
-    >>> config["models"].items()[0]["bits"].whole(8, 28)
+    >>> (model,) = Field(parse_json('{"models": [{"bits": 99, "tags": ["N", "N"]}]}'))["models"].items()
+    >>> model["bits"].whole(8, 28)
     Traceback (most recent call last):
     certus.errors.InvalidInput: models[0].bits is 99; expected a whole number 8..28.
-    >>> config["models"].items()[0]["tags"].names()
+    >>> model["tags"].names()
     Traceback (most recent call last):
     certus.errors.InvalidInput: models[0].tags[1] is 'N', which comes a second time; expected names, each once.
 """
@@ -32,10 +32,13 @@ _LINE_ENDS = "\t\n\r\0"
 
 
 def parse_json(text: str | bytes, path: object = "the data") -> Any:
-    """Strict JSON: no NaN or infinity, no key twice in one object, no endless digits or nesting; else FormatError."""
+    """JSON with no key twice in one object, no endless digits and no endless nesting; else FormatError.
+
+    NaN and infinities are read, so that the field that has one can say so.
+    """
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_distinct)
     except json.JSONDecodeError as error:
         message = f"not valid JSON, or cut short: {error.msg} at column {error.colno}."
         raise FormatError(path, error.lineno, message) from None
@@ -67,10 +70,6 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise InvalidInput(f"JSON with the key {shown(twice)} twice in one object.")
     return made
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise InvalidInput(f'JSON with the number {name}; numbers are finite, and minus infinity is the string "-inf".')
 
 
 class Field:
@@ -133,14 +132,14 @@ class Field:
             place = f"{self.where}[{shown(name)}]"
             yield Field(name, place).text(), Field(value, place, self._depth + 1)
 
-    def items(self, size: int | None = None, least: int = 0) -> list["Field"]:
-        """The items of a list, ``size`` of them if it is given."""
+    def items(self, size: int | None = None, least: int = 0) -> Iterator["Field"]:
+        """The items of a list, ``size`` of them if it is given; checked at once, and made as they are asked for."""
         if not isinstance(self.value, list):
             self.fail("a list")
         found = len(self.value)
         if found < least or (size is not None and found != size):
             self.fail(f"{least} or more items" if size is None else f"{size} items")
-        return [Field(item, f"{self.where}[{k}]", self._depth + 1) for k, item in enumerate(self.value)]
+        return (Field(item, f"{self.where}[{k}]", self._depth + 1) for k, item in enumerate(self.value))
 
     def format(self, name: str, version: int | None = None) -> "Field":
         """The field itself, an object that says its format and version."""

@@ -6,6 +6,10 @@ import os
 import pytest
 
 import certus as library
+from certus.models.files import save_model
+from certus.models.parser import KIND, VERSION
+from certus.models.pipeline import BUNDLED
+from tests.models.contents import contents
 
 JET = "(TOP (S (NP (PROPN Red)) (VP (VERB flies) (NP (DET some) (NBAR (ADJ large) (NBAR (NOUN jet)))))))"
 GRAMMAR = '1 S -> N V\n0.5 N -> "dogs"\n2 V -> "bark"\n'
@@ -98,7 +102,7 @@ def test_a_tagger_with_other_tags_than_the_grammar_is_refused(certus, tmp_path):
         ("nan S -> N\n", ":1: "),
         ("", "no rules"),
         ('{"format": "certus gram', ":1: not valid JSON"),
-        ('{"format": "something else"}', "not a grammar"),
+        ('{"format": "something else"}', "not a certus grammar"),
         ("1 A -> B\n1 B -> A\n", "cycle"),
     ],
 )
@@ -189,3 +193,22 @@ def test_a_result_that_cannot_be_written_leaves_nothing(certus, tmp_path):
     assert certus("parse", "--format", "brackets", "--save-result", tmp_path / "taken", "the dog barks").complaint
     assert os.listdir(tmp_path) == ["taken"]
     assert os.listdir(tmp_path / "taken") == []
+
+
+@pytest.mark.compiled  # a large model
+def test_a_hostile_model_is_refused_and_does_not_crash(certus, tmp_path):
+    path = tmp_path / "parser.safetensors"
+    (tmp_path / "tagger.safetensors").write_bytes((BUNDLED / "en" / "tagger.safetensors").read_bytes())
+    whole, arrays = contents(BUNDLED / "en" / "parser.safetensors")
+    for change, message in (
+        ({"labels": []}, "labels is a list of 0; expected 1 or more items"),
+        ({"settings": whole["settings"] | {"most": 0}}, "settings: most is 0; expected a whole number 1..1000000"),
+        ({"settings": whole["settings"] | {"most": -2}}, "settings: most is -2"),
+        (
+            {"settings": whole["settings"] | {"second_width": -3.0}},
+            "second_width is -3.0; expected a finite number 0..inf",
+        ),
+        ({"templates": "0" * 32}, "the model was trained with others"),
+    ):
+        save_model(path, KIND, VERSION, whole | change, arrays)
+        assert message in certus("parse", "--model", tmp_path, "Dogs bark.").complaint

@@ -3,8 +3,13 @@
 import json
 import re
 
-from certus.models.tagger import Tagger
+import pytest
+
+from certus.models.files import save_model
+from certus.models.pipeline import BUNDLED
+from certus.models.tagger import KIND, VERSION, Tagger
 from certus.tagging import Tagging
+from tests.models.contents import contents
 
 
 def test_inline(certus, hmm):
@@ -52,6 +57,32 @@ def test_bad_input(certus, hmm, tmp_path):
     path.write_text('{"format": "certus-hmm", "version": 1, "tags": ["A"], "trigrams": [[0, 0, NaN]], "lexicon": {}}')
     assert str(path) in certus("tag", "--tagger", path, "a").complaint
     path.write_text("[]")
-    assert "not a tagger" in certus("tag", "--tagger", path, "a").complaint
+    assert "not a certus-hmm" in certus("tag", "--tagger", path, "a").complaint
     assert "stdin:2" in certus("tag", "--tagger", hmm, stdin=b"the dog\n\xff").complaint
     assert "hidden Markov" in certus("tag", "--tagger", hmm, "--format", "conllu", "a").complaint
+
+
+@pytest.mark.compiled  # a large model
+def test_a_hostile_model_is_refused_and_does_not_crash(certus, tmp_path):
+    path = tmp_path / "tagger.safetensors"
+    for change, message in (
+        ({"sets": [[0] * 500]}, "models[0].sets[0] is a list of 500; expected 1 to 64 numbers of tags that rise"),
+        ({"sets": [[3, 2]]}, "numbers of tags that rise"),
+        ({"sets": [[999]]}, "models[0].sets[0][0] is 999; expected a whole number 0..16"),
+        ({"tags": ["NOUN"] * 17}, "models[0].tags is a list of 17; expected 1 to 65535 tags, each once"),
+    ):
+        config, arrays = contents(BUNDLED / "en" / "tagger.safetensors")
+        config["models"][0] |= change
+        save_model(path, KIND, VERSION, config, arrays)
+        assert message in certus("tag", "--tagger", path, "Dogs bark.").complaint
+
+
+@pytest.mark.compiled  # a large model
+def test_a_model_whose_first_byte_is_a_bracket_is_no_json(certus, tmp_path):
+    data = (BUNDLED / "en" / "tagger.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    padding = (ord("{") - size) % 256
+    path = tmp_path / "tagger.safetensors"
+    path.write_bytes((size + padding).to_bytes(8, "little") + data[8 : 8 + size] + b" " * padding + data[8 + size :])
+    assert path.read_bytes()[:1] == b"{"
+    assert certus("tag", "--tagger", path, "The dog barks.").out == certus("tag", "The dog barks.").out != ""

@@ -81,7 +81,7 @@ def test_what_cannot_be_translated_is_named(certus, files):
 def test_a_language_model_without_unknown_words_can_be_given_one(certus, files):
     text = gzip.decompress((files / "lm.gz").read_bytes()).decode()
     lines = [line for line in text.split("\n") if "<unk>" not in line]
-    (files / "lm.gz").write_text("\n".join(lines).replace("ngram 1=9", "ngram 1=8"))
+    (files / "lm.gz").write_bytes(gzip.compress("\n".join(lines).replace("ngram 1=9", "ngram 1=8").encode()))
     assert "lm.gz:5: the 1-grams have no <unk>" in certus("translate", *options(files), "le chien").complaint
     ran = certus("translate", *options(files), "--lm-unknown", "-5", "le chien")
     assert (ran.code, ran.out) == (0, "the dog\n")

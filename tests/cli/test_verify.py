@@ -118,7 +118,7 @@ def test_nan_in_a_tagging_is_refused(certus, tmp_path):
     library.save_result(path, problem, problem.decode())
     assert certus("verify", path).code == 0
     path.write_text(path.read_text().replace('"unary":[[0.0', '"unary":[[NaN', 1))
-    assert "unary[0, 0] is nan" in certus("verify", path).complaint
+    assert "problem.data.unary[0][0] is nan" in certus("verify", path).complaint
 
 
 @pytest.mark.parametrize(

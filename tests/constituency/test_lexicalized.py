@@ -140,7 +140,7 @@ def test_bad_input():
         problem.solve({"tags": np.full((2, 3), -np.inf)})
     data = problem.to_json()
     data["node_group"]["values"][0] = 10**6
-    with pytest.raises(InvalidInput, match="do not fit together"):
+    with pytest.raises(InvalidInput, match="node_group holds numbers from -1 to 1000000"):
         LexicalizedConstituency.from_json(data)
 
 

@@ -358,5 +358,5 @@ def test_what_is_asked_is_checked():
         problem.with_fixed("arcs", (0, 1), 2)
     with pytest.raises(InvalidInput, match="no view"):
         problem.solve({"tags": np.zeros(3)})
-    with pytest.raises(InvalidInput, match="heads and labels"):
+    with pytest.raises(InvalidInput, match="structure is a list of 2; expected an object"):
         problem.structure_from_json([1, 2])

@@ -5,8 +5,10 @@ import zlib
 
 import pytest
 
+from certus.constituency import Grammar
 from certus.errors import FormatError, InvalidInput
 from certus.features.brown import Clusters
+from certus.hypergraph import formats
 from certus.io.arpa import read_arpa
 from certus.io.brackets import read_trees
 from certus.io.conllu import read_conllu
@@ -105,4 +107,33 @@ def test_endless_digits(tmp_path):
     ):
         path.write_text(text)
         with pytest.raises(FormatError, match=r"file:\d"):
+            read(path)
+
+
+def grammar(path):
+    return Grammar.from_text(path.read_text(), path=path)
+
+
+def test_messages_are_short(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("x" * 1_000_000)
+    for read in (grammar, formats.load, read_phrase_table, lambda path: list(read_trees(path))):
+        with pytest.raises(FormatError) as caught:
+            read(path)
+        assert len(str(caught.value)) < 1000
+
+
+def test_sizes_that_a_file_only_announces(tmp_path):
+    path = tmp_path / "file"
+    for read, text, message in (
+        (formats.load, "certus hypergraph 1\nvertices 999999999 edges 0 root 0\n", "too short for so many"),
+        (read_forest, "999999999 999999999\n0\n", "expected the number of edges into node 1"),
+        (read_forest, "1 1\n999999999\na ||| p=1\n", "the file ends before the last"),
+        (read_arpa, "\\data\\\nngram 1=999999999\n\n\\1-grams:\n-1 a\n", "is the file cut short"),
+        (read_arpa, "\\data\\\n" + "".join(f"ngram {k}=0\n" for k in range(1, 99)), "n-grams of more than 32 words"),
+        (grammar, "S ->" + " a" * 5000, "5000 symbols on the right-hand side"),
+        (grammar, "".join(f"A{k} -> A{k + 1}\n" for k in range(5000)), "a chain of more than 100 unary rules"),
+    ):
+        path.write_text(text)
+        with pytest.raises(FormatError, match=message):
             read(path)

@@ -10,6 +10,7 @@ from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.features import templates
 from certus.io.conllu import Sentence, Token
 from certus.learn.learners import BY_MARGINALS, NAMES
+from certus.models import training
 from certus.models.files import save_model
 from certus.models.parser import VERSION, Parser, Settings
 from certus.models.training import train_parser
@@ -226,7 +227,6 @@ def array(name, values):
         (array("lexicon", packed(b"[[], {}")), "not valid JSON, or cut short"),
         (array("lexicon", packed(b'[[], {"a": 1}]')), r"lexicon\[1\]\['a'\] is 1; expected a string"),
         (array("lexicon", packed(b"[[]]")), "lexicon is a list of 1; expected 2 items"),
-        (array("lexicon", packed(b"0" * (1 << 29))), "CERTUS_UNPACK_LIMIT"),
     ],
 )
 def test_damaged_files_name_the_field(saved, tmp_path, damage, message):
@@ -283,3 +283,32 @@ def test_sums_over_higher_order_trees_with_crossing_arcs_are_refused():
     for learner in BY_MARGINALS:
         with pytest.raises(NotSupported, match="NP-hard"):
             Settings(learner=learner, order=2, projective=False)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda config, arrays: config.update(stage="words"), "stage is 'words'; expected one of"),
+        (lambda config, arrays: config.update(epoch=99), "epoch is 99; expected a whole number 1..4"),
+        (lambda config, arrays: config.update(clock=0.0), "clock is 0.0"),
+        (lambda config, arrays: arrays.pop("done.trees"), "done.trees is missing, though epoch 1"),
+        (array("value", np.zeros(3, dtype=np.float32)), r"value is float32\[3\]"),
+        (array("done.more", np.zeros(3, dtype=np.float32)), "done is 'more'; expected one of"),
+    ],
+)
+def test_damaged_checkpoints(tmp_path, damage, message):
+    class Stopped(Exception):
+        pass
+
+    def stop(stage, *rest):
+        if stage == "trees":
+            raise Stopped
+
+    path = tmp_path / "checkpoint"
+    with pytest.raises(Stopped):
+        train_parser(treebank(4, 1), settings=SMALL, checkpoint=path, progress=stop)
+    config, arrays = contents(path)
+    damage(config, arrays)
+    save_model(path, training.KIND, training.VERSION, config, arrays)
+    with pytest.raises(FormatError, match=message):
+        train_parser(treebank(4, 1), settings=SMALL, checkpoint=path, resume=True)

@@ -12,7 +12,7 @@ from certus.features.brown import Clusters
 from certus.features.tagging import ATTRIBUTES, Lexicon, WordEncoder, template_arrays
 from certus.io.conllu import Sentence, Token
 from certus.models.files import save_model
-from certus.models.tagger import KIND, VERSION, Epoch, Tagger
+from certus.models.tagger import CHECKPOINT, KIND, VERSION, Epoch, Tagger
 from tests.models.contents import contents
 
 NAMES = {"D": "DT", "N": "NN", "V": "VB", "P": "NNP"}
@@ -298,3 +298,27 @@ def test_path_may_be_a_string(tagger, tmp_path):
     path = str(Path(tmp_path) / "t")
     tagger.save(path)
     assert repr(Tagger.load(path)) == "Tagger(upos: 4 tags, xpos+feats: 4 tags)"
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda config, arrays: config.update(model=7), "model is 7; expected a whole number 0..0"),
+        (lambda config, arrays: config.update(epoch=-1), "epoch is -1; expected a whole number 1..2"),
+        (lambda config, arrays: config.update(best="good"), "best is 'good'"),
+        (lambda config, arrays: config.pop("since_best"), "since_best is missing"),
+        (damage_arrays(weight=np.zeros(3, dtype=np.float32)), r"weight is float32\[3\]; expected float32\[261\]"),
+        (damage_arrays(total=np.full(261, np.nan)), "total holds a number that is not finite"),
+        (damage_arrays(moves=np.full(261, -1, dtype=np.float32)), "moves holds a number below 0"),
+        (lambda config, arrays: arrays.pop("best"), "the array best is missing"),
+    ],
+)
+def test_damaged_checkpoints(tmp_path, damage, message):
+    path = tmp_path / "checkpoint"
+    options = {"column": "upos", "epochs": 2, "bits": 8, "checkpoint": path}
+    Tagger.train(CORPUS, **options)
+    config, arrays = contents(path)
+    damage(config, arrays)
+    save_model(path, CHECKPOINT, VERSION, config, arrays)
+    with pytest.raises(FormatError, match=message):
+        Tagger.train(CORPUS, **options, resume=True)

@@ -244,3 +244,10 @@ def test_a_constraint_without_terms():
 def test_no_words():
     problem = Tagging(np.zeros((0, 2))).subject_to(at_most(1, "tags", []))
     assert problem.decode().score == 0.0
+
+
+def test_costs_in_another_shape_than_their_view_are_refused():
+    problem = Tagging(np.zeros((4, 3)))
+    with pytest.raises(InvalidInput, match=r"costs have shape \(3, 2\); view tags has \(4, 3\)"):
+        problem.subject_to(budget("tags", np.ones((3, 2)), 2.0))
+    assert problem.subject_to(budget("tags", np.ones((4, 3)), 4.0)).decode().score == 0.0

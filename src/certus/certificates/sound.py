@@ -66,6 +66,22 @@ def summed(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concat
     return asked
 
 
+def representable(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concatenate[Asked, P], Answer]:
+    """Decorates ``max_marginals``: scores below all numbers are no reason to say that there is no structure."""
+
+    @wraps(question)
+    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Answer:
+        try:
+            return question(problem, *args, **options)
+        except Infeasible:
+            extent = problem.extent()
+            if extent.length * extent.size < OVERFLOW:
+                raise
+            raise overflow() from None
+
+    return asked
+
+
 def _moderate(problem: Asked) -> Asked:
     """The problem without scores that add nothing to a sum of exponentials; InvalidInput if large ones are left."""
     if problem.extent().size <= LARGE:
@@ -91,11 +107,7 @@ def _answers(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: in
         try:
             asked = problem if floor is None else problem.without_scores_below(floor)
             found = ask(asked)
-        except NotSupported:
-            if floor is None or floor == -inf:
-                raise
-            continue
-        except Infeasible:
+        except (NotSupported, Infeasible):
             if floor is None or floor == -inf:
                 raise
             continue
@@ -105,11 +117,9 @@ def _answers(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: in
     if not any(r.certificate.reason for r in found):
         return _with_floor(found, floor)
     found, spoiled = _by_grain(asked, found)
-    if not spoiled or len(found) < wanted:
+    if not spoiled:
         return _with_floor(found, floor)
-    cleared = problem.without_scores_below(-inf) if floor is None else asked
-    higher = found[-1].score - cleared.extent().ceiling
-    higher -= 1e-6 * abs(higher)
+    higher = own_floor(problem, found[-1].score) if len(found) == wanted else -inf
     if floor is not None and not higher > floor:
         return _with_floor(found, floor)
     try:
@@ -117,9 +127,16 @@ def _answers(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: in
     except NotSupported:
         return _with_floor(found, floor)
     again, _ = _by_grain(cleared, ask(cleared))
-    if len(again) < wanted or not hopeless(cleared, higher, again[-1].score):
+    if len(again) < len(found) or not hopeless(cleared, higher, again[-1].score):
         return _with_floor(found, floor)
     return _with_floor(again, higher)
+
+
+def own_floor(problem: "Problem[Any]", score: float) -> float:
+    """Scores below this are of no use to a structure that scores ``score`` or more."""
+    extent = problem.without_scores_below(-inf).extent()
+    floor = score - extent.ceiling
+    return floor - 1e-6 * (abs(floor) + extent.ceiling)
 
 
 def _floors(problem: "Problem[Any]") -> Iterator[float | None]:

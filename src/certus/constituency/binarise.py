@@ -100,7 +100,8 @@ class Memory:
             labels = tuple(child.label for child in children)
             parent = symbol
             for k in range(len(children) - 2):
-                rest = self.rest(symbol, labels[: k + 1])
+                first = 0 if self.horizontal is None else max(k + 1 - self.horizontal, 0)
+                rest = self.rest(symbol, labels[first : k + 1])
                 yield Binary(parent, self.node(children[k], above), rest)
                 parent = rest
             yield Binary(parent, self.node(children[-2], above), self.node(children[-1], above))

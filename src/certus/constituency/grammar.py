@@ -39,7 +39,7 @@ class Grammar(SavedGrammar):
         Horizontal and vertical Markovisation.
     """
 
-    _kind, _format, _version = "grammar", FORMAT, VERSION
+    _format, _version = FORMAT, VERSION
 
     def __init__(
         self,

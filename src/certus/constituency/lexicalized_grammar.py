@@ -97,7 +97,7 @@ class LexicalizedGrammar(SpineScores, SavedGrammar):
     LexicalizedGrammar(root='TOP', 3 words, 3 tags, 3 spines)
     """
 
-    _kind, _format, _version = "lexicalised grammar", FORMAT, VERSION
+    _format, _version = FORMAT, VERSION
 
     def __init__(
         self,
@@ -468,6 +468,9 @@ class LexicalizedGrammar(SpineScores, SavedGrammar):
         for name, used in named.items():
             if unknown := sorted(used - known - {""}):
                 raise InvalidInput(f"{name} has the tag {unknown[0]!r}, which no word has.")
+        parents = {e.P for e in counts["modifiers"]}
+        if unknown := sorted({ABOVE_ROOT, *(e.P for e in counts["modifier_words"])} - parents):
+            raise InvalidInput(f"modifiers has none of the label {unknown[0]!r}, though modifier_words or the root do.")
         return cls(
             data["root"].text(),
             seen,

@@ -9,6 +9,7 @@ from certus.errors import FormatError
 
 ANY_WORD = "<unknown>"
 MAX_CHAINS = 20_000
+MAX_SYMBOLS = 100  # on a right-hand side, and in a chain: each step remembers those before it
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+|"')
 Rules = tuple[str, dict[Binary, float], dict[Chain, float], Listed]
@@ -79,6 +80,8 @@ def _rule(line: str, path: object, number: int) -> tuple[float, str, tuple[str, 
         raise FormatError(path, number, f"the left-hand side is {parent}; expected a symbol.")
     if not right:
         raise FormatError(path, number, f"{parent} has nothing on its right-hand side; empty rules are not allowed.")
+    if len(right) > MAX_SYMBOLS:
+        raise FormatError(path, number, f"{len(right)} symbols on the right-hand side; expected at most {MAX_SYMBOLS}.")
     if len(right) > 1 and any(token.startswith('"') or token == ANY_WORD for token in right):
         raise FormatError(path, number, "a word stands beside other symbols; give it a preterminal of its own.")
     if right == ('""',):
@@ -101,6 +104,9 @@ def _chains(unary: dict[str, dict[str, float]], lines: dict[tuple[str, str], int
                         path, where, f"unary rules make a cycle: {' -> '.join(cycle)}. Leave one of them out."
                     )
                 longer = (*labels, child)
+                if len(longer) > MAX_SYMBOLS:
+                    where = lines[labels[-1], child]
+                    raise FormatError(path, where, f"a chain of more than {MAX_SYMBOLS} unary rules; leave some out.")
                 chains[Chain(tuple(map(Symbol, longer)))] = total + weight
                 if len(chains) > MAX_CHAINS:
                     raise FormatError(

@@ -11,7 +11,6 @@ from certus.serialize import load_json, write_json
 class SavedGrammar(ABC):
     """A grammar that JSON data describes, under a format and a version."""
 
-    _kind: ClassVar[str]
     _format: ClassVar[str]
     _version: ClassVar[int]
 

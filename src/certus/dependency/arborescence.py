@@ -9,9 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus.certificates.rounding import extent_of
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible
 from certus.result import Result
+
+FAR = 1e6  # scores so many times below the others cost six digits of a difference
 
 
 def best_arborescence(arc: ArrayLike, *, root: str = "single") -> Result[Ints]:
@@ -83,8 +86,27 @@ def best_heads_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Ints, Float
 def max_marginals(arc: Floats, root: str) -> Floats:
     """Score of the best tree that contains each arc, (n + 1, n + 1); -inf for arcs in no tree. O(n^3) time.
 
-    The maximum over the heads of any one word is the best tree's score. Raises Infeasible when there is no tree.
+    The maximum over the heads of any one word is the best tree's score. Raises Infeasible when there is no tree. Where
+    some scores are far below the others, trees that can do without them are looked for first, as the differences of
+    scores that are formed on the way would lose digits to them.
     """
+    extent = extent_of(len(arc) - 1, arc)
+    usual = max(extent.highest, 1.0)
+    best = np.full(arc.shape, -np.inf)
+    for floor in (-usual * FAR**k for k in range(1, 52)):
+        if extent.lowest >= floor:
+            break
+        try:
+            found = _max_marginals(np.where(arc < floor, -np.inf, arc), root)
+        except Infeasible:
+            continue
+        sure = found > floor + extent.ceiling  # no tree with a score below the floor is better
+        best = np.where(sure & (best == -np.inf), found, best)
+    found = _max_marginals(arc, root)
+    return np.where(best > -np.inf, best, found)
+
+
+def _max_marginals(arc: Floats, root: str) -> Floats:
     from certus.kernels import arborescence as kernel
 
     n = len(arc) - 1

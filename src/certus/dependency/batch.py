@@ -12,7 +12,7 @@ from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.result import BatchResult, settled
+from certus.result import BatchCertificate, BatchResult, settled
 from certus.threads import in_order
 
 
@@ -67,6 +67,7 @@ class DependencyBatch:
         if not self.projective:
             self.arc = self._masked()
         self._largest = self._checked_arcs()
+        self._floored = False  # arcs of no use are forbidden already
         self.sibling: Floats | None = None
         if sibling is not None:
             if not self.projective:
@@ -136,23 +137,47 @@ class DependencyBatch:
         bound, tolerance = np.empty(len(self)), np.empty(len(self))
         open_items = np.empty(len(self), dtype=np.bool_)
         terms = 1 if self.projective and self.sibling is None else 2  # for each node
-        scales: tuple[Callable[[], float], ...] = (lambda: max(largest), self._highest)
-        for highest in scales:
+        scales = [lambda: max(largest), *([self._highest] if self.projective else [])]  # to contraction, masks matter
+        for scale in scales:
             stuck, unproved = kernel.certify(
-                self.arc, heads, self.lengths, terms, highest(), WIDTH * EPSILON, EXACT, MASK, value, score, bound,
+                self.arc, heads, self.lengths, terms, scale(), WIDTH * EPSILON, EXACT, MASK, value, score, bound,
                 tolerance, open_items,
             )  # fmt: skip
             if stuck >= 0:
                 raise self._without_tree(stuck)
             if not unproved:
                 break
-        kind = "dynamic program" if self.projective else "combinatorial"
-        return settled(self, heads, score, bound, tolerance, np.flatnonzero(open_items).tolist(), kind)
+        found = BatchResult(heads, score, BatchCertificate(self._kind, score, bound, tolerance))
+        unproved_items = np.flatnonzero(open_items).tolist()
+        if unproved_items and not self.projective and not self._floored:
+            unproved_items = self._without_masks(found, unproved_items)
+        return settled(self, found, unproved_items)
+
+    @property
+    def _kind(self) -> str:
+        return "dynamic program" if self.projective else "combinatorial"
 
     def _highest(self) -> float:
         """The greatest score, unread ones included; masks have no part in it."""
         arrays = (self.arc,) if self.sibling is None else (self.arc, self.sibling)
         return float(max(np.nanmax(array, initial=0.0) for array in arrays))
+
+    def _without_masks(self, found: BatchResult, items: list[int]) -> list[int]:
+        """Decode items again without arcs that are of no use to them; returns those that are still not proved.
+
+        An arc plus the best possible rest that does not reach the score of the tree that was found is of no use.
+        """
+        arc, score = self.arc[items], found.score[items]
+        ceiling = self.lengths[items] * np.maximum(arc.max(axis=(1, 2)), 0.0)
+        floor = score - ceiling - 1e-6 * (np.abs(score) + ceiling)
+        kept = np.where(arc < floor[:, None, None], -np.inf, arc)
+        again = DependencyBatch(kept, lengths=self.lengths[items], root=self.root, workers=self.workers)
+        again._floored = True
+        second = again.decode()
+        found.structure[items], found.score[items] = second.structure, second.score
+        c, d = found.certificate, second.certificate
+        c.bound[items], c.tolerance[items] = d.bound, d.tolerance
+        return [items[b] for b in np.flatnonzero(~d.exact).tolist()]
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over the trees of each item, (B,); -inf where there is none."""

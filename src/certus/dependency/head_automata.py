@@ -262,7 +262,7 @@ class HeadAutomata(Problem[Choices]):
     def _weights(self) -> Floats:
         """The weights that the automata may give, in plain Python: those of parts one by one."""
         if self._problem is not None:
-            return np.concatenate([scores.reshape(-1) for scores in self._problem.all_scores()[1:]])
+            return np.concatenate([scores.reshape(-1) for scores in self._problem.part_scores()])
         found: list[float] = []
         for h, side in product(range(self.n + 1), (P.LEFT, P.RIGHT)):
             for g in self.heads_of(h):

@@ -78,7 +78,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     def __init__(self, label: ArrayLike, arc: ArrayLike | None = None, **options: Any) -> None:
         labels = checked_labels(label)
         trees = Dependency(np.zeros(labels.shape[:2]) if arc is None else arc, **options)
-        self._set(trees, _with_arc_scores(labels, trees))
+        self._set(trees, _with_arc_scores(labels, trees), arc is None)
 
     @classmethod
     def _over(cls, trees: Dependency, label: ArrayLike) -> Self:
@@ -86,14 +86,16 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         return cls._of(trees, _with_arc_scores(checked_labels(label), trees))
 
     @classmethod
-    def _of(cls, trees: Dependency, label: Floats) -> Self:
+    def _of(cls, trees: Dependency, label: Floats, as_given: bool = False) -> Self:
         self = cls.__new__(cls)
-        self._set(trees, label)
+        self._set(trees, label, as_given)
         return self
 
-    def _set(self, trees: Dependency, label: Floats) -> None:
+    def _set(self, trees: Dependency, label: Floats, as_given: bool = False) -> None:
+        self._as_given = as_given  # labels are not rounded sums of labels and arcs
         self.label = label  # [h, m, l]: of the arc h -> m and its label l together
-        self.trees = trees._with_arcs(label.max(axis=2))  # the problem with the best label folded in
+        best = label.max(axis=2)
+        self.trees = trees._with_arcs(best) if as_given else trees._with_folded_arcs(best)  # the best label folded in
         self.n = trees.n
 
     @property
@@ -132,20 +134,21 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
 
     @cached_property
     def _extent(self) -> Extent:
-        return extent_of(self.trees.extent().length, *self.all_scores())
+        return extent_of(self.trees.extent().length + self.n, self.label, *self.trees.part_scores())
 
     def extent(self) -> Extent:
         return self._extent
 
-    def all_scores(self) -> tuple[Floats, ...]:
-        return (self.label, *self.trees.all_scores()[1:])
+    def all_scores(self) -> tuple[Floats, ...] | None:
+        return (self.label, *self.trees.part_scores()) if self._as_given else None
 
     def error_at(self, value: float) -> float:
         return self.trees.error_at(value)
 
     def without_scores_below(self, least: float) -> Self:
         label = np.where(self.label < least, -np.inf, self.label)
-        return self._of(self.trees._with_arcs(label.max(axis=2)).without_scores_below(least), label)
+        trees = self.trees._with_arcs(label.max(axis=2)).without_scores_below(least)
+        return self._of(trees, label, self._as_given)
 
     # -- the best: labels folded in by their maximum -----------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of, of_best
-from certus.certificates.sound import sound, sound_list, summed
+from certus.certificates.rounding import Extent, extent_of, of_best, of_sum
+from certus.certificates.sound import representable, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -186,11 +186,20 @@ class Dependency(DynamicProgram[Heads]):
         self.root = one_of("root", root, ROOTS)
         self.grandparents = one_of("grandparents", grandparents, GRANDPARENTS)
         self.n = len(arc) - 1
+        self._folded = False  # arc scores are rounded sums
 
-    def _with_arcs(self, arc: Floats) -> Self:
-        """The same problem with other arc scores, already checked."""
+    def _with_arcs(self, arc: Floats, scores: Mapping[str, P.Scores] | None = None) -> Self:
+        """The same problem with other scores, already checked."""
         other = type(self).__new__(type(self))
-        other._set(arc, self.scores, self.projective, self.root, self.grandparents)
+        kept = self.scores if scores is None else scores
+        other._set(arc, kept, self.projective, self.root, self.grandparents)
+        other._folded = self._folded
+        return other
+
+    def _with_folded_arcs(self, arc: Floats) -> Self:
+        """The same with arc scores that are rounded sums of others."""
+        other = self._with_arcs(arc)
+        other._folded = True
         return other
 
     def labelled(self, label: ArrayLike) -> "LabelledDependency":
@@ -279,24 +288,27 @@ class Dependency(DynamicProgram[Heads]):
     def _extent(self) -> Extent:
         # Node 0 has one end of a side, a word two; a word has up to two sides without modifiers.
         per_node = 1 + len(self.scores) + ("stop" in self.scores) + ("null" in self.scores)
-        return extent_of((self.n + 1) * per_node, *self.all_scores())
+        return extent_of((self.n + 1) * per_node, self.arc, *self.part_scores())
 
     def extent(self) -> Extent:
         return self._extent
 
-    def all_scores(self) -> tuple[Floats, ...]:
-        return (self.arc, *(scores.all() for scores in self.scores.values()))
+    def part_scores(self) -> list[Floats]:
+        """The scores of parts above arcs, in no special shape."""
+        return [scores.all() for scores in self.scores.values()]
+
+    def all_scores(self) -> tuple[Floats, ...] | None:
+        return None if self._folded else (self.arc, *self.part_scores())
 
     def error_at(self, value: float) -> float:
         extent = self.extent()
-        return of_best(extent, value, extent.length if self.projective else 2 * extent.length)
+        # Contracting cycles may subtract what is added again later: masks matter.
+        return of_best(extent, value) if self.projective else of_sum(2 * extent.length, extent.size)
 
     def without_scores_below(self, least: float) -> Self:
         arc = np.where(self.arc < least, -np.inf, self.arc)
         kept = {kind: s.at_least(least, P.readable(kind, arc, self.single)) for kind, s in self.scores.items()}
-        other = type(self).__new__(type(self))
-        other._set(arc, kept, self.projective, self.root, self.grandparents)
-        return other
+        return self._with_arcs(arc, kept)
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -407,6 +419,7 @@ class Dependency(DynamicProgram[Heads]):
 
         return matrix_tree.entropy(self.arc, self.root)
 
+    @representable
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         arc = self._penalised(penalties)
         if self.projective:

@@ -120,7 +120,7 @@ class Vine(DynamicProgram[Ints]):
 
     @cached_property
     def _extent(self) -> Extent:
-        return extent_of(3 * (self.n + 1), *self.all_scores())
+        return extent_of(3 * (self.n + 1) if self.n else 0, *self.all_scores())
 
     def extent(self) -> Extent:
         return self._extent

@@ -149,9 +149,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         return (self.weights,)
 
     def without_scores_below(self, least: float) -> Self:
-        if least == -np.inf:
-            return self  # all of them are read
-        weights = np.where(self.weights < least, -inf, self.weights)
+        weights = self._inner.without_scores_below(least).weights
         return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
 
     def all_structures(self) -> Iterator[Int32]:

@@ -12,7 +12,7 @@ from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 from certus.hypergraph import formats
 from certus.hypergraph.graph import Hypergraph, Int32
-from certus.hypergraph.reference import longest
+from certus.hypergraph.reference import longest, useful_edges
 from certus.hypergraph.require import requiring
 from certus.problem import DynamicProgram, Forest, Index
 from certus.schema import Field
@@ -81,9 +81,8 @@ class Hyperpath(DynamicProgram[Int32]):
         return (self.weights,)
 
     def without_scores_below(self, least: float) -> Self:
-        if least == -np.inf:
-            return self  # all of them are read
-        return self._restricted(np.where(self.weights < least, -np.inf, self.weights), self._required)
+        kept = useful_edges(self.graph, (self.weights >= least) & (self.weights > -np.inf))
+        return self._restricted(np.where(kept, self.weights, -np.inf), self._required)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         """The problem without an edge (value 0), or with only the derivations that use it at least once (value 1).

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.errors import Infeasible, InvalidInput
-from certus.result import BatchResult, settled
+from certus.result import BatchCertificate, BatchResult, settled
 from certus.tagging.problem import Tagging
 from certus.tagging.tables import Table, as_table, flat, layout, powers, work, writeable
 from certus.threads import in_order, long_call
@@ -93,9 +93,8 @@ class TaggingBatch:
         bound = np.maximum(value, score)
         tolerance = WIDTH * EPSILON * terms * (2.0 * terms * max(highest, 0.0) + np.maximum(-score, 0.0))
         proved = (tolerance <= EXACT * absolute) & (2.0 * (bound - score) <= tolerance)
-        return settled(
-            self, structure, score, bound, tolerance, np.flatnonzero(~proved).tolist(), kind="dynamic program"
-        )
+        certificate = BatchCertificate("dynamic program", score, bound, tolerance)
+        return settled(self, BatchResult(structure, score, certificate), np.flatnonzero(~proved).tolist())
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""

@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import summed
+from certus.certificates.sound import representable, summed
 from certus.checks import Floats, Ints, as_scores
-from certus.errors import Infeasible, InvalidInput
+from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
 from certus.tagging.tables import Table, as_names, as_table, flat, layout, powers, work, writeable
 from certus.threads import long_call
+
+MOST_PAIRS = 1 << 26  # of tags, that a certificate is checked over
+MOST_SAVED = 1 << 20  # tags of a problem in a file
 
 
 class Tagging(DynamicProgram[Ints]):
@@ -136,8 +139,9 @@ class Tagging(DynamicProgram[Ints]):
 
     @cached_property
     def _extent(self) -> Extent:
-        scores = self.all_scores()
-        return extent_of(self.n + (self.n + 1) * (len(scores) - 1), *scores)
+        tables = [table for table in (self._bigram, self._trigram) if table is not None]
+        scored = sum(table.scored(i, self.n) for table in tables for i in range(self.n + 1))
+        return extent_of(self.n + scored, *self.all_scores())
 
     def extent(self) -> Extent:
         return self._extent
@@ -204,6 +208,7 @@ class Tagging(DynamicProgram[Ints]):
         self._must_be_feasible(value, None)
         return {"tags": out[0]}
 
+    @representable
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         from certus.kernels.tagging import max_marginals
 
@@ -246,6 +251,8 @@ class Tagging(DynamicProgram[Ints]):
         """Viterbi in numpy over all pairs of tags: best[b, c] of the sequences that end in b, c at 0 .. n."""
         unary = self._penalised(penalties)
         T = self.size
+        if (T + 1) ** 2 > MOST_PAIRS:
+            raise NotSupported(f"the check of {T} tags goes over {(T + 1) ** 2} pairs; expected at most {MOST_PAIRS}.")
         best = np.full((T + 1, T + 1), -np.inf)
         best[T, T] = 0.0
         for i in range(self.n + 1):
@@ -304,7 +311,7 @@ class Tagging(DynamicProgram[Ints]):
     @classmethod
     def from_json(cls, data: Any) -> Self:
         given = Field.of(data, "")
-        n, size = given["positions"].whole(), given["size"].whole()
+        n, size = given["positions"].whole(), given["size"].whole(1, MOST_SAVED)
         unary = given["unary"].scores((n, size))
         tables = [given.maybe(name) for name in ("bigram", "trigram")]
         scores = [None if table is None else _table(table, order) for order, table in enumerate(tables, start=2)]

@@ -103,6 +103,9 @@ class ForestTranslation(DynamicProgram[Ints]):
     def extent(self) -> Extent:
         return self._extent
 
+    def all_scores(self) -> tuple[Floats] | None:
+        return (self.translation_forest.weights,) if self.lm_weight == 0.0 else None
+
     def without_scores_below(self, least: float) -> Self:
         if least == -np.inf:
             return self  # all of them are read
@@ -241,7 +244,7 @@ class ForestTranslation(DynamicProgram[Ints]):
 
         k = as_positive_int("k", k)
         best = self.decode()
-        if k == 1 or not best.certificate.exact:
+        if k == 1 or 2.0 * best.certificate.gap > best.certificate.tolerance:
             return [best]
         found = within(self, best, k)
         return [self.proved(y, value, kind=self.kind, rank=rank) for rank, (value, y) in enumerate(found, start=1)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from certus.checks import Floats
 from certus.errors import InvalidInput
-from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, read_arpa
+from certus.io.arpa import BEGIN, END, MOST_ORDERS, UNKNOWN, Arpa, read_arpa
 
 Int32 = NDArray[np.int32]
 LN10 = float(np.log(10.0))
@@ -160,6 +160,8 @@ class LanguageModel:
 def _check(arpa: Arpa) -> None:
     """Every word is one unigram, and every n-gram is of known words: the tables rely on it."""
     n_words = len(arpa.words)
+    if not 1 <= len(arpa.orders) <= MOST_ORDERS:
+        raise InvalidInput(f"a language model has {len(arpa.orders)} orders; expected 1 to {MOST_ORDERS}.")
     if len(set(arpa.words)) < n_words:
         raise InvalidInput("the words of a language model come more than once; expected each once.")
     for mark in (UNKNOWN, BEGIN, END):

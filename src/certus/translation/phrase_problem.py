@@ -436,10 +436,9 @@ class PhraseTranslation(Problem[Structure]):
 
         given = Field.of(data, "")
         source = given["source"].texts()
-        listed = given["options"].items()
-        scores = given["scores"].scores((len(listed),)).tolist()
+        scores = given["scores"].scores((None,)).tolist()
         options = []
-        for option, score in zip(listed, scores, strict=True):
+        for option, score in zip(given["options"].items(size=len(scores)), scores, strict=True):
             start, end, target = option.items(size=3)
             options.append(PhraseOption(start.whole(), end.whole(), tuple(target.texts()), score))
         lm = lm_from_json(given["lm"])
