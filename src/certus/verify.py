@@ -71,7 +71,10 @@ def _check_bound(asked: Problem[Any], certificate: Certificate, scores: list[flo
     except InvalidInput as wrong:
         raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
     _check_tolerance(certificate, scores)
-    bound = max(bound, score) if certificate.rank == 1 else bound
+    if certificate.rank == 1:
+        bound = max(bound, score)
+    elif score > bound + error + EPSILON * len(scores) * total(map(abs, scores)):
+        raise VerificationError(f"rank {certificate.rank} is claimed; that is a score of {bound!r}, not of {score!r}.")
     if not above >= bound + error and not above >= _attainable(asked, bound + error):
         within = f"{certificate.bound!r} within {certificate.tolerance:g}"
         raise VerificationError(f"bound is claimed to be {within}; recomputed, it is {bound!r}.")
@@ -90,7 +93,7 @@ def _floored(problem: Problem[Any], floor: float | None, score: float) -> Proble
     if isinstance(floor, bool) or not isinstance(floor, int | float) or not floor < np.inf:
         raise VerificationError(f"the floor of the scores is {floor!r}; expected a number, or -inf.")
     asked = problem.without_scores_below(float(floor))
-    if not hopeless(asked, float(floor), score):
+    if not hopeless(problem, float(floor), score):
         raise VerificationError(f"scores below {floor:g} were left out, but a structure that uses one may be better.")
     return asked
 

@@ -112,7 +112,7 @@ def _answers(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: in
                 raise
             continue
         short = len(found) < wanted and floor is not None and floor > -inf
-        if not short and hopeless(asked, floor, found[-1].score):
+        if not short and hopeless(problem, floor, found[-1].score):
             break
     if not any(r.certificate.reason for r in found):
         return _with_floor(found, floor)
@@ -127,7 +127,7 @@ def _answers(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: in
     except NotSupported:
         return _with_floor(found, floor)
     again, _ = _by_grain(cleared, ask(cleared))
-    if len(again) < len(found) or not hopeless(cleared, higher, again[-1].score):
+    if len(again) < len(found) or not hopeless(problem, higher, again[-1].score):
         return _with_floor(found, floor)
     return _with_floor(again, higher)
 
@@ -156,11 +156,14 @@ def _floors(problem: "Problem[Any]") -> Iterator[float | None]:
     yield -inf
 
 
-def hopeless(asked: "Problem[Any]", floor: float | None, score: float) -> bool:
-    """Whether scores below the floor are of no use to a structure that scores ``score`` or more."""
+def hopeless(problem: "Problem[Any]", floor: float | None, score: float) -> bool:
+    """Whether scores below the floor are of no use to a structure that scores ``score`` or more.
+
+    The ceiling is that of the problem before anything is left out: with a low score a high one may go.
+    """
     if floor is None or floor == -inf:
         return True
-    ceiling = asked.extent().ceiling
+    ceiling = problem.without_scores_below(-inf).extent().ceiling
     return score > floor + ceiling + 1e-9 * (abs(floor) + ceiling)
 
 
