@@ -56,11 +56,15 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
             raise VerificationError(f"{name} is claimed to be {value!r}; recomputed, it is {score!r}.")
     try:
         _check_bound(_floored(problem, certificate.floor, score), certificate, scores, score)
-    except VerificationError:
+    except VerificationError as refused:
         if certificate.floor is not None:
             raise
         # Scores that are never read, or of no use, may have widened what rounding must account for.
-        _check_bound(problem.without_scores_below(own_floor(problem, score)), certificate, scores, score)
+        try:
+            cleared = problem.without_scores_below(own_floor(problem, score))
+        except NotSupported:
+            raise refused from None
+        _check_bound(cleared, certificate, scores, score)
 
 
 def _check_bound(asked: Problem[Any], certificate: Certificate, scores: list[float], score: float) -> None:
@@ -101,6 +105,8 @@ def _floored(problem: Problem[Any], floor: float | None, score: float) -> Proble
 def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
     """The tolerance is small where the certificate says that it is a proof."""
     most = allowed(scores)
+    if certificate.exact and certificate.kind == "integer program":
+        raise VerificationError("a proof is claimed; the word of a solver that calculates within tolerances is none.")
     if not 0 <= certificate.tolerance < np.inf:
         raise VerificationError(f"tolerance {certificate.tolerance:g} is claimed; expected a finite number, 0 or more.")
     if certificate.exact and not certificate.tolerance <= most * (1 + 1e-9):

@@ -7,6 +7,7 @@ import pytest
 
 import certus
 from certus import Dependency, InvalidInput, VerificationError, verify
+from certus.relax.linear import solve_ilp
 from tests.oracles.enumerated import Enumerated
 
 LEAST = [float(np.finfo(np.float32).min), float(np.finfo(np.float64).min)]
@@ -125,3 +126,54 @@ def test_a_required_part_that_no_tree_has_leaves_no_tree():
     problem = Dependency(np.zeros((3, 3)), projective=True)
     with pytest.raises(certus.Infeasible):
         problem.subject_to(certus.constraints.require("arcs", (2, 0))).decode()
+
+
+def test_the_word_of_a_solver_is_no_proof():
+    problem = certus.Tagging([[3.0, 1.0], [0.0, 2.0]], bigram=[[1.0, 0.0], [0.0, 1.0]])
+    result = solve_ilp(problem)
+    verify(problem, result)
+    with pytest.raises(VerificationError, match="solver"):
+        verify(problem, replace(result, certificate=replace(result.certificate, reason=None)))
+
+
+def test_a_floor_is_held_against_the_scores_that_go_with_it():
+    """Without S -> B B the high score of B is out of reach: that it is not there says nothing of S -> B B."""
+    graph = certus.Hypergraph(in_ptr=[0, 1, 3], tail_ptr=[0, 0, 1, 1], tail=[0])
+    problem = certus.Hyperpath(graph, [1e33, -1e20, -5.0])
+    assert problem.decode().score == pytest.approx(1e33)
+    worse = problem.kbest(2)[1]
+    claim = replace(worse.certificate, kind="dynamic program", rank=1, bound=worse.score, floor=-1e10, tolerance=0.0)
+    with pytest.raises(VerificationError, match="may be better"):
+        verify(problem, replace(worse, certificate=replace(claim, reason=None)))
+
+
+def test_the_best_is_not_the_second_best():
+    problem = Dependency([[0, 5, 1], [0, 0, 4], [0, 3, 0]], projective=True)
+    first, second = problem.kbest(2)
+    claim = replace(second.certificate, score=first.score, bound=first.score)
+    with pytest.raises(VerificationError, match="rank 2"):
+        verify(problem, replace(first, certificate=claim))
+
+
+def test_masks_in_a_batch_of_trees_with_crossing_arcs():
+    """Contraction subtracts what it adds again later: beside a mask, 5 and 7 looked the same."""
+    rng = np.random.default_rng(2)
+    arc = rng.integers(-8, 9, (300, 6, 6)).astype(float)
+    arc[rng.random(arc.shape) < 0.2] = -1e26
+    found = certus.DependencyBatch(arc).decode()
+    for b in range(len(arc)):
+        problem = Dependency(arc[b])
+        best = best_without(problem, -1e26)
+        if best is not None:
+            assert found.score[b] == best == problem.decode().score
+            assert found.certificate.exact[b]
+            marginal = problem.max_marginals()["arcs"]
+            assert marginal.max() == best
+
+
+def test_sums_leave_masks_out_and_refuse_what_they_cannot_tell_apart():
+    arc = np.array([[0, 1, 2], [0, 0, 3], [0, 1, 0]], dtype=float)
+    plain = Dependency(np.where(arc == 2, -np.inf, arc)).log_partition()
+    assert Dependency(np.where(arc == 2, -1e30, arc)).log_partition() == pytest.approx(plain)
+    with pytest.raises(InvalidInput, match="sums of exp"):
+        Dependency(np.where(arc == 3, 1e30, arc)).marginals()
