@@ -142,7 +142,7 @@ def test_several_files(certus, saved, hyperpath):
 def test_one_means_refused_and_nothing_else(certus, saved, hyperpath, tmp_path):
     false = tmp_path / "false.json"
     data = json.loads(saved.read_text())
-    data["certificate"]["bound"] += 1.0
+    data["certificate"]["bound"] -= 1.0
     false.write_text(json.dumps(data))
     missing = tmp_path / "missing.json"
     for files, code, lines in (

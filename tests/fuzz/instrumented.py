@@ -7,8 +7,6 @@ import tempfile
 from contextlib import redirect_stderr
 from pathlib import Path
 
-import atheris
-
 # Readers, not kernels, which numba could not compile once they are instrumented.
 MODULES = [
     "certus.io",
@@ -25,6 +23,8 @@ MODULES = [
 
 def main(name: str, arguments: list[str]) -> None:
     """Hand a reader to atheris, which ends the process."""
+    import atheris
+
     with atheris.instrument_imports(include=MODULES):
         for module in MODULES:
             importlib.import_module(module)

@@ -294,7 +294,7 @@ def test_damaged_json_is_refused():
 def test_indicator_and_extent():
     problem = Tagging([[0, -3], [-np.inf, 1]], bigram=[[0, -9], [0, 0]])
     assert problem.indicator(np.array([1, 0]), "tags").tolist() == [[0, 1], [1, 0]]
-    assert problem.extent() == (5, -9.0, 1.0)
+    assert problem.extent() == (3, -9.0, 1.0)
     assert problem.score([0, 0]) == -np.inf
     assert repr(problem) == "Tagging(2 positions, 2 tags, bigram)"
 
