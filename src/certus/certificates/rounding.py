@@ -82,7 +82,7 @@ def extent_of(length: int, *scores: Floats) -> Extent:
 
 def total(scores: Iterable[float]) -> float:
     """The sum of scores, rounded once; -inf below the range of float64."""
-    numbers = list(scores)
+    numbers = scores if isinstance(scores, list) else list(scores)
     try:
         return fsum(numbers)
     except OverflowError:  # on the way, or at the end

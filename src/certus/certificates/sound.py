@@ -15,7 +15,7 @@ from functools import wraps
 from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from certus.certificates.rounding import OVERFLOW, WIDTH, grain, overflow
+from certus.certificates.rounding import OVERFLOW, WIDTH, Extent, grain, overflow
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import Certificate, Result
 
@@ -37,7 +37,11 @@ def sound(decode: Callable[Concatenate[Asked, P], Result[Y]]) -> Callable[Concat
 
     @wraps(decode)
     def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Result[Y]:
-        return _answers(problem, lambda p: [decode(p, *args, **options)], 1)[0]
+        first = decode(problem, *args, **options) if _together(problem.extent()) else None
+        if first is not None and first.certificate.reason is None:
+            return first
+        known = None if first is None else [first]
+        return _answers(problem, lambda p: [decode(p, *args, **options)], 1, known)[0]
 
     return asked
 
@@ -101,12 +105,17 @@ def _moderate(problem: Asked) -> Asked:
     return kept
 
 
-def _answers(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: int) -> list[Result[Y]]:
-    """At least one result: the structures of highest score, each with a certificate for the problem as given."""
+def _answers(
+    problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: int, known: list[Result[Y]] | None = None
+) -> list[Result[Y]]:
+    """At least one result: the structures of highest score, each with a certificate for the problem as given.
+
+    ``known`` is what ``ask`` gives for the problem as it is, where that is known.
+    """
     for floor in _floors(problem):
         try:
             asked = problem if floor is None else problem.without_scores_below(floor)
-            found = ask(asked)
+            found = ask(asked) if floor is not None or known is None else known
         except (NotSupported, Infeasible):
             if floor is None or floor == -inf:
                 raise
@@ -139,10 +148,14 @@ def own_floor(problem: "Problem[Any]", score: float) -> float:
     return floor - 1e-6 * (abs(floor) + extent.ceiling)
 
 
+def _together(extent: Extent) -> bool:
+    """Whether no score sticks out, and no sum can overflow."""
+    return extent.lowest >= -FAR * max(extent.highest, 1.0) and extent.length * extent.size < OVERFLOW
+
+
 def _floors(problem: "Problem[Any]") -> Iterator[float | None]:
     """What to try as a floor, one after the other; None: the problem as it is."""
-    extent = problem.extent()
-    if extent.lowest >= -FAR * max(extent.highest, 1.0) and extent.length * extent.size < OVERFLOW:
+    if _together(problem.extent()):
         yield None
         return
     cleared = problem.without_scores_below(-inf)

@@ -121,12 +121,13 @@ class Tagging(DynamicProgram[Ints]):
     def terms(self, structure: ArrayLike) -> list[float]:
         sequence = self._checked(structure)
         scores: list[float] = self.unary[np.arange(self.n), sequence].tolist()
-        padded = [self.size, self.size, *sequence, self.size]
+        padded = np.array([self.size, self.size, *sequence, self.size])  # tag i is at i + 2
         for table in (self._bigram, self._trigram):
             if table is not None:
-                for i in range(self.n + 1):
-                    if table.scored(i, self.n):
-                        scores.append(float(table.at(i)[tuple(padded[i + 3 - table.order : i + 3])]))
+                first, last = table.scored_from_to(self.n)
+                back = range(2 - table.order + 1, 3)  # where the tags that end at position 0 stand
+                cells = tuple(padded[first + k : last + k] for k in back)
+                scores += table.scores[(np.arange(first, last), *cells) if table.step else cells].tolist()
         return scores
 
     def all_structures(self) -> Iterator[Ints]:
@@ -140,7 +141,7 @@ class Tagging(DynamicProgram[Ints]):
     @cached_property
     def _extent(self) -> Extent:
         tables = [table for table in (self._bigram, self._trigram) if table is not None]
-        scored = sum(table.scored(i, self.n) for table in tables for i in range(self.n + 1))
+        scored = sum(last - first for first, last in (table.scored_from_to(self.n) for table in tables))
         return extent_of(self.n + scored, *self.all_scores())
 
     def extent(self) -> Extent:

@@ -34,12 +34,17 @@ class Table:
 
     def scored(self, i: int, n: int) -> bool:
         """Whether the tags that end at position i of a sequence of n tags are scored."""
-        return self.boundary or self.order - 1 <= i < n
+        first, last = self.scored_from_to(n)
+        return first <= i < last
+
+    def scored_from_to(self, n: int) -> tuple[int, int]:
+        """The positions of a sequence of n tags at which scored tags end: from the first to before the last."""
+        return (0, n + 1) if self.boundary else (self.order - 1, max(n, self.order - 1))
 
     def at_least(self, least: float, n: int) -> "Table":
         """The table of a sequence of n tags with scores below ``least``, and those never read, as -inf."""
         read = np.zeros(self.scores.shape, dtype=bool)
-        for i in (i for i in range(n + 1) if self.scored(i, n)):
+        for i in range(*self.scored_from_to(n)):
             places = range(i - self.order + 1, i + 1)
             ends = [slice(0, self.side - self.boundary) if 0 <= k < n else slice(self.side - 1, None) for k in places]
             read[(i, *ends) if self.step else (*ends,)] = True
