@@ -79,15 +79,19 @@ def _check_bound(asked: Problem[Any], certificate: Certificate, scores: list[flo
         bound = max(bound, score)
     elif score > bound + error + EPSILON * len(scores) * total(map(abs, scores)):
         raise VerificationError(f"rank {certificate.rank} is claimed; that is a score of {bound!r}, not of {score!r}.")
-    if not above >= bound + error and not above >= _attainable(asked, bound + error):
+    summed = certificate.kind in ("dynamic program", "combinatorial")  # without multipliers, which have no grain
+    if not above >= bound + error and not above >= _attainable(asked, bound, 0.0 if summed else error):
         within = f"{certificate.bound!r} within {certificate.tolerance:g}"
         raise VerificationError(f"bound is claimed to be {within}; recomputed, it is {bound!r}.")
 
 
-def _attainable(problem: Problem[Any], most: float) -> float:
-    """The most that a structure can score if none scores more than ``most``: where scores have a grain, a multiple."""
+def _attainable(problem: Problem[Any], bound: float, error: float) -> float:
+    """The most that a structure can score: where scores have a grain, a multiple of it that is no more than the bound.
+
+    inf where they have none. Sums of scores with a grain are not rounded, so that a bound made of them has no error.
+    """
     step = whole(problem)
-    return float(np.floor(most / step) * step) if step else most
+    return float(np.floor((bound + error) / step) * step) if step else np.inf
 
 
 def _floored(problem: Problem[Any], floor: float | None, score: float) -> Problem[Any]:
