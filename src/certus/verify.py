@@ -174,7 +174,7 @@ def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, fl
     """The largest bound of a proof tree, and the largest error that rounding may have left in one.
 
     A bound for structures that use certain parts need not insist on the parts: where it is no more than ``above``
-    without that, so much the better, as insisting rounds more.
+    without that, so much the better, as insisting rounds more; where it is more, insisting harder may help.
     """
     bound, error = -np.inf, 0.0
     stack: list[tuple[Proof, Fixings]] = [(proof, relaxation.initial_fixings())]
@@ -187,9 +187,11 @@ def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, fl
             continue
         multipliers = relaxation.unnamed(node.multipliers)
         removed = node.removed if isinstance(node, Fix) else None
-        for free in (Fixings(fixings.zeros), fixings) if fixings.ones else (fixings,):
-            here, rounded = _node_bound(relaxation, multipliers, free, removed), relaxation.error(multipliers, free)
-            if here + rounded <= above:
+        more = 2.0 * abs(above) if np.isfinite(above) else 0.0
+        for free, extra in ((Fixings(fixings.zeros), 0.0), (fixings, 0.0), (fixings, more)):
+            here = _node_bound(relaxation, multipliers, free, removed, extra)
+            rounded = relaxation.error(multipliers, free, required=int(removed is not None), extra=extra)
+            if here + rounded <= above or (removed is None and not fixings.ones):
                 break
         bound, error = max(bound, here), max(error, rounded)
         if isinstance(node, Fix):
@@ -202,15 +204,15 @@ def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, fl
 
 
 def _node_bound(
-    relaxation: Relaxation, multipliers: Floats, fixings: Fixings, removed: tuple[Removed, ...] | None
+    relaxation: Relaxation, multipliers: Floats, fixings: Fixings, removed: tuple[Removed, ...] | None, extra: float
 ) -> float:
     """What no structure scores more than: at a leaf, or with any of the parts that are removed."""
     if removed is None:
-        return sum(_values(relaxation, multipliers, fixings)) - float(multipliers @ relaxation.rhs)
+        return sum(_values(relaxation, multipliers, fixings, extra)) - float(multipliers @ relaxation.rhs)
     for part in removed:
         for index in part.indices:
             _check_part(relaxation, part.view, index)
-    return _removed_bound(relaxation, multipliers, fixings, removed)
+    return _removed_bound(relaxation, multipliers, fixings, removed, extra)
 
 
 def _check_part(relaxation: Relaxation, view: str, index: int) -> None:
@@ -221,19 +223,19 @@ def _check_part(relaxation: Relaxation, view: str, index: int) -> None:
         raise InvalidInput(f"the proof speaks of part {index} of view {view!r}, which has shape {shape}.")
 
 
-def _value(relaxation: Relaxation, i: int, penalty: Floats, ones: tuple[int, ...]) -> float:
+def _value(relaxation: Relaxation, i: int, penalty: Floats, ones: tuple[int, ...], extra: float) -> float:
     """Best weighted value of subproblem i under penalties, by its plain reference."""
-    asked, offset = relaxation.question(i, penalty, ones)
+    asked, offset = relaxation.question(i, penalty, ones, extra)
     return relaxation.weights[i] * relaxation.subproblems[i].reference_maximum(asked) + offset
 
 
-def _values(relaxation: Relaxation, multipliers: Floats, fixings: Fixings) -> list[float]:
+def _values(relaxation: Relaxation, multipliers: Floats, fixings: Fixings, extra: float) -> list[float]:
     penalty = relaxation.penalties(multipliers, fixings)
-    return [_value(relaxation, i, penalty, fixings.ones) for i in range(len(relaxation.subproblems))]
+    return [_value(relaxation, i, penalty, fixings.ones, extra) for i in range(len(relaxation.subproblems))]
 
 
 def _removed_bound(
-    relaxation: Relaxation, multipliers: Floats, fixings: Fixings, removed: tuple[Removed, ...]
+    relaxation: Relaxation, multipliers: Floats, fixings: Fixings, removed: tuple[Removed, ...], extra: float
 ) -> float:
     """No structure that uses any of the removed parts scores more than this.
 
@@ -241,7 +243,7 @@ def _removed_bound(
     each part is required in turn.
     """
     penalty = relaxation.penalties(multipliers, fixings)
-    values = _values(relaxation, multipliers, fixings)
+    values = _values(relaxation, multipliers, fixings, extra)
     total = sum(values) - float(multipliers @ relaxation.rhs)
     if not total > -np.inf:
         return total
@@ -258,7 +260,7 @@ def _removed_bound(
         axis = relaxation.subproblems[i].exclusive.get(block[1])
         if axis is None:
             for index in part.indices:
-                worst = max(worst, rest + _value(relaxation, i, penalty, (*fixings.ones, start + index)))
+                worst = max(worst, rest + _value(relaxation, i, penalty, (*fixings.ones, start + index), extra))
             continue
         for line in np.ndindex(*(size for k, size in enumerate(shape) if k != axis)):
             at = (*line[:axis], slice(None), *line[axis:])
@@ -267,5 +269,5 @@ def _removed_bound(
                 kept[at] = ~gone[at]
                 masked = penalty.copy()
                 masked[start : start + kept.size][kept.ravel()] = -np.inf
-                worst = max(worst, rest + _value(relaxation, i, masked, fixings.ones))
+                worst = max(worst, rest + _value(relaxation, i, masked, fixings.ones, extra))
     return worst

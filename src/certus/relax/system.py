@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.rounding import of_sum
+from certus.certificates.rounding import EPSILON, of_sum
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
@@ -303,16 +303,19 @@ class Relaxation:
         penalty[fixings.zeros] = -np.inf
         return penalty
 
-    def question(self, i: int, penalty: Floats, ones: Sequence[int]) -> tuple[dict[str, Floats], float]:
+    def question(
+        self, i: int, penalty: Floats, ones: Sequence[int], extra: float = 0.0
+    ) -> tuple[dict[str, Floats], float]:
         """What to ask subproblem i, and what to add to its weighted answer.
 
         A cell that must be used is rewarded by more than any two penalised scores can differ, and the reward is taken
-        off again: the answer bounds every structure that uses the cell, and is exact when there is one.
+        off again: the answer bounds every structure that uses the cell, and is exact when there is one. Where there is
+        none, it is as low as the reward is high, to which ``extra`` is added.
         """
         mine = [c for _, cells, _ in self.slices[i] for c in ones if cells.start <= c < cells.stop]
         offset = 0.0
         if mine:
-            reward = self._reward(i, penalty)
+            reward = self._reward(i, penalty) + extra
             penalty = penalty.copy()
             penalty[mine] += reward
             offset = -reward * len(mine)
@@ -323,7 +326,7 @@ class Relaxation:
     def _reward(self, i: int, penalty: Floats) -> float:
         extent = self.subproblems[i].extent()
         largest = self.weights[i] * extent.size + self._largest(i, penalty)
-        return 2.0 * max(extent.length, 1) * (len(self.slices[i]) + 1) * largest + 1.0
+        return 2.0 * max(extent.length, 1) * (len(self.slices[i]) + 1) * largest or 1.0
 
     def _largest(self, i: int, penalty: Floats) -> float:
         largest = 0.0
@@ -332,16 +335,21 @@ class Relaxation:
             largest = max(largest, float(np.abs(finite[finite > -np.inf]).max(initial=0.0)))
         return largest
 
-    def error(self, multipliers: Floats, fixings: Fixings) -> float:
-        """How far rounding may take the dual value at these multipliers from the truth."""
+    def error(self, multipliers: Floats, fixings: Fixings, *, required: int = 0, extra: float = 0.0) -> float:
+        """How far rounding may take the dual value at these multipliers from the truth.
+
+        ``required`` is how many parts are asked for beyond the fixings, ``extra`` as in ``question``.
+        """
         penalty = self.penalties(multipliers, fixings)
         total = of_sum(self.n_rows, float(np.abs(multipliers * self.rhs).max(initial=0.0)))
         for i, problem in enumerate(self.subproblems):
             extent = problem.extent()
             size = self.weights[i] * extent.size + self._largest(i, penalty)
-            if any(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones):
-                size += self._reward(i, penalty)
-            total += of_sum(extent.length * (1 + len(self.slices[i])), size)
+            length = extent.length * (1 + len(self.slices[i]))
+            ones = required + sum(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones)
+            total += of_sum(length, size)
+            if ones:  # rewards are added once for each part, and taken off again
+                total += EPSILON * (length + 2 * ones) * ones * (self._reward(i, penalty) + extra)
         return total
 
     @cached_property
