@@ -154,7 +154,7 @@ class Joint(Problem[Pair]):
         if k == 1:
             return [best]
         first, *others = self._ranked(self.a, self.b, k)
-        return [with_proof_of(first, best), *others]
+        return [with_proof_of(first, best, self.terms(first.structure)), *others]
 
     def _ranked(self, a: DynamicProgram[Any], b: DynamicProgram[Any], k: int) -> list[Result[Pair]]:
         from certus.hypergraph import sweeps

@@ -91,10 +91,14 @@ class Result(Generic[Y]):
         return f"Result(score={self.score:.10g}, {status}, bound={bound:.10g}, iterations={self.iterations})"
 
 
-def with_proof_of(first: Result[Y], best: Result[Y]) -> Result[Y]:
-    """The first of a k-best list, with the proof of a decoding that found the same score: structures may tie."""
+def with_proof_of(first: Result[Y], best: Result[Y], scores: Iterable[float]) -> Result[Y]:
+    """The first of a k-best list, with the proof of a decoding that found the same score: structures may tie.
+
+    ``scores`` are those of the parts that the first uses.
+    """
     c = best.certificate
-    proof = replace(c, score=first.score, bound=max(c.bound, first.score))
+    reason = c.reason if c.reason is not None or c.tolerance <= allowed(scores) else too_wide(c.tolerance)
+    proof = replace(c, score=first.score, bound=max(c.bound, first.score), reason=reason)
     return Result(first.structure, first.score, proof, best.trace, best.info)
 
 

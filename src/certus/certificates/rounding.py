@@ -86,6 +86,8 @@ def total(scores: Iterable[float]) -> float:
     try:
         return fsum(numbers)
     except OverflowError:  # on the way, or at the end
+        if -inf in numbers:
+            return -inf
         exact = sum(map(Fraction, numbers))
         try:
             return float(exact)

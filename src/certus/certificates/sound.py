@@ -192,7 +192,7 @@ def _by_grain(problem: "Problem[Any]", found: list[Result[Y]]) -> tuple[list[Res
     out = []
     for result in found:
         c = result.certificate
-        if c.reason is not None and c.gap + c.tolerance / WIDTH < step:
+        if c.reason is not None and c.kind != "integer program" and c.gap + c.tolerance / WIDTH < step:
             c = replace(c, bound=c.score, tolerance=0.0, reason=None)
         out.append(result if c is result.certificate else replace(result, certificate=c))
     return out, any(r.certificate.reason for r in out)

@@ -371,7 +371,8 @@ class Constrained(Problem[Y]):
             kept = [r for r in found if not self.violated(r.structure)][:k]
             if len(kept) == k or len(found) < asked:
                 first, *others = kept
-                return [with_proof_of(first, best), *(self._ranked(r, rank) for rank, r in enumerate(others, 2))]
+                proved = with_proof_of(first, best, self.terms(first.structure))
+                return [proved, *(self._ranked(r, rank) for rank, r in enumerate(others, 2))]
             asked *= 4
 
     def _ranked(self, result: Result[Y], rank: int) -> Result[Y]:
