@@ -359,7 +359,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         given = Field.of(data, "")
         trees = Dependency.from_json(given["trees"])
         label = given["label"].scores((*trees.arc.shape, None))
-        return given.made(lambda: cls._of(trees, checked_labels(label)))
+        return given.made(lambda: cls._of(trees, checked_labels(label), True))
 
     def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
         heads, labels = structure
