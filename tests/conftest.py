@@ -29,7 +29,7 @@ REACHED: set[str] = set()  # kernels that ran interpreted, module.function
 
 
 def recording(**_: object) -> Callable[[Any], Any]:
-    """In place of ``certus.kernels.njit`` where kernels are interpreted: notes which ones are called."""
+    """In place of ``certus.kernels.compiling.njit`` where kernels are interpreted: notes which ones are called."""
 
     def decorated(function: Any) -> Any:
         name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
@@ -45,9 +45,9 @@ def recording(**_: object) -> Callable[[Any], Any]:
 
 
 if INTERPRETED:
-    import certus.kernels
+    import certus.kernels.compiling
 
-    certus.kernels.njit = recording
+    certus.kernels.compiling.njit = recording
 
 PYTHON_ONLY = ("cli", "docs", "test_clock", "test_writing")  # folders and files that the quick pass leaves out
 

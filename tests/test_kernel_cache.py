@@ -10,16 +10,17 @@ import numba
 import pytest
 
 import certus.kernels
+from certus.kernels import compiling
 
 INNER = """
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 @njit(cache=True)
 def inner():
     return {}
 """
 OUTER = """
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.inner import inner
 
 @njit(cache=True)
@@ -42,7 +43,8 @@ def kernels(tmp_path):
     kernels = tmp_path / "certus" / "kernels"
     kernels.mkdir(parents=True)
     (tmp_path / "certus" / "__init__.py").touch()
-    shutil.copy(certus.kernels.__file__, kernels)
+    for module in (certus.kernels, compiling):
+        shutil.copy(module.__file__, kernels)
     (kernels / "outer.py").write_text(OUTER)
     (kernels / "inner.py").write_text(INNER.format(1))
     return kernels
@@ -57,10 +59,10 @@ def test_a_change_in_a_kernel_reaches_those_that_call_it(tmp_path, kernels):
 
 def test_the_cache_is_ours_alone(monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "theirs")
-    kernel = certus.kernels.njit(cache=True)(answer)
+    kernel = compiling.njit(cache=True)(answer)
     assert numba.config.CACHE_DIR == "theirs"
     if not numba.config.DISABLE_JIT:
-        assert Path(kernel.stats.cache_path).is_relative_to(certus.kernels.CACHE)
+        assert Path(kernel.stats.cache_path).is_relative_to(compiling.CACHE)
 
 
 @pytest.mark.slow
@@ -68,32 +70,39 @@ def test_where_no_folder_can_be_written_kernels_run_uncached(tmp_path, kernels):
     """Files where folders should be: unlike permissions, they stop root too."""
     (kernels / "__pycache__").touch()
     assert answer(tmp_path, HOME=os.devnull, XDG_CACHE_HOME=str(kernels / "inner.py")) == (1, True)
-    assert {path.name for path in kernels.iterdir()} == {"__init__.py", "__pycache__", "inner.py", "outer.py"}
+    assert {path.name for path in kernels.iterdir()} == {
+        "__init__.py",
+        "__pycache__",
+        "compiling.py",
+        "inner.py",
+        "outer.py",
+    }
 
 
 def test_the_cache_is_in_the_first_folder_that_can_be_written(tmp_path, kernels, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    monkeypatch.setattr(certus.kernels, "__file__", str(kernels / "__init__.py"))
+    monkeypatch.setattr(compiling, "__file__", str(kernels / "compiling.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
-    assert Path(certus.kernels._cache()).parent == kernels / "__pycache__"
+    assert Path(compiling._cache()).parent == kernels / "__pycache__"
     shutil.rmtree(kernels / "__pycache__")
     (kernels / "__pycache__").touch()
-    assert Path(certus.kernels._cache()).parent == tmp_path / "user" / "certus"
+    assert Path(compiling._cache()).parent == tmp_path / "user" / "certus"
     monkeypatch.setenv("XDG_CACHE_HOME", "~/.cache")  # as it is for a user without a home
-    assert certus.kernels._cache() is None
+    assert compiling._cache() is None
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "own"))
-    assert certus.kernels._cache() == str(tmp_path / "own")
+    assert Path(compiling._cache()).parent == tmp_path / "own"
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(kernels / "inner.py" / "own"))
-    assert certus.kernels._cache() is None
+    assert compiling._cache() is None
 
 
 def test_a_full_disk_does_not_stop_a_kernel_and_leftovers_go(tmp_path, monkeypatch):
     if numba.config.DISABLE_JIT:
         pytest.skip("nothing is compiled")
-    monkeypatch.setattr(certus.kernels, "CACHE", str(tmp_path))
-    kernel = certus.kernels.njit(cache=True)(half)
+    monkeypatch.setattr(compiling, "CACHE", str(tmp_path))
+    kernel = compiling.njit(cache=True)(half)
     folder = Path(kernel.stats.cache_path)
     assert folder.is_relative_to(tmp_path)
+    folder.mkdir()
     stale, young, other = (folder / name for name in ("a-1.nbi.tmp.00ff", "b-1.nbc.tmp.00ff", "c-1.nbc"))
     for path in (stale, young, other):
         path.touch()

@@ -7,14 +7,14 @@ from time import perf_counter
 
 def preparation() -> float:
     """Seconds that this thread has spent so far on compiling kernels or loading compiled ones, not on running them."""
-    kernels = sys.modules.get("certus.kernels")
-    return 0.0 if kernels is None or not hasattr(kernels, "preparation") else float(kernels.preparation.seconds)
+    compiling = sys.modules.get("certus.kernels.compiling")
+    return 0.0 if compiling is None or not hasattr(compiling, "preparation") else float(compiling.preparation.seconds)
 
 
 def add_preparation(seconds: float) -> None:
     """Count what another thread has spent on kernels that this one was waiting for."""
-    if "certus.kernels" in sys.modules:
-        sys.modules["certus.kernels"].preparation.seconds += seconds
+    if "certus.kernels.compiling" in sys.modules:
+        sys.modules["certus.kernels.compiling"].preparation.seconds += seconds
 
 
 def _now() -> float:

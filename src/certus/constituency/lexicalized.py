@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus import kernels
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import representable
 from certus.checks import Bools, Floats, Ints, as_scores
@@ -133,9 +134,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             )
 
     def _weighted(self, penalties: Penalties | None) -> "_Weighted":
-        from certus.kernels import lexicalized
-
-        kernel: Any = lexicalized
+        kernel: Any = kernels.lexicalized
         t = self.tables
         node, attach, root, allowed = t.node_score, t.attach, t.root_score, t.allowed
         for view, penalty in (penalties or {}).items():
@@ -163,9 +162,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         return np.array([number[spine[0]] for spine in self.tables.node_spine], dtype=np.int64)
 
     def _inside(self, w: "_Weighted", charts: int = 1) -> "_Chart":
-        from certus.kernels import lexicalized
-
-        kernel: Any = lexicalized
+        kernel: Any = kernels.lexicalized
         self._check_memory(charts)
         t = self.tables
         chart = _Chart.empty(t)
@@ -212,9 +209,8 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     def solve(self, penalties: Penalties | None = None) -> Solution[LexicalizedTree]:
         if self.pruned:
             return super().solve(penalties)
-        from certus.kernels import lexicalized
 
-        kernel: Any = lexicalized
+        kernel: Any = kernels.lexicalized
         w = self._weighted(penalties)
         chart = self._inside(w)
         chosen, head, level = (np.empty(self.n, dtype=np.int64) for _ in range(3))
@@ -244,9 +240,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
 
     def _outside(self, w: "_Weighted", width: float = np.inf) -> "tuple[_Chart, _Chart, Floats, Floats, float]":
         """Inside and outside charts, max-marginals of arcs and groups, and the least score that was looked for."""
-        from certus.kernels import lexicalized
-
-        kernel: Any = lexicalized
+        kernel: Any = kernels.lexicalized
         chart = self._inside(w, charts=2)
         around = _Chart.empty(self.tables)
         arcs, group_best = np.empty((self.n + 1, self.n + 1)), np.empty(len(self.tables.group_word))
@@ -272,9 +266,8 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     def _forest(self) -> tuple[Forest, Ints]:
         """The hypergraph of the trees, and for each edge (node, group, head): see kernels.lexicalized.forest."""
         from certus.hypergraph import Hypergraph
-        from certus.kernels import lexicalized
 
-        kernel: Any = lexicalized
+        kernel: Any = kernels.lexicalized
         w = self._weighted(None)
         chart, around, _, _, least = self._outside(w, self.width)
         number = np.empty(sum(item.size for item in chart), dtype=np.int32)

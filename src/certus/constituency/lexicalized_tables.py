@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.constituency.lexicalize import Spine
 
@@ -263,8 +264,6 @@ def _attachments(
     outcome: Int32,
 ) -> tuple[Floats, Ints, Floats]:
     """``stop``, ``attach_ptr`` and ``attach``."""
-    from certus.kernels.lexicalized import attachments
-
     n = len(words)
     rows = [grammar.modifier_rows(*key, words[i]) for _, i, key in contexts]
     stop = np.array([r[..., -1].transpose(2, 0, 1) for r in rows]).reshape(-1, 3, 2, 3)
@@ -279,7 +278,7 @@ def _attachments(
     attach = np.empty(int(attach_ptr[-1]))
     context_word = np.array([i for _, i, _ in contexts], dtype=np.int32)
     outcomes = np.array([len(grammar.outcomes[label]) for label in grammar.index.labels], dtype=np.int64)
-    attachments(
+    kernels.lexicalized.attachments(
         n, group_ptr, group_word, outcome, context_ptr, context_word, outcomes, row_ptr[row_of], row_flat,
         word_ptr[word_of], word_flat, attach_ptr, attach,
     )  # fmt: skip

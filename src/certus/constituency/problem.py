@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus import kernels
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import representable, summed
 from certus.checks import Floats, as_scores
@@ -155,13 +156,11 @@ class Constituency(DynamicProgram[Tree]):
 
     def _viterbi(self, penalties: Penalties | None, *, charts: int = 1) -> tuple[Floats, Floats, float]:
         """Weights of word items, Viterbi chart and best score. Raises Infeasible."""
-        from certus.kernels import cky
-
         sentence = self._sentence
         weights = self._weights(sentence, penalties)
         chart = self._new_chart(sentence.rules, charts)
         rules = (*sentence.by_right, *sentence.chains)
-        long_call(self._steps, cky.viterbi, self.n, *rules, *sentence.lexical, weights, chart)
+        long_call(self._steps, kernels.cky.viterbi, self.n, *rules, *sentence.lexical, weights, chart)
         best = float(chart[self._root_cell])
         if best == -np.inf:
             raise self._no_tree(penalties)
@@ -179,8 +178,6 @@ class Constituency(DynamicProgram[Tree]):
 
     def _no_tree(self, penalties: Penalties | None) -> Infeasible:
         """What stands in the way of a tree: a word without a tag, or how far the words from the first one combine."""
-        from certus.kernels import cky
-
         for i, entry in enumerate(self._entries):
             if not entry:
                 known = self.words[i] in self.grammar.lexicon
@@ -198,7 +195,7 @@ class Constituency(DynamicProgram[Tree]):
                 return Infeasible(f'word {i + 1} ("{self.words[i]}") has no tag that any rule uses{note}.')
         rules = sentence.rules
         chart = self._new_chart(rules, 1)
-        cky.viterbi(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, weights, chart)
+        kernels.cky.viterbi(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, weights, chart)
         labels: list[str] = []
         end = self.n + 1
         while not labels:
@@ -223,12 +220,10 @@ class Constituency(DynamicProgram[Tree]):
         return {"tags": (self.n, len(self.tags))}
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Tree]:
-        from certus.kernels import cky
-
         weights, chart, best = self._viterbi(penalties)
         sentence = self._sentence
         steps = np.empty(4 * self.n, dtype=np.int64)
-        count = cky.derivation(
+        count = kernels.cky.derivation(
             self.n, sentence.rules.root, *sentence.by_parent, sentence.rules.weight, *sentence.chains_by_top,
             sentence.rules.chain_weight, *sentence.lexical, weights, chart, steps,
         )  # fmt: skip
@@ -243,22 +238,18 @@ class Constituency(DynamicProgram[Tree]):
         return {"tags": found.reshape(self.views["tags"])}
 
     def _viterbi_outside(self, penalties: Penalties | None) -> tuple[Floats, Floats, Floats]:
-        from certus.kernels import cky
-
         weights, chart, _ = self._viterbi(penalties, charts=2)
         sentence = self._sentence
         outside = np.empty_like(chart)
         rules = (*sentence.by_right, *sentence.chains)
-        long_call(self._steps, cky.best_outside, self.n, sentence.rules.root, *rules, chart, outside)
+        long_call(self._steps, kernels.cky.best_outside, self.n, sentence.rules.root, *rules, chart, outside)
         return weights, chart, outside
 
     def _inside(self, charts: int) -> tuple[Floats, float]:
-        from certus.kernels import cky
-
         sentence = self._sentence
         chart = self._new_chart(sentence.rules, charts)
         rules = (*sentence.by_right, *sentence.chains)
-        long_call(self._steps, cky.inside, self.n, *rules, *sentence.lexical, sentence.lex_weight, chart)
+        long_call(self._steps, kernels.cky.inside, self.n, *rules, *sentence.lexical, sentence.lex_weight, chart)
         total = float(chart[self._root_cell])
         if total == -np.inf:
             raise self._no_tree(None)
@@ -270,13 +261,11 @@ class Constituency(DynamicProgram[Tree]):
 
     @summed
     def marginals(self) -> dict[str, Floats]:
-        from certus.kernels import cky
-
         chart, _ = self._inside(2)
         sentence = self._sentence
         posterior = np.empty_like(chart)
         rules = (*sentence.by_right, *sentence.chains)
-        long_call(self._steps, cky.posteriors, self.n, sentence.rules.root, *rules, chart, posterior)
+        long_call(self._steps, kernels.cky.posteriors, self.n, sentence.rules.root, *rules, chart, posterior)
         found = np.zeros(self.n * len(self.tags))
         np.add.at(found, sentence.view_cell, posterior[sentence.chart_cell])
         return {"tags": found.reshape(self.views["tags"])}
@@ -295,13 +284,12 @@ class Constituency(DynamicProgram[Tree]):
     def _forest(self) -> tuple[Forest, Int64]:
         """The hypergraph of all trees, and for each edge its step as cky.derivation numbers them."""
         from certus.hypergraph import Hypergraph
-        from certus.kernels import cky
 
         weights, chart, outside = self._viterbi_outside(None)
         sentence = self._sentence
         alive = chart + outside > -np.inf
         del chart, outside
-        n_vertices, n_edges = cky.forest_size(
+        n_vertices, n_edges = kernels.cky.forest_size(
             self.n, *sentence.by_parent, *sentence.chains_by_top, *sentence.lexical, weights, alive
         )
         self._check_memory(48 * n_edges + 4 * alive.size, f"{self.n} words into a hypergraph of {n_edges} edges")
@@ -312,7 +300,7 @@ class Constituency(DynamicProgram[Tree]):
         edge_step = np.empty(n_edges, dtype=np.int64)
         number = np.empty(alive.size, dtype=np.int32)
         rules = sentence.rules
-        count = cky.forest(
+        count = kernels.cky.forest(
             self.n, *sentence.by_parent, rules.weight, rules.is_top, *sentence.chains_by_top, rules.chain_weight,
             *sentence.lexical, weights, alive, number, in_ptr, tail_ptr, tail, edge_weight, edge_step,
         )  # fmt: skip

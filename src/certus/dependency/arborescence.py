@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus import kernels
 from certus.certificates.rounding import extent_of
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible
@@ -56,13 +57,11 @@ def best_arborescence(arc: ArrayLike, *, root: str = "single") -> Result[Ints]:
 
 def best_heads(arc: Floats, root: str) -> tuple[Ints, float]:
     """Heads and score of the best tree for checked scores (n + 1, n + 1). Raises Infeasible when there is none."""
-    from certus.kernels import arborescence as kernel
-
     n = len(arc) - 1
     n_floats, n_ints = 2 * n + 2 + n * (n + 1), 9 * (2 * n + 2)  # kernel.work_sizes, without the call
     heads = np.empty(n + 1, dtype=np.int64)
     work = np.empty(n_floats), np.empty(n_ints, dtype=np.int64)
-    value = kernel.best_heads(arc.reshape(-1), n + 1, n, root == "single", heads, *work)
+    value = kernels.arborescence.best_heads(arc.reshape(-1), n + 1, n, root == "single", heads, *work)
     if value == -np.inf:
         raise no_tree(arc, root)
     return heads, value
@@ -74,11 +73,9 @@ def best_heads_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Ints, Float
     Sentence b has ``lengths[b]`` words; its heads beyond them are -1. A sentence without a tree scores -inf and its
     heads are all -1.
     """
-    from certus.kernels import arborescence as kernel
-
     heads = np.empty(arc.shape[:2], dtype=np.int64)
     values = np.empty(len(arc))
-    kernel.best_heads_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", heads, values)
+    kernels.arborescence.best_heads_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", heads, values)
     heads[values == -np.inf] = -1
     return heads, values
 
@@ -107,11 +104,9 @@ def max_marginals(arc: Floats, root: str) -> Floats:
 
 
 def _max_marginals(arc: Floats, root: str) -> Floats:
-    from certus.kernels import arborescence as kernel
-
     n = len(arc) - 1
     out = np.empty((n + 1, n + 1))
-    kernel.max_marginals(arc.reshape(-1), n + 1, n, root == "single", out)
+    kernels.arborescence.max_marginals(arc.reshape(-1), n + 1, n, root == "single", out)
     if n > 0 and not (out > -np.inf).any():
         raise no_tree(arc, root)
     return out
@@ -119,10 +114,8 @@ def _max_marginals(arc: Floats, root: str) -> Floats:
 
 def max_marginals_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
     """Max-marginals (B, N, N) of a padded batch, in one kernel call; all -inf for a sentence without a tree."""
-    from certus.kernels import arborescence as kernel
-
     out = np.empty(arc.shape)
-    kernel.max_marginals_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", out)
+    kernels.arborescence.max_marginals_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", out)
     return out
 
 

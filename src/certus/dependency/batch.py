@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus import kernels
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.problem import Dependency
@@ -91,9 +92,7 @@ class DependencyBatch:
 
     def _checked_arcs(self) -> float:
         """Largest magnitude of an arc score; raises InvalidInput if one is nan or inf."""
-        from certus.kernels.eisner import survey
-
-        largest, wrong = survey(self.arc, self.lengths)
+        largest, wrong = kernels.eisner.survey(self.arc, self.lengths)
         if wrong >= 0:
             as_scores("arc", self._masked())
         return float(largest)
@@ -112,9 +111,7 @@ class DependencyBatch:
 
         Raises Infeasible, naming the item, if one has no tree.
         """
-        from certus.kernels import eisner
-
-        kernel: Any = eisner
+        kernel: Any = kernels.eisner
 
         heads = np.empty(self.arc.shape[:2], dtype=np.int64)
         value, score = np.empty(len(self)), np.empty(len(self))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Floats, Ints
 from certus.dependency.parts import LAYOUT, LEFT, RIGHT, check_memory
 from certus.hypergraph import Hypergraph
@@ -26,16 +27,14 @@ class DependencyForest:
     """
 
     def __init__(self, problem: "Dependency") -> None:
-        from certus.kernels import projective_forest as kernel
-
         given = problem.scores
         higher = "grandparent" in given or "grandsibling" in given
         outermost = higher and problem.grandparents == "outermost"
         track_g = higher or "null" in given
         track_s = "trisibling" in given or (outermost and "grandsibling" in given)
         self.problem = problem
-        build: Any = kernel.build
-        arcs = kernel.index_arcs(problem.arc > -np.inf)
+        build: Any = kernels.projective_forest.build
+        arcs = kernels.projective_forest.index_arcs(problem.arc > -np.inf)
         self._check_size(len(arcs[2]), track_g, track_s)
         flags = (problem.single, track_g, outermost, track_s)
         empty = np.zeros(1, dtype=np.int32)
@@ -50,7 +49,7 @@ class DependencyForest:
         graph = Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]])
         size = problem.n + 1
         cell = np.full(n_edges, -1, dtype=np.int64)
-        attach = (coord[:, 0] & kernel.ATTACH) > 0
+        attach = (coord[:, 0] & kernels.projective_forest.ATTACH) > 0
         cell[attach] = coord[attach, 2].astype(np.int64) * size + coord[attach, 5]
         self.forest = Forest(graph, self._weights(cell), {"arcs": cell})
 
@@ -73,11 +72,9 @@ class DependencyForest:
 
     def parts(self, kind: str) -> tuple[Ints, tuple[NDArray[np.integer], ...]]:
         """The edges that use a part of a kind that was given, one part each; and these parts, one array per index."""
-        from certus.kernels.projective_forest import ATTACH, FINISH, STOP
-
         coord = self.coord
         if kind in ("stop", "null"):
-            edges = np.flatnonzero(coord[:, 0] & STOP)
+            edges = np.flatnonzero(coord[:, 0] & kernels.projective_forest.STOP)
             g, h, t, m = (coord[edges, c] for c in (1, 2, 3, 5))
             side = np.where(m == h, t, np.where(m > h, RIGHT, LEFT))
             if kind == "stop":
@@ -85,7 +82,14 @@ class DependencyForest:
             bare = (m == h) & (h > 0)
             return edges[bare], (g[bare], h[bare], side[bare])
         grand = kind in ("grandparent", "grandsibling")
-        edges = np.flatnonzero(coord[:, 0] & (FINISH if grand and self.problem.grandparents == "outermost" else ATTACH))
+        edges = np.flatnonzero(
+            coord[:, 0]
+            & (
+                kernels.projective_forest.FINISH
+                if grand and self.problem.grandparents == "outermost"
+                else kernels.projective_forest.ATTACH
+            )
+        )
         if kind != "sibling":
             edges = edges[coord[edges, 1 if grand else 3] >= 0]  # g, or t: not every modifier has one
         return edges, tuple(coord[edges, "?ghtsm".index(letter)] for letter in LAYOUT[kind])

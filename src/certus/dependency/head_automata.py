@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from certus import kernels
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores
@@ -320,13 +321,11 @@ class HeadAutomata(Problem[Choices]):
     # -- questions -------------------------------------------------------------------------------------------------
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Choices]:
-        from certus.kernels import head_automata as kernels
-
         lattices = self.lattices
         value, above = self._values(penalties)
         used = np.zeros(len(value), dtype=np.int64)
         column = np.zeros(self.n + 1, dtype=np.int64)
-        total = kernels.best_choices(lattices, value, above, used, column)
+        total = kernels.head_automata.best_choices(lattices, value, above, used, column)
         if total == -np.inf:
             raise Infeasible("some head has no sequence of modifiers that is not forbidden.")
         arcs = np.zeros(self.arc.shape, dtype=bool)
@@ -345,12 +344,10 @@ class HeadAutomata(Problem[Choices]):
         return self.proved(solution.structure, solution.value, kind="dynamic program")
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        from certus.kernels import head_automata as kernels
-
         lattices = self.lattices
         value, above = self._values(penalties)
         through, through_up = np.full(len(value), -np.inf), np.full(len(value), -np.inf)
-        total = kernels.head_max_marginals(lattices, value, above, through, through_up)
+        total = kernels.head_automata.head_max_marginals(lattices, value, above, through, through_up)
         if total == -np.inf:
             raise Infeasible("some head has no sequence of modifiers that is not forbidden.")
         out = {view: np.full(self.arc.shape, -np.inf) for view in self.views}
@@ -447,16 +444,18 @@ def part_tables(problem: "Dependency") -> tuple[Ints, tuple[Floats, ...], tuple[
 @lru_cache(maxsize=256)
 def _part_table(kinds: tuple[str, ...], n: int, outermost: bool) -> Ints:
     """For each kind of part, which transitions complete it, and the strides of (g, h, d, t, s, m) in its scores."""
-    from certus.kernels import head_lattices as kernels
-
     table = np.zeros((len(kinds), 7), dtype=np.int64)
-    special = {"trisibling": kernels.WITH_SIBLING, "stop": kernels.AT_END, "null": kernels.AT_EMPTY}
+    special = {
+        "trisibling": kernels.head_lattices.WITH_SIBLING,
+        "stop": kernels.head_lattices.AT_END,
+        "null": kernels.head_lattices.AT_EMPTY,
+    }
     for row, kind in zip(table, kinds, strict=True):
         letters = P.LAYOUT[kind]
-        row[0] = special.get(kind, kernels.AT_MODIFIER)
+        row[0] = special.get(kind, kernels.head_lattices.AT_MODIFIER)
         if outermost and kind in ("grandparent", "grandsibling"):
             # The part is complete at the end of the side, where its m is the last modifier and its s the one before.
-            row[0], letters = kernels.AT_OUTERMOST, letters.replace("s", "t").replace("m", "s")
+            row[0], letters = kernels.head_lattices.AT_OUTERMOST, letters.replace("s", "t").replace("m", "s")
         shape = P.shape_of(kind, n)
         for axis, letter in enumerate(letters):
             row[1 + "ghdtsm".index(letter)] = int(np.prod(shape[axis + 1 :], dtype=np.int64))
@@ -465,12 +464,10 @@ def _part_table(kinds: tuple[str, ...], n: int, outermost: bool) -> Ints:
 
 def part_lattices(problem: "Dependency", allowed: np.ndarray[Any, np.dtype[np.bool_]]) -> "Lattices":
     """The lattices of the part scores of a ``Dependency``, whether they are dense or listed."""
-    from certus.kernels import head_lattices as kernels
-
     lattices: Lattices
-    lattices, added = kernels.skeleton(allowed, *shape_of_automata(problem), problem.single)
+    lattices, added = kernels.head_lattices.skeleton(allowed, *shape_of_automata(problem), problem.single)
     for row, values, keys, unlisted in zip(*part_tables(problem), strict=False):
-        kernels.add_parts(lattices, added, row[0], row[1:], values, keys, unlisted)
+        kernels.head_lattices.add_parts(lattices, added, row[0], row[1:], values, keys, unlisted)
     return lattices
 
 
@@ -480,10 +477,8 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
     The automata of one head and side below different heads g are run side by side: a state of the lattice is the tuple
     of their states.
     """
-    from certus.kernels import head_lattices as kernels
-
     n = automata.n
-    skeleton, _ = kernels.skeleton(automata.arc > -np.inf, automata.by_head, False, False)
+    skeleton, _ = kernels.head_lattices.skeleton(automata.arc > -np.inf, automata.by_head, False, False)
     arc_id = np.full((n + 1, n + 1), -1, dtype=np.int64)
     arc_id[skeleton.arc_head, skeleton.arc_mod] = np.arange(len(skeleton.arc_head))
     state_ptr, weight_ptr, value_ptr = [0], [0], [0]

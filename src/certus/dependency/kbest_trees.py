@@ -11,6 +11,7 @@ from itertools import count
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Floats, Ints
 
 
@@ -20,12 +21,11 @@ def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
     Work is done only for the trees that are asked for. Raises Infeasible when there is no tree at all.
     """
     from certus.dependency.arborescence import best_heads
-    from certus.kernels import arborescence as kernel
 
     n = len(arc) - 1
     heads, value = best_heads(arc, root)
     flat = arc.reshape(-1)
-    n_floats, n_ints = kernel.work_sizes(n)
+    n_floats, n_ints = kernels.arborescence.work_sizes(n)
     work = np.empty(flat.size), np.empty(n_floats), np.empty(n_ints, dtype=np.int64)
     order = count()  # ties leave the heap in the order in which they were found
     heap = [(-value, next(order), heads, 1, np.zeros(n + 1, dtype=np.bool_))]
@@ -34,7 +34,7 @@ def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
         yield heads, -negated
         values = np.empty(n + 1)
         found = np.empty((n + 1, n + 1), dtype=np.int64)
-        kernel.next_trees(flat, n, root == "single", heads, fixed, forbidden, values, found, *work)
+        kernels.arborescence.next_trees(flat, n, root == "single", heads, fixed, forbidden, values, found, *work)
         for j in range(fixed, n + 1):
             if values[j] > -np.inf:
                 others = forbidden.copy() if j == fixed else np.zeros(n + 1, dtype=np.bool_)

@@ -10,6 +10,7 @@ Functions here take checked arrays: ``arc[h, m]`` of shape (n + 1, n + 1), or (n
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Floats, Ints
 from certus.dependency.arborescence import no_tree
 from certus.threads import long_call
@@ -126,11 +127,11 @@ def fold_labels(scores: Floats) -> tuple[Floats, Floats | None]:
 
 
 def _sample_multi(arc: Floats, k: int, visits: float, rng: np.random.Generator) -> Ints:
-    from certus.kernels import tree_sampling as kernel
-
     n = len(arc) - 1
     heads = np.empty((k, n + 1), dtype=np.int64)
-    draw = kernel.sample_by_walks if visits <= 100 + n**3 else kernel.sample_by_contraction
+    draw = (
+        kernels.tree_sampling.sample_by_walks if visits <= 100 + n**3 else kernels.tree_sampling.sample_by_contraction
+    )
     draw(arc.reshape(-1), n, rng, heads)
     return heads
 
@@ -145,19 +146,43 @@ def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float, float]:
 
 def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats, Floats]:
     """Marginals (if wanted), log-partitions less shifts, shifts, expected steps of sampling by walks, of a batch."""
-    from certus.kernels.matrix_tree import log_sums, tree_sums
-    from certus.kernels.tree_blocks import OK, OUT_OF_RANGE
-
     batch, width, _ = arc.shape
     single = root == "single"
     out = np.empty(arc.shape if marginals else (1, 1, 1))
     values, shifts, visits, most = np.empty(batch), np.empty(batch), np.empty(batch), np.empty((batch, width))
     forbidden, status = np.empty(batch, dtype=np.bool_), np.empty(batch, dtype=np.int64)
     steps = float(arc.size * width)
-    long_call(steps, tree_sums, arc, lengths, single, marginals, most, forbidden, out, values, shifts, visits, status)
+    long_call(
+        steps,
+        kernels.matrix_tree.tree_sums,
+        arc,
+        lengths,
+        single,
+        marginals,
+        most,
+        forbidden,
+        out,
+        values,
+        shifts,
+        visits,
+        status,
+    )
     if status.any():
-        if (status == OUT_OF_RANGE).any():
-            long_call(steps, log_sums, arc, lengths, single, marginals, most, forbidden, out, values, visits, status)
+        if (status == kernels.tree_blocks.OUT_OF_RANGE).any():
+            long_call(
+                steps,
+                kernels.matrix_tree.log_sums,
+                arc,
+                lengths,
+                single,
+                marginals,
+                most,
+                forbidden,
+                out,
+                values,
+                visits,
+                status,
+            )
         if marginals:
-            out[status != OK] = 0.0
+            out[status != kernels.tree_blocks.OK] = 0.0
     return out, values, shifts, visits

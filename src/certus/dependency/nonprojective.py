@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints, as_positive_int, one_of
 from certus.clock import Clock
@@ -138,8 +139,6 @@ class FirstRound:
     """The first iterations for part scores, in one kernel call: most sentences need no more."""
 
     def __init__(self, problem: "Dependency", iterations: int, lazy: bool) -> None:
-        from certus.kernels import head_automata as kernels
-
         self.problem = problem
         n = problem.n
         by_head, pairs = shape_of_automata(problem)
@@ -147,20 +146,23 @@ class FirstRound:
         table, values, keys, unlisted = part_tables(problem)
         self.multipliers = np.zeros((2, n + 1, n + 1))
         self.heads: Ints = np.full(n + 1, -1, dtype=np.int64)
-        self.memory = np.zeros(kernels.MEMORY)
-        self.memory[kernels.FACTOR] = FACTOR
+        self.memory = np.zeros(kernels.head_automata.MEMORY)
+        self.memory[kernels.head_automata.FACTOR] = FACTOR
         rows = np.zeros((iterations, 4))
         terms = (n + 1) * (1 + len(problem.scores))
         scores = (problem.arc, by_head, pairs, problem.single, table, values, keys, unlisted, terms)
         found = (self.multipliers, self.heads, self.memory, rows)
         arguments = (*scores, SHARE, PATIENCE, SHRINK, int(lazy), *found)
-        status, self.used = long_call(iterations * n**3, kernels.relax_parts, *arguments)
-        if status == kernels.INFEASIBLE:
+        status, self.used = long_call(iterations * n**3, kernels.head_automata.relax_parts, *arguments)
+        if status == kernels.head_automata.INFEASIBLE:
             raise Infeasible(NO_TREE)
-        self.closed = status == kernels.CLOSED
+        self.closed = status == kernels.head_automata.CLOSED
         self.rows: Floats = rows[: self.used]
-        self.score, self.bound = float(self.memory[kernels.BEST_PRIMAL]), float(self.memory[kernels.BEST_DUAL])
-        self.decoded = int(self.memory[kernels.DECODED])
+        self.score, self.bound = (
+            float(self.memory[kernels.head_automata.BEST_PRIMAL]),
+            float(self.memory[kernels.head_automata.BEST_DUAL]),
+        )
+        self.decoded = int(self.memory[kernels.head_automata.DECODED])
 
     def result(self, seconds: float) -> Result[Ints]:
         score = self.score  # summed up by the kernel from the scores of the parts, not from any dual
@@ -201,9 +203,7 @@ class Search:
         step: str,
         lazy: bool,
     ) -> None:
-        from certus.kernels import head_automata, head_lattices
-
-        self.problem, self.kernels, self.restrict = problem, head_automata, head_lattices.restrict
+        self.problem, self.kernels, self.restrict = problem, kernels.head_automata, kernels.head_lattices.restrict
         self.clock = clock
         self.max_iterations = max_iterations
         self.automata = HeadAutomata.of(problem, 0.0)
@@ -211,7 +211,7 @@ class Search:
         self.cells = (self.lattices.arc_head, self.lattices.arc_mod)
         self.arc: Floats = problem.arc[self.cells]
         self.share, self.lazy = share, lazy
-        self.rule = head_automata.POLYAK if step == "polyak" else head_automata.HARMONIC
+        self.rule = kernels.head_automata.POLYAK if step == "polyak" else kernels.head_automata.HARMONIC
         self.scale = max(problem.extent().size, 1e-300)
         self.error = problem.error()
         self.heads: Ints = np.full(problem.n + 1, -1, dtype=np.int64)
@@ -324,8 +324,6 @@ class Search:
 
     def removable(self, node: Node) -> Mask:
         """0 for an arc that stays, else 1 + the copy whose max-marginal proves that it may go."""
-        from certus.kernels import arborescence
-
         keep = self.kept(node)
         lattices = self.restrict(self.lattices, 1 - node.gone, False)
         u = self.witness(node)
@@ -337,7 +335,7 @@ class Search:
         allowed = keep == 1
         tree[self.cells[0][allowed], self.cells[1][allowed]] = (self.share * self.arc + u[0] + u[1])[allowed]
         best = np.empty((n + 1, n + 1))
-        arborescence.max_marginals(tree.reshape(-1), n + 1, n, self.problem.single, best)
+        kernels.arborescence.max_marginals(tree.reshape(-1), n + 1, n, self.problem.single, best)
         dual = total + float(best.max(initial=-np.inf))
         out: Mask = np.zeros(len(self.arc), dtype=np.uint8)
         for copy, bound in ((ABOVE, dual + through_up), (AUTOMATA, dual + through), (TREE, total + best[self.cells])):
@@ -423,8 +421,6 @@ class Search:
 
     def evaluate(self, u: Floats, node: Node) -> float:
         """The dual value at multipliers u when the arcs that are gone are forbidden and rivals are left to the tree."""
-        from certus.kernels import arborescence
-
         lattices = self.restrict(self.lattices, 1 - node.gone, False)
         size, n = len(self.arc), self.problem.n
         used, column = np.zeros(size, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
@@ -433,10 +429,12 @@ class Search:
         tree = np.full((n + 1, n + 1), -np.inf)
         allowed = self.kept(node) == 1
         tree[self.cells[0][allowed], self.cells[1][allowed]] = (self.share * self.arc + u[0] + u[1])[allowed]
-        floats, ints = arborescence.work_sizes(n)
+        floats, ints = kernels.arborescence.work_sizes(n)
         work = np.empty(floats), np.empty(ints, dtype=np.int64)
         heads = np.empty(n + 1, dtype=np.int64)
-        return total + float(arborescence.best_heads(tree.reshape(-1), n + 1, n, self.problem.single, heads, *work))
+        return total + float(
+            kernels.arborescence.best_heads(tree.reshape(-1), n + 1, n, self.problem.single, heads, *work)
+        )
 
     def named(self, u: Floats) -> dict[str, Floats]:
         """Multipliers by view, for the share of the arc scores that ``relaxation`` gives the tree."""

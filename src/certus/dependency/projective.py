@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency.parts import check_memory
 from certus.errors import Infeasible
@@ -97,14 +98,12 @@ def _length(problem: "Dependency") -> Ints:
 
 
 def _best_grand(problem: "Dependency", arc: Floats, heads: Ints) -> float:
-    from certus.kernels import thirdorder
-
     check_memory(f"decoding with grandparents for {problem.n} words, dense,", (problem.n + 1,) * 3, copies=5)
     absent = np.empty(0)
     kinds = ("sibling", "grandparent", "grandsibling", "trisibling")
     arrays = [problem.scores[kind].dense().reshape(-1) if kind in problem.scores else absent for kind in kinds]
     outermost = problem.grandparents == "outermost" or "trisibling" in problem.scores
-    decode: Any = thirdorder.decode
+    decode: Any = kernels.thirdorder.decode
     arguments = (arc.reshape(-1), *arrays, problem.n, problem.single, outermost, heads)
     return float(long_call(problem.n**4, decode, *arguments))
 
@@ -131,13 +130,10 @@ def decode(
     magnitude of a sibling score.
     """
     if sibling is None:
-        from certus.kernels import eisner
-
-        long_call(_steps(arc), eisner.decode_and_score, arc, lengths, single, heads, value, score)
+        long_call(_steps(arc), kernels.eisner.decode_and_score, arc, lengths, single, heads, value, score)
         return 0.0
-    from certus.kernels import sibling as second
 
-    read = long_call(_steps(arc), second.decode, arc, sibling, lengths, single, heads, value, score)
+    read = long_call(_steps(arc), kernels.sibling.decode, arc, sibling, lengths, single, heads, value, score)
     return _checked(read, sibling, lengths, single, start)
 
 
@@ -145,13 +141,9 @@ def max_totals(arc: Floats, sibling: Floats | None, lengths: Ints, single: bool,
     """Best score of a tree with each arc, (B, N, N)."""
     out, value = np.empty_like(arc), np.empty(len(arc))
     if sibling is None:
-        from certus.kernels import eisner
-
-        long_call(_steps(arc), eisner.max_totals, arc, lengths, single, out, value)
+        long_call(_steps(arc), kernels.eisner.max_totals, arc, lengths, single, out, value)
     else:
-        from certus.kernels import sibling as second
-
-        read = long_call(_steps(arc), second.max_totals, arc, sibling, lengths, single, out, value)
+        read = long_call(_steps(arc), kernels.sibling.max_totals, arc, sibling, lengths, single, out, value)
         _checked(read, sibling, lengths, single, start)
     return out
 
@@ -162,13 +154,9 @@ def log_totals(
     """Log-partition functions (B,), and arc marginals (B, N, N) if asked for; zeros where there is no tree."""
     out, value = np.empty(arc.shape if with_arcs else (1, 1, 1)), np.empty(len(arc))
     if sibling is None:
-        from certus.kernels import eisner
-
-        long_call(_steps(arc), eisner.log_totals, arc, lengths, single, with_arcs, out, value)
+        long_call(_steps(arc), kernels.eisner.log_totals, arc, lengths, single, with_arcs, out, value)
     else:
-        from certus.kernels import sibling as second
-
-        read = long_call(_steps(arc), second.log_totals, arc, sibling, lengths, single, with_arcs, out, value)
+        read = long_call(_steps(arc), kernels.sibling.log_totals, arc, sibling, lengths, single, with_arcs, out, value)
         _checked(read, sibling, lengths, single, start)
     return value, out
 

@@ -7,6 +7,7 @@ part survives when everything it maps to does.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus import kernels
 from certus.checks import Ints, one_of
 from certus.errors import InvalidInput
 
@@ -32,17 +33,15 @@ def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
     >>> [index.tolist() for index in supported("sibling", [[False, True, True], [False] * 3, [False] * 3])]
     [[0, 0, 0], [0, 0, 1], [1, 2, 2]]
     """
-    from certus.kernels.projective_forest import index_arcs, list_parts
-
     one_of("kind", kind, KINDS)
     arcs = np.array(allowed, dtype=bool)
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"allowed has shape {arcs.shape}; expected (n + 1, n + 1).")
-    _, out_ptr, out, into_ptr, into = index_arcs(arcs)
+    _, out_ptr, out, into_ptr, into = kernels.projective_forest.index_arcs(arcs)
     code = KINDS.index(kind)
-    count = list_parts(code, out_ptr, out, into_ptr, into, np.empty((0, 4), dtype=np.int64))
+    count = kernels.projective_forest.list_parts(code, out_ptr, out, into_ptr, into, np.empty((0, 4), dtype=np.int64))
     rows = np.empty((count, 4), dtype=np.int64)
-    list_parts(code, out_ptr, out, into_ptr, into, rows)
+    kernels.projective_forest.list_parts(code, out_ptr, out, into_ptr, into, rows)
     return tuple(np.ascontiguousarray(rows[:, c]) for c in range(3 if code < 2 else 4))
 
 

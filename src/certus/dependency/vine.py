@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus import kernels
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import sound
 from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
@@ -186,9 +187,7 @@ def vine_graph(
 
     That is (view, cell): which of the three arrays, and where in it as if it were flat; (-1, -1) for nothing.
     """
-    from certus.kernels import vine as kernel
-
-    build: Any = kernel.build
+    build: Any = kernels.vine.build
     given = (allowed, outer_head, outer_modifier, band)
     empty = np.zeros(1, dtype=np.int32)
     n_vertices, n_edges = build(*given, empty, empty, empty[:0], np.empty((0, 2), dtype=np.int64))

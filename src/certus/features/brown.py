@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Ints, as_positive_int
 from certus.errors import FormatError, InvalidInput
 from certus.io.files import text_lines, whole_number
@@ -137,8 +138,6 @@ def _run(
     n_words: int, size: int, following: Counts, preceding: Counts, progress: Callable[[int, int], None] | None
 ) -> tuple[Ints, dict[int, str]]:
     """The slot of each word and the bit string of each slot."""
-    from certus.kernels.brown import build_hierarchy, cluster_words
-
     following, preceding = (_padded(counts, n_words) for counts in (following, preceding))
     slots = min(size, n_words) + 1
     count, transposed = np.zeros((2, slots, slots), dtype=np.int64)
@@ -153,13 +152,13 @@ def _run(
     for first in range(0, n_words, _ROUND):
         stop = min(first + _ROUND, n_words)
         words = (first, stop, *following, *preceding, cluster_of)
-        free = long_call((stop - first) * slots**2, cluster_words, *words, *state, free)
+        free = long_call((stop - first) * slots**2, kernels.brown.cluster_words, *words, *state, free)
         if progress is not None:
             progress(stop, n_words)
 
     merges = np.empty((slots, 2), dtype=np.int64)
     path = {int(c): "" for c in np.flatnonzero(alive)}
-    done = long_call(slots**3, build_hierarchy, *state, merges)
+    done = long_call(slots**3, kernels.brown.build_hierarchy, *state, merges)
     members = {c: [c] for c in path}
     for kept, joined in merges[:done].tolist():
         for c in members[kept]:

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus import kernels
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32
@@ -232,8 +233,6 @@ def intersect(
     ------
     NotSupported : the result has more than ``most`` edges, or 2^31 tail entries.
     """
-    from certus.kernels import intersection as kernels
-
     weight = as_weights(graph, weights)
     symbol = automaton.numbers(symbols_of_edge)
     if len(symbol) != graph.n_edges:
@@ -242,7 +241,7 @@ def intersect(
         )
     vertex, start, end, head, tail_ptr, tail, edge, total, first, last = long_call(
         float(graph.n_edges * len(automaton.final_weights)),
-        kernels.intersect,
+        kernels.intersection.intersect,
         graph.in_ptr,
         graph.tail_ptr,
         graph.tail,

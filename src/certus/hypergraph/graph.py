@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus import kernels
 from certus.errors import InvalidInput
 
 Int32 = NDArray[np.int32]
@@ -365,12 +366,10 @@ def gathered(ptr: Int32, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int
 
 def _bottom_up_order(heads: Int32, tail_ptr: Int32, tail: Int32, n_vertices: int) -> Int32:
     """Vertices, tails before heads; InvalidInput for a cycle."""
-    from certus.kernels.hypergraph import postorder
-
     by_head = np.argsort(heads, kind="stable").astype(np.int32)
     in_ptr = np.concatenate(([0], np.cumsum(np.bincount(heads, minlength=n_vertices)))).astype(np.int32)
     order = np.empty(n_vertices, dtype=np.int32)
-    e = int(postorder(in_ptr, by_head, tail_ptr, tail, order))
+    e = int(kernels.hypergraph.postorder(in_ptr, by_head, tail_ptr, tail, order))
     if e >= 0:
         raise InvalidInput(
             f"edge {e} (into vertex {heads[e]} from {tail[tail_ptr[e] : tail_ptr[e + 1]].tolist()}) lies on a cycle; "

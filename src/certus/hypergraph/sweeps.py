@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus import kernels
 from certus.certificates.rounding import extent_of, of_best
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -60,23 +61,19 @@ def marginals(graph: Hypergraph, weights: ArrayLike) -> Floats:
 
     Raises Infeasible if there is no derivation.
     """
-    from certus.kernels import hypergraph as kernels
-
     log_q, _ = _log_conditionals(graph, as_weights(graph, weights))
     uses, out = np.empty(graph.n_vertices), np.empty(graph.n_edges)
-    kernels.expected_uses(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, graph.root, uses, out)
+    kernels.hypergraph.expected_uses(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, graph.root, uses, out)
     return out
 
 
 def max_marginals(graph: Hypergraph, weights: ArrayLike) -> Floats:
     """Best score of any derivation that uses each edge, shape (E,); -inf for edges that none uses (LR alg. 4)."""
-    from certus.kernels import hypergraph as kernels
-
     weight = as_weights(graph, weights)
     _, chart = _inside(graph, weight, "max")
     out = _outside(graph, weight, "max", chart)
     totals = np.empty(graph.n_edges)
-    kernels.edge_totals(_tag("max"), graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, out, totals)
+    kernels.hypergraph.edge_totals(_tag("max"), graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, out, totals)
     return totals
 
 
@@ -96,14 +93,12 @@ def expectations(graph: Hypergraph, weights: ArrayLike, features: ArrayLike) -> 
     ------
     Infeasible : there is no derivation.
     """
-    from certus.kernels import hypergraph as kernels
-
     feature = as_scores("features", features, (graph.n_edges, None))
     if np.isneginf(feature).any():
         raise InvalidInput(f"features[{np.argwhere(np.isneginf(feature))[0][0]}] holds -inf; features are finite.")
     log_q, total = _log_conditionals(graph, as_weights(graph, weights))
     mean = np.empty((graph.n_vertices, feature.shape[1]))
-    kernels.expected(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, _read_only(feature), mean)
+    kernels.hypergraph.expected(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, _read_only(feature), mean)
     return total, mean[graph.root].copy()
 
 
@@ -112,12 +107,10 @@ def entropy(graph: Hypergraph, weights: ArrayLike) -> float:
 
     The expected sum of -log of each vertex's choice of edge: no difference of large numbers is taken.
     """
-    from certus.kernels import hypergraph as kernels
-
     log_q, _ = _log_conditionals(graph, as_weights(graph, weights))
     surprise = np.where(log_q > -np.inf, np.maximum(-log_q, 0.0), 0.0).reshape(-1, 1)
     mean = np.empty((graph.n_vertices, 1))
-    kernels.expected(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, _read_only(surprise), mean)
+    kernels.hypergraph.expected(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, _read_only(surprise), mean)
     return float(mean[graph.root, 0])
 
 
@@ -149,12 +142,12 @@ def sample(graph: Hypergraph, weights: ArrayLike, k: int, seed: int | None = Non
 
     Raises Infeasible if there is no derivation.
     """
-    from certus.kernels import hypergraph as kernels
-
     log_q, _ = _log_conditionals(graph, as_weights(graph, weights))
     rng = np.random.default_rng(seed)
     wanted = as_positive_int("k", k)
-    return [kernels.draw(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, graph.root, rng) for _ in range(wanted)]
+    return [
+        kernels.hypergraph.draw(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, graph.root, rng) for _ in range(wanted)
+    ]
 
 
 def count(graph: Hypergraph) -> int:
@@ -219,10 +212,8 @@ def subgraph(graph: Hypergraph, keep: NDArray[np.bool_]) -> tuple[Hypergraph, In
     Returns the graph, edge map and vertex map, as ``prune`` does; the derivations are those of kept edges, in the same
     order. The root always stays; it is dead when no derivation is left.
     """
-    from certus.kernels import hypergraph as kernels
-
     useful = np.array(keep, dtype=np.bool_)
-    kernels.keep_useful(graph.in_ptr, graph.tail_ptr, graph.tail, graph.root, useful)
+    kernels.hypergraph.keep_useful(graph.in_ptr, graph.tail_ptr, graph.tail, graph.root, useful)
     edge_map = np.flatnonzero(useful).astype(np.int32)
     entered = np.bincount(graph.heads[edge_map], minlength=graph.n_vertices)
     stays = entered > 0
@@ -261,20 +252,16 @@ def _read_only(array: Floats) -> Floats:
 
 
 def _viterbi(graph: Hypergraph, weight: Floats) -> tuple[Floats, Int32]:
-    from certus.kernels import hypergraph as kernels
-
     chart = np.empty(graph.n_vertices)
     back = np.empty(graph.n_vertices, dtype=np.int32)
-    kernels.viterbi(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, back)
+    kernels.hypergraph.viterbi(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, back)
     if back[graph.root] < 0:
         raise infeasible(graph)
     return chart, back
 
 
 def _derivation_size(graph: Hypergraph, back: Int32) -> int:
-    from certus.kernels import hypergraph as kernels
-
-    size = int(kernels.derivation_size(graph.tail_ptr, graph.tail, back, graph.root))
+    size = int(kernels.hypergraph.derivation_size(graph.tail_ptr, graph.tail, back, graph.root))
     if size < 0:
         raise NotSupported(
             "the best derivation has more than 2^31 edges, because it uses shared vertices over and over; ask "
@@ -284,48 +271,43 @@ def _derivation_size(graph: Hypergraph, back: Int32) -> int:
 
 
 def _derivation(graph: Hypergraph, back: Int32) -> Int32:
-    from certus.kernels import hypergraph as kernels
-
     edges = np.empty(_derivation_size(graph, back), dtype=np.int32)
-    kernels.derivation(graph.tail_ptr, graph.tail, back, graph.root, edges)
+    kernels.hypergraph.derivation(graph.tail_ptr, graph.tail, back, graph.root, edges)
     return edges
 
 
 def _inside(graph: Hypergraph, weight: Floats, semiring: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Weights as values of the semiring, and the inside chart."""
-    from certus.kernels import hypergraph as kernels
-
     values = _values(weight, semiring)
     chart = np.empty(graph.n_vertices, dtype=values.dtype)
-    kernels.inside(_tag(semiring), graph.in_ptr, graph.tail_ptr, graph.tail, values, chart)
+    kernels.hypergraph.inside(_tag(semiring), graph.in_ptr, graph.tail_ptr, graph.tail, values, chart)
     return values, chart
 
 
 def _outside(graph: Hypergraph, weight: Floats, semiring: str, chart: NDArray[Any]) -> NDArray[Any]:
-    from certus.kernels import hypergraph as kernels
-
     out = np.empty_like(chart)
     values = _values(weight, semiring)
-    kernels.outside(_tag(semiring), graph.in_ptr, graph.tail_ptr, graph.tail, values, graph.root, chart, out)
+    kernels.hypergraph.outside(_tag(semiring), graph.in_ptr, graph.tail_ptr, graph.tail, values, graph.root, chart, out)
     return out
 
 
 def _log_conditionals(graph: Hypergraph, weight: Floats) -> tuple[Floats, float]:
     """Log probability of each edge given its head, and the log partition function."""
-    from certus.kernels import hypergraph as kernels
-
     _, chart = _inside(graph, weight, "log")
     if chart[graph.root] == -np.inf:
         raise infeasible(graph)
     log_q = np.empty(graph.n_edges)
-    kernels.log_conditionals(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, log_q)
+    kernels.hypergraph.log_conditionals(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, log_q)
     return log_q, float(chart[graph.root])
 
 
 def _tag(semiring: str) -> Any:
-    from certus.kernels import hypergraph as kernels
-
-    tags = (kernels.MaxPlus, kernels.LogPlus, kernels.Counting, kernels.Boolean)
+    tags = (
+        kernels.hypergraph.MaxPlus,
+        kernels.hypergraph.LogPlus,
+        kernels.hypergraph.Counting,
+        kernels.hypergraph.Boolean,
+    )
     return dict(zip(SEMIRINGS, tags, strict=True))[semiring]()
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Floats, Ints
 from certus.errors import FormatError
 from certus.io.files import feature_number, read_bytes, read_text
@@ -121,16 +122,14 @@ class _Reader:
     """Texts cut into numbered words, with the field of each word."""
 
     def __init__(self, texts: Sequence[bytes], paths: Sequence[object]) -> None:
-        from certus.kernels.text import count_words, number_words
-
         self.paths = list(paths)
         self.newlines = [text.count(b"\n") + 1 for text in texts]  # the texts are joined by a newline each
         joined = b"\n".join(texts)
         data = np.frombuffer(joined, dtype=np.uint8)
-        n_words, n_lines = count_words(data)
+        n_words, n_lines = kernels.text.count_words(data)
         self.word = np.empty(n_words, dtype=np.int32)
         self.line_ptr = np.zeros(n_lines + 2, dtype=np.int32)
-        pool, start = number_words(data, self.word, self.line_ptr)
+        pool, start = kernels.text.number_words(data, self.word, self.line_ptr)
         spelt = pool.tobytes()
         self.strings: list[str] = []
         for a, b in pairwise(start.tolist()):
@@ -154,14 +153,12 @@ class _Reader:
         return file, line + 1
 
     def table(self, source_words: set[str] | None) -> RuleTable:
-        from certus.kernels.text import split_fields
-
         rows = np.flatnonzero(np.diff(self.line_ptr) > 0)  # lines that are not blank
         bar = self.strings.index("|||") if "|||" in self.strings else -1
         bars = np.zeros(len(rows), dtype=np.int32)
         ptr = np.zeros(FEATURES + 2, dtype=np.int64)
         word, row = np.empty_like(self.word), np.empty_like(self.word)
-        split_fields(self.word, self.line_ptr, bar, bars, ptr, word, row)
+        kernels.text.split_fields(self.word, self.line_ptr, bar, bars, ptr, word, row)
         if (bars < 2).any():
             self.fail(int(rows[np.argmax(bars < 2)]), "expected '[X] ||| source ||| target ||| features'.")
         fields = [(word[a:b], row[a:b]) for a, b in pairwise(ptr.tolist())]

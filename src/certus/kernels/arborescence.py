@@ -26,7 +26,7 @@ Ties go to the smallest head; among the words of one cycle to the one reached la
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 U = np.uint64
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -20,8 +20,8 @@ Log probabilities are multiplied by the weight of the language model. Words are 
 
 import numpy as np
 
-from certus.kernels import njit
 from certus.kernels.arrays import longer
+from certus.kernels.compiling import njit
 from certus.kernels.forest_pieces import BEGIN, END
 from certus.kernels.language_model import first_slot, look_up
 

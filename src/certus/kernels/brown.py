@@ -17,7 +17,7 @@ which the part above the diagonal is used, alive bool (K,). Words are numbered b
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ item q puts symbol lex_id[q] over word p for q in range(lex_ptr[p], lex_ptr[p + 
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 NEGLIGIBLE = -60.0  # exp of this, times the number of edges of any chart, is far below one unit in the last place
 

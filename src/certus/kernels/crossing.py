@@ -7,7 +7,8 @@ The lattices of ``head_lattices`` get their weights from the features of the par
 import numpy as np
 from numba import uint64
 
-from certus.kernels import arborescence, njit
+from certus.kernels import arborescence
+from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, role_codes, shape_code
 from certus.kernels.features import side as node_side
 from certus.kernels.head_automata import (

@@ -16,7 +16,7 @@ tail; ``scores`` (H, 2): score with the estimate in it, and the estimate.
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.language_model import advance
 
 RIGHT, N_LEFT, CLOSED, LEFT = 0, 1, 2, 3

@@ -17,7 +17,7 @@ exponentials of scores. Node 0 is row 0; with a single root it is not a row but 
 import numpy as np
 from numba import uint64
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
 from certus.kernels.wide import BAD, as_float, magnitude
 

@@ -20,7 +20,7 @@ Codes are 32 bits wide: more than any model has weights, and twice as many fit a
 import numpy as np
 from numba import uint32, uint64
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 PAD = 4
 ABSENT = -2  # the pad row that stands for no node: with offsets of -1 to +1 it meets only its like and the root

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.wide import LANES, add_product, load, spread, store
 
 U = np.uint64

@@ -6,7 +6,7 @@ The sweep is exact for bigram scores q[v, w], and takes time of the order of the
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.forest_pieces import APPEND, CHAIN, HOOK, JOIN, NODE, WORD
 
 

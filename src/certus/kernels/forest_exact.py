@@ -6,8 +6,8 @@ numbers in the model.
 
 import numpy as np
 
-from certus.kernels import njit
 from certus.kernels.arrays import largest, longer
+from certus.kernels.compiling import njit
 from certus.kernels.forest_pieces import APPEND, BEGIN, CHAIN, HOOK, JOIN, NODE, WORD
 from certus.kernels.language_model import look_up
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certus.kernels import njit
 from certus.kernels.arrays import longer
+from certus.kernels.compiling import njit
 
 WORD, NODE, APPEND, HOOK, JOIN, CHAIN = 0, 1, 2, 3, 4, 5
 BEGIN, END = 0, 1

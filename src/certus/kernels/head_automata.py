@@ -6,8 +6,8 @@ Arc scores are not in the weights of the lattices: they are added on entering a 
 
 import numpy as np
 
-from certus.kernels import njit
 from certus.kernels.arborescence import best_heads, work_sizes
+from certus.kernels.compiling import njit
 from certus.kernels.head_lattices import add_parts, skeleton
 
 U = np.uint64

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 # Transitions that complete a part: every modifier, every one but the innermost; every end of a side, one after some
 # modifier, one after none.

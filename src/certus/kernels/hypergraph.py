@@ -12,7 +12,7 @@ import numpy as np
 from numba import uint64
 from numba.extending import overload
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 # -- semirings: a named tuple whose class the compiler specialises on ------------------------------------------------
 

@@ -11,7 +11,7 @@ larger one pays for counting references at every step.
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

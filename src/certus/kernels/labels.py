@@ -10,7 +10,7 @@ the label that it would likely have, by its two words alone, as a number that is
 import numpy as np
 from numba import uint32, uint64
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, role_codes, summed_features
 
 _MIX = uint64(0x9E3779B97F4A7C15)

@@ -15,7 +15,7 @@ that a hit touches one or two cache lines. Unigrams lie in ``unigram`` (W,) and 
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)

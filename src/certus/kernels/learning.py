@@ -12,7 +12,8 @@ part_of (E, 5) names the part of each kind that an edge scores, -1 for none.
 
 import numpy as np
 
-from certus.kernels import arborescence, hypergraph, njit
+from certus.kernels import arborescence, hypergraph
+from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, part_features
 from certus.kernels.hypergraph import LogPlus
 from certus.kernels.projective_forest import ATTACH, build, index_arcs

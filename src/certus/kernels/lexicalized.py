@@ -23,7 +23,7 @@ half, as in the head-split algorithms of Eisner and Satta [EisnerSatta99].
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

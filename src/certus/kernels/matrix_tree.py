@@ -21,7 +21,7 @@ layout of blocks, and tells which numbers (plain, logarithms, several lanes) the
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.fields import (
     LOG,
     REAL,

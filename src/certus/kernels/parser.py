@@ -10,7 +10,8 @@ grandparent, grand-sibling, tri-sibling; a kind without templates is not part of
 import numpy as np
 from numba import uint32, uint64
 
-from certus.kernels import arborescence, eisner, njit
+from certus.kernels import arborescence, eisner
+from certus.kernels.compiling import njit
 from certus.kernels.features import (
     ABSENT,
     arc_shape,

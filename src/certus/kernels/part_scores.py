@@ -6,7 +6,7 @@ grand-sibling "hmsg", tri-sibling "hmst", ABSENT where there is no sibling; see 
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, named_features
 from certus.kernels.parser import names_of
 

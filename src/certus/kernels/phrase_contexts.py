@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from certus.kernels import njit
 from certus.kernels.arrays import longer
+from certus.kernels.compiling import njit
 from certus.kernels.language_model import advance, first_slot
 
 ONE, THREE = np.uint64(1), np.uint64(3)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from certus.kernels import njit
 from certus.kernels.arrays import longer
+from certus.kernels.compiling import njit
 
 ONE = np.uint64(1)
 MIX = np.uint64(0x9E3779B97F4A7C15)

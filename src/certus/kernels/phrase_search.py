@@ -9,8 +9,8 @@ hypothesis that was found first.
 import numpy as np
 from numba import uint64
 
-from certus.kernels import njit
 from certus.kernels.arrays import largest, longer
+from certus.kernels.compiling import njit
 from certus.kernels.phrase_lattice import cover
 
 ONE = np.uint64(1)

@@ -21,7 +21,7 @@ nothing of scores.
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 ATTACH, FINISH, STOP = 1, 2, 4
 LEFT, RIGHT = 0, 1

@@ -12,7 +12,7 @@ A kind that is not wanted, or for which h has no head, has no rows.
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT
 from certus.kernels.projective_forest import index_arcs
 

@@ -12,8 +12,8 @@ nonterminals come in ``unary_order``, so that unary rules rewrite them upwards.
 
 import numpy as np
 
-from certus.kernels import njit
 from certus.kernels.arrays import longer
+from certus.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

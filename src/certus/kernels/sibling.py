@@ -22,7 +22,7 @@ are in A, C, pairs and in the outside charts does not matter.
 import numpy as np
 from numba import uint64
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.eisner import SAFE_EXPONENT, arc_totals, level, split
 from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
 from certus.kernels.lanes import LANES, push, push2, push3

@@ -11,7 +11,7 @@ with the head on the right for LANES rows i at a time, left[i - low, s, e] = sib
 import numpy as np
 from numba import uint64
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.wide import LANES, UNSIGNED, aligned, fetch, interleave, larger, load, spread, store, watch
 
 GROUP = LANES

@@ -15,7 +15,7 @@ tags whose features alone score best. Viterbi over pairs of tags; ties go to the
 import numpy as np
 from numba import uint64
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 _MIX = uint64(0x9E3779B97F4A7C15)
 _FINISH = uint64(0xD6E8FEB86659FD93)

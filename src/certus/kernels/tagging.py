@@ -17,7 +17,7 @@ Every public kernel serves the items lo <= j < hi of a batch; unary has shape (B
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 ORDER, BI_ITEM, BI_STEP, BI_SIDE, TRI_ITEM, TRI_STEP, TRI_SIDE = range(7)
 

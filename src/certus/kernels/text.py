@@ -6,7 +6,7 @@ appearance. Words are looked up in an open-addressing hash table that doubles wh
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

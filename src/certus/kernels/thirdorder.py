@@ -24,7 +24,7 @@ Node 0 has no head: its items are at g = 0. An array that is not given has size 
 import numpy as np
 from numba import uint64
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ Layout. A block of n words has rows 0 (root), 1..n (words) of n cells, each of a
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.fields import U
 from certus.kernels.wide import LANES, aligned, exponential, interleave, load, spread, store
 

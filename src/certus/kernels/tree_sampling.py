@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.fields import LOG, log_add
 from certus.kernels.matrix_tree import eliminate, substitute
 from certus.kernels.tree_blocks import lay_out, survey

@@ -5,7 +5,7 @@ Parts, templates and names of arcs are those of kernels.parser.
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, role_codes, summed_features
 from certus.kernels.parser import names_of
 

@@ -18,7 +18,7 @@ head of m on side d at [N + m, d], of the outer modifier of h at [2 N + h, d], N
 
 import numpy as np
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT
 from certus.kernels.projective_forest import close, put_tail
 

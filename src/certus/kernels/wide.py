@@ -19,7 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
-from certus.kernels import njit
+from certus.kernels.compiling import njit
 
 LANES = 8
 

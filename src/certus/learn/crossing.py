@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.dependency.nonprojective import polyak_rule
 from certus.features.encode import Encoded
@@ -25,12 +26,10 @@ class Scorer:
 
     def arcs(self, batch: Encoded, s: int, allowed: Bools) -> Floats:
         """Scores of the allowed arcs of sentence s alone, -inf elsewhere."""
-        from certus.kernels.parser import score_arcs
-
         arc: Floats = np.empty(allowed.shape)
         sentence: tuple[Any, ...] = (batch.attribute, batch.coarse, int(batch.base[s]), allowed)
         arguments = (*sentence, self.templates[0], self.bits, self.weight, self.index, arc)
-        score_arcs(*arguments)
+        kernels.parser.score_arcs(*arguments)
         return arc
 
 
@@ -53,17 +52,15 @@ class Crossing:
         rounds: int,
         iterations: int,
     ) -> None:
-        from certus.kernels.crossing import relaxed, scored_lattices
-
         self.scorer, self.arc = scorer, arc
         base = int(batch.base[s])
         self.sentence = (batch.attribute, batch.coarse, base, names)
         model = (scorer.templates, scorer.bits, scorer.weight)
-        self.lattices: Any = scored_lattices(batch.attribute, base, names, allowed, single, *model)
+        self.lattices: Any = kernels.crossing.scored_lattices(batch.attribute, base, names, allowed, single, *model)
         self.multipliers = np.zeros((2, len(self.lattices.arc_head)))
         self.heads: Ints = np.full(len(arc), -1, dtype=np.int64)
         self.rule = (*polyak_rule(iterations, rounds), 0)
-        found = relaxed(self.lattices, arc, single, self.rule, 0.0, self.multipliers, self.heads)
+        found = kernels.crossing.relaxed(self.lattices, arc, single, self.rule, 0.0, self.multipliers, self.heads)
         self.proved, self.value = bool(found[0]), float(found[1])
 
     def against(self, gold: Ints) -> tuple[int, Features, Features]:
@@ -72,11 +69,9 @@ class Crossing:
         Returns the number of its arcs that the tree gold lacks, the features of gold, and those of the choice, both
         without those of the parts that they share.
         """
-        from certus.kernels.crossing import choice_features
-
         scorer = self.scorer
         chosen = (self.lattices, self.arc, self.rule[0], self.multipliers)
-        features: tuple[int, Features, Features] = choice_features(
+        features: tuple[int, Features, Features] = kernels.crossing.choice_features(
             *self.sentence, *chosen, scorer.templates, scorer.bits, scorer.index, gold
         )
         return features

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Floats, Ints
 from certus.errors import InvalidInput
 from certus.learn.examples import Examples, hinge_loss, log_loss
@@ -52,8 +53,6 @@ class ExponentiatedTrainer:
 
     def _start(self, *, fresh: bool) -> None:
         """theta of the right trees, and the weights of the dual, from nothing or from a state that was restored."""
-        from certus.kernels.learning import add_and_clear
-
         features = self.examples.features
         for s, tree in enumerate(self.examples.trees):
             if len(tree) == 1:
@@ -66,7 +65,7 @@ class ExponentiatedTrainer:
             self._gain[s] = self._worth(total, marginal, theta, parts.errors(tree))
             if fresh:
                 touched = features.gather(s, parts.rows, right - marginal)
-                add_and_clear(touched, features.vector, self.cost, self.weights.value)
+                kernels.learning.add_and_clear(touched, features.vector, self.cost, self.weights.value)
 
     def _theta(self, s: int) -> Floats:
         own: Floats = self.weights.extra["theta"][self._ptr[s] : self._ptr[s + 1]]
@@ -107,8 +106,6 @@ class ExponentiatedTrainer:
 
     def _step(self, s: int, parts: ForestParts) -> Floats:
         """Raise the dual by a step on one sentence; returns its marginals."""
-        from certus.kernels.learning import add_and_clear, squared_norm
-
         examples, weights, features = self.examples, self.weights, self.examples.features
         theta, rate, errors = self._theta(s), weights.extra["rate"], parts.errors(examples.trees[s])
         score = examples.scores(s, parts, weights.value)
@@ -121,10 +118,10 @@ class ExponentiatedTrainer:
             # |w + d|^2 - |w|^2 for the change d of the weights, C (marginal - new) phi
             touched = features.gather(s, parts.rows, marginal - new)
             across = self.cost * float((marginal - new) @ score)
-            along = self.cost**2 * float(squared_norm(touched, features.vector))
+            along = self.cost**2 * float(kernels.learning.squared_norm(touched, features.vector))
             rise = self.cost * (gain - self._gain[s]) - across - 0.5 * along
             taken = rise > 0.0
-            add_and_clear(touched, features.vector, self.cost if taken else 0.0, weights.value)
+            kernels.learning.add_and_clear(touched, features.vector, self.cost if taken else 0.0, weights.value)
             if taken:
                 theta[:] = moved
                 self._gain[s] = gain

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Floats, Ints
 from certus.errors import InvalidInput
 from certus.learn.examples import Examples
@@ -71,8 +72,6 @@ class FilterTrainer:
         self.objective = total / max(len(self.examples), 1)
 
     def _learn(self, s: int) -> tuple[int, float, float]:
-        from certus.kernels.learning import move_along
-
         examples, weights, features = self.examples, self.weights, self.examples.features
         parts = examples.parts(s)
         score = examples.scores(s, parts, weights.value)
@@ -80,7 +79,7 @@ class FilterTrainer:
         if loss > 0.0:
             touched = features.gather(s, parts.rows, -gradient)
             state = (weights.clock, weights.value, weights.total, weights.squares)
-            move_along(touched, features.vector, 0.0, 0.0, self.loss.rate, *state)
+            kernels.learning.move_along(touched, features.vector, 0.0, 0.0, self.loss.rate, *state)
         weights.clock += 1.0
         return parts.n, lost, loss
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from certus import kernels
 from certus.learn.examples import Examples
 from certus.learn.weights import Weights
 
@@ -20,8 +21,6 @@ class LocalTrainer:
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
         """Go through all sentences once; yields the words of each and how many parts are on the wrong side of 0."""
-        from certus.kernels.learning import move_along
-
         examples, weights, features = self.examples, self.weights, self.examples.features
         total = 0.0
         for s in examples.order(self.seed, number):
@@ -32,7 +31,7 @@ class LocalTrainer:
             total += float(np.logaddexp(0.0, -margin).sum())
             touched = features.gather(s, parts.rows, right - 1.0 / (1.0 + np.exp(-score)))
             state = (weights.clock, weights.value, weights.total, weights.squares)
-            move_along(touched, features.vector, 0.0, 0.0, self.rate, *state)
+            kernels.learning.move_along(touched, features.vector, 0.0, 0.0, self.rate, *state)
             weights.clock += 1.0
             yield parts.n, float((margin < 0.0).sum())
         self.objective = total / max(len(examples), 1)

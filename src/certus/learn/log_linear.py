@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Floats, Ints
 from certus.learn.examples import Examples, log_loss
 from certus.learn.weights import Weights
@@ -16,8 +17,6 @@ from certus.learn.weights import Weights
 
 def objective(examples: Examples, weight: Floats, cost: float) -> tuple[float, Floats, float]:
     """L(w) with C = cost, its gradient, and how many heads a tree drawn from the model is expected to have wrong."""
-    from certus.kernels.learning import add_and_clear
-
     gradient = weight.copy()
     value, wrong = 0.5 * float(weight @ weight), 0.0
     features = examples.features
@@ -29,7 +28,7 @@ def objective(examples: Examples, weight: Floats, cost: float) -> tuple[float, F
         loss, by_part = log_loss(parts, examples.scores(s, parts, weight), right)
         value += cost * loss
         wrong += expected_errors(by_part, right, parts.n_arcs)
-        add_and_clear(features.gather(s, parts.rows, by_part), features.vector, cost, gradient)
+        kernels.learning.add_and_clear(features.gather(s, parts.rows, by_part), features.vector, cost, gradient)
     return value, gradient, wrong
 
 
@@ -54,8 +53,6 @@ class GradientTrainer:
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
         """Go through all sentences once; yields the words of each and how many heads are expected to be wrong."""
-        from certus.kernels.learning import move_along
-
         examples, weights, features = self.examples, self.weights, self.examples.features
         decay = 1.0 / (self.cost * max(len(examples), 1))
         scale, total, t = 1.0, 0.0, number * len(examples)
@@ -66,7 +63,7 @@ class GradientTrainer:
             step = self.rate / (1.0 + self.rate * decay * t)
             scale *= 1.0 - step * decay
             touched = features.gather(s, parts.rows, -by_part)
-            move_along(touched, features.vector, np.inf, step / scale, 0.0, weights.clock,
+            kernels.learning.move_along(touched, features.vector, np.inf, step / scale, 0.0, weights.clock,
                        weights.value, weights.total, weights.squares)  # fmt: skip
             weights.clock += scale
             t += 1
@@ -91,14 +88,12 @@ class LbfgsTrainer:
         self._active = self._features_of_parts()
 
     def _features_of_parts(self) -> Ints:
-        from certus.kernels.learning import add_and_clear
-
         examples, features = self.examples, self.examples.features
         seen = np.zeros(1 << features.bits)
         for s in range(len(examples)):
             if len(examples.trees[s]) > 1:
                 rows = examples.parts(s).rows
-                add_and_clear(features.gather(s, rows, np.ones(len(rows))), features.vector, 1.0, seen)
+                kernels.learning.add_and_clear(features.gather(s, rows, np.ones(len(rows))), features.vector, 1.0, seen)
         return np.flatnonzero(seen)
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:

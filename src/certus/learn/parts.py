@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.errors import Infeasible, NotSupported
 from certus.features.encode import Encoded
@@ -29,10 +30,8 @@ class PartVectors:
 
     def of_tree(self, heads: Ints) -> Floats:
         """1 for the parts of a tree, 0 for the others."""
-        from certus.kernels.learning import mark_tree
-
         vector = np.empty(len(self.rows))
-        mark_tree(self.rows, heads, vector)
+        kernels.learning.mark_tree(self.rows, heads, vector)
         return vector
 
     def errors(self, heads: Ints) -> Floats:
@@ -56,11 +55,9 @@ class ForestParts(PartVectors, ABC):
 
     def log_sum(self, score: Floats) -> tuple[float, Floats]:
         """Log of the sum of exp(score) over all structures, and the probability of each part (DEP 4.2, 4.3)."""
-        from certus.kernels.learning import forest_log_sum
-
         in_ptr, tail_ptr, tail, _, part_of = self._forest
         marginal = np.empty(len(score))
-        value = float(forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal))
+        value = float(kernels.learning.forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal))
         self._require(value)
         return value, marginal
 
@@ -75,11 +72,9 @@ class ForestParts(PartVectors, ABC):
         tau(eta) = eta * best + (1 - eta) * mean of the max-marginals is the product of that vector and the scores: eta
         times the parts of the best tree and (1 - eta) times the mean of those of the best tree with each arc.
         """
-        from certus.kernels.learning import forest_filter
-
         through, mean = np.empty(self.n_arcs), np.empty(len(score))
         in_ptr, tail_ptr, tail, _, part_of = self._forest
-        best = float(forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean))
+        best = float(kernels.learning.forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean))
         self._require(best)
         return best, through, mean
 
@@ -108,15 +103,11 @@ class Parts(ForestParts):
             self.rows = self._forest[3]
 
     def _build(self) -> tuple[Any, ...]:
-        from certus.kernels.learning import forest_parts
-
-        forest: tuple[Any, ...] = forest_parts(self.allowed, self.model.single, self.kinds)
+        forest: tuple[Any, ...] = kernels.learning.forest_parts(self.allowed, self.model.single, self.kinds)
         return forest
 
     def _arcs(self) -> Rows:
-        from certus.kernels.features import ABSENT
-
-        rows = np.full((self.n_arcs, 5), ABSENT, dtype=np.int32)
+        rows = np.full((self.n_arcs, 5), kernels.features.ABSENT, dtype=np.int32)
         rows[:, 0] = 0
         rows[:, 1:3] = np.argwhere(self.allowed)
         return rows
@@ -127,9 +118,7 @@ class Parts(ForestParts):
         values, out = np.empty(1), np.empty((1, self.n + 1, self.n + 1))
         arc, lengths = self._matrix(score)[None], np.array([self.n])
         if self.model.projective:
-            from certus.kernels.eisner import log_totals
-
-            log_totals(arc, lengths, self.model.single, True, out, values)
+            kernels.eisner.log_totals(arc, lengths, self.model.single, True, out, values)
         else:
             from certus.dependency.matrix_tree import marginals_batch
 
@@ -140,20 +129,18 @@ class Parts(ForestParts):
     def best(self, score: Floats) -> tuple[float, Floats]:
         if not self.model.first_order:
             return super().best(score)
-        from certus.kernels.parser import best_tree
 
         heads = np.empty(self.n + 1, dtype=np.int64)
-        value = float(best_tree(self._matrix(score), self.model.crossing, self.model.single, heads))
+        value = float(kernels.parser.best_tree(self._matrix(score), self.model.crossing, self.model.single, heads))
         self._require(value)
         return value, self.of_tree(heads)
 
     def filter(self, score: Floats, eta: float) -> tuple[float, Floats, Floats]:
         if self.model.projective:
             return super().filter(score, eta)
-        from certus.kernels.learning import crossing_filter
 
         through, mean = np.empty(self.n_arcs), np.empty(len(score))
-        best = float(crossing_filter(self.rows, self.n, score, self.model.single, eta, through, mean))
+        best = float(kernels.learning.crossing_filter(self.rows, self.n, score, self.model.single, eta, through, mean))
         self._require(best)
         return best, through, mean
 
@@ -176,19 +163,15 @@ class Features:
 
     def scores(self, s: int, rows: Rows, weight: Floats) -> Floats:
         """Score of each part of sentence s."""
-        from certus.kernels.learning import score_parts
-
         score = np.empty(len(rows))
         arguments = (*self._sentence(s), rows, self.templates, self.bits, weight, self._index, score)
-        score_parts(*arguments)
+        kernels.learning.score_parts(*arguments)
         return score
 
     def gather(self, s: int, rows: Rows, amount: Floats) -> Ints:
         """Add amount times the features of each part to ``vector``; returns the places that are no longer zero."""
-        from certus.kernels.learning import gather
-
         arguments = (*self._sentence(s), rows, amount, self.templates, self.bits, self._index, self.vector)
-        touched: Ints = gather(*arguments)
+        touched: Ints = kernels.learning.gather(*arguments)
         return touched
 
     def _sentence(self, s: int) -> tuple[Any, ...]:

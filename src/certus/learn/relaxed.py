@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.errors import Infeasible, NotSupported
 from certus.features.encode import Encoded
@@ -24,20 +25,16 @@ class RelaxedParts(PartVectors):
     """
 
     def __init__(self, model: TreeModel, allowed: Bools) -> None:
-        from certus.kernels.relaxed import parts
-
         super().__init__(model, allowed)
         if self.kinds[4]:
             raise NotSupported("relaxed trees have no tri-siblings; use a model of arcs up to grand-siblings.")
-        self.rows, *self._index = parts(self.allowed, self.kinds)
+        self.rows, *self._index = kernels.relaxed.parts(self.allowed, self.kinds)
 
     def best(self, score: Floats) -> tuple[float, Floats]:
         """Value and parts of the best choice; at least the value of the best tree. O(parts)."""
-        from certus.kernels.relaxed import best_choice
-
         vector = np.empty(len(score))
         arguments = (*self._index, self.kinds, self.model.single, score, vector)
-        value = float(best_choice(*arguments))
+        value = float(kernels.relaxed.best_choice(*arguments))
         if value == -np.inf:
             raise Infeasible(f"the {self.n_arcs} arcs allowed for {self.n} words leave one without a head.")
         return value, vector
@@ -96,10 +93,8 @@ class RelaxedTrainer:
 
 def move_towards(features: Features, weights: Weights, s: int, rows: Rows, amount: Floats) -> None:
     """The perceptron's step along a vector over parts, w + sum of amount * phi(part), remembered for averaging."""
-    from certus.kernels.learning import move_along
-
     if amount.any():
         touched = features.gather(s, rows, amount)
         state = (weights.clock, weights.value, weights.total, weights.squares)
-        move_along(touched, features.vector, np.inf, 1.0, 0.0, *state)
+        kernels.learning.move_along(touched, features.vector, np.inf, 1.0, 0.0, *state)
     weights.clock += 1.0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.features.encode import Encoded
 from certus.features.templates import Templates
@@ -107,8 +108,6 @@ class Trainer:
         self.objective = self._loss / max(len(self.trees), 1) if self.learner.margin else None
 
     def _learn(self, s: int) -> tuple[int, float]:
-        from certus.kernels import parser
-
         batch, weights, gold = self.batch, self.weights, self.trees[s]
         n, base = int(batch.length[s]), int(batch.base[s])
         if n == 0:
@@ -117,17 +116,17 @@ class Trainer:
         templates = self.model.arrays
         arc: Floats = np.empty((n + 1, n + 1))
         sentence = (batch.attribute, batch.coarse, base)
-        parser.score_arcs(*sentence, allowed, templates[0], weights.bits, weights.value, self._index, arc)
+        kernels.parser.score_arcs(*sentence, allowed, templates[0], weights.bits, weights.value, self._index, arc)
         if self.learner.margin:
             add_errors(arc, gold)
         if not self.model.projective and not self.model.first_order:
             return self._learn_crossing(s, arc, allowed)
         guess = np.empty(n + 1, dtype=np.int64)
         if self.model.first_order:
-            parser.best_tree(arc, self.model.crossing, self.model.single, guess)
+            kernels.parser.best_tree(arc, self.model.crossing, self.model.single, guess)
         else:
             model = (self.model.single, templates, weights.bits, weights.value)
-            parser.best_above_first(*sentence, self._names(s), arc, allowed, *model, guess)
+            kernels.parser.best_above_first(*sentence, self._names(s), arc, allowed, *model, guess)
         return n, self._towards(s, guess)
 
     def _names(self, s: int) -> NDArray[np.uint32]:
@@ -152,8 +151,6 @@ class Trainer:
 
     def _towards(self, s: int, guess: Ints) -> float:
         """Move the weights from a guessed tree towards the right one; returns the number of wrong heads."""
-        from certus.kernels.updates import differences
-
         batch, gold = self.batch, self.trees[s]
         errors = float((guess[1:] != gold[1:]).sum())
         if np.array_equal(guess, gold):
@@ -161,18 +158,16 @@ class Trainer:
             return errors
         sentence = (batch.attribute, batch.coarse, int(batch.base[s]), self._names(s), gold, guess)
         tree = (self.model.arrays, self.weights.bits, self._index, self._plus, self._minus)
-        n_plus, n_minus = differences(*sentence, *tree)
+        n_plus, n_minus = kernels.updates.differences(*sentence, *tree)
         self._move(self._plus[:n_plus], self._minus[:n_minus], errors)
         return errors
 
     def _move(self, plus: Any, minus: Any, errors: float) -> None:
         """Move the weights towards the features of plus and away from those of minus, by the learner's step."""
-        from certus.kernels.updates import move
-
         learner, weights = self.learner, self.weights
         cost = errors if learner.margin else np.inf
         steps = (cost, learner.cap, learner.rate, weights.clock, weights.value, weights.total, weights.squares)
-        self._loss += move(plus, minus, *steps)
+        self._loss += kernels.updates.move(plus, minus, *steps)
         weights.clock += 1.0
 
 
@@ -184,11 +179,9 @@ def add_errors(arc: Floats, gold: Ints) -> None:
 
 def projectivised(heads: Ints) -> Ints:
     """The projective tree that shares most arcs with a tree (DEP 4.6.1); with one root word if the tree has one."""
-    from certus.kernels.parser import best_tree
-
     n = len(heads) - 1
     arc = np.zeros((n + 1, n + 1))
     arc[heads[1:], np.arange(1, n + 1)] = 1.0
     nearest = np.empty(n + 1, dtype=np.int64)
-    best_tree(arc, None, bool((heads[1:] == 0).sum() <= 1), nearest)
+    kernels.parser.best_tree(arc, None, bool((heads[1:] == 0).sum() <= 1), nearest)
     return nearest

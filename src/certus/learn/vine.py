@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.features.templates import Templates
 from certus.learn.parts import ForestParts, Rows
@@ -34,11 +35,9 @@ class VineParts(ForestParts):
     """
 
     def __init__(self, model: TreeModel, allowed: Bools, band: int) -> None:
-        from certus.kernels.vine import index_set
-
         super().__init__(model, allowed)
         self.band = band
-        found: tuple[Rows, Rows, int] = index_set(self.allowed, band)
+        found: tuple[Rows, Rows, int] = kernels.vine.index_set(self.allowed, band)
         self._number, self.rows, self.n_short = found
         self.n_arcs = len(self.rows)
 
@@ -48,9 +47,7 @@ class VineParts(ForestParts):
         return self._number[: self.n + 1, : self.n + 1] >= 0
 
     def _build(self) -> tuple[Any, ...]:
-        from certus.kernels.vine import parts_graph
-
-        in_ptr, tail_ptr, tail, part_of = parts_graph(self._number, self.n + 1, self.band)
+        in_ptr, tail_ptr, tail, part_of = kernels.vine.parts_graph(self._number, self.n + 1, self.band)
         return in_ptr, tail_ptr, tail, self.rows, part_of
 
     def of_tree(self, heads: Ints) -> Floats:
@@ -65,8 +62,6 @@ class VineParts(ForestParts):
 
     def onto_arcs(self, level: Floats) -> Floats:
         """Levels of the arcs, (n + 1, n + 1), from those of the index set: of a long arc the lower of its two ends."""
-        from certus.kernels.vine import onto_arcs
-
         found = np.empty(self.allowed.shape)
-        onto_arcs(self.allowed, self._number, level, found)
+        kernels.vine.onto_arcs(self.allowed, self._number, level, found)
         return found

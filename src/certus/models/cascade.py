@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Bools, Ints
 from certus.features.encode import MOST_COARSE, Encoded
 from certus.features.templates import Templates
@@ -76,15 +77,13 @@ class Cascade:
 
     def survivors(self, batch: Encoded, s: int) -> Bools:
         """Which arcs of sentence s are left, in shape (n + 1, n + 1)."""
-        from certus.kernels.parser import surviving_arcs
-
         n = int(batch.length[s])
         if n == 0:
             return np.zeros((1, 1), dtype=np.bool_)
         most_features = max(self.first.templates.most, self.second.templates.most)
         index = np.empty(most_features, dtype=np.uint64)
         sentence: tuple[Any, ...] = (batch.attribute, batch.coarse, int(batch.base[s]), n, *self.arguments, index)
-        kept: Bools = surviving_arcs(*sentence)
+        kept: Bools = kernels.parser.surviving_arcs(*sentence)
         return kept
 
     def prefixes(self) -> dict[str, "Cascade"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import Encoded, Encoder
@@ -77,8 +78,6 @@ def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int
 
 def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -> Ints | None:
     """The best tree by the first filter in which the word has one of the possible heads; None if there is none."""
-    from certus.kernels.parser import best_tree, score_arcs
-
     n = int(batch.length[0])
     allowed = ~np.eye(n + 1, dtype=np.bool_)
     allowed[:, 0] = False
@@ -87,8 +86,8 @@ def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -
     first = parser.cascade.first
     index = np.empty(first.templates.most, dtype=np.uint64)
     sentence = (batch.attribute, batch.coarse, int(batch.base[0]), allowed)
-    score_arcs(*sentence, first.templates.arrays, first.bits, first.weight.value, index, arc)
-    value = best_tree(arc, parser.model.crossing, parser.model.single, tree)
+    kernels.parser.score_arcs(*sentence, first.templates.arrays, first.bits, first.weight.value, index, arc)
+    value = kernels.parser.best_tree(arc, parser.model.crossing, parser.model.single, tree)
     return tree if value > -np.inf else None
 
 
@@ -96,30 +95,41 @@ def _features(
     parser: "Parser", sentence: Sentence, batch: Encoded, tree: Ints, names: NDArray[np.uint32]
 ) -> Iterator[tuple[str, int]]:
     """Text and index of every feature of a tree, each as often as the tree has it."""
-    from certus.kernels.features import ABSENT, named_features
-    from certus.kernels.labels import NAME
-    from certus.kernels.parser import names_of
-    from certus.kernels.updates import neighbours
-
     inner, second = np.empty_like(tree), np.empty_like(tree)
-    neighbours(tree, inner, second)
-    label = {0: "", **{(k + 1) * int(NAME) % 2**32: name for k, name in enumerate(parser.namer.labels)}}
+    kernels.updates.neighbours(tree, inner, second)
+    label = {0: "", **{(k + 1) * int(kernels.labels.NAME) % 2**32: name for k, name in enumerate(parser.namer.labels)}}
     index = np.empty(parser.model.most, dtype=np.uint64)
     for m in range(1, len(tree)):
         h = int(tree[m])
-        node = {"h": h, "m": m, "s": int(inner[m]), "t": int(second[m]), "g": int(tree[h]) if h else ABSENT}
+        node = {
+            "h": h,
+            "m": m,
+            "s": int(inner[m]),
+            "t": int(second[m]),
+            "g": int(tree[h]) if h else kernels.features.ABSENT,
+        }
         for templates in parser.model.templates:
             roles = templates.roles
-            if ("g" in roles and h == 0) or ("t" in roles and node["s"] == ABSENT) or not templates.lines:
+            if (
+                ("g" in roles and h == 0)
+                or ("t" in roles and node["s"] == kernels.features.ABSENT)
+                or not templates.lines
+            ):
                 continue
             part = [node[role] for role in roles]
-            s, t, g = (node[role] if role in roles else ABSENT for role in "stg")
-            code = names_of(names, h, m, s, t, g)
-            arcs = [(h, m), *((h, v) for v in (s, t) if v != ABSENT), *((v, h) for v in (g,) if v != ABSENT)]
+            s, t, g = (node[role] if role in roles else kernels.features.ABSENT for role in "stg")
+            code = kernels.parser.names_of(names, h, m, s, t, g)
+            arcs = [
+                (h, m),
+                *((h, v) for v in (s, t) if v != kernels.features.ABSENT),
+                *((v, h) for v in (g,) if v != kernels.features.ABSENT),
+            ]
             called = ",".join(label[int(names[arc])] for arc in arcs)
             row = np.array(part, dtype=np.int64)
             where = (batch.attribute, batch.coarse, int(batch.base[0]))
-            size = named_features(*where, row, np.uint32(code), templates.arrays, parser.settings.bits, index)
+            size = kernels.features.named_features(
+                *where, row, np.uint32(code), templates.arrays, parser.settings.bits, index
+            )
             texts = in_words(parser.encoder, sentence, part, templates, called)
             yield from zip(texts, index[: int(size)].tolist(), strict=True)
 
@@ -144,10 +154,10 @@ def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int)
 
 def features_of(batch: Encoded, s: int, part: NDArray[np.int64], templates: Templates, bits: int) -> NDArray[np.uint64]:
     """The indices of the features of a part of sentence s, a row of nodes whose arcs have no names."""
-    from certus.kernels.features import part_features
-
     index = np.empty(templates.most, dtype=np.uint64)
-    count = part_features(batch.attribute, batch.coarse, int(batch.base[s]), part, templates.arrays, bits, index)
+    count = kernels.features.part_features(
+        batch.attribute, batch.coarse, int(batch.base[s]), part, templates.arrays, bits, index
+    )
     return index[: int(count)]
 
 

@@ -31,6 +31,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Bools, Floats, Ints, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.features import templates as T
@@ -114,10 +115,8 @@ class ArcFilter(ABC):
 
     def _best(self, level: Floats) -> Ints:
         """The tree whose levels add up to most."""
-        from certus.kernels.parser import best_tree
-
         heads = np.full(len(level), -1, dtype=np.int64)
-        if len(level) > 1 and best_tree(level, self.model.crossing, self.model.single, heads) == -np.inf:
+        if len(level) > 1 and kernels.parser.best_tree(level, self.model.crossing, self.model.single, heads) == -np.inf:
             raise Infeasible(f"the arcs left of {len(level) - 1} words contain no tree; a filter needs one.")
         return heads
 
@@ -199,28 +198,22 @@ class LinearFilter(ArcFilter):
 
     def _of_arcs(self, score: Floats) -> Floats:
         """Levels from the scores of the arcs alone, without a list of parts."""
-        from certus.kernels.parser import max_marginals
-
         if self.measure == "score":
             return score
         through = np.empty_like(score)
-        best = float(max_marginals(score, self.model.crossing, self.model.single, through))
+        best = float(kernels.parser.max_marginals(score, self.model.crossing, self.model.single, through))
         return levels(through, best) if self.measure == "max-marginal" else through - best
 
     def _arc_scores(self, sentence: tuple[Any, ...], allowed: Bools) -> Floats:
-        from certus.kernels.parser import score_arcs
-
         score, index = np.empty(allowed.shape), np.empty(self.model.most, dtype=np.uint64)
         arguments = (*sentence, allowed, self.model.templates[0].arrays, self.bits, self.weight, index, score)
-        score_arcs(*arguments)
+        kernels.parser.score_arcs(*arguments)
         return score
 
     def _scores(self, sentence: tuple[Any, ...], rows: Rows) -> Floats:
-        from certus.kernels.learning import score_parts
-
         score, index = np.empty(len(rows)), np.empty(self.model.most, dtype=np.uint64)
         arguments = (*sentence, rows, self.model.arrays, self.bits, self._double, index, score)
-        score_parts(*arguments)
+        kernels.learning.score_parts(*arguments)
         return score
 
     @cached_property

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import MOST_COARSE, Encoded
@@ -32,24 +33,20 @@ class Labeller:
 
     def label(self, batch: Encoded, start: Ints, heads: Ints) -> Ints:
         """Number of the label of each word, -1 at node 0; heads of sentence s begin at start[s]."""
-        from certus.kernels.labels import label_trees
-
         found = np.empty(len(heads), dtype=np.int64)
         index = np.empty(max(self.templates.most, LABEL_PAIR.most), dtype=np.uint64)
         sentences = (batch.attribute, batch.coarse, batch.base, batch.length, start, heads)
         model = (self.seen, self.templates.arrays, LABEL_PAIR.arrays, self.bits, self.weight.value)
-        label_trees(*sentences, *model, index, found)
+        kernels.labels.label_trees(*sentences, *model, index, found)
         return found
 
     def names(self, batch: Encoded, s: int, allowed: Bools) -> NDArray[np.uint32]:
         """Names of the allowed arcs of sentence s, (n + 1, n + 1), 0 elsewhere: likely labels, by two words alone."""
-        from certus.kernels.labels import name_arcs
-
         name = np.empty(allowed.shape, dtype=np.uint32)
         index = np.empty(self.templates.most, dtype=np.uint64)
         sentence = (batch.attribute, batch.coarse, int(batch.base[s]), allowed)
         arguments: tuple[Any, ...] = (*sentence, *self.arguments, index, name)
-        name_arcs(*arguments)
+        kernels.labels.name_arcs(*arguments)
         return name
 
     @property
@@ -96,13 +93,11 @@ class LabelTrainer:
 
     def epoch(self, number: int, members: Ints | None = None) -> int:
         """Go through all sentences once, or those listed; returns how many labels did not win by 1."""
-        from certus.kernels.labels import learn_labels
-
         batch, weights, wrong = self.batch, self.weights, 0
         order = np.arange(len(self.trees)) if members is None else members
         for s in np.random.default_rng([self.seed, number]).permutation(order):
             sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-            wrong += learn_labels(
+            wrong += kernels.labels.learn_labels(
                 *sentence, self.trees[s], self.gold[s], self.seen, self.templates.arrays, self.pairs.arrays,
                 weights.bits, STEP, self.alone, weights.clock, weights.value, weights.total, self._index,
             )  # fmt: skip

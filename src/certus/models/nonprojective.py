@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Bools, Ints
 from certus.dependency.nonprojective import polyak_rule
 from certus.errors import LimitReached
@@ -30,8 +31,6 @@ def crossing_trees(parser: "Parser", batch: Encoded, *, search: bool = True, tim
     Without ``search`` sentences that the relaxation does not prove get the best tree that it found. ``time_limit`` is
     in seconds, for each sentence that needs more than the work of the kernel.
     """
-    from certus.kernels.crossing import pruned_lattices, relaxed
-
     room = Room(batch.length)
     bound = np.zeros(len(batch.length))
     kind = ["dual"] * len(batch.length)
@@ -42,12 +41,12 @@ def crossing_trees(parser: "Parser", batch: Encoded, *, search: bool = True, tim
     for s in np.flatnonzero(batch.length).tolist():
         n = int(batch.length[s])
         sentence = (batch.attribute, batch.coarse, int(batch.base[s]), n)
-        lattices, arc = pruned_lattices(*sentence, *arguments)
+        lattices, arc = kernels.crossing.pruned_lattices(*sentence, *arguments)
         allowed = arc > -np.inf
         room.kept[room.square[s] : room.square[s + 1]] = allowed.reshape(-1)
         heads = room.heads[room.start[s] : room.start[s] + n + 1]
         multipliers = np.zeros((2, len(lattices.arc_head)))
-        proved, room.value[s], bound[s], runs = relaxed(
+        proved, room.value[s], bound[s], runs = kernels.crossing.relaxed(
             lattices, arc, parser.model.single, rule, 1.0, multipliers, heads
         )
         if runs > 1 or (search and not proved):

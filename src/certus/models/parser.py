@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
@@ -192,8 +193,6 @@ class Parser:
         relaxation proves no tree; ``time_limit`` is in seconds, for each sentence that a fixed amount of branching does
         not prove. Threads may call it at the same time.
         """
-        from certus.kernels.parser import parse_arcs, parse_parts
-
         if time_limit is not None and not time_limit > 0:
             raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
         if not self.model.projective and not self.model.first_order:
@@ -205,9 +204,9 @@ class Parser:
         model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight.value, self.index())
         found: tuple[Any, ...] = (room.start, room.heads, room.value, room.square, room.kept)
         if self.model.first_order:
-            parse_arcs(*(*sentences, *model, *found))
+            kernels.parser.parse_arcs(*(*sentences, *model, *found))
         else:
-            parse_parts(*(*sentences, self.namer.arguments, *model, *found))
+            kernels.parser.parse_parts(*(*sentences, self.namer.arguments, *model, *found))
         kind = "dynamic program" if self.model.projective else "combinatorial"
         return room.trees(self.weight.unit, room.value, [kind] * len(batch.length), {})
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Bools, Ints
 from certus.dependency.problem import Dependency
 from certus.features.encode import Encoded
@@ -26,15 +27,13 @@ def problem(
     Or over those allowed, (n + 1, n + 1). Scores are whole numbers times ``unit``, by default that of the model, which
     has few enough digits for these products, and sums of them, to be exact.
     """
-    from certus.kernels.part_scores import list_parts, score_parts
-
     n = int(batch.length[s])
     if allowed is None:
         allowed = parser.cascade.survivors(batch, s)
     size = np.empty(5, dtype=np.int64)
-    list_parts(allowed, size, np.empty((5, 0, 4), dtype=np.int64))
+    kernels.part_scores.list_parts(allowed, size, np.empty((5, 0, 4), dtype=np.int64))
     part = np.empty((5, int(size.max()), 4), dtype=np.int64)
-    list_parts(allowed, size, part)
+    kernels.part_scores.list_parts(allowed, size, part)
     index = np.empty(parser.model.most, dtype=np.uint64)
     name = parser.namer.names(batch, s, allowed)
     arrays = parser.model.arrays
@@ -44,7 +43,9 @@ def problem(
         rows: Ints = np.ascontiguousarray(part[kind, : size[kind], : len(columns)])
         score = np.empty(len(rows))
         sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-        score_parts(*sentence, kind, rows, name, arrays[kind], parser.settings.bits, parser.weight.value, index, score)
+        kernels.part_scores.score_parts(
+            *sentence, kind, rows, name, arrays[kind], parser.settings.bits, parser.weight.value, index, score
+        )
         filled = np.where(rows < 0, rows[:, :1], rows)  # no sibling: s == h, t == h
         return [*(filled[:, column] for column in columns), unit * score]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Ints, as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.features.brown import Clusters
@@ -92,11 +93,9 @@ class ColumnModel:
 
     def decode(self, sentences: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[float]]:
         """The tags of sentences of words, and their scores: whole numbers, and the best that these words can have."""
-        from certus.kernels.tagger import tag_batch
-
         rows, first, length = self.encoder.encode(sentences)
         out, score = np.empty(len(rows), dtype=np.int64), np.empty(len(length))
-        tag_batch(*(first, length, rows, *self.model_arrays, self.weight, out, score))
+        kernels.tagger.tag_batch(*(first, length, rows, *self.model_arrays, self.weight, out, score))
         names = self.tags
         numbers = out.tolist()
         spans = zip(first.tolist(), length.tolist(), strict=True)
@@ -104,16 +103,14 @@ class ColumnModel:
 
     def problem(self, words: Sequence[str]) -> Tagging:
         """Tagging these words as a problem of its own, with exact whole-number scores."""
-        from certus.kernels.tagger import local_scores, pair_scores
-
         n, size = len(words), len(self.tags)
         if (size + 1) ** 3 > 1 << 24:
             raise NotSupported(f"a table over triples of {size} tags is too large; use Tagger.tag, which needs none.")
         rows, first, _ = self.encoder.encode([words])
         unary, bigram = np.empty((n, size)), np.empty((n + 1, size + 1, size + 1))
         trigram = np.empty((size + 1,) * 3)
-        local_scores(*(n, int(first[0]), rows, *self.model_arrays, self.weight, unary, bigram))
-        pair_scores(self.bits, size, self.weight, trigram)
+        kernels.tagger.local_scores(*(n, int(first[0]), rows, *self.model_arrays, self.weight, unary, bigram))
+        kernels.tagger.pair_scores(self.bits, size, self.weight, trigram)
         return Tagging(unary, bigram=bigram, trigram=trigram, tags=self.tags)
 
 
@@ -403,8 +400,6 @@ def _epochs(
     progress: Callable[[Epoch], None] | None,
 ) -> Iterator[None]:
     """Bring the state forward, an epoch at a time, until training should end."""
-    from certus.kernels.tagger import train_epoch
-
     number = {tag: t for t, tag in enumerate(model.tags)}
     rows, first, length = model.encoder.encode([sentence.words for sentence in corpus])
     gold = np.full(len(rows), -1, dtype=np.int64)
@@ -419,7 +414,7 @@ def _epochs(
         order = np.random.default_rng([seed, state.epoch]).permutation(len(corpus))
         clock = float(state.epoch * len(corpus))
         work = (gold, STEP, clock, arrays["weight"], arrays["total"], arrays["moves"])
-        loss, wrong = interruptible(train_epoch, order, first, length, rows, *model.model_arrays, *work)
+        loss, wrong = interruptible(kernels.tagger.train_epoch, order, first, length, rows, *model.model_arrays, *work)
         state.epoch += 1
         average = arrays["weight"] - arrays["total"] / (state.epoch * len(corpus))
         weight = Packed.of(average.astype(np.float32)).value

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus import kernels
 from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.errors import Infeasible, InvalidInput
@@ -82,10 +83,8 @@ class TaggingBatch:
 
     def decode(self) -> BatchResult:
         """The best sequences: ``structure`` (B, N) padded with -1, ``score`` (B,), ``certificate.exact`` (B,)."""
-        from certus.kernels.tagging import viterbi
-
         structure = np.full(self.unary.shape[:2], -1, dtype=np.int64)
-        value = self._run(viterbi, out=structure)
+        value = self._run(kernels.tagging.viterbi, out=structure)
         score, absolute = self._scores(structure)
         tables = [table.scores for table in self._tables if table is not None]
         highest = extent_of(0, self.unary, *tables).highest
@@ -98,32 +97,24 @@ class TaggingBatch:
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""
-        from certus.kernels.tagging import total
-
-        return self._run(total, *powers(*self._tables), out=np.empty(0))
+        return self._run(kernels.tagging.total, *powers(*self._tables), out=np.empty(0))
 
     def entropy(self) -> Floats:
         """Entropy, in nats, of the distribution proportional to exp(score) of each item, shape (B,)."""
-        from certus.kernels.tagging import total
-
         entropy = np.empty(len(self))
-        self._run(total, *powers(*self._tables), out=entropy)
+        self._run(kernels.tagging.total, *powers(*self._tables), out=entropy)
         return entropy
 
     def marginals(self) -> dict[str, Floats]:
         """Under "tags", the probability of each tag at each position, (B, N, T); 0 in the padding."""
-        from certus.kernels.tagging import marginals
-
         out = np.zeros(self.unary.shape)
-        self._run(marginals, *powers(*self._tables), out=out)
+        self._run(kernels.tagging.marginals, *powers(*self._tables), out=out)
         return {"tags": out}
 
     def max_marginals(self) -> dict[str, Floats]:
         """Under "tags", the best score of a sequence with each tag, (B, N, T); -inf where there is none."""
-        from certus.kernels.tagging import max_marginals
-
         out = np.full(self.unary.shape, -np.inf)
-        self._run(max_marginals, out=out)
+        self._run(kernels.tagging.max_marginals, out=out)
         return {"tags": out}
 
     def _run(self, kernel: Callable[..., None], *extra: Any, out: Any) -> Floats:

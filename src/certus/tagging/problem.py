@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus import kernels
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import representable, summed
 from certus.checks import Floats, Ints, as_scores
@@ -174,47 +175,37 @@ class Tagging(DynamicProgram[Ints]):
         return np.ascontiguousarray(unary)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        from certus.kernels.tagging import viterbi
-
         structure = np.full((1, self.n), -1, dtype=np.int64)
         value = np.empty(1)
-        self._run(viterbi, penalties, value, structure)
+        self._run(kernels.tagging.viterbi, penalties, value, structure)
         self._must_be_feasible(value, penalties)
         return Solution(structure[0], float(value[0]))
 
     @summed
     def log_partition(self) -> float:
-        from certus.kernels.tagging import total
-
         value = np.empty(1)
-        self._run(total, None, *powers(self._bigram, self._trigram), value, np.empty(0))
+        self._run(kernels.tagging.total, None, *powers(self._bigram, self._trigram), value, np.empty(0))
         self._must_be_feasible(value, None)
         return float(value[0])
 
     @summed
     def entropy(self) -> float:
-        from certus.kernels.tagging import total
-
         value, entropy = np.empty(1), np.empty(1)
-        self._run(total, None, *powers(self._bigram, self._trigram), value, entropy)
+        self._run(kernels.tagging.total, None, *powers(self._bigram, self._trigram), value, entropy)
         self._must_be_feasible(value, None)
         return float(entropy[0])
 
     @summed
     def marginals(self) -> dict[str, Floats]:
-        from certus.kernels.tagging import marginals
-
         value, out = np.empty(1), np.zeros((1, *self.unary.shape))
-        self._run(marginals, None, *powers(self._bigram, self._trigram), value, out)
+        self._run(kernels.tagging.marginals, None, *powers(self._bigram, self._trigram), value, out)
         self._must_be_feasible(value, None)
         return {"tags": out[0]}
 
     @representable
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        from certus.kernels.tagging import max_marginals
-
         value, out = np.empty(1), np.full((1, *self.unary.shape), -np.inf)
-        self._run(max_marginals, penalties, value, out)
+        self._run(kernels.tagging.max_marginals, penalties, value, out)
         self._must_be_feasible(value, penalties)
         return {"tags": out[0]}
 

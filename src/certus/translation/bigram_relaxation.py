@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from certus import kernels
 from certus.certificates.rounding import of_sum
 from certus.checks import Bools, Floats, Ints
 from certus.clock import Clock
@@ -61,8 +62,6 @@ class BigramRelaxation:
     """The relaxation of one forest: what is left of it, the multipliers, and the tables of the last sweep."""
 
     def __init__(self, forest: ScoredForest, lm: LanguageModel, lm_weight: float) -> None:
-        from certus.kernels import bigram_scores, forest_pieces
-
         self.forest, self.lm, self.lm_weight = forest, lm, lm_weight
         n_words = forest.n_words
         self.alive: Bools = forest.alive
@@ -70,8 +69,8 @@ class BigramRelaxation:
         self.last = np.ones((forest.n_vertices, n_words), dtype=bool)
         self._build()
         self.allowed = np.zeros((n_words, n_words), dtype=bool)
-        forest_pieces.adjacent(self.pieces, self.allowed)
-        self.lm_tables: tuple[Floats, Floats, Ints, Ints, Floats] = bigram_scores.tables(
+        kernels.forest_pieces.adjacent(self.pieces, self.allowed)
+        self.lm_tables: tuple[Floats, Floats, Ints, Ints, Floats] = kernels.bigram_scores.tables(
             lm.arrays, lm.begin_state, lm.order, lm_weight, forest.lm_word, self.allowed
         )
         pair, back, _, _, value = self.lm_tables
@@ -101,10 +100,8 @@ class BigramRelaxation:
         self.u = self.forest.multipliers(rows)
 
     def _build(self) -> None:
-        from certus.kernels.forest_pieces import build
-
         f = self.forest
-        self.pieces = build(
+        self.pieces = kernels.forest_pieces.build(
             f.in_ptr, f.tail_ptr, f.tail, f.token_ptr, f.token, f.weight, self.alive, self.first, self.last
         )
         size = int(self.pieces.offset[-1])
@@ -117,40 +114,34 @@ class BigramRelaxation:
 
     def value(self) -> float:
         """The bound under the present multipliers; -inf if nothing is left of the forest."""
-        from certus.kernels import bigram_scores, forest_bigram
-
-        bigram_scores.optimistic(*self.lm_tables, self.lm.order, self.u, self.allowed, self.q, self.chosen)
-        forest_bigram.inside(self.pieces, self.q, self.table)
+        kernels.bigram_scores.optimistic(*self.lm_tables, self.lm.order, self.u, self.allowed, self.q, self.chosen)
+        kernels.forest_bigram.inside(self.pieces, self.q, self.table)
         return float(self.table[-1]) if len(self.table) else -np.inf
 
     def derivation(self) -> list[int]:
         """A derivation that reaches ``value``."""
-        from certus.kernels import forest_bigram
-
-        n, self.n_pairs = forest_bigram.best_derivation(self.pieces, self.q, self.table, self._edges, self._pairs)
+        n, self.n_pairs = kernels.forest_bigram.best_derivation(
+            self.pieces, self.q, self.table, self._edges, self._pairs
+        )
         edges: list[int] = self._edges[:n].tolist()
         return edges
 
     def move(self, scale: float, excess: float) -> float:
         """Step the multipliers against the subgradient at ``derivation``; 0 if it vanishes: all choices agree."""
-        from certus.kernels import bigram_scores
-
-        return float(bigram_scores.move(self._pairs, self.n_pairs, self.chosen, self.u, self._gradient, scale, excess))
+        return float(
+            kernels.bigram_scores.move(self._pairs, self.n_pairs, self.chosen, self.u, self._gradient, scale, excess)
+        )
 
     def complete(self) -> tuple[Floats, Floats]:
         """Outside scores, for ``search`` and ``remove``; the best derivation of each edge and pair of words."""
-        from certus.kernels import forest_bigram
-
         edge = np.empty(len(self.pieces.edge_id))
         pair = np.empty(self.q.shape)
-        forest_bigram.outside(self.pieces, self.q, self.table, self.out, edge, pair)
+        kernels.forest_bigram.outside(self.pieces, self.q, self.table, self.out, edge, pair)
         return edge, pair
 
     def remove(self, least: float, edge: Floats, pair: Floats) -> int:
         """Leave out what is in no derivation of at least ``least``; returns how many items of vertices are left."""
-        from certus.kernels import forest_bigram
-
-        n_items = int(forest_bigram.surviving(self.pieces, self.table, self.out, least, self.first, self.last))
+        n_items = int(kernels.forest_bigram.surviving(self.pieces, self.table, self.out, least, self.first, self.last))
         self.alive = np.zeros(len(self.forest.alive), dtype=bool)
         self.alive[self.pieces.edge_id[edge >= least]] = True
         self.allowed = self.allowed & (pair >= least)
@@ -159,11 +150,9 @@ class BigramRelaxation:
 
     def search(self, least: float, *, beam: int = 0, budget: int = 1 << 62, all_ways: bool = False) -> Searched:
         """Exact search after ``complete``, without what cannot reach ``least``; see the kernel."""
-        from certus.kernels import forest_exact
-
         status, lost, item, score, way, way_score, tried = long_call(
             0.0 if beam == BEAM else 100.0 * budget,
-            forest_exact.search,
+            kernels.forest_exact.search,
             self.pieces,
             self.out,
             self.q,

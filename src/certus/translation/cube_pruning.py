@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import as_positive_int
 from certus.errors import Infeasible, InvalidInput
 from certus.threads import long_call
@@ -47,14 +48,12 @@ def cube_pruning(forest: TranslationForest, lm: LanguageModel, lm_weight: float 
     ------
     Infeasible : the forest has no derivation.
     """
-    from certus.kernels.cube_pruning import cube_prune
-
     if not np.isfinite(lm_weight):
         raise InvalidInput(f"lm_weight is {lm_weight}; expected a finite number.")
     graph = forest.graph
     numbers, _, hyp_ptr = long_call(
         100.0 * pops * graph.n_vertices,
-        cube_prune,
+        kernels.cube_pruning.cube_prune,
         lm.arrays,
         lm.order,
         float(lm_weight),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Floats
 from certus.errors import InvalidInput
 from certus.io.arpa import BEGIN, END, MOST_ORDERS, UNKNOWN, Arpa, read_arpa
@@ -147,13 +148,11 @@ class LanguageModel:
 
     def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """ln p of every word of every sentence and of the ``</s>`` after it; one kernel call for all."""
-        from certus.kernels.language_model import advance_all
-
         ptr = np.concatenate(([0], np.cumsum([len(s) + 1 for s in sentences], dtype=np.int64)))
         ids = [i for s in sentences for i in (*(self.word_id(word) for word in s), self.end)]
         out = np.empty(len(ids))
         state = np.full(len(sentences), self.begin_state, dtype=np.int32)
-        advance_all(self.arrays, state, np.array(ids, dtype=np.int32), ptr, out)
+        kernels.language_model.advance_all(self.arrays, state, np.array(ids, dtype=np.int32), ptr, out)
         return [out[a:b] for a, b in pairwise(ptr.tolist())]
 
 
@@ -304,9 +303,7 @@ def _row_ids(rows: Int32, n_words: int) -> NDArray[np.int64]:
 
 
 def _table(keys: NDArray[np.int64], value: Floats, state: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
-    from certus.kernels.language_model import insert_all
-
     slots = np.full(3 * (int(len(keys) / LOAD) + 1), -1, dtype=np.int64)
     values = slots.view(np.float64)
-    insert_all(keys, value, state, slots, values)
+    kernels.language_model.insert_all(keys, value, state, slots, values)
     return slots, values

@@ -5,6 +5,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.certificates.rounding import Extent
 from certus.checks import Floats, Ints
 from certus.hypergraph import Automaton, Hypergraph
@@ -33,8 +34,6 @@ def lm_automaton(lm: LanguageModel, lm_word: NDArray[np.int32], lm_weight: float
 
     After </s> comes the one final state, which no arc leaves.
     """
-    from certus.kernels.language_model import advance_all
-
     words = np.append(lm_word, lm.end).astype(np.int32)
     number = {lm.begin_state: 0}
     frontier = [lm.begin_state]
@@ -42,7 +41,9 @@ def lm_automaton(lm: LanguageModel, lm_word: NDArray[np.int32], lm_weight: float
     while frontier:
         state = np.repeat(np.array(frontier, dtype=np.int32), len(words))
         value = np.empty(len(state))
-        advance_all(lm.arrays, state, np.tile(words, len(frontier)), np.arange(len(state) + 1), value)
+        kernels.language_model.advance_all(
+            lm.arrays, state, np.tile(words, len(frontier)), np.arange(len(state) + 1), value
+        )
         reached = state.reshape(len(frontier), -1)[:, :-1]
         frontier = [q for q in np.unique(reached).tolist() if q not in number]
         number |= {q: len(number) + k for k, q in enumerate(frontier)}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.errors import Infeasible
 from certus.hypergraph import Hypergraph
 from certus.hypergraph.graph import gathered
@@ -19,8 +20,6 @@ PASS_THROUGH = "PassThrough"
 
 def parse_forest(grammar: "SynchronousGrammar", words: list[str], *, copy: bool) -> TranslationForest:
     """The forest of a sentence; see ``SynchronousGrammar.forest``."""
-    from certus.kernels.scfg import parse_source
-
     if not words:
         raise Infeasible("the sentence is empty; a rule covers at least one word.")
     rules, trie, n = grammar.rules, grammar.trie, len(words)
@@ -28,7 +27,7 @@ def parse_forest(grammar: "SynchronousGrammar", words: list[str], *, copy: bool)
     copied = _without_own_rule(grammar, sentence) if copy else np.zeros(n, dtype=bool)
     n_labels = len(rules.nonterminals)
     vertex_at = np.empty((n + 1) * (n + 1) * n_labels, dtype=np.int32)
-    matches, match_ptr, match_tail, vertices = parse_source(
+    matches, match_ptr, match_tail, vertices = kernels.scfg.parse_source(
         sentence,
         copied,
         grammar.copy_label,

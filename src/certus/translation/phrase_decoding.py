@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from certus import kernels
 from certus.checks import Floats
 from certus.clock import Clock
 from certus.errors import LimitReached
@@ -283,12 +284,10 @@ def stack(run: Run, width: int) -> None:
 
 def future_estimates(sentence: Sentence) -> Floats:
     """Estimates [i, j] of what the words i .. j will score: best segmentation, no context, no distortion (Koehn)."""
-    from certus.kernels.language_model import advance_all
-
     p = sentence.arrays
     value = np.empty(len(p.word))
     state = np.zeros(len(p.word_ptr) - 1, dtype=np.int32)
-    advance_all(sentence.lm.arrays, state, p.word, p.word_ptr.astype(np.int64), value)
+    kernels.language_model.advance_all(sentence.lm.arrays, state, p.word, p.word_ptr.astype(np.int64), value)
     sums = np.concatenate(([0.0], np.cumsum(value)))
     alone = p.score + sentence.lm_weight * (sums[p.word_ptr[1:-1]] - sums[p.word_ptr[:-2]])
     out = np.full((p.n, p.n), -inf)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.certificates.rounding import Extent, of_sum
 from certus.checks import Floats
 from certus.threads import long_call
@@ -43,28 +44,27 @@ class Sentence:
     @cached_property
     def _met(self) -> tuple[Any, ...]:
         """States that may be met, and scores after them: base, first, second and so on, as Contexts has them."""
-        from certus.kernels.phrase_contexts import head_and_body_scores, meet
-
         lm, p = self.lm, self.arrays
-        base, state, after, state_end, after_short, pair_place, pair_state = meet(
+        base, state, after, state_end, after_short, pair_place, pair_state = kernels.phrase_contexts.meet(
             lm.arrays, p, self.lm_weight, lm.begin_state, self.limit
         )
-        first, second, state_class = head_and_body_scores(lm.arrays, p, self.lm_weight, state)
+        first, second, state_class = kernels.phrase_contexts.head_and_body_scores(lm.arrays, p, self.lm_weight, state)
         by_end = after_short.reshape(-1, len(p.short_ptr) - 1) if len(p.short_ptr) > 1 else after_short.reshape(1, -1)
         return (base, first, second, state, state_class, after, state_end, by_end), pair_place, pair_state
 
     def contexts(self, exact: bool) -> Any:
         """Contexts that may precede each phrase: states, or last words."""
-        from certus.kernels.phrase_contexts import Contexts, places
-
         shared, pair_place, pair_state = self._met
         first, second, state_class = shared[1], shared[2], shared[4]
-        return Contexts(*shared, *places(self.arrays.n, pair_place, pair_state, state_class, len(second), first, exact))
+        return kernels.phrase_contexts.Contexts(
+            *shared,
+            *kernels.phrase_contexts.places(
+                self.arrays.n, pair_place, pair_state, state_class, len(second), first, exact
+            ),
+        )
 
     def lattice(self, tracked: tuple[int, ...] | None, most: int = MOST_NODES) -> Any:
         """The lattice that tracks these words, or all (None); without nodes if it is too large or has no path."""
-        from certus.kernels.phrase_lattice import build
-
         p = self.arrays
         if tracked is None and p.n > 64 and not (self.gap and self.limit <= 63):
             most = 0
@@ -72,7 +72,9 @@ class Sentence:
         bits[list(tracked or ())] = np.arange(len(tracked or ()))
         if most == 0:
             return None
-        made = build(p.n, p.span_start, p.span_end, p.start_ptr, self.limit, self.gap, int(tracked is None), bits, most)
+        made = kernels.phrase_lattice.build(
+            p.n, p.span_start, p.span_end, p.start_ptr, self.limit, self.gap, int(tracked is None), bits, most
+        )
         return made if len(made.count) else None
 
 
@@ -93,8 +95,6 @@ class PhraseRelaxation:
     """A lattice with contexts and multipliers, its dual value, and the bounds it gives to a search."""
 
     def __init__(self, sentence: Sentence, lattice: Any, *, exact_contexts: bool) -> None:
-        from certus.kernels.phrase_search import tables
-
         self.sentence, self.lattice = sentence, lattice
         self.contexts = sentence.contexts(exact_contexts)
         p, c = sentence.arrays, self.contexts
@@ -102,7 +102,7 @@ class PhraseRelaxation:
         self.row_ptr = np.concatenate(([0], np.cumsum(sizes * (len(p.score) + 1))))
         self.value = np.empty(int(self.row_ptr[-1]))
         self.target = np.empty(int(self.row_ptr[-1]), dtype=np.int32)
-        tables(p, c, sentence.limit, self.row_ptr, self.value, self.target)
+        kernels.phrase_search.tables(p, c, sentence.limit, self.row_ptr, self.value, self.target)
         self.bound_ptr = np.concatenate(([0], np.cumsum(sizes[lattice.last + 1])))
         self.bound = np.empty(int(self.bound_ptr[-1]))
         self.multipliers = np.zeros(p.n)
@@ -115,25 +115,22 @@ class PhraseRelaxation:
 
     def sweep(self, multipliers: Floats) -> float:
         """Best value of any path under multipliers, which bounds every translation; keeps the bounds of all nodes."""
-        from certus.kernels.phrase_search import sweep
-
         s = self.sentence
         p = s.arrays
         sums = np.concatenate(([0.0], np.cumsum(multipliers)))
         self.multipliers = multipliers
         self.span_weight = sums[p.span_end + 1] - sums[p.span_start]
         long_call(
-            self.size * len(p.score), sweep, self.lattice, p, self.contexts, s.distortion, self.span_weight,
+            self.size * len(p.score), kernels.phrase_search.sweep,
+            self.lattice, p, self.contexts, s.distortion, self.span_weight,
             self.row_ptr, self.value, self.target, self.bound_ptr, self.bound,
         )  # fmt: skip
         return float(self.bound[0]) - float(multipliers.sum())
 
     def path(self) -> Int32:
         """Options, in packed order, of a best path after a sweep."""
-        from certus.kernels.phrase_search import walk
-
         s = self.sentence
-        out: Int32 = walk(
+        out: Int32 = kernels.phrase_search.walk(
             self.lattice, s.arrays, self.contexts, s.distortion, self.span_weight,
             self.row_ptr, self.value, self.target, self.bound_ptr, self.bound,
         )  # fmt: skip
@@ -161,14 +158,13 @@ class PhraseRelaxation:
 
         With ``future`` the beam keeps hypotheses by those estimates instead of the bounds, and no bound is applied.
         """
-        from certus.kernels.phrase_search import search
-
         s = self.sentence
         offset = float(self.multipliers.sum())
         bound = self.bound if future is None else np.zeros_like(self.bound)
         steps = 100.0 * s.arrays.n * (width or most)
         found = long_call(
-            steps, search, self.lattice, s.arrays, self.contexts, s.limit, s.gap, s.distortion, self.span_weight,
+            steps, kernels.phrase_search.search,
+            self.lattice, s.arrays, self.contexts, s.limit, s.gap, s.distortion, self.span_weight,
             self.bound_ptr, bound, np.empty((0, 0)) if future is None else future, lower + offset, width, most,
             keep_arcs,
         )  # fmt: skip

@@ -1,0 +1,148 @@
+"""How kernels are compiled, where what was compiled is kept, and what it cost. Importing this imports numba."""
+
+import hashlib
+import re
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter, time
+from typing import Any
+
+_BEGUN = perf_counter()
+
+import numba  # noqa: E402
+from numba.core import config, event  # noqa: E402
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator  # noqa: E402
+from numba.misc.appdirs import AppDirs  # noqa: E402
+
+STALE = 3600  # seconds; a temporary file of the cache lives for milliseconds, if nobody kills its owner
+
+
+def _cache() -> str | None:
+    """Where compiled kernels are kept; NUMBA_CACHE_DIR says, if set. None if no folder can be written to."""
+    name = "kernels-bounds" if config.BOUNDSCHECK else "kernels"  # which numba does not see
+    own = (Path(__file__).parent / "__pycache__" / name, Path(AppDirs("certus").user_cache_dir) / name)
+    for place in [Path(config.CACHE_DIR, name)] if config.CACHE_DIR else own:
+        with suppress(OSError):
+            if config.CACHE_DIR or place.is_absolute():  # not so if there is no home: ~ stays ~
+                place.mkdir(parents=True, exist_ok=True)
+                tempfile.TemporaryFile(dir=place).close()
+                return str(place)
+    return None
+
+
+CACHE: str | None = _cache()
+
+_IMPORTED = re.compile(r"^from certus\.kernels(?:\.(\w+))? import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
+
+
+@lru_cache
+def _sources(path: Path) -> dict[str, bytes]:
+    """The text of a module of kernels and of all that it calls into, by name."""
+    found, pending = dict[str, bytes](), [path]
+    while pending:
+        source = pending.pop()
+        if source.stem not in found and source.is_file():
+            found[source.stem] = source.read_bytes()
+            for module, *names in _IMPORTED.findall(found[source.stem].decode()):
+                imported = [module] if module else re.findall(r"\w+", " ".join(names))
+                pending += [path.with_name(f"{name}.py") for name in imported]
+    return found
+
+
+class _Locator(UserProvidedCacheLocator):
+    """A folder named after a digest of the sources: numba sees a change in a kernel's own file, not in its callees'.
+
+    It does not depend on where the sources lie, so that copies of the same kernels share what was compiled.
+    """
+
+    def __init__(self, function: Any, file: str) -> None:
+        self._py_file, self._lineno = file, function.__code__.co_firstlineno
+        digest = hashlib.blake2b(digest_size=8)
+        for name, text in sorted(_sources(Path(file)).items()):
+            digest.update(f"{name} {len(text)}\n".encode() + text)
+        self._cache_path = str(Path(CACHE or "", f"{Path(file).stem}-{digest.hexdigest()}"))
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> "_Locator | None":
+        return cls(function, file)
+
+
+class _CacheFiles(CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
+
+
+class _Cache(FunctionCache):
+    """The cache of certus, which other packages that use numba do not share."""
+
+    _impl_class = _CacheFiles
+
+    def save_overload(self, *overload: Any) -> None:
+        with suppress(OSError):  # a full disk is no reason to stop: what was compiled can run
+            _remove_leftovers(self.cache_path)
+            super().save_overload(*overload)
+
+
+def njit(**options: Any) -> Any:
+    """``numba.njit``; with ``cache=True`` what it compiles is kept in the cache of certus, if there is one."""
+    cached = options.pop("cache", False) and CACHE is not None and not config.DISABLE_JIT
+
+    def compiled(function: Any) -> Any:
+        kernel = numba.njit(**options)(function)
+        if cached:
+            kernel._cache = _Cache(function)
+        return kernel
+
+    return compiled
+
+
+@lru_cache
+def _remove_leftovers(folder: str) -> None:
+    """Remove, once, temporary files of runs that were killed while they wrote there."""
+    for path in Path(folder).glob("*.nb[ic].tmp.*"):
+        with suppress(OSError):
+            if time() - path.stat().st_mtime > STALE:
+                path.unlink()
+
+
+class _Announcer(event.Listener):
+    """Says once, on stderr, that kernels are being compiled: a cold start is slow and should not look hung."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def on_start(self, event: event.Event) -> None:
+        if not self.said and sys.stderr is not None:
+            self.said = True
+            once = "this happens once" if CACHE is not None else "set NUMBA_CACHE_DIR to a folder that can keep them"
+            with suppress(OSError, ValueError):
+                print(f"certus: compiling kernels for this machine; {once}.", file=sys.stderr, flush=True)
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+class _Preparation(event.Listener, threading.local):
+    """Seconds that this thread has spent on getting kernels ready: importing numba, compiling, loading, waiting."""
+
+    def __init__(self) -> None:
+        self.seconds, self.depth, self.begun = 0.0, 0, 0.0
+
+    def on_start(self, event: event.Event) -> None:
+        if not self.depth:
+            self.begun = perf_counter()
+        self.depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        self.depth -= 1
+        if not self.depth:
+            self.seconds += perf_counter() - self.begun
+
+
+preparation = _Preparation()
+preparation.seconds = perf_counter() - _BEGUN
+event.register("numba:compile", _Announcer())
+event.register("numba:compiler_lock", preparation)
