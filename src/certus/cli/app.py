@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from certus.cli.bench import bench
 from certus.cli.cluster import cluster
 from certus.cli.evaluate import evaluate
 from certus.cli.explain import explain
@@ -50,6 +51,7 @@ app.command()(explain)
 app.command()(verify)
 app.command()(evaluate)
 app.command()(cluster)
+app.command()(bench)
 app.command()(translate)
 app.command(name="search-errors")(search_errors)
 train.command()(lm)
