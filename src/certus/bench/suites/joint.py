@@ -40,6 +40,8 @@ def run(data: str = "", limit: int = 100, words: int = 40, short: int = 8) -> It
         "Joint.decode", lambda: [_joint(grammar, hmm, s).decode() for s in sentences], items=len(dev), numbers=_scores
     )
     some = [s for s in sentences if len(s) <= short]
+    if not some:
+        return
     yield Case(
         f"Joint.decode, up to {short} words",
         lambda: [_joint(grammar, hmm, s).decode() for s in some],

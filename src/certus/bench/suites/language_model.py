@@ -28,7 +28,7 @@ def run(data: str = "", orders: tuple[int, ...] = (2, 3, 4)) -> Iterator[Case | 
         yield Case(f"read, order {order}", lambda f=file: _size(f), items=n_grams, unit="n-gram")
         yield Case(
             f"log_probabilities, order {order}",
-            lambda m=lm: [float(m.log_probabilities(s).sum()) for s in sentences],
+            lambda m=lm: [float(p.sum()) for p in m.log_probabilities(sentences)],
             items=words,
             unit="word",
         )
