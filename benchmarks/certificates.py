@@ -27,11 +27,12 @@ from pathlib import Path
 import numpy as np
 
 import certus
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.models import nonprojective
 from certus.models.parser import FILE, Parser
 from certus.models.pipeline import Pipeline
 from certus.models.trees import problem_digest
+from certus.text import Sentence
 
 
 def run(*arguments: object, output: Path | None = None) -> None:

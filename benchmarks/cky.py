@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import certus
-from certus.constituency.evalb import evaluate
+from certus.evaluate.evalb import BracketScores
 from certus.io.brackets import read_trees
 
 SETTINGS = ("0,1,1", "1,1,1", "2,1,1", "0,2,2", "1,2,1", "1,2,2", "2,2,2", "1,3,2", "2,3,2")
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--settings", nargs="+", default=SETTINGS, help="horizontal,vertical,tag_vertical")
     arguments = parser.parse_args()
     train = list(read_trees(arguments.data / "train.mrg.gz", clean=True))
-    dev = [t for t in read_trees(arguments.data / "dev.mrg.gz", clean=True) if len(t.leaves()) <= 40][: arguments.limit]
+    dev = [t for t in read_trees(arguments.data / "dev.mrg.gz", clean=True) if len(t.words) <= 40][: arguments.limit]
     print(f"{len(train)} training trees, {len(dev)} development sentences of up to 40 words")
     columns = ("h,v,tag", "rules", "symbols", "P", "R", "F1", "tags", "none", "s/sentence")
     print("".join(f"{name:>11}" for name in columns))
@@ -41,16 +41,16 @@ def main() -> None:
         grammar = certus.Grammar.from_treebank(
             train, horizontal=horizontal, vertical=vertical, tag_vertical=tag_vertical
         )
-        certus.Constituency(grammar, dev[0].leaves()).decode()
+        certus.Constituency(grammar, dev[0].words).decode()
         pairs, failed = [], 0
         start = time.perf_counter()
         for gold in dev:
             try:
-                pairs.append((gold, certus.Constituency(grammar, gold.leaves()).decode().structure))
+                pairs.append((gold, certus.Constituency(grammar, gold.words).decode().structure))
             except certus.Infeasible:
                 failed += 1
         seconds = (time.perf_counter() - start) / len(dev)
-        s = evaluate(pairs)
+        s = BracketScores.of(pairs)
         row = (setting, len(grammar.binary), len(grammar.symbols), f"{s.precision:.2f}", f"{s.recall:.2f}")
         row += (f"{s.f1:.2f}", f"{s.tag_accuracy:.2f}", failed, f"{seconds:.4f}")
         print("".join(f"{value:>11}" for value in row), flush=True)
@@ -59,7 +59,7 @@ def main() -> None:
     print(f"\nseconds a question, {grammar}")
     print(f"{'words':>8}{'sentences':>11}" + "".join(f"{name:>19}" for name in QUESTIONS))
     for low, high in ((1, 10), (11, 20), (21, 30), (31, 40)):
-        chosen = [gold.leaves() for gold in dev if low <= len(gold.leaves()) <= high][:8]
+        chosen = [gold.words for gold in dev if low <= len(gold.words) <= high][:8]
         row = []
         for ask in QUESTIONS.values():
             if chosen:

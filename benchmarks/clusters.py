@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from certus.features.brown import Clusters
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.models.parser import Settings
 from certus.models.training import train_parser
+from certus.text import Sentence
 
 SEEN = {
     "all columns": {},

@@ -29,10 +29,9 @@ from typing import Any
 import numpy as np
 
 import certus
-from certus.constituency.evalb import PUNCTUATION, evaluate
 from certus.constituency.lexicalize import LexicalizedTree, lexicalized, to_sentence
+from certus.evaluate.evalb import PUNCTUATION, BracketScores
 from certus.io.brackets import parse_tree, read_trees
-from certus.io.conllu import Sentence
 from certus.models.jackknife import jackknife
 from certus.models.parser import Parser, Settings
 from certus.models.tagger import Tagger
@@ -40,6 +39,7 @@ from certus.models.training import train_parser
 from certus.relax import steps
 from certus.relax.engine import Engine
 from certus.result import Trace
+from certus.text import Sentence
 
 ROUNDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 10), (11, 20), (21, 50))
 LIMIT = ROUNDS[-1][1]
@@ -204,10 +204,10 @@ def chosen_weights(models: Models, data: Path, folder: Path, longest: int) -> di
     path = folder / "weights.json"
     if path.exists():
         return dict(json.loads(path.read_text()))
-    dev = [t for t in read_trees(data / "dev.mrg.gz", clean=True) if len(t.leaves()) <= longest]
+    dev = [t for t in read_trees(data / "dev.mrg.gz", clean=True) if len(t.words) <= longest]
     found: dict[tuple[str, float], list[tuple[certus.Tree, LexicalizedTree]]] = {}
     for gold in dev:
-        words = gold.leaves()
+        words = gold.words
         lexical, arcs, tags = models.trees(words), models.dependencies(words), models.tags(words)
         sides: dict[str, tuple[Any, Any]] = {
             "arcs": (lexical.allowing(arcs.arc > -np.inf), arcs),
@@ -240,12 +240,12 @@ def chosen_weights(models: Models, data: Path, folder: Path, longest: int) -> di
 def accuracies(pairs: list[tuple[certus.Tree, dict[str, Any]]]) -> dict[str, float]:
     """Percentages over (gold tree, found tree and heads); heads are counted but on punctuation, tags on all words."""
     found = [(gold, parse_tree(answer["tree"])) for gold, answer in pairs]
-    s = evaluate(found)
+    s = BracketScores.of(found)
     heads = [0, 0]
     tags = [0, 0]
     for (gold, tree), (_, answer) in zip(found, pairs, strict=True):
         right = lexicalized(gold).heads
-        for k, (a, b) in enumerate(zip(gold.tags(), tree.tags(), strict=True), start=1):
+        for k, (a, b) in enumerate(zip(gold.tags, tree.tags, strict=True), start=1):
             tags[a == b] += 1
             if a not in PUNCTUATION:
                 heads[right[k] == answer["heads"][k]] += 1
@@ -263,7 +263,7 @@ def head_accuracy(gold: list[certus.Tree], results: list[dict[str, Any]]) -> flo
     """Of the dependency parser alone."""
     right = words = 0
     for tree, result in zip(gold, results, strict=True):
-        for k, (tag, head) in enumerate(zip(tree.tags(), lexicalized(tree).heads[1:], strict=True), start=1):
+        for k, (tag, head) in enumerate(zip(tree.tags, lexicalized(tree).heads[1:], strict=True), start=1):
             if tag not in PUNCTUATION:
                 right, words = right + (head == result["dependencies"]["heads"][k]), words + 1
     return 100.0 * right / words
@@ -297,7 +297,7 @@ def print_tables(gold: list[certus.Tree], results: list[dict[str, Any]]) -> None
         print(f"{title:36}{''.join(f'{value:8.2f}' for value in row.values())}")
     print(f"{'dependency parser alone':36}{'':32}{head_accuracy(gold, results):8.2f}")
     tags = [
-        a == b for g, r in zip(gold, results, strict=True) for a, b in zip(g.tags(), r["tagger"]["tags"], strict=True)
+        a == b for g, r in zip(gold, results, strict=True) for a, b in zip(g.tags, r["tagger"]["tags"], strict=True)
     ]
     print(f"{'tagger alone':36}{'':40}{100.0 * sum(tags) / len(tags):8.2f}")
     for name in ("first arcs", "first tags"):
@@ -338,7 +338,7 @@ def draw(
         f1, proved, same = [], [], []
         for limit in limits:
             trees = [best_at(r, name, limit) for r in results]
-            f1.append(evaluate((g, parse_tree(t["tree"])) for g, t in zip(gold, trees, strict=True)).f1)
+            f1.append(BracketScores.of((g, parse_tree(t["tree"])) for g, t in zip(gold, trees, strict=True)).f1)
             proved.append(
                 100 * statistics.mean(r[name]["proved"] is not None and r[name]["proved"] <= limit for r in results)
             )
@@ -405,21 +405,21 @@ def main() -> None:
     weight = chosen_weights(models, arguments.data, arguments.work, arguments.dev_words)
     print(f"{models.grammar}\nweights: {weight}")
     gold = list(read_trees(arguments.data / f"{arguments.part}.mrg.gz", clean=True))
-    gold = [t for t in gold if len(t.leaves()) <= arguments.words][: arguments.limit]
+    gold = [t for t in gold if len(t.words) <= arguments.words][: arguments.limit]
     store = arguments.work / f"{arguments.part}.jsonl"
     done = {result["number"]: result for result in finished(store)}
     sentence(models, ["He", "said", "so", "to", "the", "man", "."], weight)  # kernels are loaded before any clock runs
     with store.open("a") as stream:
-        for k in sorted(range(len(gold)), key=lambda k: len(gold[k].leaves())):
+        for k in sorted(range(len(gold)), key=lambda k: len(gold[k].words)):
             if k not in done:
-                done[k] = {"number": k} | sentence(models, gold[k].leaves(), weight)
+                done[k] = {"number": k} | sentence(models, gold[k].words, weight)
                 print(json.dumps(done[k]), file=stream, flush=True)
     results = [done[k] for k in range(len(gold))]
     print_tables(gold, results)
     if arguments.plots is not None:
 
         def joint(k: int) -> certus.Joint:
-            words = gold[k].leaves()
+            words = gold[k].words
             arcs = models.dependencies(words)
             trees = models.trees(words).allowing(arcs.arc > -np.inf)
             return certus.Joint(trees, arcs, on="arcs", weight=weight["arcs"])

@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from certus.features.brown import Clusters
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.models.cascade import PASS, stages
 from certus.models.explain import shared_weights
 from certus.models.parser import Parser, Settings
 from certus.models.training import train_parser
+from certus.text import Sentence
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 import certus
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
+from certus.text import Sentence
 
 PARSER = (
     "iterations=1;use_gold_tags=1;embedding_form=50;embedding_upostag=20;embedding_feats=20;embedding_deprel=20;"

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import certus
-from certus.constituency.evalb import evaluate
+from certus.evaluate.evalb import BracketScores
 from certus.hypergraph import sweeps
 from certus.hypergraph.automata import trigram_automaton
 from certus.io.brackets import read_trees
@@ -33,7 +33,7 @@ MOST_ROUNDS = ROUNDS[-1][1]
 def models(trees: list[certus.Tree]) -> tuple[certus.Grammar, certus.HMM]:
     """The grammar and the tagger of a treebank, over the same tags."""
     grammar = certus.Grammar.from_treebank(trees)
-    tagged = [list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in trees]
+    tagged = [list(zip(tree.words, tree.tags, strict=True)) for tree in trees]
     return grammar, certus.HMM.estimate(tagged, tags=grammar.tags)
 
 
@@ -63,7 +63,7 @@ def by_intersection(problem: certus.Constituency, tagging: certus.Tagging) -> tu
 
 def accuracy(pairs: list[tuple[certus.Tree, list[str]]]) -> float:
     """Share of all words with the right tag, in percent."""
-    right = sum(a == b for gold, tags in pairs for a, b in zip(gold.tags(), tags, strict=True))
+    right = sum(a == b for gold, tags in pairs for a, b in zip(gold.tags, tags, strict=True))
     return 100.0 * right / sum(len(tags) for _, tags in pairs)
 
 
@@ -77,7 +77,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     grammar, hmm = models(list(read_trees(arguments.data / "train.mrg.gz", clean=True)))
-    dev = [t for t in read_trees(arguments.data / "dev.mrg.gz", clean=True) if len(t.leaves()) <= arguments.words]
+    dev = [t for t in read_trees(arguments.data / "dev.mrg.gz", clean=True) if len(t.words) <= arguments.words]
     dev = dev[: arguments.limit]
     print(f"{grammar}\n{hmm}\n{len(dev)} sentences of up to {arguments.words} words")
 
@@ -92,7 +92,7 @@ def main() -> None:
     proved = nodes = 0
     warm(grammar, hmm)
     for gold in dev:
-        words = gold.leaves()
+        words = gold.words
         problem, tagging = certus.Constituency(grammar, words), hmm.tagging(words)
         start = time.perf_counter()
         alone = problem.solve().structure
@@ -114,8 +114,8 @@ def main() -> None:
         proved += result.certificate.exact
         for name, tree in zip(trees, (alone, then, result.structure[0]), strict=True):
             trees[name].append((gold, tree))
-            tags[name].append((gold, tree.tags()))
-    tagged = [(gold, hmm.tag(gold.leaves())) for gold in dev]
+            tags[name].append((gold, tree.tags))
+    tagged = [(gold, hmm.tag(gold.words)) for gold in dev]
 
     print("\nrounds until proved, share of sentences (LR table 4.1)")
     for low, high in ROUNDS:
@@ -128,12 +128,12 @@ def main() -> None:
 
     print(f"\n{'':22}{'P':>7}{'R':>7}{'F1':>7}{'exact':>7}{'tags':>7}{'s/sentence':>12}")
     for name in trees:
-        s = evaluate(trees[name])
+        s = BracketScores.of(trees[name])
         row = (s.precision, s.recall, s.f1, s.exact, accuracy(tags[name]))
         print(f"{name:22}{''.join(f'{x:7.2f}' for x in row)}{seconds[name] / len(dev):12.4f}")
     print(f"{'tagger alone':22}{'':28}{accuracy(tagged):7.2f}")
 
-    short = [gold.leaves() for gold in dev if len(gold.leaves()) <= arguments.exact_words]
+    short = [gold.words for gold in dev if len(gold.words) <= arguments.exact_words]
     against_intersection(grammar, hmm, short)
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from certus import HMM
 from certus.features.brown import Clusters
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.models.tagger import Epoch, Tagger
-from certus.models.tokenizer import tokenize
+from certus.text import Sentence, tokenize
 
 COLUMNS = ("upos", "xpos", "feats")
 

@@ -31,7 +31,7 @@ def universal(folder: Path, part: str, column: str) -> Corpus:
 
 def penn(folder: Path, part: str) -> Corpus:
     trees = read_trees(folder / f"{part}.mrg.gz", clean=True)
-    return [list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in trees]
+    return [list(zip(tree.words, tree.tags, strict=True)) for tree in trees]
 
 
 def accuracy(train: Corpus, test: Corpus) -> dict[str, float]:

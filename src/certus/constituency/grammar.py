@@ -9,10 +9,10 @@ import numpy as np
 from certus.constituency.binarise import Binary, Chain, Memory, Symbol
 from certus.constituency.lexicon import Entry, Lexicon, lexicon_from_json
 from certus.constituency.saved_grammar import SavedGrammar
-from certus.constituency.tree import Tree
 from certus.errors import InvalidInput
 from certus.schema import Field
 from certus.serialize import floats_to_json
+from certus.text import Tree
 
 if TYPE_CHECKING:
     from certus.constituency.indexed import GrammarIndex

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from certus.checks import Floats
 from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
-from certus.constituency.tree import Tree
+from certus.text import Tree
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

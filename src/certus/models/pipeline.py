@@ -8,17 +8,17 @@ from pathlib import Path
 
 from certus.errors import FormatError, InvalidInput
 from certus.features.encode import Encoded
-from certus.io.conllu import Sentence
 from certus.models.files import pair_of
 from certus.models.parser import BATCH, FILE, Parser
 from certus.models.scores import confidences_of
 from certus.models.tagger import Tagger
 from certus.models.trees import Parsed, proof_of
+from certus.text import Sentence, tokenize
 from certus.threads import in_order, interruptible, thread_count
 
 TAGGER_FILE = "tagger.safetensors"
 NEW_TAGGER_FILE = "tagger.new.safetensors"  # there while its parser is being trained
-MOST_WORDS = 2000  # in a sentence: time grows with the cube of it
+MAX_WORDS = 2000  # in a sentence: time grows with the cube of it
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,6 @@ class Pipeline:
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""
-        from certus.models.tokenizer import tokenize
-
         return list(self.parse(Sentence.from_words(words) for words in tokenize(text)))
 
     def _tagged(self, sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -111,11 +109,11 @@ class Pipeline:
 
 def _of_bounded_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
     for number, sentence in enumerate(sentences, start=1):
-        if len(sentence) > MOST_WORDS:
+        if len(sentence) > MAX_WORDS:
             name = sentence.comment("sent_id")
             raise InvalidInput(
                 f"sentence {number}{f' ({name})' if name else ''}, which begins with "
-                f'"{" ".join(sentence.words[:5])}", has {len(sentence)} words; expected at most {MOST_WORDS}. '
+                f'"{" ".join(sentence.words[:5])}", has {len(sentence)} words; expected at most {MAX_WORDS}. '
                 "Split it into sentences."
             )
         yield sentence
