@@ -63,9 +63,11 @@ class HeadRules:
         return cls.from_text(read_text(path), path=path)
 
     @staticmethod
+    @cache
     def penn() -> "HeadRules":
         """The bundled rules for the Penn Treebank."""
-        return _penn()
+        text = (resources.files(__package__) / "penn.heads").read_text(encoding="utf-8")
+        return HeadRules.from_text(text, path="penn.heads")
 
     def head(self, phrase: str, children: Sequence[str]) -> int:
         """Position of the head among the labels of a phrase's children."""
@@ -85,9 +87,3 @@ class HeadRules:
         if k >= 2 and children[k - 1] in self.conjunctions and children[k - 2] not in self.punctuation:
             return k - 2
         return k
-
-
-@cache
-def _penn() -> HeadRules:
-    text = (resources.files(__package__) / "penn.heads").read_text(encoding="utf-8")
-    return HeadRules.from_text(text, path="penn.heads")

@@ -72,17 +72,9 @@ class SearchErrors:
     ) -> None:
         """Decode a sentence with these options, and count what falls short of it.
 
-        Parameters
-        ----------
-        problem_of : callable
-            Makes the problem of a sentence, such as ``PhraseModel.problem``.
-        words : list of str
-        outputs : mapping of names to SystemOutput
-            Translations of others. One without a score gets that of its best derivation, for which a forest is needed.
-        pops : sequence of int
-            Run cube pruning with so many pops, on forests.
-        stack : sequence of int
-            Run stack decoding of these widths, on phrases.
+        ``problem_of`` makes the problem of a sentence, such as ``PhraseModel.problem``. Compared are cube pruning with
+        so many ``pops`` (forests), stack decoding of these widths (phrases), and the outputs of others, by name. An
+        output without a score gets that of its best derivation, for which a forest is needed.
         """
         clock = Clock()
         problem = problem_of(words)

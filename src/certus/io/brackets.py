@@ -136,6 +136,3 @@ def plain_label(label: str) -> str:
     if label.startswith("-"):
         return label
     return re.split(r"[-=]", label, maxsplit=1)[0]
-
-
-__all__ = ["clean_tree", "parse_tree", "parse_trees", "plain_label", "read_trees", "write_trees"]

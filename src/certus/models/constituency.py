@@ -55,7 +55,8 @@ class ConstituencyParser:
         else:
             found = trees = LexicalizedConstituency(self.grammar, words)
             if self.dependencies is not None:
-                arcs = self.dependencies.parser.problem(self._tagged(self.dependencies, words))
+                (tagged,) = self.dependencies.tagged([Sentence.from_words(words)])
+                arcs = self.dependencies.parser.problem(tagged)
                 found = trees.allowing(arcs.arc > float("-inf"))
         if self.tagger is not None:
             found = Joint(found, tagging_problem(self.tagger, words), on="tags", weight=self.tagger_weight)
@@ -67,13 +68,6 @@ class ConstituencyParser:
         while not isinstance(structure, Tree):
             structure = structure.tree if isinstance(structure, LexicalizedTree) else structure[0]
         return structure
-
-    @staticmethod
-    def _tagged(dependencies: Pipeline, words: list[str]) -> Sentence:
-        if dependencies.tagger is None:
-            raise InvalidInput("the dependency parser has no tagger; train it with --tagger.")
-        (sentence,) = dependencies.tagger.tag([Sentence.from_words(words)])
-        return sentence
 
 
 def tagging_problem(tagger: Tagger | HMM, words: list[str]) -> Tagging:

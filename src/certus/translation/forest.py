@@ -269,14 +269,15 @@ class TranslationForest:
     def from_text(cls, text: str, *, path: object = "text") -> "TranslationForest":
         """The forest of cdec's text form; ``path`` is what errors call it."""
         t = parse_forest(text, path)
+        token, feature = (np.array(flat, dtype=np.int32) for flat in (t.token, t.feature))
         return cls(
             Hypergraph(t.in_ptr, t.tail_ptr, np.array(t.tail, dtype=np.int32)),
             t.token_ptr,
-            np.array(t.token, dtype=np.int32),
-            t.words,
-            feature_names=t.feature_names,
+            token,
+            list(t.words),
+            feature_names=list(t.feature_names),
             feature_ptr=t.feature_ptr,
-            feature=np.array(t.feature, dtype=np.int32),
+            feature=feature,
             feature_value=np.array(t.feature_value),
         )
 
@@ -285,20 +286,10 @@ class TranslationForest:
         graph = self.graph
         if graph.root != graph.n_vertices - 1:
             raise InvalidInput(f"the root is vertex {graph.root}; in cdec's text form the goal is the last vertex.")
-        return format_forest(
-            ForestTable(
-                graph.in_ptr.tolist(),
-                graph.tail_ptr.tolist(),
-                graph.tail.tolist(),
-                self.token_ptr.tolist(),
-                self.token.tolist(),
-                self.words,
-                self.feature_names,
-                self.feature_ptr.tolist(),
-                self.feature.tolist(),
-                self.feature_value.tolist(),
-            )
-        )
+        arrays = (graph.in_ptr, graph.tail_ptr, graph.tail, self.token_ptr, self.token)
+        features = (self.feature_ptr, self.feature, self.feature_value)
+        table = ForestTable(*(array.tolist() for array in (*arrays, *features)))
+        return format_forest(table, self.words, self.feature_names)
 
     def to_json(self) -> dict[str, Any]:
         """Hypergraph JSON (``certus.hypergraph``), with target sides, features and spans under "translation"."""
