@@ -18,11 +18,12 @@ import numpy as np
 
 from certus.features import templates as T
 from certus.features.encode import Encoded, Encoder
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.learn.learners import NAMES, new_trainer, new_weights
 from certus.learn.parts import Features, Parts
 from certus.learn.trees import TreeModel, projectivised
 from certus.models.cascade import PASS, Cascade, longest_arcs, with_tree
+from certus.text import Sentence
 
 BITS = 20
 EPOCHS = {"perceptron": 10, "mira": 10, "log-linear": 8, "max-margin": 14, "log-linear-eg": 12, "log-linear-lbfgs": 4}

@@ -90,7 +90,7 @@ def test_control_characters_reach_files_but_no_terminal(certus, hmm, monkeypatch
     certus(*arguments, stdin=HOSTILE)
     certus("verify", HOSTILE)
     certus("tag", "--tagger", HOSTILE)
-    certus("parse", "--format", HOSTILE)
+    certus("constituents", "--format", HOSTILE)
     shown = screen.getvalue()
     assert r"a\x1b]0;title\x07/" in shown
     assert shown.count(r"\x1b") >= 4

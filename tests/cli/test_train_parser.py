@@ -133,11 +133,6 @@ def test_the_number_of_threads_and_the_way_in_change_nothing(certus, tmp_path):
     assert ways.pop().count("\n\n") == 2
 
 
-def test_options_that_would_be_ignored_are_refused(certus):
-    assert "--format brackets" in certus("parse", "--no-joint", "a dog").complaint
-    assert "--workers is for dependencies" in certus("parse", "--format", "tree", "--workers", "2", "a dog").complaint
-
-
 def test_a_missing_or_damaged_model_is_refused(certus, tmp_path):
     assert "no parser.safetensors" in certus("parse", "--model", tmp_path, "a dog").complaint
     (tmp_path / "parser.safetensors").write_bytes(b"nothing of the kind")

@@ -13,9 +13,7 @@ import certus as library
 @pytest.fixture
 def saved(certus, tmp_path):
     path = tmp_path / "r.json"
-    assert (
-        certus("parse", "--format", "brackets", "--save-result", path, "the old man the boats in the river .").code == 0
-    )
+    assert certus("constituents", "--save-result", path, "the old man the boats in the river .").code == 0
     return path
 
 

@@ -7,9 +7,9 @@ from certus.errors import InvalidInput
 from certus.features import templates as T
 from certus.features.encode import PAD, Encoder
 from certus.features.templates import Templates
-from certus.io.conllu import Sentence, Token
 from certus.kernels import features as kernel
 from certus.kernels.features import ABSENT
+from certus.text import Sentence, Token
 
 BITS = 32  # so many that two features hardly ever share an index, and none do here
 

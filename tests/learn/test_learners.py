@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from certus.cli.train import Learner
+from certus.cli.train_parser import Learner
 from certus.errors import InvalidInput
 from certus.learn.learners import BY_MARGINALS, NAMES, check_learner, new_trainer, new_weights
 from tests.learn.toy import BITS, all_arcs, model_of, treebank

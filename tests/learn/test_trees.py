@@ -7,12 +7,12 @@ import pytest
 
 from certus.features import templates as T
 from certus.features.encode import Encoder
-from certus.io.conllu import Sentence, Token
 from certus.kernels import parser as kernel
 from certus.kernels import updates
 from certus.kernels.features import ABSENT, named_features
 from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Weights
+from certus.text import Sentence, Token
 from tests.oracles.trees import all_trees, is_projective, projective_trees
 
 BITS = 16

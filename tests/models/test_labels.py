@@ -8,10 +8,10 @@ import pytest
 
 from certus.features.encode import Encoder
 from certus.features.templates import LABEL, LABEL_PAIR
-from certus.io.conllu import Sentence, Token
 from certus.learn.weights import Packed
 from certus.models.explain import features_of
 from certus.models.labels import LabelTrainer
+from certus.text import Sentence, Token
 
 pytestmark = pytest.mark.compiled
 

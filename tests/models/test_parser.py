@@ -8,12 +8,12 @@ import pytest
 
 from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.features import templates
-from certus.io.conllu import Sentence, Token
 from certus.learn.learners import BY_MARGINALS, NAMES
 from certus.models import training
 from certus.models.files import save_model
 from certus.models.parser import VERSION, Parser, Settings
 from certus.models.training import train_parser
+from certus.text import Sentence, Token
 from tests.models.contents import contents
 from tests.oracles.trees import is_projective, is_tree
 

@@ -10,9 +10,9 @@ from certus import verify
 from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.features.brown import Clusters
 from certus.features.tagging import ATTRIBUTES, Lexicon, WordEncoder, template_arrays
-from certus.io.conllu import Sentence, Token
 from certus.models.files import save_model
 from certus.models.tagger import CHECKPOINT, KIND, VERSION, Epoch, Tagger
+from certus.text import Sentence, Token
 from tests.models.contents import contents
 
 NAMES = {"D": "DT", "N": "NN", "V": "VB", "P": "NNP"}

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import FormatError, Infeasible, InvalidInput, SynchronousGrammar
-from certus.io.forests import read_forest
+from certus import FormatError, Infeasible, InvalidInput, SynchronousGrammar, TranslationForest
 from certus.io.hiero import parse_rules, read_rules, read_weights
 from tests.data import shared_data
 
@@ -240,7 +239,7 @@ def test_forests_are_those_of_another_decoder():
         source_words={word for s in sentences for word in s.split()},
     )
     for k, sentence in enumerate(sentences):
-        theirs = read_forest(shared_data("mt", "forests", f"test{k:03}.hg.gz")).weighted(weights)
+        theirs = TranslationForest.read(shared_data("mt", "forests", f"test{k:03}.hg.gz")).weighted(weights)
         ours = grammar.forest(sentence.split())
         # theirs has a goal above S, with one edge
         assert (ours.graph.n_vertices + 1, ours.graph.n_edges + 1) == (theirs.graph.n_vertices, theirs.graph.n_edges)

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
+from certus.bench import runner
+from certus.cli.messages import print_json
 from certus.cli.options import JsonLines
+from certus.errors import InvalidInput
 
 
 def bench(
@@ -24,9 +27,6 @@ def bench(
 
     With --against, the same calls in this version of certus and in another checkout: times, and whether answers differ.
     """
-    from certus.bench import runner
-    from certus.errors import InvalidInput
-
     if clock not in runner.CLOCKS:
         raise InvalidInput(f"--clock is {clock!r}; expected one of {', '.join(runner.CLOCKS)}.")
     if not suites:
@@ -45,7 +45,7 @@ def bench(
             found = runner.compared(name, settings, against, rounds=rounds, clock=clock)
         if json:
             for row in found:
-                print(json_.dumps({"suite": name, **runner.as_data(row)}, ensure_ascii=False), flush=True)
+                print_json({"suite": name, **runner.as_data(row)})
         else:
             print(f"{name}: {runner.title(name)}", flush=True)
             for line in runner.as_lines(found):
@@ -54,8 +54,6 @@ def bench(
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from certus.errors import InvalidInput
-
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"--set {text}: expected NAME=VALUE.")

@@ -16,11 +16,13 @@ from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
 from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
 from certus.constituency.lexicon import Entry, Listed
-from certus.constituency.tree import Tree
+from certus.constituency.reference import best_value
 from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.hypergraph import Hypergraph
 from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
+from certus.text import Tree
 from certus.threads import long_call
 
 
@@ -271,8 +273,6 @@ class Constituency(DynamicProgram[Tree]):
         return {"tags": found.reshape(self.views["tags"])}
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        from certus.constituency.reference import best_value
-
         sentence = self._sentence
         weights = self._weights(sentence, penalties).tolist()
         items = [(i, base, w) for (i, _, _), base, w in zip(sentence.items, sentence.lex_id, weights, strict=True)]
@@ -283,8 +283,6 @@ class Constituency(DynamicProgram[Tree]):
     @cached_property
     def _forest(self) -> tuple[Forest, Int64]:
         """The hypergraph of all trees, and for each edge its step as cky.derivation numbers them."""
-        from certus.hypergraph import Hypergraph
-
         weights, chart, outside = self._viterbi_outside(None)
         sentence = self._sentence
         alive = chart + outside > -np.inf
@@ -334,8 +332,8 @@ class Constituency(DynamicProgram[Tree]):
     def _checked(self, structure: Tree) -> Tree:
         if not isinstance(structure, Tree):
             raise InvalidInput(f"the structure is {type(structure).__name__}; expected a certus.Tree.")
-        if tuple(structure.leaves()) != self.words:
-            raise InvalidInput(f"the tree's words are {structure.leaves()}; expected {list(self.words)}.")
+        if tuple(structure.words) != self.words:
+            raise InvalidInput(f"the tree's words are {structure.words}; expected {list(self.words)}.")
         if structure.label != self.grammar.root:
             raise InvalidInput(f'the tree\'s root is "{structure.label}"; expected "{self.grammar.root}".')
         return structure
@@ -357,7 +355,7 @@ class Constituency(DynamicProgram[Tree]):
 
     def indicator(self, structure: Tree, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))
-        for i, label in enumerate(self._checked(structure).tags()):
+        for i, label in enumerate(self._checked(structure).tags):
             if label not in self.tags:
                 raise InvalidInput(f'word {i + 1} of the tree has the tag "{label}", which the grammar does not have.')
             out[i, self.tags.index(label)] = 1.0

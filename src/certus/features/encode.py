@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.features.templates import ATTRIBUTES, stable_hash
-from certus.io.conllu import Sentence, Token
+from certus.text import Sentence, Token
 
 PAD = 4  # rows before and after each sentence; kernels.features has the same
 MOST_COARSE = 63  # coarse tags that in-between features tell apart; all others share one number

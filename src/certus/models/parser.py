@@ -18,7 +18,6 @@ from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import COLUMNS, MOST_COARSE, Encoded, Encoder
-from certus.io.conllu import Sentence, Token
 from certus.io.files import unpacked
 from certus.learn.learners import check_learner
 from certus.learn.trees import LEARNERS, TreeModel
@@ -28,6 +27,7 @@ from certus.models.files import Stored, check_templates, load_model, save_model,
 from certus.models.labels import NAMELESS, Labeller
 from certus.models.trees import Room, Trees, about_no_tree
 from certus.schema import Field, in_file, parse_json
+from certus.text import Sentence, Token
 from certus.threads import interruptible
 
 KIND, VERSION = "parser", 6

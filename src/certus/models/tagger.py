@@ -17,13 +17,13 @@ from certus.checks import Ints, as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.features.brown import Clusters
 from certus.features.tagging import WORD, Lexicon, WordEncoder, template_arrays, templates_of
-from certus.io.conllu import Sentence, Token
 from certus.learn.weights import Packed
 from certus.models.checkpoints import Checkpoint
 from certus.models.files import Stored
 from certus.result import Certificate
 from certus.schema import Field, in_file
 from certus.tagging.problem import Tagging
+from certus.text import Sentence, Token
 from certus.threads import interruptible
 
 KIND, VERSION = "tagger", 2
@@ -127,7 +127,7 @@ class Tagger:
 
     Examples
     --------
-    >>> from certus.io.conllu import Sentence, Token
+    >>> from certus.text import Sentence, Token
     >>> corpus = [Sentence([Token(1, "dogs", upos="NOUN"), Token(2, "bark", upos="VERB")])] * 3
     >>> tagger = Tagger.train(corpus, column="upos", epochs=2, bits=10)
     >>> [token.upos for token in tagger.tag([Sentence.from_words(["dogs", "bark"])])[0]]

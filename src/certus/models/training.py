@@ -13,7 +13,6 @@ from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features import templates as T
 from certus.features.encode import Encoded, Encoder
-from certus.io.conllu import Sentence
 from certus.learn.learners import new_trainer, new_weights
 from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
@@ -32,6 +31,7 @@ from certus.models.parser import (
     tree_templates,
 )
 from certus.schema import Field, in_file
+from certus.text import Sentence
 
 KIND, VERSION = "parser checkpoint", 4
 FILTER_EPOCHS, NAME_EPOCHS, FOLDS = 3, 3, 3

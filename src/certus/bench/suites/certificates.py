@@ -18,9 +18,10 @@ import numpy as np
 
 import certus
 from certus.bench.cases import Row, data_folder
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.models.parser import FILE, Parser
 from certus.models.trees import problem_digest
+from certus.text.sentence import Sentence
 
 
 def run(

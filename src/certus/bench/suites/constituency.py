@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import certus
 from certus.bench.cases import Case, Row, data_folder
-from certus.constituency.evalb import evaluate
+from certus.evaluate.evalb import BracketScores
 from certus.io.brackets import read_trees
 
 QUESTIONS = ("decode", "max_marginals", "log_partition", "marginals")
@@ -17,7 +17,7 @@ def run(
     """A setting is horizontal-vertical-vertical of tags."""
     folder = data_folder(data, "ptb-sample")
     train = list(read_trees(folder / "train.mrg.gz", clean=True))
-    dev = [t for t in read_trees(folder / "dev.mrg.gz", clean=True) if len(t.leaves()) <= LENGTHS[-1][1]][:limit]
+    dev = [t for t in read_trees(folder / "dev.mrg.gz", clean=True) if len(t.words) <= LENGTHS[-1][1]][:limit]
     for setting in settings:
         horizontal, vertical, tag_vertical = map(int, setting.split("-"))
         grammar = certus.Grammar.from_treebank(
@@ -26,15 +26,15 @@ def run(
         pairs = []
         for gold in dev:
             try:
-                pairs.append((gold, certus.Constituency(grammar, gold.leaves()).decode().structure))
+                pairs.append((gold, certus.Constituency(grammar, gold.words).decode().structure))
             except certus.Infeasible:
                 continue
-        s = evaluate(pairs)
+        s = BracketScores.of(pairs)
         cells = {"rules": len(grammar.binary), "P": s.precision, "R": s.recall, "F1": s.f1, "tags": s.tag_accuracy}
         yield Row(f"Markovisation {setting}", cells | {"without a tree": len(dev) - len(pairs)})
     grammar = certus.Grammar.from_treebank(train)
     for low, high in LENGTHS:
-        chosen = [gold.leaves() for gold in dev if low <= len(gold.leaves()) <= high][:8]
+        chosen = [gold.words for gold in dev if low <= len(gold.words) <= high][:8]
         for question in QUESTIONS if chosen else ():
             yield Case(
                 f"{question}, {low} to {high} words",

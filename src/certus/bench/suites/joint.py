@@ -12,7 +12,7 @@ import numpy as np
 
 import certus
 from certus.bench.cases import Case, Row, data_folder
-from certus.constituency.evalb import evaluate
+from certus.evaluate.evalb import BracketScores
 from certus.hypergraph import sweeps
 from certus.hypergraph.automata import trigram_automaton
 from certus.io.brackets import read_trees
@@ -25,16 +25,16 @@ def run(data: str = "", limit: int = 100, words: int = 40, short: int = 8) -> It
     folder = data_folder(data, "ptb-sample")
     trees = list(read_trees(folder / "train.mrg.gz", clean=True))
     grammar = certus.Grammar.from_treebank(trees)
-    tagged = [list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in trees]
+    tagged = [list(zip(tree.words, tree.tags, strict=True)) for tree in trees]
     hmm = certus.HMM.estimate(tagged, tags=grammar.tags)
-    dev = [t for t in read_trees(folder / "dev.mrg.gz", clean=True) if len(t.leaves()) <= words][:limit]
-    sentences = [gold.leaves() for gold in dev]
+    dev = [t for t in read_trees(folder / "dev.mrg.gz", clean=True) if len(t.words) <= words][:limit]
+    sentences = [gold.words for gold in dev]
     yield from _rounds(grammar, hmm, sentences)
     alone = [certus.Constituency(grammar, s).decode().structure for s in sentences]
     first = [_on_tags(certus.Constituency(grammar, s), hmm.tagging(s).decode().structure.tolist()) for s in sentences]
     both = [_joint(grammar, hmm, s).decode().structure[0] for s in sentences]
     for name, found in (("parser alone", alone), ("tagger, then parser", first), ("joint", both)):
-        s = evaluate(list(zip(dev, found, strict=True)))
+        s = BracketScores.of(list(zip(dev, found, strict=True)))
         yield Row(name, {"P": s.precision, "R": s.recall, "F1": s.f1, "tags": s.tag_accuracy})
     yield Case(
         "Joint.decode", lambda: [_joint(grammar, hmm, s).decode() for s in sentences], items=len(dev), numbers=_scores

@@ -17,15 +17,16 @@ import numpy as np
 
 import certus
 from certus.bench.cases import Row, data_folder
-from certus.constituency.evalb import PUNCTUATION, evaluate
 from certus.constituency.lexicalize import LexicalizedTree, lexicalized, to_sentence
+from certus.evaluate.evalb import PUNCTUATION, BracketScores
 from certus.io.brackets import read_trees
-from certus.io.conllu import Sentence
 from certus.models.jackknife import jackknife
 from certus.models.parser import Parser, Settings
 from certus.models.tagger import Tagger
 from certus.models.training import train_parser
 from certus.relax import steps
+from certus.report import convergence
+from certus.text.sentence import Sentence
 
 ROUNDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 10), (11, 20), (21, 50))
 LIMIT = ROUNDS[-1][1]
@@ -45,20 +46,20 @@ def run(
     folder = data_folder(data, "ptb-sample")
     with TemporaryDirectory() as scratch:
         models = Models(folder, Path(work or scratch))
-    gold = [t for t in read_trees(folder / "test.mrg.gz", clean=True) if len(t.leaves()) <= words][:sentences]
+    gold = [t for t in read_trees(folder / "test.mrg.gz", clean=True) if len(t.words) <= words][:sentences]
     weight = {"arcs": arcs, "tags": tags}
     models.joint("both", ["He", "said", "so", "to", "the", "man", "."], weight).decode()  # compiles
-    alone = _timed([models.trees(t.leaves()) for t in gold], lambda p: p.decode())
+    alone = _timed([models.trees(t.words) for t in gold], lambda p: p.decode())
     yield Row("lexicalised alone", _accuracies(gold, [r.structure for r, _ in alone]) | _seconds(alone))
-    yield Row("first-best dependencies", _accuracies(gold, [models.held_to_arcs(t.leaves()) for t in gold]))
-    yield Row("first-best tags", _accuracies(gold, [models.held_to_tags(t.leaves()) for t in gold]))
+    yield Row("first-best dependencies", _accuracies(gold, [models.held_to_arcs(t.words) for t in gold]))
+    yield Row("first-best tags", _accuracies(gold, [models.held_to_tags(t.words) for t in gold]))
     for kind in ("arcs", "tags", "both"):
-        found = _timed([models.joint(kind, t.leaves(), weight) for t in gold], lambda p: p.decode())
+        found = _timed([models.joint(kind, t.words, weight) for t in gold], lambda p: p.decode())
         trees = [_tree(r.structure) for r, _ in found]
         yield Row(f"joint with {kind}", _accuracies(gold, trees) | _seconds(found))
         yield _rounds(kind, [r for r, _ in found])
     if plots:
-        _draw(Path(plots), gold, lambda t: models.joint("arcs", t.leaves(), weight))
+        _draw(Path(plots), gold, lambda t: models.joint("arcs", t.words, weight))
 
 
 class Models:
@@ -144,11 +145,11 @@ def _seconds(found: list[tuple[Any, float]]) -> dict[str, float]:
 
 def _accuracies(gold: list[certus.Tree], found: list[LexicalizedTree]) -> dict[str, float]:
     """Percentages; heads are counted but on punctuation, tags on all words."""
-    s = evaluate([(g, t.tree) for g, t in zip(gold, found, strict=True)])
+    s = BracketScores.of([(g, t.tree) for g, t in zip(gold, found, strict=True)])
     heads, tags = [0, 0], [0, 0]
     for g, t in zip(gold, found, strict=True):
         right = lexicalized(g).heads
-        for k, (a, b) in enumerate(zip(g.tags(), t.tree.tags(), strict=True), start=1):
+        for k, (a, b) in enumerate(zip(g.tags, t.tree.tags, strict=True), start=1):
             tags[a == b] += 1
             if a not in PUNCTUATION:
                 heads[right[k] == t.heads[k]] += 1
@@ -166,15 +167,13 @@ def _rounds(kind: str, results: list[Any]) -> Row:
 
 def _draw(folder: Path, gold: list[certus.Tree], joint: Callable[[certus.Tree], Any]) -> None:
     """F1 and share proved under a limit on the rounds (LR 4-4), the longest run (A-1, A-2), step rules (A-3)."""
-    from certus.report import convergence
-
     folder.mkdir(parents=True, exist_ok=True)
     problems = [joint(tree) for tree in gold]
     limits = [1, 2, 3, 5, 7, 10, 15, 20, 30, LIMIT]
     f1, proved = [], []
     for limit in limits:
         results = [p.decode(max_iterations=limit, exact=False) for p in problems]
-        f1.append(evaluate([(g, _tree(r.structure).tree) for g, r in zip(gold, results, strict=True)]).f1)
+        f1.append(BracketScores.of([(g, _tree(r.structure).tree) for g, r in zip(gold, results, strict=True)]).f1)
         proved.append(100 * float(np.mean([r.certificate.exact for r in results])))
     curves = {"F1": f1, "% proved": proved}
     convergence.plot_limits(folder / "LR-4-4.svg", limits, curves, title="a limit on the rounds")

@@ -13,6 +13,7 @@ import numpy as np
 
 import certus
 from certus.bench.cases import Case, Row, data_folder, evenly
+from certus.dependency import flow
 from certus.io.conllu import read_conllu
 
 TREEBANKS = ("nl_cdb", "da_cdt")
@@ -64,8 +65,6 @@ def run(data: str = "", sentences: int = 400, ilp: int = 20, seconds: float = 60
 
 def _integer_program(given: dict[str, Any], seconds: float) -> float:
     """The score that the solver finds in the time it has; -inf if it finds none."""
-    from certus.dependency import flow
-
     try:
         return flow.ilp(certus.Dependency(**given), time_limit=seconds).score
     except certus.LimitReached:

@@ -2,6 +2,7 @@
 
 import resource
 from collections.abc import Callable, Iterator
+from ctypes import c_double
 from importlib.util import find_spec
 from typing import Any
 
@@ -114,7 +115,7 @@ def _native(n: int, sentences: int) -> Iterator[Case | Skipped]:
         items=sentences,
         agrees=lambda ours, _, theirs: np.testing.assert_allclose(ours.score, theirs, rtol=1e-12),
     )
-    third.decode.restype = _double()
+    third.decode.restype = c_double
     scores = [[rng.normal(size=(n + 1,) * order) for order in (2, 3, 3, 4)] for _ in range(4)]
     names = ("arc", "sibling", "grandparent", "grandsibling")
 
@@ -129,12 +130,6 @@ def _native(n: int, sentences: int) -> Iterator[Case | Skipped]:
         items=len(scores),
         agrees=lambda ours, _, theirs: np.testing.assert_allclose([r.score for r in ours], theirs, rtol=1e-12),
     )
-
-
-def _double() -> Any:
-    from ctypes import c_double
-
-    return c_double
 
 
 def _problem(name: str, rng: np.random.Generator, n: int) -> certus.Dependency:

@@ -5,9 +5,10 @@ from itertools import groupby
 
 import certus
 from certus.bench.cases import Case, Row, data_folder
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.models.tagger import Tagger
-from certus.models.tokenizer import tokenize
+from certus.text.sentence import Sentence
+from certus.text.tokenizer import tokenize
 
 
 def run(

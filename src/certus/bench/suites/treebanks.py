@@ -13,9 +13,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from certus.bench.cases import Row, data_folder
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.models.parser import Parser, Settings
 from certus.models.training import train_parser
+from certus.text.sentence import Sentence
 
 
 def run(

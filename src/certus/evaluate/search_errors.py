@@ -1,11 +1,21 @@
 """Search errors: how often, and by how much, translations fall short of the certified optimum (the table of LR 5.6)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
+import numpy as np
+
+from certus.clock import Clock
+from certus.io.translations import SystemOutput
 from certus.result import Certificate
+from certus.translation.cube_pruning import cube_pruning
+from certus.translation.forced import forced_derivation
+from certus.translation.forest_problem import ForestTranslation
+from certus.translation.phrase_problem import PhraseTranslation
 
+TranslationProblem = ForestTranslation | PhraseTranslation
 TIMES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # seconds, as in LR fig. 5-8
 
 
@@ -50,6 +60,34 @@ class SearchErrors:
         self.largest_open_gap = 0.0
         self.seconds: list[float] = []
 
+    def measure(
+        self,
+        problem_of: Callable[[list[str]], TranslationProblem],
+        words: list[str],
+        outputs: Mapping[str, SystemOutput],
+        *,
+        pops: Sequence[int] = (),
+        stack: Sequence[int] = (),
+        **options: Any,
+    ) -> None:
+        """Decode a sentence with these options, and count what falls short of it.
+
+        ``problem_of`` makes the problem of a sentence, such as ``PhraseModel.problem``. Compared are cube pruning with
+        so many ``pops`` (forests), stack decoding of these widths (phrases), and the outputs of others, by name. An
+        output without a score gets that of its best derivation, for which a forest is needed.
+        """
+        clock = Clock()
+        problem = problem_of(words)
+        certificate = problem.decode(**options).certificate
+        seconds = clock.seconds
+        scores: dict[str, float | None] = {}
+        times: dict[str, float] = {}
+        for name, score, spent in _searches(problem, pops, stack):
+            scores[name], times[name] = score, spent
+        for name, output in outputs.items():
+            scores[name] = _score(problem, output)
+        self.add(certificate, seconds, scores, times)
+
     def add(
         self,
         certificate: Certificate,
@@ -92,3 +130,27 @@ class SearchErrors:
             },
             "runs": {name: run.summary() for name, run in self.runs.items()},
         }
+
+
+def _searches(
+    problem: TranslationProblem, pops: Sequence[int], stack: Sequence[int]
+) -> Iterator[tuple[str, float, float]]:
+    """(name, score, seconds) of each heuristic search."""
+    if isinstance(problem, ForestTranslation):
+        for limit in pops:
+            clock = Clock()
+            found = cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight, limit)
+            yield f"cube pruning, {limit} pops", found.score, clock.seconds
+    else:
+        for width in stack:
+            clock = Clock()
+            result = problem.decode(method="stack", width=width)
+            yield f"stack of {width}", result.score, clock.seconds
+
+
+def _score(problem: TranslationProblem, output: SystemOutput) -> float | None:
+    """The score that comes with a translation, or that of its best derivation; None if it has none."""
+    if output.score is not None or output.text is None or not isinstance(problem, ForestTranslation):
+        return output.score
+    edges = forced_derivation(problem.translation_forest, output.text.split())
+    return None if edges is None else problem.score(np.array(edges))

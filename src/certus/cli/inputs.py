@@ -1,19 +1,25 @@
-"""Lines and paragraphs from text, files or stdin, read as they come.
+"""Lines and sentences from text, files or stdin, read as they come.
 
-Lines are split into words as the Penn Treebank has them, for grammars; certus.models.tokenizer finds the sentences of
-a text and splits them as the English Web Treebank does, for dependency parsers."""
+Lines are split into words as the Penn Treebank has them, for grammars; texts into sentences and words as the English
+Web Treebank has them, for taggers and dependency parsers.
+"""
 
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-from certus.cli import say
+from certus.cli.messages import say
 from certus.cli.overwriting import refuse_reading_output
 from certus.cli.streams import stdin_bytes
 from certus.errors import FormatError, InvalidInput
+from certus.io.conllu import is_conllu, parse_conllu, read_conllu
+from certus.text import Sentence, tokenize
+
+LONGEST_PARAGRAPH = 1 << 16  # characters; text without empty lines is cut at the end of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +42,44 @@ def read_lines(inputs: list[str], *, tokenised: bool) -> Iterator[Line]:
     An input that names a file is read, "-" is stdin, and no input at all is stdin too. Anything else is a sentence
     itself, unless it looks like the name of a file that is missing.
     """
+    style = "blank" if tokenised else "penn"
     for source, number, text in _numbered(inputs):
-        yield Line(source, number, words_of(text, tokenised))
+        yield Line(source, number, list(chain.from_iterable(tokenize(text, style=style))))
 
 
-LONGEST_PARAGRAPH = 1 << 16  # characters; text without empty lines is cut at the end of a line
+def read_sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: bool) -> Iterator[Sentence]:
+    """The sentences of the inputs as they come.
+
+    Files named .conllu, and stdin with ``conllu``, are CoNLL-U, and keep all they hold. With ``tokenised`` every line
+    of a text is a sentence of words; with ``lines`` it is a sentence, to be split into words; otherwise sentences are
+    found too.
+    """
+    for given in inputs or ["-"]:
+        if is_conllu(given):
+            refuse_reading_output(given, given)
+            yield from read_conllu(given)
+        elif conllu and given == "-":
+            stream = stdin_bytes()
+            refuse_reading_output("stdin", sys.stdin)
+            yield from parse_conllu(stream, path="stdin")
+        else:
+            for piece in _pieces(given, lines=lines or tokenised):
+                sentences = tokenize(piece, style="blank" if tokenised else "web")
+                for words in [list(chain.from_iterable(sentences))] if lines else sentences:
+                    yield Sentence.from_words(words)
 
 
-def read_paragraphs(given: str, *, lines: bool) -> Iterator[str]:
+def _pieces(given: str, *, lines: bool) -> Iterator[str]:
     """The text of one input, in pieces that end at empty lines; with ``lines``, line by line."""
     held: list[str] = []
     size = 0
     for _, _, text in _numbered([given]):
-        if held and (lines or not text.strip() or size > LONGEST_PARAGRAPH):
-            yield "\n".join(held)
-            held, size = [], 0
         if text.strip():
             held.append(text)
             size += len(text)
+        if held and (lines or not text.strip() or size > LONGEST_PARAGRAPH):
+            yield "\n".join(held)
+            held, size = [], 0
     if held:
         yield "\n".join(held)
 
@@ -104,38 +130,3 @@ def _lines_of(source: str, stream: BinaryIO) -> Iterator[tuple[str, int, str]]:
         if "\0" in text:
             raise FormatError(source, number, "holds a NUL character; the input must be text.")
         yield source, number, text.rstrip("\r\n")
-
-
-def words_of(text: str, tokenised: bool) -> list[str]:
-    """Words of a line: split at white space, and unless it is tokenised already, at punctuation and clitics."""
-    return text.split() if tokenised else [token for chunk in text.split() for token in tokenise(chunk)]
-
-
-OPENING = re.compile(r"``|''|[(\[{<\"'`“‘«¿¡$£€#]")
-CLOSING = re.compile(r"(?:\.\.\.|''|[)\]}>\"'”’»,;:?!%.…])$")
-KEPT_PERIOD = re.compile(
-    r"(?:[A-Za-z]\.)+|(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|Inc|Corp|Ltd|Co|vs|etc|No|Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec)\."
-)
-CLITIC = re.compile(r"(?i)(.*?)(n['’]t|['’](?:s|m|d|ll|re|ve))")
-
-
-def tokenise(chunk: str) -> list[str]:
-    """Light tokeniser for plain text: sets off punctuation at the edges of a chunk, and clitics such as n't and 's.
-
-    Periods stay with initials and common abbreviations. Inside a chunk nothing is split: numbers, dates, hyphens and
-    addresses stay whole.
-
-    >>> tokenise("(Don't!)")
-    ['(', 'Do', "n't", '!', ')']
-    """
-    before: list[str] = []
-    after: list[str] = []
-    while (mark := OPENING.match(chunk)) and mark[0] != chunk and not CLITIC.fullmatch(chunk):
-        before.append(mark[0])
-        chunk = chunk[mark.end() :]
-    while (mark := CLOSING.search(chunk)) and mark[0] != chunk and not KEPT_PERIOD.fullmatch(chunk):
-        after.append(mark[0])
-        chunk = chunk[: mark.start()]
-    clitic = CLITIC.fullmatch(chunk)
-    middle = [part for part in clitic.groups() if part] if clitic else [chunk]
-    return before + middle + after[::-1]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from certus.errors import InvalidInput
 from certus.io.conllu import read_conllu
-from certus.models.tokenizer import tokenize, tokenize_spans
+from certus.text import tokenize, tokenize_spans
 from tests.data import shared_data
 
 
@@ -60,6 +60,43 @@ def test_sentences(text, ends):
     assert places == ends
 
 
+@pytest.mark.parametrize(
+    ("chunk", "tokens"),
+    [
+        ("dog", ["dog"]),
+        ("dog.", ["dog", "."]),
+        ("U.S.", ["U.S."]),
+        ("Mr.", ["Mr."]),
+        ("don't", ["do", "n't"]),
+        ("can’t", ["ca", "n’t"]),
+        ("it's", ["it", "'s"]),
+        ("'s", ["'s"]),
+        ("n't", ["n't"]),
+        ("dogs'", ["dogs", "'"]),
+        ("(see", ["(", "see"]),
+        ("jet).", ["jet", ")", "."]),
+        ("3.14", ["3.14"]),
+        ("$5", ["$", "5"]),
+        ("50%,", ["50", "%", ","]),
+        ("...", ["..."]),
+        ("wait...", ["wait", "..."]),
+        ("``Hello,''", ["``", "Hello", ",", "''"]),
+        ("?!", ["?", "!"]),
+        (".", ["."]),
+        ("well-known", ["well-known"]),
+    ],
+)
+def test_words_as_the_penn_treebank_has_them(chunk, tokens):
+    assert tokenize(chunk, style="penn") == [tokens]
+
+
+def test_lines_are_sentences_but_in_the_web_style():
+    text = "don't stop. Go\n\n  \non."
+    assert tokenize(text, style="blank") == [["don't", "stop.", "Go"], ["on."]]
+    assert tokenize(text, style="penn") == [["do", "n't", "stop", ".", "Go"], ["on", "."]]
+    assert tokenize(text, style="web") == [["do", "n't", "stop", "."], ["Go"], ["on", "."]]
+
+
 PIECES = [
     "don't",
     " ",
@@ -80,9 +117,10 @@ PIECES = [
 ]
 
 
-@given(st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PIECES), max_size=12).map("".join)))
-def test_every_character_but_white_space_is_in_one_word(text):
-    sentences = tokenize_spans(text)
+@pytest.mark.parametrize("style", ["web", "penn", "blank"])
+@given(text=st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PIECES), max_size=12).map("".join)))
+def test_every_character_but_white_space_is_in_one_word(style, text):
+    sentences = tokenize_spans(text, style=style)
     spans = [span for sentence in sentences for span in sentence]
     assert all(sentences)
     assert all(text[span.start : span.end] == span.form and span.form for span in spans)
@@ -98,6 +136,8 @@ def test_long_input_takes_linear_time():
 def test_only_strings():
     with pytest.raises(InvalidInput, match="text is bytes"):
         tokenize(b"text")
+    with pytest.raises(InvalidInput, match="style is 'ptb'; expected one of 'web', 'penn', 'blank'"):
+        tokenize("text", style="ptb")
 
 
 def test_agrees_with_the_treebank():

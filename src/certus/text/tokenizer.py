@@ -1,23 +1,94 @@
-"""Plain English text to sentences of words, by rules, in the manner of the English Web Treebank.
+"""Plain English text to sentences of words, by rules, in one of three styles.
 
-Every word is a piece of the text as it stands: clitics are set off (do n't, it 's), hyphens split compounds but not
-prefixes (well - known, co-workers), and nothing but white space is dropped.
+"web"
+    In the manner of the English Web Treebank: sentences are found, clitics set off (do n't, it 's), hyphens split
+    compounds but not prefixes (well - known, co-workers).
+"penn"
+    In the manner of the Penn Treebank, lightly: every line is a sentence; punctuation at the edges of what stands
+    between blanks and clitics are set off, and nothing else is split.
+"blank"
+    Text that is tokenised already: every line is a sentence, and words are separated by blanks.
+
+Every word is a piece of the text as it stands, and nothing but white space is dropped.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from certus.checks import one_of
 from certus.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TextSpan:
     """A word and where it stands: ``text[start:end] == form``."""
 
     form: str
     start: int
     end: int
+
+
+def tokenize(text: str, *, style: str = "web") -> list[list[str]]:
+    """Sentences of words; the style is "web", "penn" or "blank".
+
+    >>> tokenize("Mr. Fry can't come. He's ill!")
+    [['Mr.', 'Fry', 'ca', "n't", 'come', '.'], ['He', "'s", 'ill', '!']]
+    >>> tokenize("(Don't!) Well-known.", style="penn")
+    [['(', 'Do', "n't", '!', ')', 'Well-known', '.']]
+    """
+    return [[span.form for span in sentence] for sentence in tokenize_spans(text, style=style)]
+
+
+def tokenize_spans(text: str, *, style: str = "web") -> list[list[TextSpan]]:
+    """Sentences of words with their places in the text; white space belongs to no word, all else to just one."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"text is {type(text).__name__}; expected a string.")
+    one_of("style", style, tuple(_STYLES))
+    return list(_STYLES[style](text))
+
+
+# -- lines: the Penn Treebank, and text that is tokenised ------------------------------------------------------------
+
+_LINE = re.compile(r"[^\n]+")
+_CHUNK = re.compile(r"\S+")
+_OPENING = re.compile(r"``|''|[(\[{<\"'`“‘«¿¡$£€#]")
+_CLOSING_MARK = re.compile(r"(?:\.\.\.|''|[)\]}>\"'”’»,;:?!%.…])$")
+_KEPT_PERIOD = re.compile(
+    r"(?:[A-Za-z]\.)+|(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|Inc|Corp|Ltd|Co|vs|etc|No|Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec)\."
+)
+_CLITIC_AFTER = re.compile(r"(?i)(.*?)(n['’]t|['’](?:s|m|d|ll|re|ve))")
+
+
+def _by_lines(text: str, split: Callable[[str], Iterable[str]]) -> Iterator[list[TextSpan]]:
+    """Every line that is not blank; ``split`` cuts what stands between blanks into words."""
+    for line in _LINE.finditer(text):
+        words = []
+        for chunk in _CHUNK.finditer(text, *line.span()):
+            at = chunk.start()
+            for form in split(chunk[0]):
+                words.append(TextSpan(form, at, at + len(form)))
+                at += len(form)
+        if words:
+            yield words
+
+
+def _penn_words(chunk: str) -> list[str]:
+    """Periods stay with initials and common abbreviations; numbers, dates, hyphens and addresses stay whole."""
+    before: list[str] = []
+    after: list[str] = []
+    while (mark := _OPENING.match(chunk)) and mark[0] != chunk and not _CLITIC_AFTER.fullmatch(chunk):
+        before.append(mark[0])
+        chunk = chunk[mark.end() :]
+    while (mark := _CLOSING_MARK.search(chunk)) and mark[0] != chunk and not _KEPT_PERIOD.fullmatch(chunk):
+        after.append(mark[0])
+        chunk = chunk[: mark.start()]
+    clitic = _CLITIC_AFTER.fullmatch(chunk)
+    middle = [part for part in clitic.groups() if part] if clitic else [chunk]
+    return before + middle + after[::-1]
+
+
+# -- the English Web Treebank ----------------------------------------------------------------------------------------
 
 
 _TITLES = "Mr|Mrs|Ms|Dr|Prof|St|Gen|Lt|Col|Sgt|Capt|Maj|Cpl|Adm|Rev|Hon|Gov|Sen|Rep|Reps|Sens|Pres|Fr|Sr|Mt|Ft|Messrs"
@@ -73,34 +144,19 @@ _STARTER = re.compile(
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
 
 
-def tokenize(text: str) -> list[list[str]]:
-    """Sentences of words.
-
-    >>> tokenize("Mr. Fry can't come. He's ill!")
-    [['Mr.', 'Fry', 'ca', "n't", 'come', '.'], ['He', "'s", 'ill', '!']]
-    """
-    return [[span.form for span in sentence] for sentence in tokenize_spans(text)]
-
-
-def tokenize_spans(text: str) -> list[list[Span]]:
-    """Sentences of words with their places in the text; white space belongs to no word, all else to just one.
-
-    A sentence ends at a full stop, question or exclamation mark, with the quotes and brackets that close after it,
+def _web_sentences(text: str) -> Iterator[list[TextSpan]]:
+    """A sentence ends at a full stop, question or exclamation mark, with the quotes and brackets that close after it,
     unless what follows shows that it goes on; and at an empty line. As in web text, small letters after a single full
     stop do not show that; after dots, quotes and abbreviations they do.
     """
-    if not isinstance(text, str):
-        raise InvalidInput(f"text is {type(text).__name__}; expected a string.")
-    sentences = []
     start = 0
     for gap in [*_PARAGRAPH.finditer(text), None]:
         end = gap.start() if gap else len(text)
-        sentences += _sentences(list(_words(text, start, end)))
+        yield from _sentences(list(_words(text, start, end)))
         start = gap.end() if gap else end
-    return sentences
 
 
-def _words(text: str, start: int, end: int) -> Iterator[Span]:
+def _words(text: str, start: int, end: int) -> Iterator[TextSpan]:
     """The words of text[start:end]."""
     while start < end:
         found = _WORD.match(text, start, end)
@@ -112,8 +168,8 @@ def _words(text: str, start: int, end: int) -> Iterator[Span]:
             form = _without_marks_after(form)
         cut = _cut(form) if found.lastgroup == "letters" else 0
         if cut:
-            yield Span(form[:cut], start, start + cut)
-        yield Span(form[cut:], start + cut, start + len(form))
+            yield TextSpan(form[:cut], start, start + cut)
+        yield TextSpan(form[cut:], start + cut, start + len(form))
         start += len(form)
 
 
@@ -132,9 +188,9 @@ def _without_marks_after(address: str) -> str:
     return kept or address
 
 
-def _sentences(words: list[Span]) -> list[list[Span]]:
+def _sentences(words: list[TextSpan]) -> list[list[TextSpan]]:
     """Cut a paragraph at the ends of sentences."""
-    sentences: list[list[Span]] = []
+    sentences: list[list[TextSpan]] = []
     begin = 0
     k = 0
     while k < len(words):
@@ -151,18 +207,18 @@ def _sentences(words: list[Span]) -> list[list[Span]]:
     return sentences
 
 
-def _touch(words: list[Span], k: int) -> bool:
+def _touch(words: list[TextSpan], k: int) -> bool:
     return words[k].end == words[k + 1].start
 
 
-def _may_end(words: list[Span], k: int) -> bool:
+def _may_end(words: list[TextSpan], k: int) -> bool:
     form = words[k].form
     if _END.fullmatch(form):
         return True
     return len(form) > 2 and form[-1] == "." and form[0].isalpha() and not _NO_END.fullmatch(form)
 
 
-def _may_begin(words: list[Span], last: int) -> bool:
+def _may_begin(words: list[TextSpan], last: int) -> bool:
     """Whether a sentence may begin after words[last], which may end one."""
     form, following = words[last].form, words[last + 1].form
     if following[0] in ",;:)]}-–%":
@@ -174,3 +230,10 @@ def _may_begin(words: list[Span], last: int) -> bool:
     if form[0] == "…" or form.startswith(".."):
         return following[0].isupper()
     return not (following[0].islower() and (form in _CLOSING or _touch(words, last)))
+
+
+_STYLES: dict[str, Callable[[str], Iterable[list[TextSpan]]]] = {
+    "web": _web_sentences,
+    "penn": lambda text: _by_lines(text, _penn_words),
+    "blank": lambda text: _by_lines(text, lambda chunk: (chunk,)),
+}

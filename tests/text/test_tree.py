@@ -6,8 +6,8 @@ import pickle
 import pytest
 
 from certus import InvalidInput, Tree
-from certus.constituency.tree import Span
 from certus.io.brackets import parse_tree
+from certus.text import Span
 
 SMALL = "(S (NP (D the) (N dog)) (VP (V sees) (NP (NP (N cats)))))"
 
@@ -21,8 +21,8 @@ def deep(depth: int) -> Tree:
 
 def test_parts():
     tree = parse_tree(SMALL)
-    assert tree.leaves() == tree.words() == ["the", "dog", "sees", "cats"]
-    assert tree.tags() == ["D", "N", "V", "N"]
+    assert tree.words == ["the", "dog", "sees", "cats"]
+    assert tree.tags == ["D", "N", "V", "N"]
     assert tree.spans() == [
         Span("S", 0, 4),
         Span("NP", 0, 2),
@@ -70,7 +70,7 @@ def test_label_is_a_string():
 
 def test_very_deep_trees():
     tree = deep(3_000)
-    assert len(tree.leaves()) == 3_001
+    assert len(tree.words) == 3_001
     assert tree == deep(3_000)
     assert hash(tree) == hash(deep(3_000))
     assert parse_tree(str(tree)) == tree

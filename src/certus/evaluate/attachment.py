@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from certus.errors import InvalidInput
-from certus.io.conllu import Sentence, Token
+from certus.evaluate.percent import Scores, percent
+from certus.text import Sentence, Token
 
 FUNCTIONAL = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark", "punct"})
 LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 40), (41, None))  # words, punctuation included
-
-Scores = dict[str, float | int]
 
 
 class AttachmentScores:
@@ -41,8 +40,8 @@ class AttachmentScores:
         found["UEM"] = found["UAS"] == found["words"]
         found["LEM"] = found["LAS"] == found["words"]
         self.count += found
-        for own, (_, most) in zip(self.by_length, LENGTHS, strict=True):
-            if most is None or found["words"] <= most:
+        for own, (_, longest) in zip(self.by_length, LENGTHS, strict=True):
+            if longest is None or found["words"] <= longest:
                 own += found
                 break
 
@@ -52,7 +51,7 @@ class AttachmentScores:
 
     def scores_by_length(self) -> dict[str, Scores]:
         """UAS, LAS and whole sentences right for short and long sentences; lengths that do not occur are left out."""
-        names = [f"{least}-{most}" if most else f"{least}+" for least, most in LENGTHS]
+        names = [f"{shortest}-{longest}" if longest else f"{shortest}+" for shortest, longest in LENGTHS]
         kept = ("sentences", "words", "UAS", "LAS", "UEM", "LEM")
         tables = {name: _percentages(own) for name, own in zip(names, self.by_length, strict=True) if own["sentences"]}
         return {name: {key: table[key] for key in kept} for name, table in tables.items()}
@@ -78,21 +77,18 @@ def _count_word(g: Token, s: Token, found: Counter[str]) -> None:
 
 
 def _percentages(count: Mapping[str, int]) -> Scores:
-    def share(part: int, whole: int) -> float:
-        return 100 * part / whole if whole else 0.0
-
     words, others, sentences = count["words"], count["other words"], count["sentences"]
     return {
         "sentences": sentences,
         "words": words,
-        "UPOS": share(count["UPOS"], words),
-        "XPOS": share(count["XPOS"], words),
-        "feats": share(count["feats"], words),
-        "UAS": share(count["UAS"], words),
-        "LAS": share(count["LAS"], words),
-        "CLAS": share(2 * count["content right"], count["content"] + count["content found"]),
-        "UAS without punctuation": share(count["UAS without punctuation"], others),
-        "LAS without punctuation": share(count["LAS without punctuation"], others),
-        "UEM": share(count["UEM"], sentences),
-        "LEM": share(count["LEM"], sentences),
+        "UPOS": percent(count["UPOS"], words),
+        "XPOS": percent(count["XPOS"], words),
+        "feats": percent(count["feats"], words),
+        "UAS": percent(count["UAS"], words),
+        "LAS": percent(count["LAS"], words),
+        "CLAS": percent(2 * count["content right"], count["content"] + count["content found"]),
+        "UAS without punctuation": percent(count["UAS without punctuation"], others),
+        "LAS without punctuation": percent(count["LAS without punctuation"], others),
+        "UEM": percent(count["UEM"], sentences),
+        "LEM": percent(count["LEM"], sentences),
     }

@@ -3,12 +3,12 @@
 import pytest
 
 from certus import InvalidInput
-from certus.constituency.evalb import evaluate
+from certus.evaluate.evalb import BracketScores
 from certus.io.brackets import parse_tree
 
 
 def scores(gold: str, found: str):
-    return evaluate([(parse_tree(gold), parse_tree(found))])
+    return BracketScores.of([(parse_tree(gold), parse_tree(found))])
 
 
 def test_same_tree():
@@ -61,9 +61,9 @@ def test_tags():
 def test_corpus_sums_counts():
     one = parse_tree("(TOP (S (A a) (B b)))")
     two = parse_tree("(TOP (X (A a) (B b)))")
-    result = evaluate([(one, one), (one, two)])
+    result = BracketScores.of([(one, one), (one, two)])
     assert (result.f1, result.exact, result.sentences) == (50.0, 50.0, 2)
-    assert evaluate([]).f1 == 0.0
+    assert BracketScores.of([]).f1 == 0.0
 
 
 def test_other_words():

@@ -29,7 +29,7 @@ class Tree:
     >>> tree = Tree("S", [Tree("NP", [Tree("N", "dogs")]), Tree("VP", [Tree("V", "bark")])])
     >>> str(tree)
     '(S (NP (N dogs)) (VP (V bark)))'
-    >>> tree.words(), tree.tags()
+    >>> tree.words, tree.tags
     (['dogs', 'bark'], ['N', 'V'])
     """
 
@@ -91,12 +91,12 @@ class Tree:
         """The nodes right above the words, left to right."""
         return [node for node in self.nodes() if node.word is not None]
 
-    def leaves(self) -> list[str]:
+    @property
+    def words(self) -> list[str]:
         """The words, left to right."""
         return [str(node.children[0]) for node in self.preterminals()]
 
-    words = leaves
-
+    @property
     def tags(self) -> list[str]:
         """The labels right above the words, left to right."""
         return [node.label for node in self.preterminals()]

@@ -1,4 +1,4 @@
-"""Reading sentences: from text, files and stdin, and the light tokeniser."""
+"""Reading lines and sentences from text, files and stdin."""
 
 import io
 import sys
@@ -6,44 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from certus.cli.text import Line, read_lines, tokenise, words_of
+from certus.cli.inputs import Line, read_lines
 from certus.errors import CertusError
-
-
-@pytest.mark.parametrize(
-    ("chunk", "tokens"),
-    [
-        ("dog", ["dog"]),
-        ("dog.", ["dog", "."]),
-        ("U.S.", ["U.S."]),
-        ("Mr.", ["Mr."]),
-        ("don't", ["do", "n't"]),
-        ("can’t", ["ca", "n’t"]),
-        ("it's", ["it", "'s"]),
-        ("'s", ["'s"]),
-        ("n't", ["n't"]),
-        ("dogs'", ["dogs", "'"]),
-        ("(see", ["(", "see"]),
-        ("jet).", ["jet", ")", "."]),
-        ("3.14", ["3.14"]),
-        ("$5", ["$", "5"]),
-        ("50%,", ["50", "%", ","]),
-        ("...", ["..."]),
-        ("wait...", ["wait", "..."]),
-        ("``Hello,''", ["``", "Hello", ",", "''"]),
-        ("?!", ["?", "!"]),
-        (".", ["."]),
-        ("well-known", ["well-known"]),
-    ],
-)
-def test_tokeniser(chunk, tokens):
-    assert tokenise(chunk) == tokens
-    assert "".join(tokens) == chunk
-
-
-def test_tokenised_text_is_split_at_white_space_only():
-    assert words_of("don't stop.\n", tokenised=True) == ["don't", "stop."]
-    assert words_of("don't stop.\n", tokenised=False) == ["do", "n't", "stop", "."]
 
 
 def test_files_text_and_stdin_can_be_mixed(tmp_path, monkeypatch):
