@@ -8,11 +8,13 @@ import typer
 
 from certus.cli import say
 from certus.cli.overwriting import refuse_overwriting
+from certus.learn.learners import LEARNERS, online
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from certus.io.conllu import Sentence
+    from certus.models.loop import Epoch
 
 train = typer.Typer(
     help="Train a grammar, a tagger or a dependency parser.", rich_markup_mode=None, no_args_is_help=False
@@ -77,6 +79,7 @@ def tagger(
     column: Annotated[
         list[Column] | None, typer.Option(help="Which tags of .conllu files; may be repeated", show_default="upos")
     ] = None,
+    learner: Annotated[str, typer.Option(metavar="|".join(online()), help="How weights are found")] = "adagrad",
     clusters: Annotated[Path | None, typer.Option(help="Word clusters, from certus cluster")] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Times through the sentences, at most")] = 12,
     bits: Annotated[int, typer.Option(min=8, max=28, help="2 to this power weights for each column")] = 20,
@@ -105,7 +108,7 @@ def tagger(
         return
     from certus.cli.tagged import read_sentences_with_tags, tag_columns
     from certus.features.brown import Clusters
-    from certus.models.tagger import Epoch, Tagger
+    from certus.models.tagger import Tagger
 
     sentences = [s for path in train for s in watched(read_sentences_with_tags(path), "reading")]
     if not sentences:
@@ -116,41 +119,24 @@ def tagger(
             raise InvalidInput(f'{dev}: every word has "_" in column {name}; give sentences with tags, or no --dev.')
     checkpoint = output.with_name(output.name + ".checkpoint") if output.is_file() or not output.exists() else None
     refuse_overwriting(checkpoint or output, *train, dev, clusters)
-
-    def report(epoch: Epoch) -> None:
-        dev = "" if epoch.accuracy is None else f", dev {100 * epoch.accuracy:.2f}"
-        say(f"{epoch.column} {epoch.epoch}/{epoch.epochs}: {epoch.wrong} wrong{dev}")
-
     trained = Tagger.train(
         sentences,
         held_out,
         column=columns,
         clusters=Clusters.load(clusters).paths if clusters is not None else None,
+        learner=learner,
         epochs=epochs,
         bits=bits,
         seed=seed,
         checkpoint=checkpoint,
         resume=resume,
-        progress=report,
+        progress=_report,
         say=say,
     )
     trained.save(output)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     say(f"{output}: {trained}, from {len(sentences)} sentences")
-
-
-class Learner(StrEnum):
-    """How the weights of a parser are found."""
-
-    mira = "mira"
-    perceptron = "perceptron"
-    adagrad = "adagrad"
-    log_linear = "log-linear"
-    log_linear_lbfgs = "log-linear-lbfgs"
-    log_linear_eg = "log-linear-eg"
-    max_margin = "max-margin"
-    relaxed = "relaxed"
 
 
 @train.command()
@@ -163,7 +149,7 @@ def parser(
         bool, typer.Option("--trisiblings", help="At order 3, three modifiers in a row as well")
     ] = False,
     projective: Annotated[bool, typer.Option(help="Trees without crossing arcs, or any trees")] = True,
-    learner: Annotated[Learner, typer.Option(help="How weights are found")] = Learner.mira,
+    learner: Annotated[str, typer.Option(metavar="|".join(LEARNERS), help="How weights are found")] = "mira",
     clusters: Annotated[Path | None, typer.Option(help="Word clusters, from certus cluster")] = None,
     tagger: Annotated[
         bool, typer.Option("--tagger", help="For plain text: train a tagger, and the parser on the tags it would give")
@@ -201,7 +187,7 @@ def parser(
         order=order,
         trisiblings=trisiblings,
         projective=projective,
-        learner=str(learner),
+        learner=learner,
         epochs=epochs,
         bits=bits,
         pruning_error=pruning_error,
@@ -222,13 +208,6 @@ def parser(
         refuse_overwriting(output / name, *train, dev, clusters)
     output.mkdir(parents=True, exist_ok=True)
 
-    def report(
-        stage: str, epoch: int, epochs: int, errors: float, score: float | None, objective: float | None
-    ) -> None:
-        loss = "" if objective is None else f", objective {objective:.4g}"
-        dev = "" if score is None else f", dev UAS {100 * score:.2f}"
-        say(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{loss}{dev}")
-
     pair = None
     if tagger:
         trees, held_out, pair = predicted_tags(
@@ -246,7 +225,7 @@ def parser(
         held_out,
         settings=settings,
         clusters=paths,
-        progress=report,
+        progress=_report,
         checkpoint=checkpoint,
         resume=resume,
         say=say,
@@ -256,6 +235,12 @@ def parser(
     save_parser(output, trained, pair)
     checkpoint.unlink(missing_ok=True)
     say(f"{output / FILE}: a parser of order {order}, from {len(trees)} sentences")
+
+
+def _report(epoch: "Epoch") -> None:
+    loss = "" if epoch.loss is None else f", objective {epoch.loss:.4g}"
+    dev = "" if epoch.score is None else f", dev {'UAS ' if epoch.stage == 'trees' else ''}{100 * epoch.score:.2f}"
+    say(f"{epoch.stage} {epoch.epoch}/{epoch.epochs}: {100 * epoch.errors:.2f}% wrong{loss}{dev}")
 
 
 def _held_out(dev: Path, sentences: "Iterable[Sentence]") -> "list[Sentence]":
