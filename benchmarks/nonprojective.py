@@ -28,7 +28,7 @@ from certus.dependency import flow, nonprojective
 from certus.dependency.arborescence import best_heads
 from certus.dependency.parts import attachments
 from certus.io.conllu import read_conllu
-from certus.learn.trees import LEARNERS, Trainer
+from certus.learn.learners import TreeTask, new_trainer
 from certus.learn.weights import Weights
 from certus.models.cascade import with_tree
 from certus.models.parser import Parser
@@ -65,7 +65,7 @@ def sibling_parser(parser, sentences):
     trees = [s.heads for s in sentences]
     allowed = [with_tree(parser.cascade.survivors(batch, k), tree) for k, tree in enumerate(trees)]
     weights = Weights(parser.settings.bits)
-    trainer = Trainer(model, batch, trees, allowed.__getitem__, weights, LEARNERS["mira"], 1)
+    trainer = new_trainer("mira", TreeTask(model, batch, trees, allowed.__getitem__, weights, 1))
     for epoch in range(SIBLING_EPOCHS):
         for _ in trainer.epoch(epoch):
             pass

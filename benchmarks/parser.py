@@ -21,6 +21,7 @@ from certus.features.brown import Clusters
 from certus.io.conllu import Sentence, read_conllu
 from certus.models.cascade import PASS, stages
 from certus.models.explain import shared_weights
+from certus.models.loop import Epoch
 from certus.models.parser import Parser, Settings
 from certus.models.training import train_parser
 
@@ -114,9 +115,10 @@ def main() -> None:
         paths = dict(Clusters.load(options.clusters).paths) if options.clusters else None
         start = time.perf_counter()
 
-        def report(stage: str, epoch: int, epochs: int, errors: float, score: float | None, *_: object) -> None:
-            dev = "" if score is None else f", dev UAS {100 * score:.2f}"
-            print(f"{time.perf_counter() - start:7.1f} s  {stage} {epoch}/{epochs}{dev}", file=sys.stderr)
+        def report(epoch: Epoch) -> None:
+            dev = "" if epoch.score is None else f", dev UAS {100 * epoch.score:.2f}"
+            done = f"{epoch.stage} {epoch.epoch}/{epoch.epochs}{dev}"
+            print(f"{time.perf_counter() - start:7.1f} s  {done}", file=sys.stderr)
 
         train = parts["train"][: options.sentences]
         parser = train_parser(train, parts["dev"], settings=settings, clusters=paths, progress=report)

@@ -17,7 +17,8 @@ from pathlib import Path
 from certus import HMM
 from certus.features.brown import Clusters
 from certus.io.conllu import Sentence, read_conllu
-from certus.models.tagger import Epoch, Tagger
+from certus.models.loop import Epoch
+from certus.models.tagger import Tagger
 from certus.models.tokenizer import tokenize
 
 COLUMNS = ("upos", "xpos", "feats")
@@ -71,8 +72,8 @@ def tokenising(sentences: Iterable[Sentence]) -> tuple[float, float]:
 
 
 def report(epoch: Epoch) -> None:
-    dev = "" if epoch.accuracy is None else f", dev {100 * epoch.accuracy:.2f}"
-    print(f"  {epoch.column} epoch {epoch.epoch}: loss {epoch.loss:.0f}, wrong {epoch.wrong}{dev}", file=sys.stderr)
+    dev = "" if epoch.score is None else f", dev {100 * epoch.score:.2f}"
+    print(f"  {epoch.stage} epoch {epoch.epoch}: loss {epoch.loss:.4f}, wrong {epoch.wrong:.0f}{dev}", file=sys.stderr)
 
 
 def measure(folder: Path, clusters: Clusters | None, target: Path | None) -> None:

@@ -131,60 +131,16 @@ def with_coarse_tags(templates: Templates) -> Templates:
 
 
 _ARC = template_lines("""
-    h.w h.t
-    h.w
-    h.t
-    m.w m.t
-    m.w
-    m.t
-    h.t m.w m.t
-    h.w h.t m.t
-    h.w m.w
-    h.t m.t
-    h.l m.l
-    h.l m.t
-    h.t m.l
-    h.p m.f
-    h.f m.p
-    h.f m.f
-    h.p m.p m.f
-    h.p h.f m.p m.f
-    h.t h+1.t m-1.t m.t
-    h-1.t h.t m-1.t m.t
-    h.t h+1.t m.t m+1.t
-    h-1.t h.t m.t m+1.t
-    h.t h+1.t m.t
-    h-1.t h.t m.t
-    h.t m-1.t m.t
-    h.t m.t m+1.t
-    h-1.t h.t h+1.t m.t
-    h.t m-1.t m.t m+1.t
-    h.t m.t b
-    h.p m.p b
-    h.w m.t m-1.w
-    h.t m.w m+1.w
-    h.t m.w m-1.w
-    h.w h+1.t m.t
-    h.w h-1.t m.t
-    h.t m.w m-1.t
-    h.t m.w m+1.t
-    h.t m.t q
-    h.w m.t q
-    h.t m.w q
+    h.w h.t / h.w / h.t / m.w m.t / m.w / m.t / h.t m.w m.t / h.w h.t m.t / h.w m.w / h.t m.t / h.l m.l
+    h.l m.t / h.t m.l / h.p m.f / h.f m.p / h.f m.f / h.p m.p m.f / h.p h.f m.p m.f
+    h.t h+1.t m-1.t m.t / h-1.t h.t m-1.t m.t / h.t h+1.t m.t m+1.t / h-1.t h.t m.t m+1.t
+    h.t h+1.t m.t / h-1.t h.t m.t / h.t m-1.t m.t / h.t m.t m+1.t / h-1.t h.t h+1.t m.t
+    h.t m-1.t m.t m+1.t / h.t m.t b / h.p m.p b / h.w m.t m-1.w / h.t m.w m+1.w / h.t m.w m-1.w
+    h.w h+1.t m.t / h.w h-1.t m.t / h.t m.w m-1.t / h.t m.w m+1.t / h.t m.t q / h.w m.t q / h.t m.w q
 """)
 _ARC_CLUSTERS = template_lines("""
-    h.a m.a
-    h.b m.b
-    h.c m.c
-    h.c m.t
-    h.t m.c
-    h.b m.t
-    h.t m.b
-    h.v m.c
-    h.c m.v
-    h.t m.t m+1.b
-    h.t m.t m-1.b
-    h.t h+1.b m.t
+    h.a m.a / h.b m.b / h.c m.c / h.c m.t / h.t m.c / h.b m.t / h.t m.b / h.v m.c / h.c m.v
+    h.t m.t m+1.b / h.t m.t m-1.b / h.t h+1.b m.t
 """)
 
 ARC = Templates("hm", _doubled(_ARC))
@@ -194,98 +150,34 @@ ARC_WITH_CLUSTERS = Templates("hm", (*ARC.lines, *_ARC_CLUSTERS))
 FIRST_FILTER = Templates(
     "hm",
     template_lines("""
-    h.t m.t
-    h.p m.p
-    h.t
-    m.t
-    h.p m.t b
-    h.t h+1.t m-1.t m.t
-    h-1.t h.t m-1.t m.t
-    h.t h+1.t m.t m+1.t
-    h-1.t h.t m.t m+1.t
-    h.w m.t
-    h.t m.w
+    h.t m.t / h.p m.p / h.t / m.t / h.p m.t b / h.t h+1.t m-1.t m.t / h-1.t h.t m-1.t m.t
+    h.t h+1.t m.t m+1.t / h-1.t h.t m.t m+1.t / h.w m.t / h.t m.w
 """),
 )
 SECOND_FILTER = Templates("hm", (*_ARC, "h.p m.p", "h.p m.p q", "h.p m.p h.f m.f"))
 
 _SIBLING = template_lines("""
-    h.t s.t m.t
-    s.t m.t
-    s.w m.w
-    s.w m.t
-    s.t m.w
-    s.l m.l
-    h.w s.t m.t
-    h.t s.w m.t
-    h.t s.t m.w
-    h.l s.l m.t
-    h.l s.t m.l
-    h.t s.t m.t s+1.t
-    h.t s.t m.t m-1.t
-    h.t s.t m.t m+1.t
-    h.t s.t m.t s-1.t
-    h.t h+1.t s.t m.t
-    h.t h-1.t s.t m.t
-    s.t s+1.t m.t m-1.t
-    s.t s-1.t m.t m+1.t
-    h.p s.p s.f m.p m.f
-    s.f m.f
+    h.t s.t m.t / s.t m.t / s.w m.w / s.w m.t / s.t m.w / s.l m.l / h.w s.t m.t / h.t s.w m.t
+    h.t s.t m.w / h.l s.l m.t / h.l s.t m.l / h.t s.t m.t s+1.t / h.t s.t m.t m-1.t / h.t s.t m.t m+1.t
+    h.t s.t m.t s-1.t / h.t h+1.t s.t m.t / h.t h-1.t s.t m.t / s.t s+1.t m.t m-1.t
+    s.t s-1.t m.t m+1.t / h.p s.p s.f m.p m.f / s.f m.f
 """)
-_SIBLING_CLUSTERS = template_lines("""
-    s.c m.c
-    h.t s.t m.c
-    h.t s.c m.t
-    h.c s.t m.t
-""")
+_SIBLING_CLUSTERS = template_lines("s.c m.c / h.t s.t m.c / h.t s.c m.t / h.c s.t m.t")
 _GRANDPARENT = template_lines("""
-    g.t h.t m.t
-    g.t m.t
-    g.w m.w
-    g.w m.t
-    g.t m.w
-    g.l m.l
-    g.w h.t m.t
-    g.t h.w m.t
-    g.t h.t m.w
-    g.l h.l m.t
-    g.t h.l m.l
-    g.l h.t m.l
-    g.t h.t m.t g+1.t
-    g.t h.t m.t g-1.t
-    g.t h.t m.t h+1.t
-    g.t h.t m.t h-1.t
-    g.t h.t m.t m+1.t
-    g.t h.t m.t m-1.t
-    g.t g+1.t m.t m-1.t
-    g.p h.p h.f m.p m.f
-    g.f m.f
+    g.t h.t m.t / g.t m.t / g.w m.w / g.w m.t / g.t m.w / g.l m.l / g.w h.t m.t / g.t h.w m.t
+    g.t h.t m.w / g.l h.l m.t / g.t h.l m.l / g.l h.t m.l / g.t h.t m.t g+1.t / g.t h.t m.t g-1.t
+    g.t h.t m.t h+1.t / g.t h.t m.t h-1.t / g.t h.t m.t m+1.t / g.t h.t m.t m-1.t / g.t g+1.t m.t m-1.t
+    g.p h.p h.f m.p m.f / g.f m.f
 """)
-_GRANDPARENT_CLUSTERS = template_lines("""
-    g.c m.c
-    g.t h.t m.c
-    g.t h.c m.t
-    g.c h.t m.t
-""")
+_GRANDPARENT_CLUSTERS = template_lines("g.c m.c / g.t h.t m.c / g.t h.c m.t / g.c h.t m.t")
 _GRANDSIBLING = template_lines("""
-    g.t h.t s.t m.t
-    g.p h.p s.p m.p
+    g.t h.t s.t m.t / g.p h.p s.p m.p
     g.p s.p m.p  # coordination: g and m joined by the conjunction s (DEP 5.7.1)
-    g.p h.p s.p m.p m+1.p
-    g.p h.p s.p m.p m-1.p
+    g.p h.p s.p m.p m+1.p / g.p h.p s.p m.p m-1.p
 """)
 _TRISIBLING = template_lines("""
-    h.t t.t s.t m.t
-    t.t s.t m.t
-    t.t m.t
-    h.w t.t s.t m.t
-    h.t t.w s.t m.t
-    h.t t.t s.w m.t
-    h.t t.t s.t m.w
-    t.w m.w
-    t.t s.t m.w
-    t.w s.t m.t
-    h.t t.t s.t m.t m+1.t
+    h.t t.t s.t m.t / t.t s.t m.t / t.t m.t / h.w t.t s.t m.t / h.t t.w s.t m.t / h.t t.t s.w m.t
+    h.t t.t s.t m.w / t.w m.w / t.t s.t m.w / t.w s.t m.t / h.t t.t s.t m.t m+1.t
     h.t t.t s.t m.t m-1.t
 """)
 
@@ -299,34 +191,10 @@ def _set(roles: str, plain: Sequence[str], clusters: Sequence[str]) -> tuple[Tem
 # What the names of arcs add to the parts of each kind, by its roles.
 _NAMED = {
     "hm": (),
-    "hms": template_lines("""
-    y
-    y h.t
-    y h.p s.p m.p
-    y h.w
-    y h.t m.w
-    y h.t s.w
-    y s.w m.w
-"""),
-    "hmg": template_lines("""
-    y
-    y h.t
-    y g.p h.p m.p
-    y g.t
-    y h.w
-    y m.w
-    y g.w
-"""),
-    "hmsg": template_lines("""
-    y
-    y h.t
-    y g.p h.p s.p m.p
-"""),
-    "hmst": template_lines("""
-    y
-    y h.t
-    y h.p t.p s.p m.p
-"""),
+    "hms": template_lines("y / y h.t / y h.p s.p m.p / y h.w / y h.t m.w / y h.t s.w / y s.w m.w"),
+    "hmg": template_lines("y / y h.t / y g.p h.p m.p / y g.t / y h.w / y m.w / y g.w"),
+    "hmsg": template_lines("y / y h.t / y g.p h.p s.p m.p"),
+    "hmst": template_lines("y / y h.t / y h.p t.p s.p m.p"),
 }
 
 
@@ -344,41 +212,10 @@ TRISIBLING = Templates("hmst", _doubled(_TRISIBLING))
 LABEL = Templates(
     "hmglr",
     template_lines("""
-    h.w m.w
-    h.t m.t
-    h.p m.p
-    h.w m.t
-    h.t m.w
-    h.w
-    m.w
-    m.t
-    h.t
-    m.l
-    h.l
-    h.l m.l
-    m.f
-    h.f m.f
-    h.p m.p m.f
-    m-1.t m.t
-    m.t m+1.t
-    m-1.t m.t m+1.t
-    h.t m-1.t m.t
-    h.t m.t m+1.t
-    h-1.t h.t m.t
-    h.t h+1.t m.t
-    m.t m-1.w
-    m.t m+1.w
-    g.t h.t m.t
-    g.p h.p m.p
-    l.w m.t
-    l.t m.t
-    l.l h.p m.p
-    l.w h.l
-    l.w m.l
-    r.t m.t
-    r.w m.t
-    l.t m.t r.t
-    h.p l.t m.t
+    h.w m.w / h.t m.t / h.p m.p / h.w m.t / h.t m.w / h.w / m.w / m.t / h.t / m.l / h.l / h.l m.l / m.f
+    h.f m.f / h.p m.p m.f / m-1.t m.t / m.t m+1.t / m-1.t m.t m+1.t / h.t m-1.t m.t / h.t m.t m+1.t
+    h-1.t h.t m.t / h.t h+1.t m.t / m.t m-1.w / m.t m+1.w / g.t h.t m.t / g.p h.p m.p / l.w m.t
+    l.t m.t / l.l h.p m.p / l.w h.l / l.w m.l / r.t m.t / r.w m.t / l.t m.t r.t / h.p l.t m.t
     h.t m.t b
 """),
 )
@@ -386,36 +223,15 @@ LABEL = Templates(
 # The labels of two modifiers of h next to each other, m and s before it.
 LABEL_PAIR = Templates(
     "hms",
-    template_lines("""
-    h.p
-    h.t
-    h.p s.p m.p
-    h.l
-    h.f
-"""),
+    template_lines("h.p / h.t / h.p s.p m.p / h.l / h.f"),
 )
 
 # Names of arcs are found from their two words alone, before there is a tree; the other roles stay empty.
 NAME = Templates(
     "hmglr",
     template_lines("""
-    h.t m.t
-    h.p m.p
-    h.w m.t
-    h.t m.w
-    h.w m.p m.f
-    m.w
-    m.t
-    m.f h.f
-    h.l m.p
-    h.p m.l
-    h.p m.p m.f
-    h.t m-1.t m.t
-    h.t m.t m+1.t
-    h-1.t h.t m.t
-    h.t h+1.t m.t
-    m.t m-1.w h.p
-    m.t m+1.w h.p
-    h.t m.t b
+    h.t m.t / h.p m.p / h.w m.t / h.t m.w / h.w m.p m.f / m.w / m.t / m.f h.f / h.l m.p / h.p m.l
+    h.p m.p m.f / h.t m-1.t m.t / h.t m.t m+1.t / h-1.t h.t m.t / h.t h+1.t m.t / m.t m-1.w h.p
+    m.t m+1.w h.p / h.t m.t b
 """),
 )

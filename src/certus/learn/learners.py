@@ -7,7 +7,6 @@ and labels alike. The others learn trees only. The command line, the settings of
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -54,12 +53,15 @@ class TreeTask:
         return Examples(self.model, self.batch, self.trees, self.allowed, self.weights.bits)
 
 
+Maker = Callable[[TreeTask, float | None], EpochTrainer]  # of a trainer; given C, if it is not the usual one
+
+
 @dataclass(frozen=True)
 class Learner:
-    """A learner: what makes its trainer of trees, given C if there is one; its step, if it is online."""
+    """A learner: what makes its trainer of trees; its step, if it is online; what it can learn."""
 
     name: str
-    trainer: Callable[[TreeTask, float | None], EpochTrainer]
+    trainer: Maker
     step: Step | None = None
     marginals: bool = False  # whether it sums over all trees
     trisiblings: bool = True
@@ -72,13 +74,12 @@ class Learner:
 
 
 LEARNERS: dict[str, Learner] = {}
-_Maker = Callable[[TreeTask, float | None], EpochTrainer]
 
 
-def learner(name: str, *, marginals: bool = False, trisiblings: bool = True) -> Callable[[_Maker], _Maker]:
-    """Register what makes a trainer of trees, from a task and C or None, under a name."""
+def learner(name: str, *, marginals: bool = False, trisiblings: bool = True) -> Callable[[Maker], Maker]:
+    """Register what makes a trainer of trees under a name."""
 
-    def register(trainer: _Maker) -> _Maker:
+    def register(trainer: Maker) -> Maker:
         LEARNERS[name] = Learner(name, trainer, None, marginals, trisiblings)
         return trainer
 
@@ -87,11 +88,8 @@ def learner(name: str, *, marginals: bool = False, trisiblings: bool = True) -> 
 
 def online_learner(name: str, step: Step) -> None:
     """Register a learner that goes from guess to guess by a step."""
-
-    def trainer(step: Step, task: TreeTask, cost: float | None) -> EpochTrainer:
-        return Trainer(task.model, task.batch, task.trees, task.allowed, task.weights, step, task.seed)
-
-    LEARNERS[name] = Learner(name, partial(trainer, step), step)
+    LEARNERS[name] = Learner(name, lambda task, cost: Trainer(task.model, task.batch, task.trees, task.allowed,
+                                                              task.weights, step, task.seed), step)  # fmt: skip
 
 
 online_learner("mira", Step(0.02, margin=True))
