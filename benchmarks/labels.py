@@ -69,7 +69,8 @@ def main() -> None:
         bits=parser.settings.label_bits, seed=1, alone=True,
     )  # fmt: skip
     for epoch in range(EPOCHS):
-        trainer.epoch(epoch)
+        for _ in trainer.epoch(epoch):
+            pass
     weight = Packed.of(trainer.weights.averaged()).floats
     batch = parser.encoder.encode(dev)
     problems = [parser.problem(sentence) for sentence in dev]

@@ -7,6 +7,7 @@ import pytest
 
 import certus as library
 from certus.errors import InvalidInput
+from certus.learn.learners import LEARNERS, online
 from certus.models.parser import Parser
 
 SENTENCE = (
@@ -27,6 +28,15 @@ def test_a_parser_is_trained_and_its_folder_holds_just_the_model(certus, tmp_pat
     assert "trees 2/2" in ran.err
     assert "dev UAS 100.00" in ran.err
     assert [path.name for path in out.iterdir()] == ["parser.safetensors"]
+
+
+def test_the_command_line_offers_every_learner(certus, tmp_path):
+    assert f"--learner {'|'.join(LEARNERS)}" in certus("train", "parser", "--help").out
+    assert f"--learner {'|'.join(online())}" in certus("train", "tagger", "--help").out
+    (tmp_path / "train.conllu").write_text(SENTENCE)
+    files = "--train", tmp_path / "train.conllu", "--output", tmp_path / "model", "--learner"
+    assert "learner is 'magic'; expected one of 'mira'" in certus("train", "parser", *files, "magic").complaint
+    assert "relaxed learns trees only; use one of mira" in certus("train", "tagger", *files, "relaxed").complaint
 
 
 @pytest.mark.parametrize(

@@ -340,8 +340,8 @@ def _parser_checkpoint() -> list[bytes]:
     kept: list[bytes] = []
 
     def write(path: Path) -> None:
-        def stop(*report: Any) -> None:
-            if report[0] in ("labels", "trees"):
+        def stop(epoch: Any) -> None:
+            if epoch.stage in ("labels", "trees"):
                 kept.append(path.read_bytes())
 
         train_parser(_corpus(), settings=_checkpointed(), checkpoint=path, progress=stop)

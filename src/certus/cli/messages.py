@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from certus.cli.streams import discard
+from certus.models.loop import Epoch
 from certus.result import Result
 
 REFUSED, BAD_INPUT, FAULT, INTERRUPTED, READER_GONE = 1, 2, 70, 130, 141
@@ -34,3 +35,10 @@ def proof_fields(result: Result[Any]) -> dict[str, Any]:
     c = result.certificate
     fields = {"score": result.score, "bound": c.bound, "exact": c.exact, "kind": c.kind}
     return fields | {"iterations": result.iterations}
+
+
+def report_epoch(epoch: Epoch) -> None:
+    """How a training gets on."""
+    loss = "" if epoch.loss is None else f", objective {epoch.loss:.4g}"
+    dev = "" if epoch.score is None else f", dev {'UAS ' if epoch.stage == 'trees' else ''}{100 * epoch.score:.2f}"
+    say(f"{epoch.stage} {epoch.epoch}/{epoch.epochs}: {100 * epoch.errors:.2f}% wrong{loss}{dev}")

@@ -1,16 +1,16 @@
 """certus train parser: a dependency parser from a treebank."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from certus.cli.corpora import read_corpus, read_dev
-from certus.cli.messages import say
+from certus.cli.messages import report_epoch, say
 from certus.cli.options import ClustersFile, Resume, Seed, TrainFiles
 from certus.cli.overwriting import refuse_overwriting
 from certus.features.brown import Clusters
+from certus.learn.learners import LEARNERS
 from certus.models.corpus import read_dependencies, tag_columns
 from certus.models.files import pair_of
 from certus.models.parser import FILE, Settings
@@ -18,19 +18,6 @@ from certus.models.pipeline import TAGGER_FILE
 from certus.models.predicted_tags import TAGS_FILE, predicted_tags, save_parser
 from certus.models.training import train_parser
 from certus.text import Sentence
-
-
-class Learner(StrEnum):
-    """How the weights of a parser are found."""
-
-    mira = "mira"
-    perceptron = "perceptron"
-    adagrad = "adagrad"
-    log_linear = "log-linear"
-    log_linear_lbfgs = "log-linear-lbfgs"
-    log_linear_eg = "log-linear-eg"
-    max_margin = "max-margin"
-    relaxed = "relaxed"
 
 
 def parser(
@@ -42,7 +29,7 @@ def parser(
         bool, typer.Option("--trisiblings", help="At order 3, three modifiers in a row as well")
     ] = False,
     projective: Annotated[bool, typer.Option(help="Trees without crossing arcs, or any trees")] = True,
-    learner: Annotated[Learner, typer.Option(help="How weights are found")] = Learner.mira,
+    learner: Annotated[str, typer.Option(metavar="|".join(LEARNERS), help="How weights are found")] = "mira",
     clusters: ClustersFile = None,
     tagger: Annotated[
         bool, typer.Option("--tagger", help="For plain text: train a tagger, and the parser on the tags it would give")
@@ -70,7 +57,7 @@ def parser(
         order=order,
         trisiblings=trisiblings,
         projective=projective,
-        learner=str(learner),
+        learner=learner,
         epochs=epochs,
         bits=bits,
         pruning_error=pruning_error,
@@ -96,7 +83,7 @@ def parser(
         held_out,
         settings=settings,
         clusters=paths,
-        progress=_report,
+        progress=report_epoch,
         checkpoint=checkpoint,
         resume=resume,
         say=say,
@@ -114,9 +101,3 @@ def _compare_columns(train: Path, trees: list[Sentence], dev: Path, held_out: li
     for name in sorted({"upos", "xpos"} & (ours ^ theirs)):
         with_tags, without = (train, dev) if name in ours else (dev, train)
         say(f"{without}: no word has a tag in column {name}, but words of {with_tags} do; dev scores will be low.")
-
-
-def _report(stage: str, epoch: int, epochs: int, errors: float, score: float | None, objective: float | None) -> None:
-    loss = "" if objective is None else f", objective {objective:.4g}"
-    dev = "" if score is None else f", dev UAS {100 * score:.2f}"
-    say(f"{stage} {epoch}/{epochs}: {100 * errors:.2f}% wrong{loss}{dev}")

@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from certus.cli.corpora import read_corpus, read_dev
-from certus.cli.messages import say
+from certus.cli.messages import report_epoch, say
 from certus.cli.options import ClustersFile, Resume, Seed, TrainFiles
 from certus.cli.overwriting import refuse_overwriting
 from certus.errors import InvalidInput
 from certus.features.brown import Clusters
+from certus.learn.learners import online
 from certus.models.corpus import read_tagged, tag_columns
-from certus.models.tagger import Epoch, Tagger
+from certus.models.tagger import Tagger
 from certus.tagging import HMM
 
 
@@ -32,6 +33,7 @@ def tagger(
     column: Annotated[
         list[Column] | None, typer.Option(help="Which tags of .conllu files; may be repeated", show_default="upos")
     ] = None,
+    learner: Annotated[str, typer.Option(metavar="|".join(online()), help="How weights are found")] = "adagrad",
     clusters: ClustersFile = None,
     epochs: Annotated[int, typer.Option(min=1, help="Times through the sentences, at most")] = 12,
     bits: Annotated[int, typer.Option(min=8, max=28, help="2 to this power weights for each column")] = 20,
@@ -61,20 +63,16 @@ def tagger(
             held_out,
             column=columns,
             clusters=Clusters.load(clusters).paths if clusters is not None else None,
+            learner=learner,
             epochs=epochs,
             bits=bits,
             seed=seed,
             checkpoint=checkpoint,
             resume=resume,
-            progress=_report,
+            progress=report_epoch,
             say=say,
         )
         trained.save(output)
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
     say(f"{output}: {trained}, from {len(sentences)} sentences")
-
-
-def _report(epoch: Epoch) -> None:
-    dev = "" if epoch.accuracy is None else f", dev {100 * epoch.accuracy:.2f}"
-    say(f"{epoch.column} {epoch.epoch}/{epoch.epochs}: {epoch.wrong} wrong{dev}")

@@ -58,7 +58,7 @@ def predicted_tags(
             dev or None,
             **model,
             epochs=EPOCHS,
-            progress=lambda epoch: progress(f"tagger of {epoch.column} {epoch.epoch}/{epoch.epochs}"),
+            progress=lambda epoch: progress(f"tagger of {epoch.stage} {epoch.epoch}/{epoch.epochs}"),
             say=lambda message: progress(f"tagger of {message}"),
         )
         tagger.save(folder / NEW_TAGGER_FILE, pair=pair)
