@@ -171,7 +171,7 @@ def test_what_training_makes_of_odd_input_is_said(certus, tmp_path, monkeypatch)
     def stop(*_, **__):
         raise InvalidInput("enough.")
 
-    monkeypatch.setattr("certus.models.training.train_parser", stop)
+    monkeypatch.setattr("certus.cli.train_parser.train_parser", stop)
     for one, other, column in ((untagged, dev, "upos"), (dev, untagged, "xpos")):
         said = certus(*command, one, "--dev", other).err
         assert f"{untagged}: no word has a tag in column {column}, but words of {dev} do" in said

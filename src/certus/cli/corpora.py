@@ -11,11 +11,13 @@ from certus.text import Sentence
 Item = TypeVar("Item")
 
 
-def read_corpus(paths: Sequence[Path], reader: Callable[[Path], Iterator[Item]], needs: str) -> list[Item]:
-    """Everything in the files; InvalidInput if that is nothing."""
+def read_corpus(
+    paths: Sequence[Path], reader: Callable[[Path], Iterator[Item]], model: str, of: str = "sentences"
+) -> list[Item]:
+    """Everything in the files; InvalidInput if that is nothing for a model to be trained on."""
     found = [item for path in paths for item in watched(reader(path), "reading")]
     if not found:
-        raise InvalidInput(f"{paths[0]}: holds nothing; {needs}.")
+        raise InvalidInput(f"{paths[0]}: holds no {of}; {model} is trained on at least one.")
     return found
 
 

@@ -29,7 +29,7 @@ def grammar(
 ) -> None:
     """Estimate a probabilistic grammar from a treebank; traces and function tags are removed."""
     refuse_overwriting(output, *treebank, heads)
-    trees = read_corpus(treebank, partial(read_trees, clean=True), "a grammar is estimated from at least one tree")
+    trees = read_corpus(treebank, partial(read_trees, clean=True), "a grammar", of="trees")
     estimated: Grammar | LexicalizedGrammar
     if lexicalized:
         rules = None if heads is None else HeadRules.load(heads)

@@ -64,7 +64,7 @@ def parser(
         seed=seed,
     )
     paths = Clusters.load(clusters).paths if clusters is not None else None
-    trees = read_corpus(train, read_dependencies, "a parser is trained on at least one sentence")
+    trees = read_corpus(train, read_dependencies, "a parser")
     held_out = [] if dev is None else read_dev(dev, read_dependencies)
     if dev is not None and not tagger:
         _compare_columns(train[0], trees, dev, held_out)

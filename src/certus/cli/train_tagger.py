@@ -46,7 +46,7 @@ def tagger(
     refuse_overwriting(output, *train, dev, clusters)
     if hmm and (dev is not None or clusters is not None or resume or len(columns) > 1 or columns == ["feats"]):
         raise InvalidInput("--hmm counts tags of one column, upos or xpos; leave --dev, --clusters, --resume out.")
-    sentences = read_corpus(train, read_tagged, "a tagger is trained on at least one sentence")
+    sentences = read_corpus(train, read_tagged, "a tagger")
     trained: Tagger | HMM
     if hmm:
         trained = HMM.estimate([sentence.tagged(columns[0]) for sentence in sentences])

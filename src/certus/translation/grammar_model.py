@@ -43,8 +43,8 @@ class GrammarModel:
         """
         given = weights if isinstance(weights, Mapping) else read_weights(weights, "hiero")
         if LM not in given:
-            where = "the weights" if isinstance(weights, Mapping) else f"{weights}:"
-            raise InvalidInput(f"{where} has no weight for LM, the language model; give it one, 0 to leave it out.")
+            where = "" if isinstance(weights, Mapping) else f"{weights}: "
+            raise InvalidInput(f"{where}there is no weight for LM, the language model; give it one, 0 to leave it out.")
         if not isinstance(lm, LanguageModel):
             lm = LanguageModel.read(lm, unknown=lm_unknown, words=target_words(grammar, TARGET))
         rules = SynchronousGrammar.read(grammar, glue=glue, weights=given, goal=goal, max_span=max_span)
