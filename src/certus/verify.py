@@ -171,12 +171,12 @@ def _ranked(problem: Problem[Any], rank: int) -> float:
 
 
 def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, float]:
-    """The largest bound of a proof tree, and the largest error that rounding may have left in one.
+    """The largest bound of a proof tree, and what to add so that it is one in spite of rounding.
 
     A bound for structures that use certain parts need not insist on the parts: where it is no more than ``above``
     without that, so much the better, as insisting rounds more; where it is more, insisting harder may help.
     """
-    bound, error = -np.inf, 0.0
+    bound, most = -np.inf, -np.inf
     stack: list[tuple[Proof, Fixings]] = [(proof, relaxation.initial_fixings())]
     while stack:
         node, fixings = stack.pop()
@@ -187,20 +187,21 @@ def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, fl
             continue
         multipliers = relaxation.unnamed(node.multipliers)
         removed = node.removed if isinstance(node, Fix) else None
+        insisted = [_insists(relaxation, part) for part in removed or ()]
         more = 2.0 * abs(above) if np.isfinite(above) else 0.0
         for free, extra in ((Fixings(fixings.zeros), 0.0), (fixings, 0.0), (fixings, more)):
             here = _node_bound(relaxation, multipliers, free, removed, extra)
-            rounded = relaxation.error(multipliers, free, required=int(removed is not None), extra=extra)
+            rounded = relaxation.error(multipliers, free, required=int(any(insisted)), extra=extra)
             if here + rounded <= above or (removed is None and not fixings.ones):
                 break
-        bound, error = max(bound, here), max(error, rounded)
+        bound, most = max(bound, here), max(most, here + rounded)
         if isinstance(node, Fix):
             zeros = fixings.zeros.copy()
             for part in node.removed:
                 for index in part.indices:
                     zeros[relaxation.cells_of(part.view, index)] = True
             stack.append((node.rest, Fixings(zeros, fixings.ones)))
-    return bound, error
+    return bound, most - bound if bound > -np.inf else 0.0
 
 
 def _node_bound(
@@ -209,10 +210,17 @@ def _node_bound(
     """What no structure scores more than: at a leaf, or with any of the parts that are removed."""
     if removed is None:
         return sum(_values(relaxation, multipliers, fixings, extra)) - float(multipliers @ relaxation.rhs)
-    for part in removed:
-        for index in part.indices:
-            _check_part(relaxation, part.view, index)
     return _removed_bound(relaxation, multipliers, fixings, removed, extra)
+
+
+def _insists(relaxation: Relaxation, part: Removed) -> bool:
+    """Whether the parts removed are required by rewards; InvalidInput if the relaxation does not have them."""
+    for index in part.indices:
+        _check_part(relaxation, part.view, index)
+    blocks = relaxation.views.get(part.view, ())
+    if not 0 <= part.copy < len(blocks) or blocks[part.copy] not in relaxation.offsets:
+        raise InvalidInput(f"the proof speaks of copy {part.copy} of view {part.view!r}, which there is not.")
+    return relaxation.insists(part.view, part.copy)
 
 
 def _check_part(relaxation: Relaxation, view: str, index: int) -> None:
@@ -249,10 +257,7 @@ def _removed_bound(
         return total
     worst = -np.inf
     for part in removed:
-        blocks = relaxation.views[part.view]
-        if part.copy >= len(blocks) or blocks[part.copy] not in relaxation.offsets:
-            raise InvalidInput(f"the proof speaks of copy {part.copy} of view {part.view!r}, which there is not.")
-        block = blocks[part.copy]
+        block = relaxation.views[part.view][part.copy]
         i, start, shape = block[0], relaxation.offsets[block], relaxation.shape_of(block)
         rest = total - values[i]
         gone = np.zeros(shape, dtype=bool)

@@ -9,13 +9,15 @@ Problems whose scores lie together are asked as they are, which costs one look a
 scores stick out, or when rounding of the largest scores spoiled the proof.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from certus.certificates.rounding import OVERFLOW, WIDTH, Extent, grain, overflow
+import numpy as np
+
+from certus.certificates.rounding import EXACT, OVERFLOW, WIDTH, Extent, Floats, grain, of_sum, overflow
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import Certificate, Result
 
@@ -26,6 +28,7 @@ P = ParamSpec("P")
 Asked = TypeVar("Asked", bound="Problem[Any]")
 Y = TypeVar("Y")
 Answer = TypeVar("Answer")
+Marginals = TypeVar("Marginals", bound=Mapping[str, Floats])
 
 FAR = 1e6  # a score so many times the largest positive one below 0 sticks out
 LARGE = 1e9  # scores of this size in a sum leave seven digits of a difference
@@ -70,20 +73,43 @@ def summed(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concat
     return asked
 
 
-def representable(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concatenate[Asked, P], Answer]:
-    """Decorates ``max_marginals``: scores below all numbers are no reason to say that there is no structure."""
+def measured(question: Callable[Concatenate[Asked, P], Marginals]) -> Callable[Concatenate[Asked, P], Marginals]:
+    """Decorates ``max_marginals``: values of which rounding may have left nothing are refused.
+
+    A best value is right to the last digits of what was added up for it, and where scores above ``LARGE`` cancel, these
+    are all digits of what is left. With penalties, which are for relaxations, the caller accounts for rounding.
+    """
 
     @wraps(question)
-    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Answer:
+    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Marginals:
         try:
-            return question(problem, *args, **options)
+            found = question(problem, *args, **options)
         except Infeasible:
             extent = problem.extent()
             if extent.length * extent.size < OVERFLOW:
                 raise
-            raise overflow() from None
+            raise overflow() from None  # scores below all numbers are no reason to say that there is no structure
+        if problem.extent().highest > LARGE and all(given is None for given in (*args, *options.values())):
+            _check_digits(problem, found)
+        return found
 
     return asked
+
+
+def _check_digits(problem: "Problem[Any]", found: Mapping[str, Floats]) -> None:
+    cleared = problem.without_scores_below(-inf)
+    extent = cleared.extent()
+    if extent.highest <= LARGE or whole(cleared):
+        return
+    for view, values in found.items():
+        least = float(np.abs(values).min(initial=inf, where=values > -inf))
+        error = of_sum(2 * extent.length, extent.highest + least)
+        if least < inf and not error <= EXACT * least:
+            raise InvalidInput(
+                f"scores as large as {extent.highest:.3g} leave nothing of the digits of small max-marginals: one of "
+                f"{view!r} is {least:.3g}, and rounding may hide {error:.3g}. Use -inf to forbid what must not be used "
+                "in place of large scores for the rest, or ask decode() with the part required."
+            )
 
 
 def _moderate(problem: Asked) -> Asked:
@@ -112,17 +138,24 @@ def _answers(
 
     ``known`` is what ``ask`` gives for the problem as it is, where that is known.
     """
+    found: list[Result[Y]] = []
     for floor in _floors(problem):
         try:
             asked = problem if floor is None else problem.without_scores_below(floor)
+        except NotSupported:
+            continue
+        try:
             found = ask(asked) if floor is not None or known is None else known
-        except (NotSupported, Infeasible):
+        except Infeasible:
             if floor is None or floor == -inf:
                 raise
-            continue
-        short = len(found) < wanted and floor is not None and floor > -inf
-        if not short and hopeless(problem, floor, found[-1].score):
+            found = []
+        least = _least_sure(problem, floor)
+        found = [r for r in found if r.score > least]
+        if len(found) == wanted:
             break
+    if not found:
+        raise overflow()  # every structure needs a score below the last floor, or may do better with one
     if not any(r.certificate.reason for r in found):
         return _with_floor(found, floor)
     found, spoiled = _by_grain(asked, found)
@@ -153,31 +186,35 @@ def _together(extent: Extent) -> bool:
     return extent.lowest >= -FAR * max(extent.highest, 1.0) and extent.length * extent.size < OVERFLOW
 
 
-def _floors(problem: "Problem[Any]") -> Iterator[float | None]:
-    """What to try as a floor, one after the other; None: the problem as it is."""
+def _floors(problem: "Problem[Any]") -> list[float | None]:
+    """What to try as a floor, one after the other; None: the problem as it is.
+
+    The last one leaves out what could overflow, and nothing else: structures that need such a score are not found.
+    """
     if _together(problem.extent()):
-        yield None
-        return
-    cleared = problem.without_scores_below(-inf)
-    extent = cleared.extent()
+        return [None]
+    extent = problem.without_scores_below(-inf).extent()
     usual = max(extent.highest, 1.0)
-    for floor in (-FAR * usual, -(FAR**3) * usual):
-        if extent.lowest < floor and extent.length * usual < OVERFLOW:
-            yield floor
-    if not extent.length * extent.size < OVERFLOW:
+    if not extent.length * usual < OVERFLOW:
         raise overflow()
-    yield -inf
+    last = -inf if extent.length * extent.size < OVERFLOW else -OVERFLOW / extent.length
+    return [*(f for f in (-FAR * usual, -(FAR**3) * usual) if max(extent.lowest, last) < f), last]
 
 
 def hopeless(problem: "Problem[Any]", floor: float | None, score: float) -> bool:
-    """Whether scores below the floor are of no use to a structure that scores ``score`` or more.
+    """Whether scores below the floor are of no use to a structure that scores ``score`` or more."""
+    return score > _least_sure(problem, floor)
+
+
+def _least_sure(problem: "Problem[Any]", floor: float | None) -> float:
+    """No structure that uses a score below the floor scores more than this.
 
     The ceiling is that of the problem before anything is left out: with a low score a high one may go.
     """
     if floor is None or floor == -inf:
-        return True
+        return -inf
     ceiling = problem.without_scores_below(-inf).extent().ceiling
-    return score > floor + ceiling + 1e-9 * (abs(floor) + ceiling)
+    return floor + ceiling + 1e-9 * (abs(floor) + ceiling)
 
 
 def whole(problem: "Problem[Any]") -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import representable
+from certus.certificates.sound import measured
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
@@ -232,7 +232,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             )
         )
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         if self.pruned:
             return super().max_marginals(penalties)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import representable, summed
+from certus.certificates.sound import measured, summed
 from certus.checks import Floats, as_scores
 from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
@@ -234,7 +234,7 @@ class Constituency(DynamicProgram[Tree]):
         )  # fmt: skip
         return Solution(self._tree(steps[:count].tolist()), best)
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         sentence = self._sentence
         weights, _, outside = self._viterbi_outside(penalties)

@@ -6,7 +6,7 @@ or drawn, or given their probabilities, arc by arc.
 """
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import count, product
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import sound, sound_list, summed
+from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.dependency import parts as P
 from certus.dependency.problem import Dependency
@@ -139,6 +139,9 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     def extent(self) -> Extent:
         return self._extent
 
+    def extent_under(self, views: Collection[str]) -> Extent:
+        return self._extent if "labels" in views else self.trees.extent()  # a label that is not the best is never used
+
     def all_scores(self) -> tuple[Floats, ...] | None:
         return (self.label, *self.trees.part_scores()) if self._whole else None
 
@@ -202,10 +205,11 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
                     heapq.heappush(heap, (loss - trees[i].score, next(order), i, following, w))
         return found
 
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         scores = self._penalised(penalties)
         best = scores.max(axis=2)
-        arcs = self.trees._with_arcs(best).max_marginals()["arcs"]
+        arcs = self.trees._with_arcs(best).max_marginals({})["arcs"]
         rest = arcs - np.where(best > -np.inf, best, 0.0)  # of the best tree with the arc, less the arc
         return {"arcs": arcs, "labels": rest[:, :, None] + scores}
 

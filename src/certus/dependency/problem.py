@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of, of_best, of_sum
-from certus.certificates.sound import representable, sound, sound_list, summed
+from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -427,7 +427,7 @@ class Dependency(DynamicProgram[Heads]):
 
         return matrix_tree.entropy(self.arc, self.root)
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         arc = self._penalised(penalties)
         if self.projective:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import representable, summed
+from certus.certificates.sound import measured, summed
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
@@ -209,7 +209,7 @@ class Tagging(DynamicProgram[Ints]):
         self._must_be_feasible(value, None)
         return {"tags": out[0]}
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         from certus.kernels.tagging import max_marginals
 
