@@ -80,6 +80,10 @@ class Problem(ABC, Generic[Y]):
             return self
         raise self._not_supported("without_scores_below")
 
+    def with_scores_rounded_up(self, step: float) -> Self:
+        """The same problem with all scores rounded up to multiples of ``step``, a power of two."""
+        raise self._not_supported("with_scores_rounded_up")
+
     # -- questions -------------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from certus.certificates.rounding import EPSILON, EXACT, allowed, total
-from certus.certificates.sound import hopeless, own_floor, whole
+from certus.certificates.sound import hopeless, own_floor, rounded_up, whole
 from certus.checks import Floats
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
 from certus.problem import DynamicProgram, Problem
@@ -79,18 +79,22 @@ def _check_bound(asked: Problem[Any], certificate: Certificate, scores: list[flo
         bound = max(bound, score)
     elif score > bound + error + EPSILON * len(scores) * total(map(abs, scores)):
         raise VerificationError(f"rank {certificate.rank} is claimed; that is a score of {bound!r}, not of {score!r}.")
-    summed = certificate.kind in ("dynamic program", "combinatorial")  # without multipliers, which have no grain
-    if not above >= bound + error and not above >= _attainable(asked, bound, 0.0 if summed else error):
+    if above >= bound + error or above >= _attainable(asked, certificate, bound, error):
+        return
+    raised = rounded_up(asked)
+    if raised is None or not above >= _attainable(raised, certificate, *_bound(raised, certificate, above)):
         within = f"{certificate.bound!r} within {certificate.tolerance:g}"
         raise VerificationError(f"bound is claimed to be {within}; recomputed, it is {bound!r}.")
 
 
-def _attainable(problem: Problem[Any], bound: float, error: float) -> float:
+def _attainable(problem: Problem[Any], certificate: Certificate, bound: float, error: float) -> float:
     """The most that a structure can score: where scores have a grain, a multiple of it that is no more than the bound.
 
     inf where they have none. Sums of scores with a grain are not rounded, so that a bound made of them has no error.
     """
     step = whole(problem)
+    if certificate.kind in ("dynamic program", "combinatorial"):
+        error = 0.0  # without multipliers, which have no grain
     return float(np.floor((bound + error) / step) * step) if step else np.inf
 
 

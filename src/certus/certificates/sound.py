@@ -9,7 +9,8 @@ Problems whose scores lie together are asked as they are, which costs one look a
 scores stick out, or when rounding of the largest scores spoiled the proof.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from math import inf
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from certus.certificates.rounding import EXACT, OVERFLOW, WIDTH, Extent, Floats, grain, of_sum, overflow
-from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.certificates.rounding import EXACT, OVERFLOW, WIDTH, Extent, Floats, grain, of_sum, overflow, step_of
+from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.result import Certificate, Result
 
 if TYPE_CHECKING:
@@ -156,22 +157,16 @@ def _answers(
             break
     if not found:
         raise overflow()  # every structure needs a score below the last floor, or may do better with one
-    if not any(r.certificate.reason for r in found):
-        return _with_floor(found, floor)
-    found, spoiled = _by_grain(asked, found)
-    if not spoiled:
-        return _with_floor(found, floor)
-    higher = own_floor(problem, found[-1].score) if len(found) == wanted else -inf
-    if floor is not None and not higher > floor:
-        return _with_floor(found, floor)
-    try:
-        cleared = problem.without_scores_below(higher)
-    except NotSupported:
-        return _with_floor(found, floor)
-    again, _ = _by_grain(cleared, ask(cleared))
-    if len(again) < len(found) or not hopeless(problem, higher, again[-1].score):
-        return _with_floor(found, floor)
-    return _with_floor(again, higher)
+    found = _by_grain(asked, found)
+    if _spoiled(found):
+        higher = own_floor(problem, found[-1].score) if len(found) == wanted else -inf
+        if floor is None or higher > floor:
+            with suppress(NotSupported):
+                cleared = problem.without_scores_below(higher)
+                again = _by_grain(cleared, ask(cleared))
+                if len(again) >= len(found) and hopeless(problem, higher, again[-1].score):
+                    found, floor, asked = again, higher, cleared
+    return _with_floor(_by_rounding_up(asked, ask, found), floor)
 
 
 def own_floor(problem: "Problem[Any]", score: float) -> float:
@@ -223,16 +218,66 @@ def whole(problem: "Problem[Any]") -> float:
     return 0.0 if scores is None else grain(problem.extent(), scores)
 
 
-def _by_grain(problem: "Problem[Any]", found: list[Result[Y]]) -> tuple[list[Result[Y]], bool]:
-    """The results, those proved that are within a grain of their bounds; and whether some are still spoiled."""
+def _spoiled(found: list[Result[Y]]) -> bool:
+    return any(r.certificate.reason for r in found)
+
+
+def _by_grain(problem: "Problem[Any]", found: list[Result[Y]]) -> list[Result[Y]]:
+    """The results, those proved that are within a grain of their bounds."""
+    if not _spoiled(found):
+        return found
     step = whole(problem)
+    return [r if r.certificate.reason is None or not _within(r, step) else _proved(r, r.certificate) for r in found]
+
+
+def rounded_up(problem: Asked) -> Asked | None:
+    """The problem with its scores rounded up so far that their sums are not rounded; None where that cannot be done."""
+    step = step_of(problem.extent())
+    if not step or problem.all_scores() is None:
+        return None
+    try:
+        return problem.with_scores_rounded_up(step)
+    except NotSupported:
+        return None
+
+
+def _by_rounding_up(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], found: list[Result[Y]]) -> list[Result[Y]]:
+    """The results, those proved that score as much as the best where every score was rounded up.
+
+    Only structures whose scores are multiples of the step can: those of nothing but 0, above all.
+    """
+    step, still_open = step_of(problem.extent()), [r for r in found if r.certificate.reason is not None]
+    if not step or not any(_multiples(problem.terms(r.structure), step) for r in still_open):
+        return found
+    raised = rounded_up(problem)
+    if raised is None:
+        return found
+    try:
+        most = ask(raised)
+    except LimitReached:
+        return found
+    step = whole(raised)
     out = []
-    for result in found:
-        c = result.certificate
-        if c.reason is not None and c.kind != "integer program" and c.gap + c.tolerance / WIDTH < step:
-            c = replace(c, bound=c.score, tolerance=0.0, reason=None)
-        out.append(result if c is result.certificate else replace(result, certificate=c))
-    return out, any(r.certificate.reason for r in out)
+    for result, upper in zip(found, most, strict=False):
+        beaten = result.certificate.reason is None or upper.score > result.score or not _within(upper, step)
+        out.append(result if beaten else _proved(result, upper.certificate))
+    return out + found[len(out) :]
+
+
+def _multiples(scores: Iterable[float], step: float) -> bool:
+    return all(score % step == 0.0 for score in scores)
+
+
+def _within(result: Result[Y], step: float) -> bool:
+    """Whether bound and score of a result lie so close that no structure, better by a step, is between them."""
+    c = result.certificate
+    return c.kind != "integer program" and c.gap + c.tolerance / WIDTH < step
+
+
+def _proved(result: Result[Y], proof: Certificate) -> Result[Y]:
+    """The result with a proof that nothing scores more."""
+    certificate = replace(proof, score=result.score, bound=result.score, tolerance=0.0, reason=None)
+    return replace(result, certificate=certificate)
 
 
 def _with_floor(found: list[Result[Y]], floor: float | None) -> list[Result[Y]]:

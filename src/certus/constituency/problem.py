@@ -405,6 +405,14 @@ class Constituency(DynamicProgram[Tree]):
         new = type(self)(Grammar(g.root, binary, chains, g.lexicon, memory=g.memory, tags=g.tags), ())
         return new._about(self.words, tuple(tuple((s, w) for s, w in entry if w >= least) for entry in self._entries))
 
+    def with_scores_rounded_up(self, step: float) -> Self:
+        g = self.grammar
+        binary = {rule: float(np.ceil(w / step) * step) for rule, w in g.binary.items()}
+        chains = {chain: float(np.ceil(w / step) * step) for chain, w in g.chains.items()}
+        new = type(self)(Grammar(g.root, binary, chains, g.lexicon, memory=g.memory, tags=g.tags), ())
+        entries = tuple(tuple((s, float(np.ceil(w / step) * step)) for s, w in entry) for entry in self._entries)
+        return new._about(self.words, entries)
+
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.dependency import parts as P
@@ -152,6 +152,9 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         label = np.where(self.label < least, -np.inf, self.label)
         trees = self.trees._with_arcs(label.max(axis=2)).without_scores_below(least)
         return self._of(trees, label, self._whole)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        return self._of(self.trees.with_scores_rounded_up(step), rounded_up(self.label, step), self._whole)
 
     # -- the best: labels folded in by their maximum -----------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Sequence tagging with unary, bigram and trigram scores (LR 2.1.1, 2.2.1)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -8,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, summed
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -150,6 +151,11 @@ class Tagging(DynamicProgram[Ints]):
     def without_scores_below(self, least: float) -> Self:
         arrays = [None if t is None else t.at_least(least, self.n) for t in (self._bigram, self._trigram)]
         return type(self)(np.where(self.unary < least, -np.inf, self.unary), *arrays, tags=self.tags)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        tables = (self._bigram, self._trigram)
+        kept = [None if t is None else replace(t, scores=rounded_up(t.scores, step)) for t in tables]
+        return type(self)(rounded_up(self.unary, step), *kept, tags=self.tags)
 
     # -- questions -------------------------------------------------------------------------------------------------
 

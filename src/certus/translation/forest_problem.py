@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.certificates.rounding import Extent, extent_of, of_sum
+from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.clock import Clock
@@ -111,6 +111,11 @@ class ForestTranslation(DynamicProgram[Ints]):
             return self  # all of them are read
         weights = self.translation_forest.weights
         return self._with_weights(np.where(weights < least, -np.inf, weights))
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        if self.lm_weight != 0.0:
+            raise NotSupported("the scores of a language model are looked up, and cannot be rounded up.")
+        return self._with_weights(rounded_up(self.translation_forest.weights, step))
 
     @property
     def views(self) -> Mapping[str, Index]:
