@@ -226,7 +226,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         score = self.score(structure)
         bound = max(score, progress.bound)
         duals = {"pairs": progress.relaxation.multipliers(progress.u), "bound": np.array([bound])}
-        error = max(self._dual_error(duals["pairs"]), progress.slack)
+        error = max(self.dual_error(duals["pairs"]), progress.slack)
         certificate = certified(partial(self.terms, structure), score, bound, error, kind="dual", duals=duals)
         return Result(structure, score, certificate, progress.trace(), {**progress.info, "seconds": clock.seconds})
 
@@ -274,10 +274,10 @@ class ForestTranslation(DynamicProgram[Ints]):
         rows, bound = np.asarray(duals["pairs"]), np.asarray(duals["bound"])
         if rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all() or bound.shape != (1,):
             raise InvalidInput("multipliers of pairs are rows of word, word and value; the bound is one number.")
-        error = self._dual_error(rows)
+        error = self.dual_error(rows)
         return exceeds(self.translation_forest, self.lm, self.lm_weight, rows, float(bound[0]), error), error
 
-    def _dual_error(self, rows: Floats) -> float:
+    def dual_error(self, rows: Floats) -> float:
         """How far rounding may take the bound at multipliers of pairs of words from the truth."""
         extent, largest = self.extent(), float(np.abs(rows[:, 2]).max(initial=0.0))
         return of_sum(4 * extent.length, self.lm.order * extent.size + 2.0 * largest)
