@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
-from math import isfinite
+from math import frexp, isfinite
 from typing import Any, Self
 
 import numpy as np
@@ -115,6 +115,12 @@ class Joint(Problem[Pair]):
 
     def without_scores_below(self, least: float) -> Self:
         a, b = self.a.without_scores_below(least), self.b.without_scores_below(least / self.weight)
+        return type(self)(a, b, on=self.on, weight=self.weight)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        if frexp(self.weight)[0] != 0.5:
+            raise NotSupported(f"scores times {self.weight:g} are rounded, unless they are times a power of two.")
+        a, b = self.a.with_scores_rounded_up(step), self.b.with_scores_rounded_up(step / self.weight)
         return type(self)(a, b, on=self.on, weight=self.weight)
 
     # -- questions -------------------------------------------------------------------------------------------------

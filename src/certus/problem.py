@@ -5,14 +5,14 @@ problem that can be spelt out as a hypergraph; models override the questions for
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from certus.certificates import rounding
-from certus.certificates.sound import representable, sound, sound_list, summed
+from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import Result, Solution, certified
@@ -63,6 +63,10 @@ class Problem(ABC, Generic[Y]):
     def extent(self) -> rounding.Extent:
         """How many terms a score has at most, and the least and greatest of all scores: what rounding depends on."""
 
+    def extent_under(self, views: Collection[str]) -> rounding.Extent:
+        """The extent for penalties on these views alone: scores that they cannot bring into use need not count."""
+        return self.extent()
+
     def all_scores(self) -> Iterable[Floats] | None:
         """All scores as arrays; None if they are not at hand. Where all are whole numbers nothing is ever rounded."""
         return None
@@ -76,6 +80,10 @@ class Problem(ABC, Generic[Y]):
             return self
         raise self._not_supported("without_scores_below")
 
+    def with_scores_rounded_up(self, step: float) -> Self:
+        """The same problem with all scores rounded up to multiples of ``step``, a power of two."""
+        raise self._not_supported("with_scores_rounded_up")
+
     # -- questions -------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -87,7 +95,10 @@ class Problem(ABC, Generic[Y]):
         """
 
     def kbest(self, k: int) -> list[Result[Y]]:
-        """The k best structures, best first; fewer when there are fewer."""
+        """The k best structures, best first; fewer when there are fewer.
+
+        Structures that need a score so low that float64 cannot add it up (below about -1e280) are not listed.
+        """
         raise self._not_supported("kbest")
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
@@ -107,7 +118,11 @@ class Problem(ABC, Generic[Y]):
         raise self._not_supported("entropy")
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        """For each view, the best score of any structure that uses each part; -inf for parts no structure uses."""
+        """For each view, the best score of any structure that uses each part; -inf for parts no structure uses.
+
+        Raises InvalidInput where scores above 1e9 leave nothing of the digits of a small one; with penalties, which
+        are for relaxations, the caller accounts for rounding.
+        """
         raise self._not_supported("max_marginals")
 
     def subject_to(self, *constraints: "Constraint") -> "Constrained[Y]":
@@ -301,7 +316,7 @@ class DynamicProgram(Problem[Y]):
         edge = sweeps.marginals(forest.graph, forest.weights)
         return {view: forest.onto_view(view, shape, edge, maximum=False) for view, shape in self.views.items()}
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         from certus.hypergraph import sweeps
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from certus.certificates.rounding import EPSILON, EXACT, allowed, total
-from certus.certificates.sound import hopeless, own_floor, whole
+from certus.certificates.sound import hopeless, own_floor, rounded_up, whole
 from certus.checks import Floats
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
 from certus.problem import DynamicProgram, Problem
@@ -79,18 +79,22 @@ def _check_bound(asked: Problem[Any], certificate: Certificate, scores: list[flo
         bound = max(bound, score)
     elif score > bound + error + EPSILON * len(scores) * total(map(abs, scores)):
         raise VerificationError(f"rank {certificate.rank} is claimed; that is a score of {bound!r}, not of {score!r}.")
-    summed = certificate.kind in ("dynamic program", "combinatorial")  # without multipliers, which have no grain
-    if not above >= bound + error and not above >= _attainable(asked, bound, 0.0 if summed else error):
+    if above >= bound + error or above >= _attainable(asked, certificate, bound, error):
+        return
+    raised = rounded_up(asked)
+    if raised is None or not above >= _attainable(raised, certificate, *_bound(raised, certificate, above)):
         within = f"{certificate.bound!r} within {certificate.tolerance:g}"
         raise VerificationError(f"bound is claimed to be {within}; recomputed, it is {bound!r}.")
 
 
-def _attainable(problem: Problem[Any], bound: float, error: float) -> float:
+def _attainable(problem: Problem[Any], certificate: Certificate, bound: float, error: float) -> float:
     """The most that a structure can score: where scores have a grain, a multiple of it that is no more than the bound.
 
     inf where they have none. Sums of scores with a grain are not rounded, so that a bound made of them has no error.
     """
     step = whole(problem)
+    if certificate.kind in ("dynamic program", "combinatorial"):
+        error = 0.0  # without multipliers, which have no grain
     return float(np.floor((bound + error) / step) * step) if step else np.inf
 
 
@@ -171,12 +175,12 @@ def _ranked(problem: Problem[Any], rank: int) -> float:
 
 
 def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, float]:
-    """The largest bound of a proof tree, and the largest error that rounding may have left in one.
+    """The largest bound of a proof tree, and what to add so that it is one in spite of rounding.
 
     A bound for structures that use certain parts need not insist on the parts: where it is no more than ``above``
     without that, so much the better, as insisting rounds more; where it is more, insisting harder may help.
     """
-    bound, error = -np.inf, 0.0
+    bound, most = -np.inf, -np.inf
     stack: list[tuple[Proof, Fixings]] = [(proof, relaxation.initial_fixings())]
     while stack:
         node, fixings = stack.pop()
@@ -187,20 +191,21 @@ def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, fl
             continue
         multipliers = relaxation.unnamed(node.multipliers)
         removed = node.removed if isinstance(node, Fix) else None
+        insisted = [_insists(relaxation, part) for part in removed or ()]
         more = 2.0 * abs(above) if np.isfinite(above) else 0.0
         for free, extra in ((Fixings(fixings.zeros), 0.0), (fixings, 0.0), (fixings, more)):
             here = _node_bound(relaxation, multipliers, free, removed, extra)
-            rounded = relaxation.error(multipliers, free, required=int(removed is not None), extra=extra)
+            rounded = relaxation.error(multipliers, free, required=int(any(insisted)), extra=extra)
             if here + rounded <= above or (removed is None and not fixings.ones):
                 break
-        bound, error = max(bound, here), max(error, rounded)
+        bound, most = max(bound, here), max(most, here + rounded)
         if isinstance(node, Fix):
             zeros = fixings.zeros.copy()
             for part in node.removed:
                 for index in part.indices:
                     zeros[relaxation.cells_of(part.view, index)] = True
             stack.append((node.rest, Fixings(zeros, fixings.ones)))
-    return bound, error
+    return bound, most - bound if bound > -np.inf else 0.0
 
 
 def _node_bound(
@@ -209,10 +214,17 @@ def _node_bound(
     """What no structure scores more than: at a leaf, or with any of the parts that are removed."""
     if removed is None:
         return sum(_values(relaxation, multipliers, fixings, extra)) - float(multipliers @ relaxation.rhs)
-    for part in removed:
-        for index in part.indices:
-            _check_part(relaxation, part.view, index)
     return _removed_bound(relaxation, multipliers, fixings, removed, extra)
+
+
+def _insists(relaxation: Relaxation, part: Removed) -> bool:
+    """Whether the parts removed are required by rewards; InvalidInput if the relaxation does not have them."""
+    for index in part.indices:
+        _check_part(relaxation, part.view, index)
+    blocks = relaxation.views.get(part.view, ())
+    if not 0 <= part.copy < len(blocks) or blocks[part.copy] not in relaxation.offsets:
+        raise InvalidInput(f"the proof speaks of copy {part.copy} of view {part.view!r}, which there is not.")
+    return relaxation.insists(part.view, part.copy)
 
 
 def _check_part(relaxation: Relaxation, view: str, index: int) -> None:
@@ -249,10 +261,7 @@ def _removed_bound(
         return total
     worst = -np.inf
     for part in removed:
-        blocks = relaxation.views[part.view]
-        if part.copy >= len(blocks) or blocks[part.copy] not in relaxation.offsets:
-            raise InvalidInput(f"the proof speaks of copy {part.copy} of view {part.view!r}, which there is not.")
-        block = blocks[part.copy]
+        block = relaxation.views[part.view][part.copy]
         i, start, shape = block[0], relaxation.offsets[block], relaxation.shape_of(block)
         rest = total - values[i]
         gone = np.zeros(shape, dtype=bool)

@@ -1,6 +1,7 @@
 """Masks, unread cells, forgeries: what must not fool a certificate."""
 
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 import certus
 from certus import Dependency, InvalidInput, VerificationError, verify
 from certus.relax.linear import solve_ilp
+from tests.fuzz import cases, problems  # noqa: F401 (problems registers the kinds)
+from tests.fuzz.cases import KINDS
 from tests.oracles.enumerated import Enumerated
 
 LEAST = [float(np.finfo(np.float32).min), float(np.finfo(np.float64).min)]
@@ -177,3 +180,107 @@ def test_sums_leave_masks_out_and_refuse_what_they_cannot_tell_apart():
     assert Dependency(np.where(arc == 2, -1e30, arc)).log_partition() == pytest.approx(plain)
     with pytest.raises(InvalidInput, match="sums of exp"):
         Dependency(np.where(arc == 3, 1e30, arc)).marginals()
+
+
+def test_kbest_lists_what_needs_no_mask_that_overflows():
+    """Three of the four taggings use the least float64 once or twice: there is one to list, and it is proved."""
+    least = np.finfo(np.float64).min
+    problem = certus.Tagging([[1.0, least], [2.0, least]])
+    (best,) = problem.kbest(3)
+    assert best.score == 3.0
+    assert best.certificate.exact
+    verify(problem, best)
+    with pytest.raises(InvalidInput, match="overflow"):
+        certus.Tagging([[least, least]]).kbest(2)
+
+
+def test_labels_and_arcs_that_overflow_together_are_not_infeasible():
+    least = np.finfo(np.float64).min
+    arc, label = np.array([[0.0, least], [0.0, 0.0]]), np.array([[[0.0], [least]], [[0.0], [0.0]]])
+    with pytest.raises(InvalidInput, match="overflow"):
+        certus.LabelledDependency(label, arc).decode()
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_max_marginals_that_rounding_left_nothing_of_are_refused(projective):
+    rng = np.random.default_rng(5)
+    arc = rng.normal(size=(4, 4))
+    arc[0, 1], arc[1, 2] = 1e30, -1e30
+    for problem in (Dependency(arc, projective=projective), Dependency(arc).labelled(np.zeros((4, 4, 2)))):
+        with pytest.raises(InvalidInput, match="max-marginals"):
+            problem.max_marginals()
+    with pytest.raises(InvalidInput, match="max-marginals"):
+        certus.DependencyBatch([arc], projective=projective).max_marginals()
+    with pytest.raises(InvalidInput, match="max-marginals"):
+        certus.TaggingBatch(arc[None]).max_marginals()
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_max_marginals_beside_masks_and_whole_scores_are_not_refused(projective):
+    rng = np.random.default_rng(6)
+    for cell in (-1e30, np.finfo(np.float64).min, 1e10):
+        arc = rng.integers(-8, 9, (4, 4)).astype(float)
+        arc[2, 1] = cell
+        problem = Dependency(arc, projective=projective)
+        found = problem.max_marginals()["arcs"]
+        for m in range(1, 4):
+            for h in range(4):
+                trees = [y for y in problem.all_structures() if y[m] == h]
+                assert found[h, m] == max(map(problem.score, trees), default=-np.inf)
+        batch = certus.DependencyBatch([arc], projective=projective).max_marginals()["arcs"][0]
+        np.testing.assert_array_equal(batch, found)
+
+
+def nothing_beside_something(kind):
+    """A problem whose best structure scores 0 in every part, beside scores without a grain."""
+    rng = np.random.default_rng(11)
+    n = 4
+    arc = -1.0 - np.abs(rng.normal(size=(n, n)))
+    arc[0, 1] = arc[1, 2] = arc[2, 3] = 0.0
+    arc[3, 1], arc[3, 2] = 0.3, 0.1  # of use only with arcs that cost more
+    arc[0, 3] = -7.7
+    if kind == "arcs":
+        return Dependency(arc)
+    if kind == "projective":
+        return Dependency(arc, np.zeros((n, n, n)), projective=True)
+    if kind == "crossing":
+        return Dependency(arc, np.zeros((n, n, n)), np.zeros((n, n, n)))
+    if kind == "labels":
+        return certus.LabelledDependency(np.stack([arc, arc - 0.1], axis=2))
+    return Dependency(arc, projective=True).subject_to(certus.constraints.at_most(2, "arcs", [(0, 1), (0, 2), (0, 3)]))
+
+
+@pytest.mark.parametrize("kind", ["arcs", "projective", "crossing", "labels", "constrained"])
+def test_a_structure_of_nothing_but_0_is_proved(kind):
+    problem = nothing_beside_something(kind)
+    result = problem.decode()
+    assert result.score == 0.0
+    assert result.certificate.exact
+    assert result.certificate.tolerance == 0.0
+    verify(problem, result)
+    for worse in problem.all_structures():
+        score = problem.score(worse)
+        if score < 0.0:
+            claim = replace(result.certificate, score=score, bound=score)
+            with pytest.raises(VerificationError):
+                verify(problem, replace(result, structure=worse, score=score, certificate=claim))
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "grid"])
+def test_scores_rounded_up_are_multiples_and_no_lower(kind):
+    step, tried = 2.0**-20, 0
+    for seed in range(12):
+        case = cases.drawn(np.random.default_rng(seed), kind, "real")
+        problem = cases.made(case).without_scores_below(-np.inf)
+        try:
+            raised = problem.with_scores_rounded_up(step)
+        except certus.NotSupported:
+            assert problem.all_scores() is None or kind in ("joint", "phrase translation", "constrained")
+            continue
+        for structure, _ in islice(cases.listed(case, problem), 30):
+            given, now = problem.terms(structure), raised.terms(structure)
+            for before, after in zip(given, now, strict=True):
+                assert before <= after < before + step or before == after == -np.inf
+                assert after == -np.inf or after % step == 0.0
+            tried += 1
+    assert tried or kind == "forest translation"

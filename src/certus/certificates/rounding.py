@@ -21,6 +21,10 @@ Tolerance. A value and its recomputation each carry an error E, and decoders sto
 means something only if the tolerance is small beside what is scored: at most ``EXACT`` times the absolute scores of the
 parts that the structure uses. Scores below -``MASK`` count as -MASK there: a mask that every structure needs buys no
 tolerance for the rest.
+
+Nothing beside something. A structure whose parts all score 0 has no tolerance to be proved within. With every score
+rounded up to a multiple of ``step_of`` the problem, sums are not rounded any more, and no structure scores less than
+before: if the best is then 0, or whatever multiple the structure scores, nothing beats it in exact arithmetic.
 """
 
 from collections.abc import Iterable
@@ -120,6 +124,17 @@ def allowed(scores: Iterable[float]) -> float:
 def counted(scores: Floats) -> Floats:
     """What each score adds to the sum that ``allowed`` takes its share of."""
     return np.where(scores > 0.0, scores, np.minimum(-scores, MASK))
+
+
+def step_of(extent: Extent) -> float:
+    """A power of two that is small beside the largest score, and large beside what rounding may hide; 0 if none is."""
+    step = 2.0 ** np.floor(np.log2(EXACT * extent.size)) if 1e-200 < extent.size < OVERFLOW else 0.0
+    return float(step) if extent.length * extent.size < step * 2.0**52 else 0.0
+
+
+def rounded_up(scores: Floats, step: float) -> Floats:
+    """The scores rounded up to multiples of a power of two."""
+    return np.ceil(scores / step) * step
 
 
 def too_wide(tolerance: float) -> str:

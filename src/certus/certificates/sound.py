@@ -9,14 +9,17 @@ Problems whose scores lie together are asked as they are, which costs one look a
 scores stick out, or when rounding of the largest scores spoiled the proof.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from certus.certificates.rounding import OVERFLOW, WIDTH, Extent, grain, overflow
-from certus.errors import Infeasible, InvalidInput, NotSupported
+import numpy as np
+
+from certus.certificates.rounding import EXACT, OVERFLOW, WIDTH, Extent, Floats, grain, of_sum, overflow, step_of
+from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.result import Certificate, Result
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ P = ParamSpec("P")
 Asked = TypeVar("Asked", bound="Problem[Any]")
 Y = TypeVar("Y")
 Answer = TypeVar("Answer")
+Marginals = TypeVar("Marginals", bound=Mapping[str, Floats])
 
 FAR = 1e6  # a score so many times the largest positive one below 0 sticks out
 LARGE = 1e9  # scores of this size in a sum leave seven digits of a difference
@@ -70,20 +74,43 @@ def summed(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concat
     return asked
 
 
-def representable(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concatenate[Asked, P], Answer]:
-    """Decorates ``max_marginals``: scores below all numbers are no reason to say that there is no structure."""
+def measured(question: Callable[Concatenate[Asked, P], Marginals]) -> Callable[Concatenate[Asked, P], Marginals]:
+    """Decorates ``max_marginals``: values of which rounding may have left nothing are refused.
+
+    A best value is right to the last digits of what was added up for it, and where scores above ``LARGE`` cancel, these
+    are all digits of what is left. With penalties, which are for relaxations, the caller accounts for rounding.
+    """
 
     @wraps(question)
-    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Answer:
+    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Marginals:
         try:
-            return question(problem, *args, **options)
+            found = question(problem, *args, **options)
         except Infeasible:
             extent = problem.extent()
             if extent.length * extent.size < OVERFLOW:
                 raise
-            raise overflow() from None
+            raise overflow() from None  # scores below all numbers are no reason to say that there is no structure
+        if problem.extent().highest > LARGE and all(given is None for given in (*args, *options.values())):
+            _check_digits(problem, found)
+        return found
 
     return asked
+
+
+def _check_digits(problem: "Problem[Any]", found: Mapping[str, Floats]) -> None:
+    cleared = problem.without_scores_below(-inf)
+    extent = cleared.extent()
+    if extent.highest <= LARGE or whole(cleared):
+        return
+    for view, values in found.items():
+        least = float(np.abs(values).min(initial=inf, where=values > -inf))
+        error = of_sum(2 * extent.length, extent.highest + least)
+        if least < inf and not error <= EXACT * least:
+            raise InvalidInput(
+                f"scores as large as {extent.highest:.3g} leave nothing of the digits of small max-marginals: one of "
+                f"{view!r} is {least:.3g}, and rounding may hide {error:.3g}. Use -inf to forbid what must not be used "
+                "in place of large scores for the rest, or ask decode() with the part required."
+            )
 
 
 def _moderate(problem: Asked) -> Asked:
@@ -112,33 +139,34 @@ def _answers(
 
     ``known`` is what ``ask`` gives for the problem as it is, where that is known.
     """
+    found: list[Result[Y]] = []
     for floor in _floors(problem):
         try:
             asked = problem if floor is None else problem.without_scores_below(floor)
+        except NotSupported:
+            continue
+        try:
             found = ask(asked) if floor is not None or known is None else known
-        except (NotSupported, Infeasible):
+        except Infeasible:
             if floor is None or floor == -inf:
                 raise
-            continue
-        short = len(found) < wanted and floor is not None and floor > -inf
-        if not short and hopeless(problem, floor, found[-1].score):
+            found = []
+        least = _least_sure(problem, floor)
+        found = [r for r in found if r.score > least]
+        if len(found) == wanted:
             break
-    if not any(r.certificate.reason for r in found):
-        return _with_floor(found, floor)
-    found, spoiled = _by_grain(asked, found)
-    if not spoiled:
-        return _with_floor(found, floor)
-    higher = own_floor(problem, found[-1].score) if len(found) == wanted else -inf
-    if floor is not None and not higher > floor:
-        return _with_floor(found, floor)
-    try:
-        cleared = problem.without_scores_below(higher)
-    except NotSupported:
-        return _with_floor(found, floor)
-    again, _ = _by_grain(cleared, ask(cleared))
-    if len(again) < len(found) or not hopeless(problem, higher, again[-1].score):
-        return _with_floor(found, floor)
-    return _with_floor(again, higher)
+    if not found:
+        raise overflow()  # every structure needs a score below the last floor, or may do better with one
+    found = _by_grain(asked, found)
+    if _spoiled(found):
+        higher = own_floor(problem, found[-1].score) if len(found) == wanted else -inf
+        if floor is None or higher > floor:
+            with suppress(NotSupported):
+                cleared = problem.without_scores_below(higher)
+                again = _by_grain(cleared, ask(cleared))
+                if len(again) >= len(found) and hopeless(problem, higher, again[-1].score):
+                    found, floor, asked = again, higher, cleared
+    return _with_floor(_by_rounding_up(asked, ask, found), floor)
 
 
 def own_floor(problem: "Problem[Any]", score: float) -> float:
@@ -153,31 +181,35 @@ def _together(extent: Extent) -> bool:
     return extent.lowest >= -FAR * max(extent.highest, 1.0) and extent.length * extent.size < OVERFLOW
 
 
-def _floors(problem: "Problem[Any]") -> Iterator[float | None]:
-    """What to try as a floor, one after the other; None: the problem as it is."""
+def _floors(problem: "Problem[Any]") -> list[float | None]:
+    """What to try as a floor, one after the other; None: the problem as it is.
+
+    The last one leaves out what could overflow, and nothing else: structures that need such a score are not found.
+    """
     if _together(problem.extent()):
-        yield None
-        return
-    cleared = problem.without_scores_below(-inf)
-    extent = cleared.extent()
+        return [None]
+    extent = problem.without_scores_below(-inf).extent()
     usual = max(extent.highest, 1.0)
-    for floor in (-FAR * usual, -(FAR**3) * usual):
-        if extent.lowest < floor and extent.length * usual < OVERFLOW:
-            yield floor
-    if not extent.length * extent.size < OVERFLOW:
+    if not extent.length * usual < OVERFLOW:
         raise overflow()
-    yield -inf
+    last = -inf if extent.length * extent.size < OVERFLOW else -OVERFLOW / extent.length
+    return [*(f for f in (-FAR * usual, -(FAR**3) * usual) if max(extent.lowest, last) < f), last]
 
 
 def hopeless(problem: "Problem[Any]", floor: float | None, score: float) -> bool:
-    """Whether scores below the floor are of no use to a structure that scores ``score`` or more.
+    """Whether scores below the floor are of no use to a structure that scores ``score`` or more."""
+    return score > _least_sure(problem, floor)
+
+
+def _least_sure(problem: "Problem[Any]", floor: float | None) -> float:
+    """No structure that uses a score below the floor scores more than this.
 
     The ceiling is that of the problem before anything is left out: with a low score a high one may go.
     """
     if floor is None or floor == -inf:
-        return True
+        return -inf
     ceiling = problem.without_scores_below(-inf).extent().ceiling
-    return score > floor + ceiling + 1e-9 * (abs(floor) + ceiling)
+    return floor + ceiling + 1e-9 * (abs(floor) + ceiling)
 
 
 def whole(problem: "Problem[Any]") -> float:
@@ -186,16 +218,66 @@ def whole(problem: "Problem[Any]") -> float:
     return 0.0 if scores is None else grain(problem.extent(), scores)
 
 
-def _by_grain(problem: "Problem[Any]", found: list[Result[Y]]) -> tuple[list[Result[Y]], bool]:
-    """The results, those proved that are within a grain of their bounds; and whether some are still spoiled."""
+def _spoiled(found: list[Result[Y]]) -> bool:
+    return any(r.certificate.reason for r in found)
+
+
+def _by_grain(problem: "Problem[Any]", found: list[Result[Y]]) -> list[Result[Y]]:
+    """The results, those proved that are within a grain of their bounds."""
+    if not _spoiled(found):
+        return found
     step = whole(problem)
+    return [r if r.certificate.reason is None or not _within(r, step) else _proved(r, r.certificate) for r in found]
+
+
+def rounded_up(problem: Asked) -> Asked | None:
+    """The problem with its scores rounded up so far that their sums are not rounded; None where that cannot be done."""
+    step = step_of(problem.extent())
+    if not step or problem.all_scores() is None:
+        return None
+    try:
+        return problem.with_scores_rounded_up(step)
+    except NotSupported:
+        return None
+
+
+def _by_rounding_up(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], found: list[Result[Y]]) -> list[Result[Y]]:
+    """The results, those proved that score as much as the best where every score was rounded up.
+
+    Only structures whose scores are multiples of the step can: those of nothing but 0, above all.
+    """
+    step, still_open = step_of(problem.extent()), [r for r in found if r.certificate.reason is not None]
+    if not step or not any(_multiples(problem.terms(r.structure), step) for r in still_open):
+        return found
+    raised = rounded_up(problem)
+    if raised is None:
+        return found
+    try:
+        most = ask(raised)
+    except LimitReached:
+        return found
+    step = whole(raised)
     out = []
-    for result in found:
-        c = result.certificate
-        if c.reason is not None and c.kind != "integer program" and c.gap + c.tolerance / WIDTH < step:
-            c = replace(c, bound=c.score, tolerance=0.0, reason=None)
-        out.append(result if c is result.certificate else replace(result, certificate=c))
-    return out, any(r.certificate.reason for r in out)
+    for result, upper in zip(found, most, strict=False):
+        beaten = result.certificate.reason is None or upper.score > result.score or not _within(upper, step)
+        out.append(result if beaten else _proved(result, upper.certificate))
+    return out + found[len(out) :]
+
+
+def _multiples(scores: Iterable[float], step: float) -> bool:
+    return all(score % step == 0.0 for score in scores)
+
+
+def _within(result: Result[Y], step: float) -> bool:
+    """Whether bound and score of a result lie so close that no structure, better by a step, is between them."""
+    c = result.certificate
+    return c.kind != "integer program" and c.gap + c.tolerance / WIDTH < step
+
+
+def _proved(result: Result[Y], proof: Certificate) -> Result[Y]:
+    """The result with a proof that nothing scores more."""
+    certificate = replace(proof, score=result.score, bound=result.score, tolerance=0.0, reason=None)
+    return replace(result, certificate=certificate)
 
 
 def _with_floor(found: list[Result[Y]], floor: float | None) -> list[Result[Y]]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
-from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import representable
+from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.sound import measured
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
@@ -230,7 +230,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             )
         )
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         if self.pruned:
             return super().max_marginals(penalties)
@@ -408,6 +408,11 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         if least == -np.inf:
             return self  # all of them are read
         node, attach, stop, root = (np.where(a < least, -np.inf, a) for a in self.all_scores())
+        kept = replace(self.tables, node_score=node, attach=attach, stop=stop, root_score=root)
+        return self.from_tables(kept, width=self.width)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        node, attach, stop, root = (rounded_up(scores, step) for scores in self.all_scores())
         kept = replace(self.tables, node_score=node, attach=attach, stop=stop, root_score=root)
         return self.from_tables(kept, width=self.width)
 

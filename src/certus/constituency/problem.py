@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from certus import kernels
 from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import representable, summed
+from certus.certificates.sound import measured, summed
 from certus.checks import Floats, as_scores
 from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
@@ -231,7 +231,7 @@ class Constituency(DynamicProgram[Tree]):
         )  # fmt: skip
         return Solution(self._tree(steps[:count].tolist()), best)
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         sentence = self._sentence
         weights, _, outside = self._viterbi_outside(penalties)
@@ -390,6 +390,14 @@ class Constituency(DynamicProgram[Tree]):
         chains = {chain: w for chain, w in g.chains.items() if w >= least}
         new = type(self)(Grammar(g.root, binary, chains, g.lexicon, memory=g.memory, tags=g.tags), ())
         return new._about(self.words, tuple(tuple((s, w) for s, w in entry if w >= least) for entry in self._entries))
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        g = self.grammar
+        binary = {rule: float(np.ceil(w / step) * step) for rule, w in g.binary.items()}
+        chains = {chain: float(np.ceil(w / step) * step) for chain, w in g.chains.items()}
+        new = type(self)(Grammar(g.root, binary, chains, g.lexicon, memory=g.memory, tags=g.tags), ())
+        entries = tuple(tuple((s, float(np.ceil(w / step) * step)) for s, w in entry) for entry in self._entries)
+        return new._about(self.words, entries)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -101,8 +101,13 @@ class AutomataDependency(Problem[Ints]):
         return self.automata.all_scores()
 
     def without_scores_below(self, least: float) -> Self:
-        kept = self.automata.without_scores_below(least)
-        return type(self)(kept.arc, kept.automaton_of, by_head=kept.by_head, root=self.root)
+        return self._over(self.automata.without_scores_below(least))
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        return self._over(self.automata.with_scores_rounded_up(step))
+
+    def _over(self, automata: HeadAutomata) -> Self:
+        return type(self)(automata.arc, automata.automaton_of, by_head=automata.by_head, root=self.root)
 
     @sound
     def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:

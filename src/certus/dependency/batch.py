@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from certus import kernels
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
+from certus.certificates.sound import LARGE
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -188,7 +189,10 @@ class DependencyBatch:
         return {"arcs": arcs}
 
     def max_marginals(self) -> dict[str, Floats]:
-        """Under "arcs", the best score of a tree with each arc, (B, N, N); -inf where there is none."""
+        """Under "arcs", the best score of a tree with each arc, (B, N, N); -inf where there is none.
+
+        Raises InvalidInput as ``Dependency.max_marginals`` does.
+        """
         out = np.empty(self.arc.shape)
 
         def serve(part: slice) -> None:
@@ -203,6 +207,10 @@ class DependencyBatch:
                 out[part] = max_marginals_batch(arc, lengths, self.root)
 
         self._run(serve)
+        if self._highest() > LARGE:
+            for b in np.flatnonzero((out > -np.inf).any(axis=(1, 2))).tolist():
+                end = int(self.lengths[b]) + 1
+                out[b, :end, :end] = self[b].max_marginals()["arcs"]
         return {"arcs": out}
 
     def _log_totals(self, with_arcs: bool) -> tuple[Floats, Floats]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from certus import kernels
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import parts as P
@@ -75,11 +75,11 @@ class OneModifier:
 
 
 @dataclass(frozen=True, slots=True)
-class AtLeast:
-    """An automaton whose weights below a floor are read as -inf."""
+class Rescored:
+    """An automaton with other weights."""
 
     inner: Automaton
-    least: float
+    change: Callable[[float], float]
 
     @property
     def start(self) -> Hashable:
@@ -87,11 +87,10 @@ class AtLeast:
 
     def step(self, state: Any, m: int) -> tuple[Hashable, float]:
         after, weight = self.inner.step(state, m)
-        return after, weight if weight >= self.least else -np.inf
+        return after, self.change(weight)
 
     def stop(self, state: Any) -> float:
-        weight = self.inner.stop(state)
-        return weight if weight >= self.least else -np.inf
+        return self.change(self.inner.stop(state))
 
 
 class PartAutomaton:
@@ -288,11 +287,17 @@ class HeadAutomata(Problem[Choices]):
         return self.arc, self._weights
 
     def without_scores_below(self, least: float) -> Self:
+        arc = np.where(self.arc < least, -np.inf, self.arc)
+        return self._rescored(arc, lambda weight: weight if weight >= least else -np.inf)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        return self._rescored(rounded_up(self.arc, step), lambda weight: float(np.ceil(weight / step) * step))
+
+    def _rescored(self, arc: Floats, change: Callable[[float], float]) -> Self:
         other = type(self).__new__(type(self))
         given = self.automaton_of
-        arc = np.where(self.arc < least, -np.inf, self.arc)
         root = "single" if self.single else "multi"
-        other._set(arc, lambda g, h, side: AtLeast(given(g, h, side), least), self.by_head, root)
+        other._set(arc, lambda g, h, side: Rescored(given(g, h, side), change), self.by_head, root)
         return other
 
     # -- lattices --------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ or drawn, or given their probabilities, arc by arc.
 """
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import count, product
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import sound, sound_list, summed
+from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.dependency import parts as P
 from certus.dependency.problem import Dependency
@@ -86,13 +86,14 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         return cls._of(trees, *_with_arc_scores(checked_labels(label), trees))
 
     @classmethod
-    def _of(cls, trees: Dependency, label: Floats, whole: bool = False) -> Self:
+    def _of(cls, trees: Dependency, label: Floats, whole: bool = False, lost: bool = False) -> Self:
         self = cls.__new__(cls)
-        self._set(trees, label, whole)
+        self._set(trees, label, whole, lost)
         return self
 
-    def _set(self, trees: Dependency, label: Floats, whole: bool = False) -> None:
+    def _set(self, trees: Dependency, label: Floats, whole: bool = False, lost: bool = False) -> None:
         self._whole = whole  # no sum of label and arc was rounded
+        self._lost = lost  # some sum of label and arc is below all numbers
         self.label = label  # [h, m, l]: of the arc h -> m and its label l together
         best = label.max(axis=2)
         self.trees = trees._with_arcs(best) if whole else trees._with_folded_arcs(best)  # the best label folded in
@@ -134,10 +135,14 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
 
     @cached_property
     def _extent(self) -> Extent:
-        return extent_of(self.trees.extent().length + self.n, self.label, *self.trees.part_scores())
+        extent = extent_of(self.trees.extent().length + self.n, self.label, *self.trees.part_scores())
+        return extent._replace(lowest=float(np.finfo(np.float64).min)) if self._lost else extent
 
     def extent(self) -> Extent:
         return self._extent
+
+    def extent_under(self, views: Collection[str]) -> Extent:
+        return self._extent if "labels" in views else self.trees.extent()  # a label that is not the best is never used
 
     def all_scores(self) -> tuple[Floats, ...] | None:
         return (self.label, *self.trees.part_scores()) if self._whole else None
@@ -148,7 +153,10 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     def without_scores_below(self, least: float) -> Self:
         label = np.where(self.label < least, -np.inf, self.label)
         trees = self.trees._with_arcs(label.max(axis=2)).without_scores_below(least)
-        return self._of(trees, label, self._whole)
+        return self._of(trees, label, self._whole, self._lost and least == -np.inf)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        return self._of(self.trees.with_scores_rounded_up(step), rounded_up(self.label, step), self._whole)
 
     # -- the best: labels folded in by their maximum -----------------------------------------------------------------
 
@@ -202,10 +210,11 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
                     heapq.heappush(heap, (loss - trees[i].score, next(order), i, following, w))
         return found
 
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         scores = self._penalised(penalties)
         best = scores.max(axis=2)
-        arcs = self.trees._with_arcs(best).max_marginals()["arcs"]
+        arcs = self.trees._with_arcs(best).max_marginals({})["arcs"]
         rest = arcs - np.where(best > -np.inf, best, 0.0)  # of the best tree with the arc, less the arc
         return {"arcs": arcs, "labels": rest[:, :, None] + scores}
 
@@ -384,10 +393,14 @@ def checked_labels(label: ArrayLike) -> Floats:
     return as_scores("label", labels)
 
 
-def _with_arc_scores(label: Floats, trees: Dependency) -> tuple[Floats, bool]:
-    """Labels with the scores of their arcs added, and whether no sum was rounded."""
+def _with_arc_scores(label: Floats, trees: Dependency) -> tuple[Floats, bool, bool]:
+    """Labels with the scores of their arcs added, whether no sum was rounded, and whether some are below all numbers.
+
+    Two masks may add up to that; such a sum is -inf.
+    """
     arc = trees.arc[:, :, None]
-    with np.errstate(over="ignore", invalid="ignore"):  # two masks may add up to what is below all numbers: -inf
+    with np.errstate(over="ignore", invalid="ignore"):
         scores = as_scores("label", label, (*trees.arc.shape, None)) + arc
         whole = (scores == -np.inf) | ((scores - arc == label) & (scores - label == arc))
-    return scores, bool(whole.all())
+    lost = (scores == -np.inf) & (label > -np.inf) & (arc > -np.inf)
+    return scores, bool(whole.all()), bool(lost.any())

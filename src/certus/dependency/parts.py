@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus.certificates.rounding import rounded_up
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput
 
@@ -45,6 +46,9 @@ class Scores(Protocol):
     def at_least(self, least: float, readable: Readable) -> "Scores":
         """The scores, those below ``least`` and of parts that no tree has read as -inf."""
 
+    def rounded_up(self, step: float) -> "Scores":
+        """The scores rounded up to multiples of ``step``."""
+
     def dense(self) -> Floats:
         """All scores as an array."""
 
@@ -68,6 +72,9 @@ class DenseScores:
     def at_least(self, least: float, readable: Readable) -> "DenseScores":
         read = readable(*np.ogrid[tuple(slice(size) for size in self.array.shape)])
         return DenseScores(np.where(read & (self.array >= least), self.array, -np.inf))
+
+    def rounded_up(self, step: float) -> "DenseScores":
+        return DenseScores(rounded_up(self.array, step))
 
     def dense(self) -> Floats:
         return self.array
@@ -107,6 +114,11 @@ class ListedScores:
         index = np.unravel_index(self.keys, self.shape)
         kept = np.where(readable(*index) & (self.values >= least), self.values, -np.inf)
         return ListedScores(self.shape, index, kept, self.unlisted if self.unlisted >= least else -np.inf)
+
+    def rounded_up(self, step: float) -> "ListedScores":
+        index = np.unravel_index(self.keys, self.shape)
+        unlisted = float(rounded_up(np.array(self.unlisted), step))
+        return ListedScores(self.shape, index, rounded_up(self.values, step), unlisted)
 
     def dense(self) -> Floats:
         check_memory("a dense copy of listed scores", self.shape)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of, of_best, of_sum
-from certus.certificates.sound import representable, sound, sound_list, summed
+from certus.certificates.rounding import Extent, extent_of, of_best, of_sum, rounded_up
+from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -310,6 +310,10 @@ class Dependency(DynamicProgram[Heads]):
         kept = {kind: s.at_least(least, P.readable(kind, arc, self.single)) for kind, s in self.scores.items()}
         return self._with_arcs(arc, kept)
 
+    def with_scores_rounded_up(self, step: float) -> Self:
+        above = {kind: s.rounded_up(step) for kind, s in self.scores.items()}
+        return self._with_arcs(rounded_up(self.arc, step), above)
+
     # -- questions -------------------------------------------------------------------------------------------------
 
     @sound
@@ -427,7 +431,7 @@ class Dependency(DynamicProgram[Heads]):
 
         return matrix_tree.entropy(self.arc, self.root)
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         arc = self._penalised(penalties)
         if self.projective:

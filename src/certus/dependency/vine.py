@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
 from certus.dependency.parts import first_crossing
@@ -139,6 +139,9 @@ class Vine(DynamicProgram[Ints]):
         read = np.abs(h - m) <= self.band, heads, modifiers
         kept = [np.where(r & (a >= least), a, -np.inf) for a, r in zip(self.all_scores(), read, strict=True)]
         return type(self)(*kept, band=self.band)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        return type(self)(*(rounded_up(scores, step) for scores in self.all_scores()), band=self.band)
 
     def indicator(self, structure: ArrayLike, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))

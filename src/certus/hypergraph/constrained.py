@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, of_sum
+from certus.certificates.rounding import Extent, of_sum, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.clock import Clock
@@ -150,6 +150,10 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
 
     def without_scores_below(self, least: float) -> Self:
         weights = self._inner.without_scores_below(least).weights
+        return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        weights = rounded_up(self.weights, step)
         return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
 
     def all_structures(self) -> Iterator[Int32]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 from certus.hypergraph import formats
@@ -83,6 +83,9 @@ class Hyperpath(DynamicProgram[Int32]):
     def without_scores_below(self, least: float) -> Self:
         kept = useful_edges(self.graph, (self.weights >= least) & (self.weights > -np.inf))
         return self._restricted(np.where(kept, self.weights, -np.inf), self._required)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        return self._restricted(rounded_up(self.weights, step), self._required)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         """The problem without an edge (value 0), or with only the derivations that use it at least once (value 1).

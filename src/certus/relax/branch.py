@@ -259,8 +259,9 @@ class Search:
         stack = [self.root]
         while stack:
             node = stack.pop()
-            for multipliers, fixings, _ in node.fixes:
-                error = max(error, r.error(multipliers, fixings))
+            for multipliers, fixings, removed in node.fixes:
+                required = int(any(r.insists(part.view, part.copy) for part in removed))
+                error = max(error, r.error(multipliers, fixings, required=required))
             if node.split is not None:
                 stack += node.split[2:]
             else:

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -236,6 +236,9 @@ class Constrained(Problem[Y]):
     def without_scores_below(self, least: float) -> Self:
         return type(self)(self.problem.without_scores_below(least), self.constraints)
 
+    def with_scores_rounded_up(self, step: float) -> Self:
+        return type(self)(self.problem.with_scores_rounded_up(step), self.constraints)
+
     # -- masking ---------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -444,6 +447,10 @@ class Masked(DynamicProgram[Y]):
     def without_scores_below(self, least: float) -> Self:
         kept = {view: np.where(p < least, -np.inf, p) for view, p in self.penalties.items()}
         return type(self)(self.problem.without_scores_below(least), kept)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        raised = {view: rounded_up(p, step) for view, p in self.penalties.items()}
+        return type(self)(self.problem.with_scores_rounded_up(step), raised)
 
     def forest(self) -> Forest:
         forest = self.problem.forest()

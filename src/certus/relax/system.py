@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.rounding import EPSILON, of_sum
+from certus.certificates.rounding import EPSILON, Extent, of_sum
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
@@ -323,8 +323,13 @@ class Relaxation:
         asked = {view: penalty[cells].reshape(shape) for view, cells, shape in self.slices[i]}
         return (asked if w == 1.0 else {view: p / w for view, p in asked.items()}), offset
 
+    @cached_property
+    def _extents(self) -> tuple[Extent, ...]:
+        asked = ([view for view, _, _ in blocks] for blocks in self.slices)
+        return tuple(p.extent_under(views) for p, views in zip(self.subproblems, asked, strict=True))
+
     def _reward(self, i: int, penalty: Floats) -> float:
-        extent = self.subproblems[i].extent()
+        extent = self._extents[i]
         largest = self.weights[i] * extent.size + self._largest(i, penalty)
         return 2.0 * max(extent.length, 1) * (len(self.slices[i]) + 1) * largest or 1.0
 
@@ -335,6 +340,11 @@ class Relaxation:
             largest = max(largest, float(np.abs(finite[finite > -np.inf]).max(initial=0.0)))
         return largest
 
+    def insists(self, view: str, copy: int) -> bool:
+        """Whether a part in a copy of a view is required by a reward, not by forbidding its rivals."""
+        i, inner = self.views[view][copy]
+        return inner not in self.subproblems[i].exclusive
+
     def error(self, multipliers: Floats, fixings: Fixings, *, required: int = 0, extra: float = 0.0) -> float:
         """How far rounding may take the dual value at these multipliers from the truth.
 
@@ -342,8 +352,8 @@ class Relaxation:
         """
         penalty = self.penalties(multipliers, fixings)
         total = of_sum(self.n_rows, float(np.abs(multipliers * self.rhs).max(initial=0.0)))
-        for i, problem in enumerate(self.subproblems):
-            extent = problem.extent()
+        for i in range(len(self.subproblems)):
+            extent = self._extents[i]
             size = self.weights[i] * extent.size + self._largest(i, penalty)
             length = extent.length * (1 + len(self.slices[i]))
             ones = required + sum(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones)

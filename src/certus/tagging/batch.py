@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from certus import kernels
 from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of
+from certus.certificates.sound import LARGE
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.result import BatchCertificate, BatchResult, settled
@@ -86,9 +87,8 @@ class TaggingBatch:
         structure = np.full(self.unary.shape[:2], -1, dtype=np.int64)
         value = self._run(kernels.tagging.viterbi, out=structure)
         score, absolute = self._scores(structure)
-        tables = [table.scores for table in self._tables if table is not None]
-        highest = extent_of(0, self.unary, *tables).highest
-        terms = self.lengths + (self.lengths + 1) * len(tables)
+        highest = self._highest()
+        terms = self.lengths + (self.lengths + 1) * sum(table is not None for table in self._tables)
         bound = np.maximum(value, score)
         tolerance = WIDTH * EPSILON * terms * (2.0 * terms * max(highest, 0.0) + np.maximum(-score, 0.0))
         proved = (tolerance <= EXACT * absolute) & (2.0 * (bound - score) <= tolerance)
@@ -112,10 +112,20 @@ class TaggingBatch:
         return {"tags": out}
 
     def max_marginals(self) -> dict[str, Floats]:
-        """Under "tags", the best score of a sequence with each tag, (B, N, T); -inf where there is none."""
+        """Under "tags", the best score of a sequence with each tag, (B, N, T); -inf where there is none.
+
+        Raises InvalidInput as ``Tagging.max_marginals`` does.
+        """
         out = np.full(self.unary.shape, -np.inf)
         self._run(kernels.tagging.max_marginals, out=out)
+        if self._highest() > LARGE:
+            for j in np.flatnonzero((out > -np.inf).any(axis=(1, 2))).tolist():
+                out[j, : self.lengths[j]] = self[j].max_marginals()["tags"]
         return {"tags": out}
+
+    def _highest(self) -> float:
+        """The greatest score, unread ones included."""
+        return extent_of(0, self.unary, *(table.scores for table in self._tables if table is not None)).highest
 
     def _run(self, kernel: Callable[..., None], *extra: Any, out: Any) -> Floats:
         """Run a kernel over all items on threads; returns the value of each item."""

@@ -1,6 +1,7 @@
 """Sequence tagging with unary, bigram and trigram scores (LR 2.1.1, 2.2.1)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
-from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import representable, summed
+from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.sound import measured, summed
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
@@ -152,6 +153,11 @@ class Tagging(DynamicProgram[Ints]):
         arrays = [None if t is None else t.at_least(least, self.n) for t in (self._bigram, self._trigram)]
         return type(self)(np.where(self.unary < least, -np.inf, self.unary), *arrays, tags=self.tags)
 
+    def with_scores_rounded_up(self, step: float) -> Self:
+        tables = (self._bigram, self._trigram)
+        kept = [None if t is None else replace(t, scores=rounded_up(t.scores, step)) for t in tables]
+        return type(self)(rounded_up(self.unary, step), *kept, tags=self.tags)
+
     # -- questions -------------------------------------------------------------------------------------------------
 
     def _run(self, kernel: Callable[..., None], penalties: Penalties | None, *rest: Any) -> None:
@@ -202,7 +208,7 @@ class Tagging(DynamicProgram[Ints]):
         self._must_be_feasible(value, None)
         return {"tags": out[0]}
 
-    @representable
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         value, out = np.empty(1), np.full((1, *self.unary.shape), -np.inf)
         self._run(kernels.tagging.max_marginals, penalties, value, out)

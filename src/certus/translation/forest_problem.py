@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.certificates.rounding import Extent, extent_of, of_sum
+from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.clock import Clock
@@ -110,6 +110,11 @@ class ForestTranslation(DynamicProgram[Ints]):
             return self  # all of them are read
         weights = self.translation_forest.weights
         return self._with_weights(np.where(weights < least, -np.inf, weights))
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        if self.lm_weight != 0.0:
+            raise NotSupported("the scores of a language model are looked up, and cannot be rounded up.")
+        return self._with_weights(rounded_up(self.translation_forest.weights, step))
 
     @property
     def views(self) -> Mapping[str, Index]:
@@ -220,7 +225,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         score = self.score(structure)
         bound = max(score, progress.bound)
         duals = {"pairs": progress.relaxation.multipliers(progress.u), "bound": np.array([bound])}
-        error = max(self._dual_error(duals["pairs"]), progress.slack)
+        error = max(self.dual_error(duals["pairs"]), progress.slack)
         certificate = certified(partial(self.terms, structure), score, bound, error, kind="dual", duals=duals)
         return Result(structure, score, certificate, progress.trace(), {**progress.info, "seconds": clock.seconds})
 
@@ -268,10 +273,10 @@ class ForestTranslation(DynamicProgram[Ints]):
         rows, bound = np.asarray(duals["pairs"]), np.asarray(duals["bound"])
         if rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all() or bound.shape != (1,):
             raise InvalidInput("multipliers of pairs are rows of word, word and value; the bound is one number.")
-        error = self._dual_error(rows)
+        error = self.dual_error(rows)
         return exceeds(self.translation_forest, self.lm, self.lm_weight, rows, float(bound[0]), error), error
 
-    def _dual_error(self, rows: Floats) -> float:
+    def dual_error(self, rows: Floats) -> float:
         """How far rounding may take the bound at multipliers of pairs of words from the truth."""
         extent, largest = self.extent(), float(np.abs(rows[:, 2]).max(initial=0.0))
         return of_sum(4 * extent.length, self.lm.order * extent.size + 2.0 * largest)

@@ -243,8 +243,9 @@ def decode_by_leaves(
         raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
     bound, structure = max(bound, score), np.array(best, dtype=np.int64)
     extent = problem.extent()
-    error = max(error, of_sum(2 * problem.lm.order * extent.length, extent.size + 2.0 * largest))
     duals = {"pairs": np.empty((0, 3)), "bound": np.array([bound])}
+    of_leaves = of_sum(2 * problem.lm.order * extent.length, extent.size + 2.0 * largest)
+    error = max(error, of_leaves, problem.dual_error(duals["pairs"]))
     certificate = certified(partial(problem.terms, structure), score, bound, error, kind="dual", duals=duals)
     trace = Trace(*(np.array(column) for column in zip(*rows, strict=True)))
     info = {"partitions": relaxation.n_partitions, "leaf multipliers": relaxation.leaf, "leaves": leaves.n_leaves}

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, one_of
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
@@ -188,6 +188,17 @@ class PhraseTranslation(Problem[Structure]):
         if least == -np.inf:
             return self  # all of them are read
         return self._with_scores(np.array([0.0 if o.score >= least else -inf for o in self.options]))
+
+    def all_scores(self) -> tuple[Floats, ...] | None:
+        scores = np.array([float(o.score) for o in self.options])
+        return (scores, np.array([-self.distortion])) if self.lm_weight == 0.0 else None
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        if self.lm_weight != 0.0 or self.distortion % step:
+            raise NotSupported("scores of a language model, and of jumps, cannot be rounded up.")
+        raised = rounded_up(np.array([float(o.score) for o in self.options]), step).tolist()
+        pairs = zip(self.options, raised, strict=True)
+        return self._with_options(PhraseOption(o.start, o.end, o.target, score) for o, score in pairs)
 
     @property
     def views(self) -> Mapping[str, Index]:
