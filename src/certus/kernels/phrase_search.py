@@ -1,32 +1,97 @@
 """Search in a phrase lattice: sweeps of a relaxation, beam search with bounds, and A*.
 
-A hypothesis is a node of the lattice, the coverage, and a state of the language model. ``bound`` holds, for each node
-x and context c of its place, bound[bound_ptr[x] + c]: an upper bound on what any completion adds. Scores of spans
-(``span_weight``: minus the multipliers of their words) and distortion are added when a span is taken. Ties go to the
-hypothesis that was found first.
+A hypothesis is a node of the lattice, the coverage, and a state of the language model. Ties go to the hypothesis that
+was found first.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import uint64
 
 from certus.kernels.arrays import largest, longer
 from certus.kernels.compiling import njit
-from certus.kernels.phrase_lattice import cover
+from certus.kernels.phrase_lattice import MIX, ONE, OTHER, SHIFT, cover
 
-ONE = np.uint64(1)
-MIX = np.uint64(0x9E3779B97F4A7C15)
-OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
-SHIFT = np.uint64(29)
 STAYS = -2
 
 
-@njit(cache=True, nogil=True)
-def tables(phrases, contexts, limit, row_ptr, value, target):
+class Model(NamedTuple):
+    """A relaxed sentence: Lattice, PhraseArrays and Contexts, the price of a jump by one word, and the limits."""
+
+    lattice: NamedTuple
+    phrases: NamedTuple
+    contexts: NamedTuple
+    distortion: float
+    limit: int
+    gap: bool
+
+
+class Tables(NamedTuple):
     """Scores of phrases after contexts, and the contexts after them, for sweeps.
 
-    Row (place p, phrase o), of as many entries as p has contexts, starts at row_ptr[p] + o * size; row O is the end.
-    target[(p, o)] at row_ptr index: context after the phrase; see sweep. Rows of phrases beyond the limit stay unset.
+    Row (place p, phrase o), of as many entries as p has contexts, starts at ptr[p] + o * size; row O is the end. Rows
+    of phrases beyond the limit are not set.
     """
+
+    ptr: np.ndarray
+    value: np.ndarray
+    target: np.ndarray
+
+
+class Bounds(NamedTuple):
+    """value[ptr[x] + c]: no completion from node x in context c of its place adds more.
+
+    ``span_weight``, minus the multipliers of its words, is added when a span is taken.
+    """
+
+    span_weight: np.ndarray
+    ptr: np.ndarray
+    value: np.ndarray
+
+
+class Found(NamedTuple):
+    """What a search found above its lower bound: the score is -inf and the path empty if nothing.
+
+    The arcs are the transitions that were not dropped, if they were asked for.
+    """
+
+    score: float
+    path: np.ndarray  # phrases
+    pruned: bool
+    hypotheses: int
+    transitions: int
+    arcs: np.ndarray  # (m, 3): from, phrase, to; phrase and to are -1 at an end
+    arc_scores: np.ndarray
+
+
+class Hypotheses(NamedTuple):
+    """Arrays over hypotheses; ``link`` chains those that cover as many words, ``back`` and ``phrase`` tell the way."""
+
+    node: np.ndarray
+    state: np.ndarray
+    gap: np.ndarray  # first uncovered word, and the window of the words after it, as the lattice has them
+    window: np.ndarray
+    score: np.ndarray
+    back: np.ndarray
+    phrase: np.ndarray
+    link: np.ndarray
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _after(contexts, short, o, r):
+    """The state after phrase o from state r."""
+    q = contexts.after[o]
+    if q == STAYS:
+        q = r
+    elif q < 0:
+        q = contexts.after_short[contexts.state_end[r], short[o]]
+    return q
+
+
+@njit(cache=True, nogil=True)
+def fill(phrases, contexts, limit, tables):
+    """Fills value and target of the tables."""
     n_phrases = phrases.score.shape[0]
     for p in range(phrases.n + 1):
         begin = contexts.context_ptr[p]
@@ -38,32 +103,29 @@ def tables(phrases, contexts, limit, row_ptr, value, target):
                 i, j = phrases.span_start[s], phrases.span_end[s]
                 if abs(i - p) > limit or i <= p - 1 <= j:
                     continue
-            row = row_ptr[p] + np.int64(o) * size
+            row = tables.ptr[p] + np.int64(o) * size
             h, b = phrases.head[o], phrases.body[o]
             for c in range(size):
                 r = contexts.context_state[begin + c]
-                value[row + c] = (
+                tables.value[row + c] = (
                     contexts.base[o]
                     + contexts.context_first[begin + c, h]
                     + contexts.second[contexts.state_class[r], b]
                 )
                 if o < n_phrases:
-                    q = contexts.after[o]
-                    if q == STAYS:
-                        q = r
-                    elif q < 0:
-                        q = contexts.after_short[contexts.state_end[r], phrases.short[o]]
-                    target[row + c] = contexts.context_of[j + 1, q]
+                    tables.target[row + c] = contexts.context_of[j + 1, _after(contexts, phrases.short, o, r)]
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, phrases, contexts, distortion, span_weight, row_ptr, value, target, bound_ptr, bound):
-    """bound[x, c] <- best score of any way from node x in context c to the end, over all paths of the lattice."""
+def sweep(model, tables, bounds):
+    """bounds.value <- best score of any way from each node and context to the end, over all paths of the lattice."""
+    lattice, phrases, context_ptr = model.lattice, model.phrases, model.contexts.context_ptr
+    row_ptr, value, target = tables.ptr, tables.value, tables.target
+    bound_ptr, bound = bounds.ptr, bounds.value
     n_phrases = phrases.score.shape[0]
-    n_nodes = lattice.count.shape[0]
-    for x in range(n_nodes - 1, -1, -1):
+    for x in range(lattice.count.shape[0] - 1, -1, -1):
         p = lattice.last[x] + 1
-        size = uint64(contexts.context_ptr[p + 1] - contexts.context_ptr[p])
+        size = uint64(context_ptr[p + 1] - context_ptr[p])
         out = uint64(bound_ptr[x])
         if lattice.count[x] == phrases.n:
             row = uint64(row_ptr[p]) + uint64(n_phrases) * size
@@ -75,7 +137,7 @@ def sweep(lattice, phrases, contexts, distortion, span_weight, row_ptr, value, t
         for e in range(lattice.edge_ptr[x], lattice.edge_ptr[x + 1]):
             s = lattice.edge_span[e]
             into = uint64(bound_ptr[lattice.edge_to[e]])
-            cost = span_weight[s] - distortion * abs(phrases.span_start[s] - p)
+            cost = bounds.span_weight[s] - model.distortion * abs(phrases.span_start[s] - p)
             for o in range(phrases.phrase_ptr[s], phrases.phrase_ptr[s + 1]):
                 row = uint64(row_ptr[p]) + uint64(o) * size
                 if phrases.short[o] == -1:
@@ -89,24 +151,25 @@ def sweep(lattice, phrases, contexts, distortion, span_weight, row_ptr, value, t
 
 
 @njit(cache=True, nogil=True)
-def walk(lattice, phrases, contexts, distortion, span_weight, row_ptr, value, target, bound_ptr, bound):
+def walk(model, tables, bounds):
     """The phrases of a best path, from what sweep left."""
+    lattice, phrases, context_ptr = model.lattice, model.phrases, model.contexts.context_ptr
     path = np.empty(phrases.n, dtype=np.int32)
     length = 0
     x, c = 0, 0
     while lattice.count[x] < phrases.n:
         p = lattice.last[x] + 1
-        size = contexts.context_ptr[p + 1] - contexts.context_ptr[p]
+        size = context_ptr[p + 1] - context_ptr[p]
         best, phrase, node, context = -np.inf, 0, 0, 0
         for e in range(lattice.edge_ptr[x], lattice.edge_ptr[x + 1]):
             s = lattice.edge_span[e]
             y = lattice.edge_to[e]
-            cost = span_weight[s] - distortion * abs(phrases.span_start[s] - p)
+            cost = bounds.span_weight[s] - model.distortion * abs(phrases.span_start[s] - p)
             for o in range(phrases.phrase_ptr[s], phrases.phrase_ptr[s + 1]):
-                row = row_ptr[p] + np.int64(o) * size + c
-                total = value[row] + (bound[bound_ptr[y] + target[row]] + cost)
+                row = tables.ptr[p] + np.int64(o) * size + c
+                total = tables.value[row] + (bounds.value[bounds.ptr[y] + tables.target[row]] + cost)
                 if total > best:
-                    best, phrase, node, context = total, o, y, target[row]
+                    best, phrase, node, context = total, o, y, tables.target[row]
         path[length] = phrase
         length += 1
         x, c = node, context
@@ -140,32 +203,111 @@ def sink(keys, items, size):
 
 
 @njit(cache=True, nogil=True)
-def search(
-    lattice, phrases, contexts, limit, gap, distortion, span_weight, bound_ptr, bound, future, lower, width, most, keep
-):
-    """Beam search with bounds (LR alg. 10) if width > 0, else A*.
+def _empty_hypotheses():
+    number = np.empty((6, 256), dtype=np.int32)
+    return Hypotheses(
+        number[0], number[1], number[2], np.empty(256, dtype=np.uint64), np.empty(256), number[3], number[4], number[5]
+    )
+
+
+@njit(cache=True, nogil=True)
+def _longer(h):
+    """The same hypotheses with room for as many again."""
+    return Hypotheses(
+        longer(h.node), longer(h.state), longer(h.gap), longer(h.window),
+        longer(h.score), longer(h.back), longer(h.phrase), longer(h.link),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _first_slot(node, state, window, mask):
+    z = (window * MIX) ^ (uint64((np.int64(node) << 32) | np.int64(state)) * OTHER)
+    z = (z ^ (z >> SHIFT)) * MIX
+    return (z >> SHIFT) & mask
+
+
+@njit(cache=True, nogil=True)
+def _more_slots(size, hyps, n):
+    """An open-addressing table of ``size`` slots with the hypotheses 1 .. n - 1."""
+    table = np.full(size, -1, dtype=np.int32)
+    mask = uint64(size - 1)
+    for d in range(1, n):
+        k = _first_slot(hyps.node[d], hyps.state[d], hyps.window[d], mask)
+        while table[k] >= 0:
+            k = (k + ONE) & mask
+        table[k] = d
+    return table
+
+
+@njit(cache=True, nogil=True)
+def _estimate(future, gap, window):
+    """The estimates of the uncovered spans, summed."""
+    n = future.shape[0]
+    total, a = 0.0, gap
+    while a < n:
+        b = a
+        while b + 1 < n and not (b - gap < 64 and (window >> uint64(b - gap)) & ONE):
+            b += 1
+        total += future[a, b]
+        a = b + 1
+        while a < n and a - 1 - gap < 64 and (window >> uint64(a - 1 - gap)) & ONE:
+            a += 1
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(chosen, rank, width):
+    """Moves the ``width`` of highest rank to the front, in the order they have; of equals the first."""
+    threshold = largest(rank, width)
+    room = width
+    for i in range(rank.shape[0]):
+        room -= rank[i] > threshold
+    kept = 0
+    for i in range(rank.shape[0]):
+        if rank[i] > threshold or (rank[i] == threshold and room > 0):
+            room -= rank[i] == threshold
+            chosen[kept] = chosen[i]
+            kept += 1
+
+
+@njit(cache=True, nogil=True)
+def _way(hyps, h, n):
+    """The phrases that lead to hypothesis h, at most n."""
+    path = np.empty(n, dtype=np.int32)
+    length = 0
+    while h > 0:
+        path[length] = hyps.phrase[h]
+        length += 1
+        h = hyps.back[h]
+    return path[:length][::-1].copy()
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _hope(model, bounds, node, state):
+    """No completion of a hypothesis adds more."""
+    c = model.contexts.context_of[model.lattice.last[node] + 1, state]
+    return bounds.value[bounds.ptr[node] + c]
+
+
+@njit(cache=True, nogil=True)
+def search(model, bounds, future, lower, width, most, keep):
+    """Beam search with bounds (LR alg. 10) if width > 0, else A*: a Found.
 
     Beam search expands hypotheses by rising number of words covered, at most ``width`` of a number: those with the
     highest score plus bound, or score plus ``future`` (n, n), the estimates of uncovered spans, if there is one. A*
     expands the highest score plus bound first. Hypotheses whose score plus bound is not above ``lower`` are dropped, at
-    no loss. Both stop, as if pruned, once there are ``most`` hypotheses.
-
-    Returns (best score, its phrases, whether any were pruned, hypotheses, transitions, arcs (3 m,) and their scores
-    (m,)). The best score is -inf if none above ``lower`` reached the end. With ``keep`` the arcs are the transitions
-    that were not dropped, as from, phrase, to, with phrase and to -1 at an end.
+    no loss. Both stop, as if pruned, once there are ``most`` hypotheses. ``keep`` asks for the arcs.
     """
-    n = phrases.n
-    node, state = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
-    gaps, window = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.uint64)
-    score = np.empty(256)
-    back, phrase, link = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
-    arcs, arc_score = np.empty(768, dtype=np.int32), np.empty(256)
-    n_arcs = 0
+    lattice, phrases, contexts = model.lattice, model.phrases, model.contexts
+    bound_ptr, bound, short = bounds.ptr, bounds.value, phrases.short
+    n, estimated = phrases.n, future.shape[0] > 0
+    hyps = _empty_hypotheses()
+    node, state, gaps, window, score, back, phrase, link = hyps
+    arcs, arc_scores, n_arcs = np.empty((256, 3), dtype=np.int32), np.empty(256), 0
     table = np.full(1024, -1, dtype=np.int32)
     mask = uint64(1023)
     first = np.full(n + 2, -1, dtype=np.int32)  # first hypothesis of each number of words covered, chained by link
-    chosen = np.empty(256, dtype=np.int32)  # the group being expanded; for A* the heap
-    rank = np.empty(256)
+    chosen, rank = np.empty(256, dtype=np.int32), np.empty(256)  # the group being expanded; for A* the heap
     node[0], state[0], gaps[0], window[0], score[0] = 0, contexts.context_state[0], 0, 0, 0.0
     back[0], phrase[0], link[0] = -1, -1, -1
     total, transitions = 1, 0
@@ -185,8 +327,7 @@ def search(
             group -= 1
             sink(rank, chosen, group)
             covered = lattice.count[node[h]]
-            c = contexts.context_of[lattice.last[node[h]] + 1, state[h]]
-            if promised < score[h] + bound[bound_ptr[node[h]] + c]:
+            if promised < score[h] + _hope(model, bounds, node[h], state[h]):
                 continue  # a better way to it was found since, and has been expanded
         else:
             while position == group and covered <= n:
@@ -203,31 +344,12 @@ def search(
                     pruned = True
                     for i in range(group):
                         h = chosen[i]
-                        if future.shape[0] == 0:
-                            c = contexts.context_of[lattice.last[node[h]] + 1, state[h]]
-                            rank[i] = score[h] + bound[bound_ptr[node[h]] + c]
-                            continue
-                        rank[i] = score[h]
-                        a = np.int64(gaps[h])
-                        while a < n:
-                            b = a
-                            while b + 1 < n and not (b - gaps[h] < 64 and (window[h] >> uint64(b - gaps[h])) & ONE):
-                                b += 1
-                            rank[i] += future[a, b]
-                            a = b + 1
-                            while a < n and a - 1 - gaps[h] < 64 and (window[h] >> uint64(a - 1 - gaps[h])) & ONE:
-                                a += 1
-                    threshold = largest(rank[:group], width)
-                    room = width
-                    for i in range(group):
-                        room -= rank[i] > threshold
-                    kept = 0
-                    for i in range(group):
-                        if rank[i] > threshold or (rank[i] == threshold and room > 0):
-                            room -= rank[i] == threshold
-                            chosen[kept] = chosen[i]
-                            kept += 1
-                    group = kept
+                        if estimated:
+                            rank[i] = score[h] + _estimate(future, np.int64(gaps[h]), window[h])
+                        else:
+                            rank[i] = score[h] + _hope(model, bounds, node[h], state[h])
+                    _keep_best(chosen, rank[:group], width)
+                    group = width
             if covered > n:
                 break
             h = chosen[position]
@@ -239,9 +361,9 @@ def search(
             gain = contexts.base[-1] + contexts.first[r, phrases.head[-1]] + contexts.second[cls, phrases.body[-1]]
             value = score[h] + gain
             if value > lower and keep:
-                if n_arcs == arc_score.shape[0]:
-                    arcs, arc_score = longer(arcs), longer(arc_score)
-                arcs[3 * n_arcs], arcs[3 * n_arcs + 1], arcs[3 * n_arcs + 2], arc_score[n_arcs] = h, -1, -1, gain
+                if n_arcs == arc_scores.shape[0]:
+                    arcs, arc_scores = longer(arcs), longer(arc_scores)
+                arcs[n_arcs, 0], arcs[n_arcs, 1], arcs[n_arcs, 2], arc_scores[n_arcs] = h, -1, -1, gain
                 n_arcs += 1
             if value > best:
                 best, best_final = value, h
@@ -257,16 +379,16 @@ def search(
                 if a < g or b - g > 63:
                     continue
                 if a > g:
-                    if gap and b + 1 - g > limit:
+                    if model.gap and b + 1 - g > model.limit:
                         continue
                     if (w >> uint64(a - g - 1)) & ((ONE << uint64(b - a + 1)) - ONE):
                         continue
                 elif b > a and w & ((ONE << uint64(b - a)) - ONE):
                     continue
                 g2, w2 = cover(n, g, w, a, b)
-            elif future.shape[0] > 0:
+            elif estimated:
                 g2, w2 = np.int64(lattice.a[y]), lattice.window[y]
-            cost = span_weight[s] - distortion * abs(a - p)
+            cost = bounds.span_weight[s] - model.distortion * abs(a - p)
             into = bound_ptr[y]
             for o in range(phrases.phrase_ptr[s], phrases.phrase_ptr[s + 1]):
                 transitions += 1
@@ -274,17 +396,11 @@ def search(
                     contexts.base[o] + contexts.first[r, phrases.head[o]] + contexts.second[cls, phrases.body[o]]
                 )
                 value = score[h] + gain
-                q = contexts.after[o]
-                if q == STAYS:
-                    q = r
-                elif q < 0:
-                    q = contexts.after_short[contexts.state_end[r], phrases.short[o]]
+                q = _after(contexts, short, o, r)
                 hope = value + bound[into + contexts.context_of[b + 1, q]]
                 if hope <= lower or hope == -np.inf:
                     continue
-                z = (w2 * MIX) ^ (uint64((np.int64(y) << 32) | np.int64(q)) * OTHER)
-                z = (z ^ (z >> SHIFT)) * MIX
-                k = (z >> SHIFT) & mask
+                k = _first_slot(y, q, w2, mask)
                 t = np.int64(table[k])
                 while t >= 0 and not (node[t] == y and state[t] == q and window[t] == w2 and gaps[t] == g2):
                     k = (k + ONE) & mask
@@ -296,10 +412,10 @@ def search(
                     score[t], back[t], phrase[t] = value, h, o
                 else:
                     if total >= most:
-                        return -np.inf, phrase[:0], True, total, transitions, arcs[:0], arc_score[:0]
+                        return Found(-np.inf, phrase[:0].copy(), True, total, transitions, arcs[:0], arc_scores[:0])
                     if total == node.shape[0]:
-                        node, state, gaps, window = longer(node), longer(state), longer(gaps), longer(window)
-                        score, back, phrase, link = longer(score), longer(back), longer(phrase), longer(link)
+                        hyps = _longer(Hypotheses(node, state, gaps, window, score, back, phrase, link))
+                        node, state, gaps, window, score, back, phrase, link = hyps
                     t = np.int64(total)
                     node[t], state[t], gaps[t], window[t] = y, q, g2, w2
                     score[t], back[t], phrase[t] = value, h, o
@@ -309,30 +425,17 @@ def search(
                     table[k] = t
                     total += 1
                     if 2 * total > table.shape[0]:
-                        table = np.full(2 * table.shape[0], -1, dtype=np.int32)
+                        table = _more_slots(2 * table.shape[0], hyps, total)
                         mask = uint64(table.shape[0] - 1)
-                        for d in range(1, total):
-                            z = (window[d] * MIX) ^ (uint64((np.int64(node[d]) << 32) | np.int64(state[d])) * OTHER)
-                            z = (z ^ (z >> SHIFT)) * MIX
-                            k = (z >> SHIFT) & mask
-                            while table[k] >= 0:
-                                k = (k + ONE) & mask
-                            table[k] = d
                 if keep:
-                    if n_arcs == arc_score.shape[0]:
-                        arcs, arc_score = longer(arcs), longer(arc_score)
-                    arcs[3 * n_arcs], arcs[3 * n_arcs + 1], arcs[3 * n_arcs + 2], arc_score[n_arcs] = h, o, t, gain
+                    if n_arcs == arc_scores.shape[0]:
+                        arcs, arc_scores = longer(arcs), longer(arc_scores)
+                    arcs[n_arcs, 0], arcs[n_arcs, 1], arcs[n_arcs, 2], arc_scores[n_arcs] = h, o, t, gain
                     n_arcs += 1
                 elif width <= 0:
                     if group == chosen.shape[0]:
                         chosen, rank = longer(chosen), longer(rank)
                     better(rank, chosen, group, hope, t)
                     group += 1
-    path = np.empty(n, dtype=np.int32)
-    length = 0
-    h = best_final
-    while h > 0:
-        path[length] = phrase[h]
-        length += 1
-        h = back[h]
-    return best, path[:length][::-1].copy(), pruned, total, transitions, arcs[: 3 * n_arcs], arc_score[:n_arcs]
+    path = _way(hyps, best_final, n)
+    return Found(best, path, pruned, total, transitions, arcs[:n_arcs], arc_scores[:n_arcs])

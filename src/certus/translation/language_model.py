@@ -25,9 +25,12 @@ class LmArrays(NamedTuple):
     state), ``state_length`` (words in the context), ``state_parent`` (the context less its last word) and
     ``state_word`` (that word); state 0 has no words and its own number as suffix and parent. The suffix of a state is
     shorter by one word. ``state_extendable`` says whether some longer state ends in the words of a state: if not, what
-    stands before them no longer matters.
+    stands before them no longer matters. ``begin_state`` is the one after ``<s>``, ``end`` the word ``</s>``.
     """
 
+    order: int
+    begin_state: int
+    end: int
     slots: NDArray[np.int64]
     values: Floats
     unigram: Floats
@@ -82,7 +85,7 @@ class LanguageModel:
         self.unknown, self.begin, self.end = (self._ids[mark] for mark in (UNKNOWN, BEGIN, END))
         self.empty_state = 0
         self.arrays = _automaton(arpa)
-        self.begin_state = int(self.arrays.unigram_state[self.begin])
+        self.begin_state = self.arrays.begin_state
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, unknown: float | None = None) -> "LanguageModel":
@@ -260,6 +263,9 @@ def _automaton(arpa: Arpa) -> LmArrays:
     states = np.flatnonzero(is_state)
     unigrams = slice(1, 1 + n_words)
     return LmArrays(
+        len(grams),
+        int(state_of[1 + arpa.words.index(BEGIN)]),
+        arpa.words.index(END),
         slots,
         values,
         log_probability[unigrams].copy(),

@@ -27,14 +27,9 @@ def parse_forest(grammar: "SynchronousGrammar", words: list[str], *, copy: bool)
     copied = _without_own_rule(grammar, sentence) if copy else np.zeros(n, dtype=bool)
     n_labels = len(rules.nonterminals)
     vertex_at = np.empty((n + 1) * (n + 1) * n_labels, dtype=np.int32)
+    max_span = n if grammar.max_span is None else grammar.max_span
     matches, match_ptr, match_tail, vertices = kernels.scfg.parse_source(
-        sentence,
-        copied,
-        grammar.copy_label,
-        grammar.unary_order,
-        n if grammar.max_span is None else grammar.max_span,
-        *trie[:6],
-        vertex_at,
+        trie, sentence, copied, grammar.copy_label, grammar.unary_order, max_span, vertex_at
     )
     root = vertex_at[n * n_labels + rules.nonterminals.index(grammar.goal)]
     if root < 0:

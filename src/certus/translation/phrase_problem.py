@@ -10,8 +10,10 @@ import numpy as np
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, one_of
+from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.problem import Index, Penalties, Problem
+from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
 from certus.translation import phrase_decoding
@@ -288,6 +290,7 @@ class PhraseTranslation(Problem[Structure]):
         exact: bool = True,
         method: str = "optimal beam",
         width: int = 100,
+        step: StepRule[Any] | None = None,
     ) -> Result[Structure]:
         """The best translation, with its certificate.
 
@@ -304,6 +307,8 @@ class PhraseTranslation(Problem[Structure]):
             unless nothing was pruned, "beam" and "stack". ``certus.translation.phrase_decoding`` says what they do.
         width : int
             Hypotheses kept per number of words covered by "beam" and "stack".
+        step : StepRule, optional
+            How far the multipliers move, for methods that have any (``certus.relax.steps``); Polyak's by default.
 
         Raises
         ------
@@ -316,13 +321,10 @@ class PhraseTranslation(Problem[Structure]):
         self._check_feasible()
         if self.n == 0:
             return self.proved((), self.score(()), kind="combinatorial")
-        run = phrase_decoding.decode(
-            self.sentence,
-            method if exact or method != "optimal beam" else "beam",
-            width=as_positive_int("width", width),
-            max_iterations=max_iterations,
-            time_limit=time_limit,
-        )
+        run = phrase_decoding.Run(self.sentence, Clock(time_limit))
+        how = method if exact or method != "optimal beam" else "beam"
+        width = as_positive_int("width", width)
+        phrase_decoding.decode(run, how, width=width, max_iterations=max_iterations, step=step)
         assert run.path is not None
         structure = tuple(self._order[o] for o in run.path.tolist())
         scores, score = partial(self.terms, structure), self.score(structure)
