@@ -135,35 +135,15 @@ def _enter(tails, place, state, groups, chosen, end):
 
 
 @njit(cache=True, nogil=True)
-def _combinations(tails, q, groups, work):
-    """Number of ways to choose items for the tails that fit end to end from state q."""
-    chosen, end, item_to = work.chosen, work.end, groups.item_to
-    last = tails.shape[0] - 1
-    count = np.int64(0)
-    place = 0
-    _enter(tails, place, q, groups, chosen, end)
-    while place >= 0:
-        if place < last and chosen[place] < end[place]:
-            place += 1
-            _enter(tails, place, item_to[chosen[place - 1]], groups, chosen, end)
-            continue
-        if place == last:
-            count += end[place] - chosen[place]
-        place -= 1
-        if place >= 0:
-            chosen[place] += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
 def _combine(tails, q, groups, work, n_items, head, out_tail):
-    """head, out_tail <- head item and tail items of the combinations that _combinations counts; the number of items.
+    """(combinations, items): ways to choose items for the tails that fit end to end from state q.
 
-    A state that has no item in work.item_of yet gets the next one, from n_items on, noted in groups.item_to.
+    They are counted; and if head and out_tail have room, these get the head item and the tail items of each. A state
+    that has no item in work.item_of yet gets the next one, from n_items on, noted in groups.item_to.
     """
     chosen, end, item_to, item_of = work.chosen, work.end, groups.item_to, work.item_of
     last = tails.shape[0] - 1
-    n = 0
+    count = np.int64(0)
     k = 0
     place = 0
     _enter(tails, place, q, groups, chosen, end)
@@ -172,15 +152,17 @@ def _combine(tails, q, groups, work, n_items, head, out_tail):
             place += 1
             _enter(tails, place, item_to[chosen[place - 1]], groups, chosen, end)
             continue
-        if place == last:
+        if place == last and head.shape[0] == 0:
+            count += end[place] - chosen[place]
+        elif place == last:
             for item in range(chosen[place], end[place]):
                 to = item_to[item]
                 if item_of[to] < 0:
                     item_of[to] = n_items
                     item_to[n_items] = to
                     n_items += 1
-                head[n] = item_of[to]
-                n += 1
+                head[count] = item_of[to]
+                count += 1
                 for i in range(last):
                     out_tail[k] = chosen[i]
                     k += 1
@@ -189,7 +171,7 @@ def _combine(tails, q, groups, work, n_items, head, out_tail):
         place -= 1
         if place >= 0:
             chosen[place] += 1
-    return n_items
+    return count, n_items
 
 
 class Made(NamedTuple):
@@ -273,7 +255,8 @@ def intersect(graph, arcs, limit):
             state = q
             count = np.int64(1)
             if size > 0:
-                count = _combinations(tails, q, Groups(n_states, keys, values, group_ptr, item_to), work)
+                groups = Groups(n_states, keys, values, group_ptr, item_to)
+                count, _ = _combine(tails, q, groups, work, n_items, item_of[:0], item_of[:0])
             elif symbol[e] >= 0:
                 state = np.int64(arcs.target[q, symbol[e]])
                 if state < 0 or arcs.weight[q, symbol[e]] == -np.inf:
@@ -299,7 +282,7 @@ def intersect(graph, arcs, limit):
                 out_head[n_edges] = item_of[state]
             else:
                 groups = Groups(n_states, keys, values, group_ptr, item_to)
-                n_items = _combine(tails, q, groups, work, n_items, out_head[n_edges:], out_tail[n_tail:])
+                _, n_items = _combine(tails, q, groups, work, n_items, out_head[n_edges:], out_tail[n_tail:])
             for _ in range(count):
                 out_edge[n_edges] = e
                 out_weight[n_edges] = total

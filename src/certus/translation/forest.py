@@ -21,6 +21,7 @@ right. What it yields is scored by the language model from ``<s>`` to ``</s>``.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -149,20 +150,9 @@ class TranslationForest:
 
     def with_weights(self, weights: ArrayLike) -> "TranslationForest":
         """The same forest with other scores of its edges."""
-        return TranslationForest(
-            self.graph,
-            self.token_ptr,
-            self.token,
-            self.words,
-            weights,
-            feature_names=self.feature_names,
-            feature_ptr=self.feature_ptr,
-            feature=self.feature,
-            feature_value=self.feature_value,
-            spans=self.spans,
-            symbols=self.symbols,
-            rules=self.rules,
-        )
+        other = copy(self)
+        other.weights = as_scores("weights", weights, (self.graph.n_edges,))
+        return other
 
     # -- derivations -----------------------------------------------------------------------------------------------
 
