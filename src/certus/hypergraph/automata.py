@@ -239,18 +239,12 @@ def intersect(
         raise InvalidInput(
             f"symbols_of_edge has {len(symbol)} entries; expected one for each of {graph.n_edges} edges."
         )
+    k = kernels.intersection
     vertex, start, end, head, tail_ptr, tail, edge, total, first, last = long_call(
         float(graph.n_edges * len(automaton.final_weights)),
-        kernels.intersection.intersect,
-        graph.in_ptr,
-        graph.tail_ptr,
-        graph.tail,
-        weight,
-        symbol,
-        graph.root,
-        automaton.transitions,
-        automaton.weights,
-        automaton.initial,
+        k.intersect,
+        k.Graph(graph.in_ptr, graph.tail_ptr, graph.tail, weight, symbol, graph.root),
+        k.Arcs(automaton.transitions, automaton.weights, automaton.initial),
         most,
     )
     if first < 0:

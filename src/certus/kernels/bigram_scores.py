@@ -18,12 +18,36 @@ Log probabilities are multiplied by the weight of the language model. Words are 
 1 is </s>; ``lm_word`` gives their numbers in the model.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from certus.kernels.arrays import longer
 from certus.kernels.compiling import njit
 from certus.kernels.forest_pieces import BEGIN, END
-from certus.kernels.language_model import first_slot, look_up
+from certus.kernels.language_model import advance, first_slot
+
+
+class Tables(NamedTuple):
+    """What ``optimistic`` needs of a model for the words of a forest.
+
+    The n-grams of three words or more that end in v, w are range(ptr[v W + w], ptr[v W + w + 1]).
+    """
+
+    order: int
+    pair: np.ndarray  # (W, W) log p(w | v)
+    back: np.ndarray  # (W, W) the most that backing off from a history that ends in t, v to v may cost
+    ptr: np.ndarray
+    before: np.ndarray  # per n-gram: the word before v
+    value: np.ndarray  # per n-gram: its log probability, raised by what a longer history may add
+
+
+class _Contexts(NamedTuple):
+    """Contexts of two words or more that the forest may have: their states, and their last two words."""
+
+    state: np.ndarray
+    older: np.ndarray
+    newer: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -44,119 +68,104 @@ def _held(slots, state, word):
 
 
 @njit(cache=True, nogil=True)
-def tables(lm, begin_state, order, weight, lm_word, allowed):
-    """What ``optimistic`` needs of the model for the words of a forest; ``allowed`` (W, W): pairs that can be adjacent.
-
-    Returns pair (W, W), log p(w | v); back (W, W), the most that backing off from a history that ends in t, v to v may
-    cost; and the n-grams of three words or more: those that end in v, w are range(ptr[v W + w], ptr[v W + w + 1]),
-    with the word before v in ``before`` and their value, raised by what a longer history may add, in ``value``.
-    """
-    slots = lm.slots
-    values = lm.values
-    unigram = lm.unigram
-    unigram_state = lm.unigram_state
-    back_off = lm.back_off
-    suffix = lm.state_suffix
-    length = lm.state_length
-    n_words = allowed.shape[0]
-    pair = np.full((n_words, n_words), -np.inf)
-    back = np.zeros((n_words, n_words))
-    state_of = np.empty(n_words, np.int64)
-    for v in range(n_words):
-        state_of[v] = begin_state if v == BEGIN else np.int64(unigram_state[lm_word[v]])
-    state = np.empty(1024, np.int64)
-    older = np.empty(1024, np.int64)
-    newer = np.empty(1024, np.int64)
-    n = 0
-    for v in range(n_words):
-        for w in range(n_words):
-            if not allowed[v, w]:
-                continue
-            p, s = look_up(slots, values, unigram, unigram_state, back_off, suffix, state_of[v], lm_word[w])
-            pair[v, w] = weight * p
-            if w != END and length[s] > 1:
-                if n == state.shape[0]:
-                    state = longer(state)
-                    older = longer(older)
-                    newer = longer(newer)
-                state[n] = s
-                older[n] = v
-                newer[n] = w
-                n += 1
-    gram_v = np.empty(4096, np.int64)
-    gram_w = np.empty(4096, np.int64)
-    gram_t = np.empty(4096, np.int64)
-    gram_state = np.empty(4096, np.int64)
-    gram_value = np.empty(4096)
-    n_grams = 0
-    k = 0
-    while k < n:  # grows while it is read: contexts of one word more are added behind
-        for w in range(n_words):
-            if not allowed[newer[k], w]:
-                continue
-            i = _held(slots, state[k], lm_word[w])
-            if i < 0:
-                continue
-            if n_grams == gram_v.shape[0]:
-                gram_v = longer(gram_v)
-                gram_w = longer(gram_w)
-                gram_t = longer(gram_t)
-                gram_state = longer(gram_state)
-                gram_value = longer(gram_value)
-            gram_t[n_grams] = older[k]
-            gram_v[n_grams] = newer[k]
-            gram_w[n_grams] = w
-            gram_state[n_grams] = state[k]
-            gram_value[n_grams] = weight * values[3 * i + 1]
-            n_grams += 1
-            s = slots[3 * i + 2]
-            if w != END and length[s] > 2 and length[s] > length[state[k]]:
-                if n == state.shape[0]:
-                    state = longer(state)
-                    older = longer(older)
-                    newer = longer(newer)
-                state[n] = s
-                older[n] = newer[k]
-                newer[n] = w
-                n += 1
-        k += 1
-    raised = np.zeros(back_off.shape[0] if order > 3 else 0)
-    known = np.zeros((n_words, n_words), np.bool_)
-    for k in range(n):
-        cost = 0.0
-        s = state[k]
-        while length[s] > 1:
-            cost += weight * back_off[s]
-            s = np.int64(suffix[s])
-            if order > 3 and length[s] > 1 and cost > raised[s]:
-                raised[s] = cost
-        if not known[older[k], newer[k]]:
-            known[older[k], newer[k]] = True
-            back[older[k], newer[k]] = cost
-        elif cost > back[older[k], newer[k]]:
-            back[older[k], newer[k]] = cost
-    ptr = np.zeros(n_words * n_words + 1, np.int64)
-    for i in range(n_grams):
-        ptr[gram_v[i] * n_words + gram_w[i] + 1] += 1
-    for i in range(n_words * n_words):
-        ptr[i + 1] += ptr[i]
-    fill = ptr.copy()
-    before = np.empty(n_grams, np.int64)
-    value = np.empty(n_grams)
-    for i in range(n_grams):
-        at = fill[gram_v[i] * n_words + gram_w[i]]
-        fill[gram_v[i] * n_words + gram_w[i]] += 1
-        before[at] = gram_t[i]
-        value[at] = gram_value[i] + (raised[gram_state[i]] if order > 3 else 0.0)
-    return pair, back, ptr, before, value
+def _add(contexts, n, state, older, newer):
+    """The contexts with one more, the n-th; in larger arrays if need be."""
+    if n == contexts.state.shape[0]:
+        contexts = _Contexts(longer(contexts.state), longer(contexts.older), longer(contexts.newer))
+    contexts.state[n], contexts.older[n], contexts.newer[n] = state, older, newer
+    return contexts
 
 
 @njit(cache=True, nogil=True)
-def optimistic(pair, back, ptr, before, value, order, u, allowed, q, chosen):
+def _pairs(lm, weight, lm_word, allowed):
+    """(pair, contexts of two words, how many)."""
+    n_words, n = allowed.shape[0], 0
+    pair = np.full(allowed.shape, -np.inf)
+    contexts = _Contexts(np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64))
+    for v in range(n_words):
+        state = np.int32(lm.begin_state) if v == BEGIN else lm.unigram_state[lm_word[v]]
+        for w in range(n_words):
+            if allowed[v, w]:
+                p, s = advance(lm, state, lm_word[w])
+                pair[v, w] = weight * p
+                if w != END and lm.state_length[s] > 1:
+                    contexts = _add(contexts, n, s, v, w)
+                    n += 1
+    return pair, contexts, n
+
+
+@njit(cache=True, nogil=True)
+def _ngrams(lm, weight, lm_word, allowed, contexts, n):
+    """(contexts, of any length now, how many; n-grams (m, 3): t, v, w; their states before w; their values)."""
+    slots, values, length = lm.slots, lm.values, lm.state_length
+    words, states, value = np.empty((4096, 3), np.int64), np.empty(4096, np.int64), np.empty(4096)
+    m = 0
+    k = 0
+    while k < n:  # grows while it is read: contexts of one word more are added behind
+        state, t, v = contexts.state[k], contexts.older[k], contexts.newer[k]
+        for w in range(allowed.shape[0]):
+            if not allowed[v, w]:
+                continue
+            i = _held(slots, state, lm_word[w])
+            if i < 0:
+                continue
+            if m == value.shape[0]:
+                words, states, value = longer(words), longer(states), longer(value)
+            words[m, 0], words[m, 1], words[m, 2] = t, v, w
+            states[m], value[m] = state, weight * values[3 * i + 1]
+            m += 1
+            s = slots[3 * i + 2]
+            if w != END and length[s] > 2 and length[s] > length[state]:
+                contexts = _add(contexts, n, s, v, w)
+                n += 1
+        k += 1
+    return contexts, n, words[:m], states[:m], value[:m]
+
+
+@njit(cache=True, nogil=True)
+def tables(lm, weight, lm_word, allowed):
+    """Tables of a model for words numbered ``lm_word`` in it; ``allowed`` (W, W): pairs that can be adjacent."""
+    n_words, length, back_off, suffix = allowed.shape[0], lm.state_length, lm.back_off, lm.state_suffix
+    pair, contexts, n = _pairs(lm, weight, lm_word, allowed)
+    contexts, n, words, states, found = _ngrams(lm, weight, lm_word, allowed, contexts, n)
+    back = np.zeros((n_words, n_words))
+    raised = np.zeros(back_off.shape[0] if lm.order > 3 else 0)  # per state: what a longer one may back off to it for
+    known = np.zeros((n_words, n_words), np.bool_)
+    for k in range(n):
+        cost = 0.0
+        s = contexts.state[k]
+        t, v = contexts.older[k], contexts.newer[k]
+        while length[s] > 1:
+            cost += weight * back_off[s]
+            s = np.int64(suffix[s])
+            if lm.order > 3 and length[s] > 1 and cost > raised[s]:
+                raised[s] = cost
+        if not known[t, v] or cost > back[t, v]:
+            known[t, v] = True
+            back[t, v] = cost
+    ptr = np.zeros(n_words * n_words + 1, np.int64)
+    for i in range(found.shape[0]):
+        ptr[words[i, 1] * n_words + words[i, 2] + 1] += 1
+    for i in range(n_words * n_words):
+        ptr[i + 1] += ptr[i]
+    fill = ptr.copy()
+    before = np.empty(found.shape[0], np.int64)
+    value = np.empty(found.shape[0])
+    for i in range(found.shape[0]):
+        at = fill[words[i, 1] * n_words + words[i, 2]]
+        fill[words[i, 1] * n_words + words[i, 2]] += 1
+        before[at] = words[i, 0]
+        value[at] = found[i] + (raised[states[i]] if lm.order > 3 else 0.0)
+    return Tables(lm.order, pair, back, ptr, before, value)
+
+
+@njit(cache=True, nogil=True)
+def optimistic(tables, u, allowed, q, chosen):
     """q[v, w] <- the score above, -inf where the pair is not allowed; chosen[v, w] <- the t taken, -1 after <s>.
 
     Exact maximum up to trigrams; above, every history may use the best back-off of any longer one.
     """
+    pair, back, ptr, before, value = tables.pair, tables.back, tables.ptr, tables.before, tables.value
     n_words = pair.shape[0]
     mark = np.full(n_words, -1, np.int64)
     for v in range(n_words):
@@ -175,7 +184,7 @@ def optimistic(pair, back, ptr, before, value, order, u, allowed, q, chosen):
             best = -np.inf
             for i in range(ptr[v * n_words + w], ptr[v * n_words + w + 1]):
                 t = before[i]
-                if order <= 3:
+                if tables.order <= 3:
                     mark[t] = w
                 if allowed[t, v] and value[i] + u[t, v] > best:
                     best = value[i] + u[t, v]
@@ -193,16 +202,15 @@ def optimistic(pair, back, ptr, before, value, order, u, allowed, q, chosen):
 
 
 @njit(cache=True, nogil=True)
-def move(pairs, n_pairs, chosen, u, gradient, step_scale, excess):
-    """One step on the multipliers, from the pairs of the best derivation and what each chose; returns its length.
+def subgradient(pairs, chosen, gradient):
+    """(cells (n, 2), values (n,)): the subgradient in u at a derivation with these pairs, where it is not zero.
 
-    The step is step_scale * excess / |subgradient|^2 (Polyak); 0 if the subgradient vanishes. ``gradient`` (W, W) is
-    zero before and after.
+    A pair counts against its own multiplier and for that of what it chose. ``gradient`` (W, W) is zero before and
+    after.
     """
-    norm = 0.0
+    n_pairs = pairs.shape[0]
     for i in range(n_pairs):
-        v = pairs[i, 0]
-        w = pairs[i, 1]
+        v, w = pairs[i, 0], pairs[i, 1]
         if chosen[v, w] >= 0:
             gradient[chosen[v, w], v] += 1.0
         if w != END:
@@ -211,20 +219,11 @@ def move(pairs, n_pairs, chosen, u, gradient, step_scale, excess):
     value = np.empty(2 * n_pairs)
     n = 0
     for i in range(2 * n_pairs):
-        v = pairs[i // 2, 0]
-        w = pairs[i // 2, 1]
+        v, w = pairs[i // 2, 0], pairs[i // 2, 1]
         if i % 2 == 1:
-            w = v
-            v = chosen[v, pairs[i // 2, 1]]
+            v, w = chosen[v, w], v
         if v >= 0 and w != END and gradient[v, w] != 0.0:
-            cell[n, 0] = v
-            cell[n, 1] = w
-            value[n] = gradient[v, w]
-            norm += value[n] * value[n]
+            cell[n, 0], cell[n, 1], value[n] = v, w, gradient[v, w]
             gradient[v, w] = 0.0
             n += 1
-    if norm == 0.0:
-        return 0.0
-    for i in range(n):
-        u[cell[i, 0], cell[i, 1]] -= step_scale * excess / norm * value[i]
-    return step_scale * excess / norm
+    return cell[:n], value[:n]

@@ -8,11 +8,12 @@ depend on it ("closed"), and the language-model state at its end. Left words cou
 After words w1..wk from the empty state, no word further on depends on what stands before w1 as soon as no context of
 the model is longer and ends in w1..wk: the state has fewer than k words, or is not extendable, or k = order - 1.
 
-Forest arrays are those of certus/translation/forest.py, with the ids of the language model as words. Hypotheses lie in
-flat arrays, those of vertex v in range(hyp_ptr[v, 0], hyp_ptr[v, 1]), best first. ``numbers`` (H, 3 + order + K) holds
-per hypothesis: right state, number of left words, closed, the left words, the edge, and the K hypotheses of its
-tail; ``scores`` (H, 2): score with the estimate in it, and the estimate.
+Forest arrays are those of certus/translation/forest.py, with the ids of the language model as words. A row of
+numbers, (3 + order + K,), is a hypothesis: right state, number of left words, closed, the left words, the edge, and the
+K hypotheses of its tail.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,21 +23,39 @@ from certus.kernels.language_model import advance
 RIGHT, N_LEFT, CLOSED, LEFT = 0, 1, 2, 3
 
 
+class Beams(NamedTuple):
+    """Hypotheses of all vertices; those of vertex v are range(ptr[v, 0], ptr[v, 1]), best first."""
+
+    numbers: np.ndarray  # (H, 3 + order + K)
+    scores: np.ndarray  # (H, 2) score with the estimate in it, and the estimate
+    ptr: np.ndarray  # (V, 2)
+
+
+class Candidates(NamedTuple):
+    """Hypotheses to be of the vertex at hand, a heap of some of them with the best first, and two hash tables."""
+
+    numbers: np.ndarray
+    scores: np.ndarray
+    heap: np.ndarray
+    states: np.ndarray  # hypotheses of the vertex, by state
+    seen: np.ndarray  # candidates made from others, by edge and tail
+
+
 @njit(cache=True, nogil=True)
-def evaluate(
-    lm, length, extendable, order, lm_weight, begin_state, end_word, token_ptr, token, weight, numbers, scores, row
-):
+def evaluate(lm, lm_weight, whole, forest, beams, row):
     """Scores the edge and the hypotheses of its tail that stand in row; fills the rest of row, its state.
 
-    ``begin_state`` >= 0 asks for a whole sentence: from that state to ``end_word``. Returns (score, estimate).
+    ``whole`` asks for a whole sentence, from <s> to </s>. Returns (score, estimate).
     """
-    room = order - 1
+    length, extendable, token_ptr, token = lm.state_length, lm.state_extendable, forest.token_ptr, forest.token
+    numbers, scores = beams.numbers, beams.scores
+    room = lm.order - 1
     e = row[LEFT + room]
     first_tail = LEFT + room + 1
     n_left, closed, q = 0, room == 0, np.int32(0)
-    if begin_state >= 0:
-        closed, q = True, np.int32(begin_state)
-    score, estimate, total = weight[e], 0.0, 0.0
+    if whole:
+        closed, q = True, np.int32(lm.begin_state)
+    score, estimate, total = forest.weight[e], 0.0, 0.0
     tail = 0
     for k in range(token_ptr[e], token_ptr[e + 1]):
         w = token[k]
@@ -65,8 +84,8 @@ def evaluate(
                 closed = n_left == room or length[q] < n_left or not extendable[q]
         if inner >= 0 and numbers[inner, CLOSED] == 1:
             q = numbers[inner, RIGHT]
-    if begin_state >= 0:
-        p, q = advance(lm, q, end_word)
+    if whole:
+        p, q = advance(lm, q, lm.end)
         total += p
         q = np.int32(0)
     for x in range(n_left, room):
@@ -75,17 +94,21 @@ def evaluate(
     return score + lm_weight * total, estimate
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _before(scores, a, b):
+    """Whether candidate a comes before candidate b: the better score, then the smaller number."""
+    return scores[a, 0] > scores[b, 0] or (scores[a, 0] == scores[b, 0] and a < b)
+
+
 @njit(cache=True, nogil=True)
-def sift_down(heap, key, size, at):
-    """Restores the heap of candidates, best key first, ties to the smaller number, from position ``at`` down."""
+def _sift_down(heap, scores, size, at):
+    """Restores the heap of candidates from position ``at`` down."""
     item = heap[at]
     while 2 * at + 1 < size:
         c = 2 * at + 1
-        if c + 1 < size and (
-            key[heap[c + 1]] > key[heap[c]] or (key[heap[c + 1]] == key[heap[c]] and heap[c + 1] < heap[c])
-        ):
+        if c + 1 < size and _before(scores, heap[c + 1], heap[c]):
             c += 1
-        if key[item] > key[heap[c]] or (key[item] == key[heap[c]] and item < heap[c]):
+        if _before(scores, item, heap[c]):
             break
         heap[at] = heap[c]
         at = c
@@ -93,8 +116,18 @@ def sift_down(heap, key, size, at):
 
 
 @njit(cache=True, nogil=True)
-def slot_of(table, mask, rows, row, first, last):
+def _pop(heap, scores, size):
+    """The best candidate of a heap of ``size``, which has one less then."""
+    best = heap[0]
+    heap[0] = heap[size - 1]
+    _sift_down(heap, scores, size - 1, 0)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _slot(table, rows, row, first, last):
     """Slot of a hash table of row numbers: of the row equal to ``row`` in columns first..last - 1, or an empty one."""
+    mask = table.shape[0] - 1
     h = np.int64(0)
     for x in range(first, last):
         h = (h * 1000003 + row[x]) & 0x3FFFFFFFFFF  # below 2^42, so that nothing overflows
@@ -112,132 +145,128 @@ def slot_of(table, mask, rows, row, first, last):
 
 
 @njit(cache=True, nogil=True)
-def cube_prune(
-    lm, order, lm_weight, begin_state, end_word, in_ptr, tail_ptr, tail, token_ptr, token, weight, root, pops
-):
-    """Fills a beam of at most ``pops`` hypotheses per vertex; returns (numbers, scores, hyp_ptr).
+def _first_candidates(forest, v, beams, cand, edge_at):
+    """Each edge into v over the best of its tail; returns how many there are."""
+    n = 0
+    for e in range(forest.in_ptr[v], forest.in_ptr[v + 1]):
+        alive = forest.weight[e] > -np.inf
+        cand[n, edge_at] = e
+        for t in range(cand.shape[1] - edge_at - 1):
+            cand[n, edge_at + 1 + t] = -1
+            if t < forest.tail_ptr[e + 1] - forest.tail_ptr[e]:
+                u = forest.tail[forest.tail_ptr[e] + t]
+                alive = alive and beams.ptr[u, 0] < beams.ptr[u, 1]
+                cand[n, edge_at + 1 + t] = beams.ptr[u, 0]
+        if alive:
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _neighbours(forest, c, n, beams, made, edge_at):
+    """Adds, from candidate n on, c with the next hypothesis of each vertex of its tail; returns how many there are."""
+    cand = made.numbers
+    width = cand.shape[1]
+    e = cand[c, edge_at]
+    for t in range(forest.tail_ptr[e + 1] - forest.tail_ptr[e]):
+        at = edge_at + 1 + t
+        if cand[c, at] + 1 < beams.ptr[forest.tail[forest.tail_ptr[e] + t], 1]:
+            for x in range(edge_at, width):
+                cand[n, x] = cand[c, x]
+            cand[n, at] += 1
+            slot = _slot(made.seen, cand, cand[n], edge_at, width)
+            if made.seen[slot] < 0:
+                made.seen[slot] = n
+                n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _sort(beams, begin, n, made):
+    """Sorts the hypotheses begin .. begin + n - 1, best first; candidates are no longer needed and give the room."""
+    numbers, scores, cand, cand_score, heap = beams.numbers, beams.scores, made.numbers, made.scores, made.heap
+    for x in range(n):
+        heap[x] = x
+        cand_score[x, 0], cand_score[x, 1] = scores[begin + x, 0], scores[begin + x, 1]
+        for y in range(numbers.shape[1]):
+            cand[x, y] = numbers[begin + x, y]
+    for at in range(n // 2 - 1, -1, -1):
+        _sift_down(heap, cand_score, n, at)
+    for k in range(n):
+        c = _pop(heap, cand_score, n - k)
+        scores[begin + k, 0], scores[begin + k, 1] = cand_score[c, 0], cand_score[c, 1]
+        for y in range(numbers.shape[1]):
+            numbers[begin + k, y] = cand[c, y]
+
+
+@njit(cache=True, nogil=True)
+def _beam(lm, lm_weight, forest, v, whole, beams, made, pops):
+    """Fills the beam of vertex v, from beams.ptr[v, 0] on; returns how many hypotheses it has."""
+    numbers, scores, cand, cand_score, heap = beams.numbers, beams.scores, made.numbers, made.scores, made.heap
+    begin, edge_at, tries = beams.ptr[v, 0], LEFT + lm.order - 1, 2 * pops
+    made.states[:] = -1
+    made.seen[:] = -1
+    n_cand = _first_candidates(forest, v, beams, cand, edge_at)
+    n, size, scored, tried = 0, 0, 0, 0
+    while True:
+        for c in range(scored, n_cand):  # score what is new, and push it
+            cand_score[c, 0], cand_score[c, 1] = evaluate(lm, lm_weight, whole, forest, beams, cand[c])
+            at = size
+            size += 1
+            while at > 0 and cand_score[heap[(at - 1) // 2], 0] < cand_score[c, 0]:
+                heap[at] = heap[(at - 1) // 2]
+                at = (at - 1) // 2
+            heap[at] = c
+        scored = n_cand
+        if size == 0 or tried == tries or n == pops:
+            return n
+        c = _pop(heap, cand_score, size)
+        size -= 1
+        tried += 1
+        slot = _slot(made.states, numbers, cand[c], 0, edge_at)
+        new = made.states[slot] < 0
+        if new:
+            made.states[slot] = begin + n
+            n += 1
+        h = made.states[slot]
+        if new or cand_score[c, 0] > scores[h, 0]:
+            scores[h, 0], scores[h, 1] = cand_score[c, 0], cand_score[c, 1]
+            for x in range(numbers.shape[1]):
+                numbers[h, x] = cand[c, x]
+        n_cand = _neighbours(forest, c, n_cand, beams, made, edge_at)
+
+
+@njit(cache=True, nogil=True)
+def cube_prune(lm, lm_weight, forest, root, pops):
+    """Fills a beam of at most ``pops`` hypotheses per vertex up to the root; returns the Beams.
 
     A candidate popped whose state is in the beam already is merged with it and not counted, up to as many again.
     The root's beam has whole sentences, the best one first; it is empty if there is none.
     """
-    n_vertices = in_ptr.shape[0] - 1
-    length, extendable = lm.state_length, lm.state_extendable
-    arity, largest = 0, 0
-    for e in range(weight.shape[0]):
+    in_ptr, tail_ptr = forest.in_ptr, forest.tail_ptr
+    arity, most_edges = 0, 0
+    for e in range(forest.weight.shape[0]):
         arity = max(arity, tail_ptr[e + 1] - tail_ptr[e])
-    for v in range(n_vertices):
-        largest = max(largest, in_ptr[v + 1] - in_ptr[v])
-    edge_at = LEFT + order - 1
-    first_tail = edge_at + 1
-    width = first_tail + arity
-
-    numbers = np.empty(((root + 1) * pops, width), dtype=np.int32)  # only what is used takes memory
-    scores = np.empty(((root + 1) * pops, 2), dtype=np.float64)
-    n_hyps = 0
-    hyp_ptr = np.zeros((n_vertices, 2), dtype=np.int64)
-
-    tries = 2 * pops  # pops, with those that are not counted
-    room = max(pops, largest + tries * arity) + 1  # candidates of a vertex
-    cand = np.empty((room, width), dtype=np.int32)  # hypotheses to be
-    cand_score = np.empty((room, 2), dtype=np.float64)
-    key = np.empty(room, dtype=np.float64)
-    heap = np.empty(room, dtype=np.int64)
-    bits = 4
-    while (1 << bits) < 2 * max(pops, tries * arity):
-        bits += 1
-    mask = (1 << bits) - 1
-    states = np.empty(1 << bits, dtype=np.int64)  # hash table of the hypotheses of a vertex, by state
-    seen = np.empty(1 << bits, dtype=np.int64)  # hash table of the candidates made from others, by edge and tail
-
+    for v in range(in_ptr.shape[0] - 1):
+        most_edges = max(most_edges, in_ptr[v + 1] - in_ptr[v])
+    width = LEFT + lm.order + arity
+    most = (root + 1) * pops  # only what is used takes memory
+    beams = Beams(
+        np.empty((most, width), dtype=np.int32), np.empty((most, 2)), np.zeros((in_ptr.shape[0] - 1, 2), dtype=np.int64)
+    )
+    room = max(pops, most_edges + 2 * pops * arity) + 1  # candidates of a vertex
+    slots = 16
+    while slots < 2 * max(pops, 2 * pops * arity):
+        slots *= 2
+    made = Candidates(
+        np.empty((room, width), dtype=np.int32), np.empty((room, 2)), np.empty(room, dtype=np.int64),
+        np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64),
+    )  # fmt: skip
+    n = 0
     for v in range(root + 1):
-        goal = begin_state if v == root else -1
-        states[:] = -1
-        seen[:] = -1
-        n_cand, size, begin = 0, 0, n_hyps
-        for e in range(in_ptr[v], in_ptr[v + 1]):  # each edge over the best of its tail
-            alive = weight[e] > -np.inf
-            cand[n_cand, edge_at] = e
-            for t in range(arity):
-                cand[n_cand, first_tail + t] = -1
-                if t < tail_ptr[e + 1] - tail_ptr[e]:
-                    u = tail[tail_ptr[e] + t]
-                    alive = alive and hyp_ptr[u, 0] < hyp_ptr[u, 1]
-                    cand[n_cand, first_tail + t] = hyp_ptr[u, 0]
-            if alive:
-                n_cand += 1
-
-        scored, tried = 0, 0
-        while True:
-            for c in range(scored, n_cand):  # score what is new, and push it
-                score, estimate = evaluate(
-                    lm,
-                    length,
-                    extendable,
-                    order,
-                    lm_weight,
-                    goal,
-                    end_word,
-                    token_ptr,
-                    token,
-                    weight,
-                    numbers,
-                    scores,
-                    cand[c],
-                )
-                cand_score[c, 0], cand_score[c, 1], key[c] = score, estimate, score
-                at = size
-                size += 1
-                while at > 0 and key[heap[(at - 1) // 2]] < score:
-                    heap[at] = heap[(at - 1) // 2]
-                    at = (at - 1) // 2
-                heap[at] = c
-            scored = n_cand
-            if size == 0 or tried == tries or n_hyps - begin == pops:
-                break
-            c = heap[0]
-            size -= 1
-            tried += 1
-            heap[0] = heap[size]
-            sift_down(heap, key, size, 0)
-
-            slot = slot_of(states, mask, numbers, cand[c], 0, edge_at)
-            if states[slot] < 0:
-                states[slot] = n_hyps
-                scores[n_hyps, 0] = -np.inf
-                n_hyps += 1
-            h = states[slot]
-            if cand_score[c, 0] > scores[h, 0]:
-                scores[h, 0], scores[h, 1] = cand_score[c, 0], cand_score[c, 1]
-                for x in range(width):
-                    numbers[h, x] = cand[c, x]
-
-            e = cand[c, edge_at]
-            for t in range(tail_ptr[e + 1] - tail_ptr[e]):  # the next hypothesis of each tail vertex
-                if cand[c, first_tail + t] + 1 < hyp_ptr[tail[tail_ptr[e] + t], 1]:
-                    for x in range(edge_at, width):
-                        cand[n_cand, x] = cand[c, x]
-                    cand[n_cand, first_tail + t] += 1
-                    slot = slot_of(seen, mask, cand, cand[n_cand], edge_at, width)
-                    if seen[slot] < 0:
-                        seen[slot] = n_cand
-                        n_cand += 1
-
-        # Sort the beam, best first: the candidates are no longer needed and give the room.
-        size = n_hyps - begin
-        for x in range(size):
-            key[x], heap[x] = scores[begin + x, 0], x
-            cand_score[x, 0], cand_score[x, 1] = scores[begin + x, 0], scores[begin + x, 1]
-            for y in range(width):
-                cand[x, y] = numbers[begin + x, y]
-        for at in range(size // 2 - 1, -1, -1):
-            sift_down(heap, key, size, at)
-        for h in range(begin, n_hyps):
-            c = heap[0]
-            size -= 1
-            heap[0] = heap[size]
-            sift_down(heap, key, size, 0)
-            scores[h, 0], scores[h, 1] = cand_score[c, 0], cand_score[c, 1]
-            for y in range(width):
-                numbers[h, y] = cand[c, y]
-        hyp_ptr[v, 0], hyp_ptr[v, 1] = begin, n_hyps
-    return numbers, scores, hyp_ptr
+        beams.ptr[v, 0] = n
+        size = _beam(lm, lm_weight, forest, v, v == root, beams, made, pops)
+        _sort(beams, n, size, made)
+        n += size
+        beams.ptr[v, 1] = n
+    return beams

@@ -1,8 +1,11 @@
 """A translation forest under scores of adjacent words: the best by first and last word of every piece, both ways.
 
 The sweep is exact for bigram scores q[v, w], and takes time of the order of the tables of the pieces: see
-``forest_pieces`` for these and for the array layout.
+``forest_pieces`` for these and for the array layout. ``row_of`` and ``column_of`` (W,) number the first and the last
+words of the vertex at hand, -1 for the others.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,23 +13,52 @@ from certus.kernels.compiling import njit
 from certus.kernels.forest_pieces import APPEND, CHAIN, HOOK, JOIN, NODE, WORD
 
 
+class Workspace(NamedTuple):
+    """Room for what is known of the words while a vertex is worked at; all (W,)."""
+
+    row_of: np.ndarray
+    column_of: np.ndarray
+    column: np.ndarray
+    before: np.ndarray  # per row: best score without the hook
+    after: np.ndarray  # per row: best score of the hook and all outside
+
+
+@njit(cache=True, nogil=True)
+def _workspace(n_words):
+    numbers = np.empty((3, n_words), np.int64)
+    values = np.empty((2, n_words))
+    return Workspace(numbers[0], numbers[1], numbers[2], values[0], values[1])
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _locate(word, start, count, place):
-    """place[w] <- i if w is word[start + i], i < count; -1 for the other words."""
+def _locate(words, place):
+    """place[w] <- i if w is words[i]; -1 for the other words."""
     for w in range(place.shape[0]):
         place[w] = -1
-    for i in range(count):
-        place[word[start + i]] = i
+    for i in range(words.shape[0]):
+        place[words[i]] = i
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _before_hook(edge_left, edge_right, edge_weight, first, n_first, offset, word, k, stop, table, row_of, n, total):
-    """total[i], i < n, <- best score, without the hook, of the edges from k on with the hook of k and with the first
-    word that row_of numbers i; returns the edge after them.
+@njit(cache=True, nogil=True)
+def _enter(g, p, work):
+    """Number the first and last words of the vertex of piece p."""
+    _locate(g.word[g.first[p] : g.first[p] + g.n_first[p]], work.row_of)
+    _locate(g.word[g.last[p] : g.last[p] + g.n_last[p]], work.column_of)
+
+
+@njit(cache=True, nogil=True)
+def _before_hook(g, k, stop, table, n, work):
+    """work.before[i], i < n, <- best score, without the hook, of the edges from k on with the hook of k and with the
+    first word that row_of numbers i; returns the edge after them. Numbers the last words of the hook in work.column.
     """
+    first, n_first, offset, word = g.first, g.n_first, g.offset, g.word
+    edge_left, edge_right, edge_weight = g.edge_left, g.edge_right, g.edge_weight
+    row_of, before = work.row_of, work.before
     for i in range(n):
-        total[i] = -np.inf
+        before[i] = -np.inf
     hook = edge_right[k]
+    for j in range(g.n_last[hook]):
+        work.column[j] = work.column_of[word[g.last[hook] + j]]
     while k < stop and edge_right[k] == hook:
         x = edge_left[k]
         at = offset[x]
@@ -34,140 +66,268 @@ def _before_hook(edge_left, edge_right, edge_weight, first, n_first, offset, wor
             row = row_of[word[i]]
             s = table[at] + edge_weight[k]
             at += 1
-            if row >= 0 and s > total[row]:
-                total[row] = s
+            if row >= 0 and s > before[row]:
+                before[row] = s
         k += 1
     return k
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _hook(q, v, word, start, count, table, at, m, to, o):
-    """to[o + j] <- max over i < count of q[v, word[start + i]] + table[at + i m + j], for j < m."""
+def _hook(q_row, words, block, to):
+    """to[j] <- max over i of q_row[words[i]] + block[i m + j], for the m entries of ``to``."""
+    m = to.shape[0]
     for j in range(m):
-        to[o + j] = -np.inf
-    for i in range(start, start + count):
-        t = q[v, word[i]]
+        to[j] = -np.inf
+    at = 0
+    for i in range(words.shape[0]):
+        t = q_row[words[i]]
         if t > -np.inf:
             for j in range(m):
-                s = t + table[at + j]
-                if s > to[o + j]:
-                    to[o + j] = s
+                s = t + block[at + j]
+                if s > to[j]:
+                    to[j] = s
         at += m
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _unhook(q, v, word, start, count, table, at, m, above, o, out, pair_best):
-    """The reverse of _hook: out[at + i m + j] and pair_best[v, .] are raised to what above[o + j] allows."""
-    for i in range(start, start + count):
-        w = word[i]
-        t = q[v, w]
+def _unhook(q_row, words, block, above, out, best_row):
+    """The reverse of _hook: out[i m + j] and best_row[.] are raised to what above[j] allows."""
+    m = above.shape[0]
+    at = 0
+    for i in range(words.shape[0]):
+        w = words[i]
+        t = q_row[w]
         if t > -np.inf:
             best = -np.inf
             for j in range(m):
-                s = t + above[o + j]
+                s = t + above[j]
                 if s > out[at + j]:
                     out[at + j] = s
-                s += table[at + j]
+                s += block[at + j]
                 if s > best:
                     best = s
-            if best > pair_best[v, w]:
-                pair_best[v, w] = best
+            if best > best_row[w]:
+                best_row[w] = best
         at += m
+
+
+@njit(cache=True, nogil=True)
+def _node(g, p, table, work):
+    """The table of a vertex, from those of its edges."""
+    first, n_first, last, n_last, offset, word = g.first, g.n_first, g.last, g.n_last, g.offset, g.word
+    row_of, column_of, column, before = work.row_of, work.column_of, work.column, work.before
+    o, n, m = offset[p], n_first[p], n_last[p]
+    for i in range(o, o + n * m):
+        table[i] = -np.inf
+    _enter(g, p, work)
+    k, stop = g.edge_ptr[g.left[p]], g.edge_ptr[g.left[p] + 1]
+    while k < stop:
+        x, y = g.edge_left[k], g.edge_right[k]
+        if y < 0:
+            weight, lx, mx = g.edge_weight[k], last[x], n_last[x]
+            at = offset[x]
+            for i in range(first[x], first[x] + n_first[x]):
+                row = row_of[word[i]]
+                if row >= 0:
+                    for j in range(mx):
+                        c = column_of[word[lx + j]]
+                        if c >= 0:
+                            s = table[at + j] + weight
+                            if s > table[o + row * m + c]:
+                                table[o + row * m + c] = s
+                at += mx
+            k += 1
+            continue
+        k = _before_hook(g, k, stop, table, n, work)
+        at, my = offset[y], n_last[y]
+        for i in range(n):
+            t = before[i]
+            if t > -np.inf:
+                base = o + i * m
+                for j in range(my):
+                    c = column[j]
+                    if c >= 0:
+                        s = t + table[at + j]
+                        if s > table[base + c]:
+                            table[base + c] = s
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _append(link, block, to):
+    """to[i] <- max over j of block[i, j] + link[j], row by row."""
+    at = 0
+    for i in range(to.shape[0]):
+        best = -np.inf
+        for j in range(link.shape[0]):
+            s = block[at + j] + link[j]
+            if s > best:
+                best = s
+        to[i] = best
+        at += link.shape[0]
+
+
+@njit(cache=True, nogil=True)
+def _hooks(q, befores, words, block, m):
+    """[r, j]: the hook of word befores[r] on a piece with these first words and this table of m columns."""
+    hooks = np.empty((befores.shape[0], m))
+    for r in range(befores.shape[0]):
+        _hook(q[befores[r]], words, block, hooks[r])
+    return hooks
+
+
+@njit(cache=True, nogil=True)
+def _chain(block, hooks, to):
+    """to[i, j] <- max over r of block[i, r] + hooks[r, j], all row by row."""
+    n_rows, m = hooks.shape
+    at, base = 0, 0
+    while base < to.shape[0]:
+        for j in range(m):
+            to[base + j] = -np.inf
+        for r in range(n_rows):
+            t = block[at]
+            at += 1
+            if t > -np.inf:
+                for j in range(m):
+                    s = t + hooks[r, j]
+                    if s > to[base + j]:
+                        to[base + j] = s
+        base += m
 
 
 @njit(cache=True, nogil=True)
 def inside(g, q, table):
     """table <- best score of each (piece, first word, last word) under q[v, w]; the value of the forest stands last."""
-    kind, left, right, first, n_first, last, n_last, offset, word = g[:9]
-    edge_ptr, edge_left, edge_right, edge_weight, _ = g[9:]
-    n_words = q.shape[0]
-    row_of = np.empty(n_words, np.int64)
-    column_of = np.empty(n_words, np.int64)
-    total = np.empty(n_words)
-    column = np.empty(n_words, np.int64)
-    scratch = np.empty(0)
+    kind, left, right, first, n_first = g.kind, g.left, g.right, g.first, g.n_first
+    last, n_last, offset, word = g.last, g.n_last, g.offset, g.word
+    work = _workspace(q.shape[0])
+    link = np.empty(q.shape[0])
     for p in range(kind.shape[0]):
-        o, n, m = offset[p], n_first[p], n_last[p]
+        o, m = offset[p], n_last[p]
+        to = table[o : offset[p + 1]]
         x, y = left[p], right[p]
         if kind[p] == WORD:
             table[o] = 0.0
         elif kind[p] == NODE:
-            for i in range(o, o + n * m):
-                table[i] = -np.inf
-            _locate(word, first[p], n, row_of)
-            _locate(word, last[p], m, column_of)
-            k, stop = edge_ptr[x], edge_ptr[x + 1]
-            while k < stop:
-                x, y = edge_left[k], edge_right[k]
-                if y < 0:
-                    lx, mx = last[x], n_last[x]
-                    at = offset[x]
-                    for i in range(first[x], first[x] + n_first[x]):
-                        row = row_of[word[i]]
-                        if row >= 0:
-                            for j in range(mx):
-                                c = column_of[word[lx + j]]
-                                if c >= 0:
-                                    s = table[at + j] + edge_weight[k]
-                                    if s > table[o + row * m + c]:
-                                        table[o + row * m + c] = s
-                        at += mx
-                    k += 1
-                    continue
-                k = _before_hook(
-                    edge_left, edge_right, edge_weight, first, n_first, offset, word, k, stop, table, row_of, n, total
-                )
-                ly, my = last[y], n_last[y]
-                at = offset[y]
-                for j in range(my):
-                    column[j] = column_of[word[ly + j]]
-                for i in range(n):
-                    t = total[i]
-                    if t > -np.inf:
-                        base = o + i * m
-                        for j in range(my):
-                            c = column[j]
-                            if c >= 0:
-                                s = t + table[at + j]
-                                if s > table[base + c]:
-                                    table[base + c] = s
+            _node(g, p, table, work)
         elif kind[p] == APPEND:
-            at, lx, mx = offset[x], last[x], n_last[x]
+            mx = n_last[x]
             for j in range(mx):
-                total[j] = q[word[lx + j], y]
-            for i in range(n):
+                link[j] = q[word[last[x] + j], y]
+            _append(link[:mx], table[offset[x] :], to)
+        elif kind[p] == HOOK:
+            _hook(q[x], word[first[y] : first[y] + n_first[y]], table[offset[y] :], to)
+        elif kind[p] == JOIN:
+            at, by = offset[x], offset[y]
+            for i in range(n_first[p]):
+                for j in range(m):
+                    table[o + i * m + j] = table[at + i] + table[by + j]
+        else:
+            befores, words = word[last[x] : last[x] + n_last[x]], word[first[y] : first[y] + n_first[y]]
+            _chain(table[offset[x] :], _hooks(q, befores, words, table[offset[y] :], m), to)
+
+
+@njit(cache=True, nogil=True)
+def _around_node(g, p, table, out, edge_best, work):
+    """Outside scores of what the edges of a vertex are made of, and the best derivation through each of them."""
+    first, n_first, last, n_last, offset, word = g.first, g.n_first, g.last, g.n_last, g.offset, g.word
+    edge_left, edge_right, edge_weight = g.edge_left, g.edge_right, g.edge_weight
+    row_of, column_of, column, before, after = work.row_of, work.column_of, work.column, work.before, work.after
+    o, n, m = offset[p], n_first[p], n_last[p]
+    _enter(g, p, work)
+    k, stop = g.edge_ptr[g.left[p]], g.edge_ptr[g.left[p] + 1]
+    while k < stop:
+        x, y = edge_left[k], edge_right[k]
+        if y < 0:
+            lx, mx = last[x], n_last[x]
+            at = offset[x]
+            for i in range(first[x], first[x] + n_first[x]):
+                row = row_of[word[i]]
+                if row >= 0:
+                    for j in range(mx):
+                        c = column_of[word[lx + j]]
+                        if c >= 0:
+                            s = out[o + row * m + c] + edge_weight[k]
+                            if s > out[at + j]:
+                                out[at + j] = s
+                            s += table[at + j]
+                            if s > edge_best[k]:
+                                edge_best[k] = s
+                at += mx
+            k += 1
+            continue
+        start = k
+        k = _before_hook(g, k, stop, table, n, work)
+        at, my = offset[y], n_last[y]
+        for i in range(n):
+            t = before[i]
+            best = -np.inf
+            if t > -np.inf:
+                base = o + i * m
+                for j in range(my):
+                    c = column[j]
+                    if c >= 0:
+                        z = out[base + c]
+                        s = z + table[at + j]
+                        if s > best:
+                            best = s
+                        z += t
+                        if z > out[at + j]:
+                            out[at + j] = z
+            after[i] = best
+        for e in range(start, k):
+            x = edge_left[e]
+            at = offset[x]
+            for i in range(first[x], first[x] + n_first[x]):
+                row = row_of[word[i]]
+                if row >= 0:
+                    s = after[row] + edge_weight[e]
+                    if s > out[at]:
+                        out[at] = s
+                    s += table[at]
+                    if s > edge_best[e]:
+                        edge_best[e] = s
+                at += 1
+
+
+@njit(cache=True, nogil=True)
+def _around_chain(block, hooks, above, out):
+    """The reverse of _chain: raises out (like block); returns what is above each of the hooks."""
+    upper = np.full(hooks.shape, -np.inf)
+    n_rows, m = hooks.shape
+    at, base = 0, 0
+    while base < above.shape[0]:
+        for r in range(n_rows):
+            t = block[at]
+            if t > -np.inf:
                 best = -np.inf
-                for j in range(mx):
-                    s = table[at + j] + total[j]
+                for j in range(m):
+                    z = above[base + j]
+                    s = z + hooks[r, j]
                     if s > best:
                         best = s
-                table[o + i] = best
-                at += mx
-        elif kind[p] == HOOK:
-            _hook(q, x, word, first[y], n_first[y], table, offset[y], m, table, o)
-        elif kind[p] == JOIN:
-            at, to = offset[x], offset[y]
-            for i in range(n):
-                for j in range(m):
-                    table[o + i * m + j] = table[at + i] + table[to + j]
-        else:
-            at, lx, mx = offset[x], last[x], n_last[x]
-            if scratch.shape[0] < mx * m:
-                scratch = np.empty(2 * mx * m)
-            for r in range(mx):
-                _hook(q, word[lx + r], word, first[y], n_first[y], table, offset[y], m, scratch, r * m)
-            for i in range(n):
-                base = o + i * m
-                for j in range(m):
-                    table[base + j] = -np.inf
-                for r in range(mx):
-                    t = table[at]
-                    at += 1
-                    if t > -np.inf:
-                        for j in range(m):
-                            s = t + scratch[r * m + j]
-                            if s > table[base + j]:
-                                table[base + j] = s
+                    z += t
+                    if z > upper[r, j]:
+                        upper[r, j] = z
+                if best > out[at]:
+                    out[at] = best
+            at += 1
+        base += m
+    return upper
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _around_join(left, right, above, out_left, out_right):
+    """Raises the outside scores of the two parts of a sum above[i, j] of left[i] and right[j]."""
+    m = out_right.shape[0]
+    for i in range(out_left.shape[0]):
+        for j in range(m):
+            z = above[i * m + j]
+            s = z + right[j]
+            if s > out_left[i]:
+                out_left[i] = s
+            s = z + left[i]
+            if s > out_right[j]:
+                out_right[j] = s
 
 
 @njit(cache=True, nogil=True)
@@ -178,88 +338,22 @@ def outside(g, q, table, out, edge_best, pair_best):
     edge_best (edges of g) <- best derivation that uses the edge
     pair_best (W, W) <- best derivation in which the two words stand side by side
     """
-    kind, left, right, first, n_first, last, n_last, offset, word = g[:9]
-    edge_ptr, edge_left, edge_right, edge_weight, _ = g[9:]
-    n_words = q.shape[0]
+    kind, left, right, first, n_first = g.kind, g.left, g.right, g.first, g.n_first
+    last, n_last, offset, word = g.last, g.n_last, g.offset, g.word
     out[:] = -np.inf
     edge_best[:] = -np.inf
     pair_best[:] = -np.inf
-    row_of = np.empty(n_words, np.int64)
-    column_of = np.empty(n_words, np.int64)
-    column = np.empty(n_words, np.int64)
-    total = np.empty(n_words)
-    above = np.empty(n_words)
-    scratch = np.empty(0)
-    upper = np.empty(0)
+    work = _workspace(q.shape[0])
     out[out.shape[0] - 1] = 0.0
     for p in range(kind.shape[0] - 1, -1, -1):
-        o, n, m = offset[p], n_first[p], n_last[p]
+        above = out[offset[p] : offset[p + 1]]
         x, y = left[p], right[p]
         if kind[p] == NODE:
-            _locate(word, first[p], n, row_of)
-            _locate(word, last[p], m, column_of)
-            k, stop = edge_ptr[x], edge_ptr[x + 1]
-            while k < stop:
-                x, y = edge_left[k], edge_right[k]
-                if y < 0:
-                    lx, mx = last[x], n_last[x]
-                    at = offset[x]
-                    for i in range(first[x], first[x] + n_first[x]):
-                        row = row_of[word[i]]
-                        if row >= 0:
-                            for j in range(mx):
-                                c = column_of[word[lx + j]]
-                                if c >= 0:
-                                    s = out[o + row * m + c] + edge_weight[k]
-                                    if s > out[at + j]:
-                                        out[at + j] = s
-                                    s += table[at + j]
-                                    if s > edge_best[k]:
-                                        edge_best[k] = s
-                        at += mx
-                    k += 1
-                    continue
-                start = k
-                k = _before_hook(
-                    edge_left, edge_right, edge_weight, first, n_first, offset, word, k, stop, table, row_of, n, total
-                )
-                ly, my = last[y], n_last[y]
-                at = offset[y]
-                for j in range(my):
-                    column[j] = column_of[word[ly + j]]
-                for i in range(n):
-                    t = total[i]
-                    best = -np.inf
-                    if t > -np.inf:
-                        base = o + i * m
-                        for j in range(my):
-                            c = column[j]
-                            if c >= 0:
-                                z = out[base + c]
-                                s = z + table[at + j]
-                                if s > best:
-                                    best = s
-                                z += t
-                                if z > out[at + j]:
-                                    out[at + j] = z
-                    above[i] = best
-                for e in range(start, k):
-                    x = edge_left[e]
-                    at = offset[x]
-                    for i in range(first[x], first[x] + n_first[x]):
-                        row = row_of[word[i]]
-                        if row >= 0:
-                            s = above[row] + edge_weight[e]
-                            if s > out[at]:
-                                out[at] = s
-                            s += table[at]
-                            if s > edge_best[e]:
-                                edge_best[e] = s
-                        at += 1
+            _around_node(g, p, table, out, edge_best, work)
         elif kind[p] == APPEND:
             at, lx, mx = offset[x], last[x], n_last[x]
-            for i in range(n):
-                z = out[o + i]
+            for i in range(n_first[p]):
+                z = above[i]
                 if z > -np.inf:
                     for j in range(mx):
                         v = word[lx + j]
@@ -271,54 +365,18 @@ def outside(g, q, table, out, edge_best, pair_best):
                             pair_best[v, y] = s
                 at += mx
         elif kind[p] == HOOK:
-            _unhook(q, x, word, first[y], n_first[y], table, offset[y], m, out, o, out, pair_best)
+            words = word[first[y] : first[y] + n_first[y]]
+            _unhook(q[x], words, table[offset[y] :], above, out[offset[y] :], pair_best[x])
         elif kind[p] == JOIN:
-            at, to = offset[x], offset[y]
-            for i in range(n):
-                for j in range(m):
-                    z = out[o + i * m + j]
-                    s = z + table[to + j]
-                    if s > out[at + i]:
-                        out[at + i] = s
-                    s = z + table[at + i]
-                    if s > out[to + j]:
-                        out[to + j] = s
+            a, b = slice(offset[x], offset[x + 1]), slice(offset[y], offset[y + 1])
+            _around_join(table[a], table[b], above, out[a], out[b])
         elif kind[p] == CHAIN:
-            at, lx, mx = offset[x], last[x], n_last[x]
-            if scratch.shape[0] < mx * m:
-                scratch = np.empty(2 * mx * m)
-                upper = np.empty(2 * mx * m)
-            for r in range(mx):
-                _hook(q, word[lx + r], word, first[y], n_first[y], table, offset[y], m, scratch, r * m)
-            for j in range(mx * m):
-                upper[j] = -np.inf
-            for i in range(n):
-                base = o + i * m
-                for r in range(mx):
-                    t = table[at]
-                    if t > -np.inf:
-                        best = -np.inf
-                        for j in range(m):
-                            z = out[base + j]
-                            s = z + scratch[r * m + j]
-                            if s > best:
-                                best = s
-                            z += t
-                            if z > upper[r * m + j]:
-                                upper[r * m + j] = z
-                        if best > out[at]:
-                            out[at] = best
-                    at += 1
-            for r in range(mx):
-                v = word[lx + r]
-                _unhook(q, v, word, first[y], n_first[y], table, offset[y], m, upper, r * m, out, pair_best)
-
-
-@njit(cache=True, nogil=True)
-def _push(stack, depth, piece, i, j):
-    """Puts a piece with its first and last word on the stack; returns the new depth."""
-    stack[depth, 0], stack[depth, 1], stack[depth, 2] = piece, i, j
-    return depth + 1
+            befores, words = word[last[x] : last[x] + n_last[x]], word[first[y] : first[y] + n_first[y]]
+            hooks = _hooks(q, befores, words, table[offset[y] :], n_last[p])
+            upper = _around_chain(table[offset[x] :], hooks, above, out[offset[x] :])
+            for r in range(befores.shape[0]):
+                v = befores[r]
+                _unhook(q[v], words, table[offset[y] :], upper[r], out[offset[y] :], pair_best[v])
 
 
 @njit(cache=True, nogil=True)
@@ -331,83 +389,82 @@ def _find(word, start, count, w):
 
 
 @njit(cache=True, nogil=True)
+def _best_edge(g, p, i, j, table):
+    """(edge, row of its left piece, column of its right one) of the best of a vertex with first word i, last word j."""
+    first, n_first, last, n_last, offset, word = g.first, g.n_first, g.last, g.n_last, g.offset, g.word
+    head, end = word[first[p] + i], word[last[p] + j]
+    best, k, a, b = -np.inf, -1, 0, 0
+    for e in range(g.edge_ptr[g.left[p]], g.edge_ptr[g.left[p] + 1]):
+        x, y = g.edge_left[e], g.edge_right[e]
+        z = x if y < 0 else y
+        c = _find(word, first[x], n_first[x], head)
+        d = _find(word, last[z], n_last[z], end)
+        if c < 0 or d < 0:
+            continue
+        if y < 0:
+            s = table[offset[x] + c * n_last[x] + d] + g.edge_weight[e]
+        else:
+            s = table[offset[x] + c] + g.edge_weight[e] + table[offset[y] + d]
+        if s > best:
+            best, k, a, b = s, e, c, d
+    return k, a, b
+
+
+@njit(cache=True, nogil=True)
+def _best_link(g, p, i, j, q, table):
+    """(last word of the left part, first word of the right part) where the two parts of a piece meet best."""
+    x, y, offset = g.left[p], g.right[p], g.offset
+    best, a, b = -np.inf, 0, 0
+    hook, append = g.kind[p] == HOOK, g.kind[p] == APPEND
+    for r in range(1 if hook else g.n_last[x]):
+        v = x if hook else g.word[g.last[x] + r]
+        before = 0.0 if hook else table[offset[x] + i * g.n_last[x] + r]
+        for c in range(1 if append else g.n_first[y]):
+            w = y if append else g.word[g.first[y] + c]
+            s = before + q[v, w]
+            if not append:
+                s += table[offset[y] + c * g.n_last[p] + j]
+            if s > best:
+                best, a, b = s, r, c
+    return a, b
+
+
+@njit(cache=True, nogil=True)
 def best_derivation(g, q, table, edges, pairs):
     """(number of edges, of pairs) of a derivation that reaches the value ``inside`` found.
 
     edges <- its edges in the forest, head before tails, left to right, the top's first; pairs[:, 0], pairs[:, 1] <- the
     words that stand side by side in it. Ties go to the smallest index. The value must not be -inf.
     """
-    kind, left, right, first, n_first, last, n_last, offset, word = g[:9]
-    edge_ptr, edge_left, edge_right, edge_weight, edge_id = g[9:]
-    stack = np.empty((2 * kind.shape[0] + 2, 3), np.int64)
-    depth = _push(stack, 0, kind.shape[0] - 1, 0, 0)
-    n_edges = 0
-    n_pairs = 0
+    kind, left, right, first, last, word = g.kind, g.left, g.right, g.first, g.last, g.word
+    stack = np.empty((2 * kind.shape[0] + 2, 3), np.int64)  # piece, its first and its last word
+    stack[0, 0], stack[0, 1], stack[0, 2] = kind.shape[0] - 1, 0, 0
+    depth, n_edges, n_pairs = 1, 0, 0
     while depth > 0:
         depth -= 1
         p, i, j = stack[depth, 0], stack[depth, 1], stack[depth, 2]
-        x, y, m = left[p], right[p], n_last[p]
-        best = -np.inf
-        a = 0
-        b = 0
+        if kind[p] == WORD:
+            continue
+        x, y, a, b = left[p], right[p], 0, 0
         if kind[p] == NODE:
-            head = word[first[p] + i]
-            end = word[last[p] + j]
-            k = -1
-            for e in range(edge_ptr[left[p]], edge_ptr[left[p] + 1]):
-                x, y = edge_left[e], edge_right[e]
-                z = x if y < 0 else y
-                c = _find(word, first[x], n_first[x], head)
-                d = _find(word, last[z], n_last[z], end)
-                if c < 0 or d < 0:
-                    continue
-                if y < 0:
-                    s = table[offset[x] + c * n_last[x] + d] + edge_weight[e]
-                else:
-                    s = table[offset[x] + c] + edge_weight[e] + table[offset[y] + d]
-                if s > best:
-                    best = s
-                    k = e
-                    a = c
-                    b = d
-            edges[n_edges] = edge_id[k]
+            k, i, b = _best_edge(g, p, i, j, table)
+            edges[n_edges] = g.edge_id[k]
             n_edges += 1
-            if edge_right[k] >= 0:
-                depth = _push(stack, depth, edge_right[k], 0, b)
-                b = 0
-            depth = _push(stack, depth, edge_left[k], a, b)
-        elif kind[p] == APPEND:
-            for r in range(n_last[x]):
-                s = table[offset[x] + i * n_last[x] + r] + q[word[last[x] + r], y]
-                if s > best:
-                    best = s
-                    a = r
-            pairs[n_pairs, 0], pairs[n_pairs, 1] = word[last[x] + a], y
+            x, y = g.edge_left[k], g.edge_right[k]
+            if y < 0:
+                a = b
+            j, b = b, 0
+        elif kind[p] != JOIN:
+            a, b = _best_link(g, p, i, j, q, table)
+            pairs[n_pairs, 0] = x if kind[p] == HOOK else word[last[x] + a]
+            pairs[n_pairs, 1] = y if kind[p] == APPEND else word[first[y] + b]
             n_pairs += 1
-            depth = _push(stack, depth, x, i, a)
-        elif kind[p] == HOOK:
-            for c in range(n_first[y]):
-                s = table[offset[y] + c * m + j] + q[x, word[first[y] + c]]
-                if s > best:
-                    best = s
-                    a = c
-            pairs[n_pairs, 0], pairs[n_pairs, 1] = x, word[first[y] + a]
-            n_pairs += 1
-            depth = _push(stack, depth, y, a, j)
-        elif kind[p] != WORD:
-            if kind[p] == CHAIN:
-                for r in range(n_last[x]):
-                    for c in range(n_first[y]):
-                        t = table[offset[x] + i * n_last[x] + r] + q[word[last[x] + r], word[first[y] + c]]
-                        s = t + table[offset[y] + c * m + j]
-                        if s > best:
-                            best = s
-                            a = r
-                            b = c
-                pairs[n_pairs, 0], pairs[n_pairs, 1] = word[last[x] + a], word[first[y] + b]
-                n_pairs += 1
-            depth = _push(stack, depth, y, b, j)
-            depth = _push(stack, depth, x, i, a)
+        if kind[p] != APPEND and y >= 0:
+            stack[depth, 0], stack[depth, 1], stack[depth, 2] = y, b, j
+            depth += 1
+        if kind[p] != HOOK:
+            stack[depth, 0], stack[depth, 1], stack[depth, 2] = x, i, a
+            depth += 1
     return n_edges, n_pairs
 
 
@@ -417,20 +474,19 @@ def surviving(g, table, out, least, alive_first, alive_last):
 
     <- the first and last words of each vertex among them.
     """
-    kind, left, _, first, n_first, last, n_last, offset, word = g[:9]
     alive_first[:] = False
     alive_last[:] = False
     count = 0
-    for p in range(kind.shape[0]):
-        if kind[p] != NODE:
+    for p in range(g.kind.shape[0]):
+        if g.kind[p] != NODE:
             continue
-        v = left[p]
-        at = offset[p]
-        for i in range(first[p], first[p] + n_first[p]):
-            for j in range(last[p], last[p] + n_last[p]):
+        v = g.left[p]
+        at = g.offset[p]
+        for i in range(g.first[p], g.first[p] + g.n_first[p]):
+            for j in range(g.last[p], g.last[p] + g.n_last[p]):
                 if table[at] + out[at] >= least:
                     count += 1
-                    alive_first[v, word[i]] = True
-                    alive_last[v, word[j]] = True
+                    alive_first[v, g.word[i]] = True
+                    alive_last[v, g.word[j]] = True
                 at += 1
     return count

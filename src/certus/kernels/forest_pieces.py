@@ -32,7 +32,7 @@ BEGIN, END = 0, 1
 class Pieces(NamedTuple):
     """The arrays described above; ``edge_id`` is the number of each edge in the forest.
 
-    Kernels take them all out at once: taken out of the tuple in a loop, each would be reference-counted there.
+    Hot loops take them out before they begin: taken out of the tuple inside, each would be reference-counted there.
     """
 
     kind: np.ndarray
@@ -51,9 +51,21 @@ class Pieces(NamedTuple):
     edge_id: np.ndarray
 
 
+class _Table(NamedTuple):
+    """Pieces found so far, and a hash table of their numbers; first and last are numbers of sets of words."""
+
+    slots: np.ndarray
+    kind: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def _piece(part, slots, n, kind, left, right, first, last):
+def _piece(table, n, kind, left, right, first, last):
     """(number of the piece with this kind, left and right; how many pieces there are). A new one is written at n."""
+    slots = table.slots
     mask = np.uint64(slots.shape[0] - 1)
     key = np.uint64(kind) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(left)
     key = (key ^ (key >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(right)
@@ -61,155 +73,163 @@ def _piece(part, slots, n, kind, left, right, first, last):
     i = (key ^ (key >> np.uint64(31))) & mask
     while slots[i] >= 0:
         p = slots[i]
-        if part[0, p] == kind and part[1, p] == left and part[2, p] == right:
+        if table.kind[p] == kind and table.left[p] == left and table.right[p] == right:
             return p, n
         i = (i + np.uint64(1)) & mask
     slots[i] = n
-    part[0, n], part[1, n], part[2, n], part[3, n], part[4, n] = kind, left, right, first, last
+    table.kind[n], table.left[n], table.right[n], table.first[n], table.last[n] = kind, left, right, first, last
     return n, n + 1
 
 
 @njit(cache=True, nogil=True)
-def build(in_ptr, tail_ptr, tail, token_ptr, token, weight, alive, keep_first, keep_last):
-    """Pieces of the edges that are alive; first and last words of v are cut to keep_first[v], keep_last[v] (V, W).
+def _cut(forest, e, n_words, node_piece, table, n):
+    """(piece, hook or -1, how many pieces there are): what the target side of edge e is made of."""
+    token, first, last = forest.token, table.first, table.last
+    p, hook, s = np.int64(-1), np.int64(-1), np.int64(-1)
+    t, stop = forest.token_ptr[e], forest.token_ptr[e + 1]
+    while t < stop:
+        # s: a vertex and the words after it, or the words before the first vertex
+        w = np.int64(token[t])
+        if w < 0:
+            s = node_piece[forest.tail[forest.tail_ptr[e] + ~w]]
+        else:
+            s, n = _piece(table, n, WORD, w, np.int64(0), w, w)
+        t += 1
+        while t < stop and token[t] >= 0:
+            w = np.int64(token[t])
+            s, n = _piece(table, n, APPEND, s, w, first[s], w)
+            t += 1
+        if p < 0:
+            p = s
+        elif last[p] >= n_words:
+            p, n = _piece(table, n, CHAIN, p, s, first[p], last[s])
+        else:
+            hook, n = _piece(table, n, HOOK, last[p], s, last[p], last[s])
+            if t < stop:
+                p, n = _piece(table, n, JOIN, p, hook, first[p], last[s])
+                hook = np.int64(-1)
+    return p, hook, n
 
-    ``token`` holds words, or ~j for the j-th vertex of the tail; no target side is empty.
 
-    While they are gathered, first and last words are sets: set s holds word[set_ptr[s]:set_ptr[s + 1]]; set w < W is
-    {w}, sets W + 2 v and W + 2 v + 1 belong to vertex v.
+@njit(cache=True, nogil=True)
+def _list_edges(begin, stop, alive, hook, latest, following, listed, k):
+    """listed[k:] <- the edges begin .. stop - 1 that are alive, those with one hook together; returns where it ends.
+
+    latest (pieces,) and following (E,) are scratch: the first edge with a hook, the next one with the same hook. Edges
+    that latest holds beforehand are below begin.
+    """
+    for e in range(stop - 1, begin - 1, -1):
+        following[e] = -1
+        if alive[e] and hook[e] >= 0:
+            if latest[hook[e]] > e:
+                following[e] = latest[hook[e]]
+            latest[hook[e]] = e
+    for first in range(begin, stop):
+        if alive[first] and (hook[first] < 0 or latest[hook[first]] == first):
+            e = np.int64(first)
+            while e >= 0:
+                listed[k] = e
+                k += 1
+                e = following[e]
+    return k
+
+
+@njit(cache=True, nogil=True)
+def _unite(number, ends, keep, seen, set_ptr, word):
+    """Set ``number`` <- the words of the sets ``ends``, each once, those that keep (W,) allows; returns ``word``.
+
+    seen (sets + W,) holds the last set for which each set and word was met.
+    """
+    filled, n_sets = set_ptr[number], set_ptr.shape[0] - 1
+    for s in ends:
+        if seen[s] == number:
+            continue
+        seen[s] = number
+        for j in range(set_ptr[s], set_ptr[s + 1]):
+            w = word[j]
+            if keep[w] and seen[n_sets + w] != number:
+                seen[n_sets + w] = number
+                if filled == word.shape[0]:
+                    word = longer(word)
+                word[filled] = w
+                filled += 1
+    set_ptr[number + 1] = filled
+    return word
+
+
+@njit(cache=True, nogil=True)
+def build(forest, alive, keep_first, keep_last):
+    """The pieces of the edges alive (E,), with first and last words that keep_first and keep_last (V, W) allow.
+
+    ``forest`` holds the arrays of certus/translation/forest.py, with words numbered within the forest. While it is cut
+    the first and last words of a piece are numbered sets: set w < W is {w}, sets W + 2 v and W + 2 v + 1 belong to
+    vertex v; set s is word[set_ptr[s]:set_ptr[s + 1]].
     """
     n_vertices, n_words = keep_first.shape
-    none = np.int64(-1)
-    most = 2 * token.shape[0] + n_vertices + n_words + 1
+    in_ptr = forest.in_ptr
+    most = 2 * forest.token.shape[0] + n_vertices + n_words + 1
     size = 16
     while size < 2 * most:
         size *= 2
-    slots = np.full(size, -1, np.int64)
     part = np.empty((5, most), np.int64)
-    kind, left, right, first, last = part[0], part[1], part[2], part[3], part[4]
-    n = np.int64(0)
+    table, n = _Table(np.full(size, -1, np.int64), part[0], part[1], part[2], part[3], part[4]), np.int64(0)
     n_sets = n_words + 2 * n_vertices
     set_ptr = np.zeros(n_sets + 1, np.int64)
     word = np.empty(n_words + 1024, np.int64)
     for w in range(n_words):
         set_ptr[w + 1] = w + 1
         word[w] = w
-    filled = n_words
+    seen = np.full(n_sets + n_words, -1, np.int64)
     node_piece = np.full(n_vertices, -1, np.int64)
-    n_alive = 0
-    for e in range(alive.shape[0]):
-        n_alive += alive[e]
+    n_edges = alive.shape[0]
     edge_ptr = np.zeros(n_vertices + 1, np.int64)
-    edge_left = np.empty(n_alive, np.int64)
-    edge_right = np.empty(n_alive, np.int64)
-    edge_weight = np.empty(n_alive, np.float64)
-    edge_id = np.empty(n_alive, np.int64)
-    hook_of = np.empty(alive.shape[0], np.int64)
-    piece_of = np.empty(alive.shape[0], np.int64)
-    following = np.empty(alive.shape[0], np.int64)  # next edge into the same vertex with the same hook
-    latest = np.full(most, -1, np.int64)  # last edge with a hook, so far
-    set_seen = np.full(n_sets, -1, np.int64)
-    word_seen = np.full(n_words, -1, np.int64)
-    k = 0
+    edge_left, edge_right = np.empty(n_edges, np.int64), np.empty(n_edges, np.int64)
+    edge_weight, edge_id = np.empty(n_edges, np.float64), np.empty(n_edges, np.int64)
+    piece, hook = np.empty(n_edges, np.int64), np.empty(n_edges, np.int64)
+    latest, following = np.full(most, -1, np.int64), np.empty(n_edges, np.int64)
+    ends = np.empty((2, n_edges), np.int64)
     for v in range(n_vertices):
         for e in range(in_ptr[v], in_ptr[v + 1]):
-            if not alive[e]:
-                continue
-            p = none
-            hook = none
-            s = none  # the piece of the last vertex and the words after it, or of the words before the first
-            t = token_ptr[e]
-            stop = token_ptr[e + 1]
-            while t < stop:
-                if token[t] < 0:
-                    s = node_piece[tail[tail_ptr[e] + ~token[t]]]
-                else:
-                    w = np.int64(token[t])
-                    s, n = _piece(part, slots, n, WORD, w, np.int64(0), w, w)
-                t += 1
-                while t < stop and token[t] >= 0:
-                    w = np.int64(token[t])
-                    s, n = _piece(part, slots, n, APPEND, s, w, first[s], w)
-                    t += 1
-                if p < 0:
-                    p = s
-                elif last[p] >= n_words:
-                    p, n = _piece(part, slots, n, CHAIN, p, s, first[p], last[s])
-                else:
-                    hook, n = _piece(part, slots, n, HOOK, last[p], s, last[p], last[s])
-                    if t < stop:
-                        p, n = _piece(part, slots, n, JOIN, p, hook, first[p], last[s])
-                        hook = none
-            piece_of[e] = p
-            hook_of[e] = hook
-            following[e] = -1
-            if hook >= 0:
-                if latest[hook] >= in_ptr[v]:
-                    following[latest[hook]] = e
-                    hook_of[e] = -2  # not the first with its hook
-                latest[hook] = e
-        start = k
-        for e in range(in_ptr[v], in_ptr[v + 1]):
-            if not alive[e] or hook_of[e] == -2:
-                continue
-            i = np.int64(e)
-            while i >= 0:
-                edge_left[k] = piece_of[i]
-                edge_right[k] = hook_of[e]
-                edge_weight[k] = weight[i]
-                edge_id[k] = i
-                k += 1
-                i = following[i]
-        edge_ptr[v + 1] = k
-        for side in range(2):
-            new_set = n_words + 2 * v + side
-            for i in range(start, k):
-                if side == 0:
-                    s = first[edge_left[i]]
-                else:
-                    s = last[edge_left[i] if edge_right[i] < 0 else edge_right[i]]
-                if set_seen[s] == new_set:
-                    continue
-                set_seen[s] = new_set
-                for j in range(set_ptr[s], set_ptr[s + 1]):
-                    w = word[j]
-                    kept = keep_first[v, w] if side == 0 else keep_last[v, w]
-                    if kept and word_seen[w] != new_set:
-                        word_seen[w] = new_set
-                        if filled == word.shape[0]:
-                            word = longer(word)
-                        word[filled] = w
-                        filled += 1
-            set_ptr[new_set + 1] = filled
-        node_piece[v], n = _piece(part, slots, n, NODE, np.int64(v), np.int64(0), n_words + 2 * v, n_words + 2 * v + 1)
-    n_first = np.empty(n, np.int64)
-    n_last = np.empty(n, np.int64)
-    offset = np.zeros(n + 1, np.int64)
+            if alive[e]:
+                piece[e], hook[e], n = _cut(forest, e, n_words, node_piece, table, n)
+        start = edge_ptr[v]
+        stop = _list_edges(in_ptr[v], in_ptr[v + 1], alive, hook, latest, following, edge_id, start)
+        edge_ptr[v + 1] = stop
+        for i in range(start, stop):
+            x, y = piece[edge_id[i]], hook[edge_id[i]]
+            edge_left[i], edge_right[i], edge_weight[i] = x, y, forest.weight[edge_id[i]]
+            ends[0, i], ends[1, i] = table.first[x], table.last[x if y < 0 else y]
+        own = n_words + 2 * v
+        word = _unite(own, ends[0, start:stop], keep_first[v], seen, set_ptr, word)
+        word = _unite(own + 1, ends[1, start:stop], keep_last[v], seen, set_ptr, word)
+        node_piece[v], n = _piece(table, n, NODE, np.int64(v), np.int64(0), own, own + 1)
+    first, last = table.first[:n], table.last[:n]
+    n_first, n_last, offset = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n + 1, np.int64)
     for p in range(n):
         n_first[p] = set_ptr[first[p] + 1] - set_ptr[first[p]]
         n_last[p] = set_ptr[last[p] + 1] - set_ptr[last[p]]
-        first[p] = set_ptr[first[p]]
-        last[p] = set_ptr[last[p]]
+        first[p], last[p] = set_ptr[first[p]], set_ptr[last[p]]
         offset[p + 1] = offset[p] + n_first[p] * n_last[p]
+    stop = edge_ptr[n_vertices]
     return Pieces(
-        kind[:n], left[:n], right[:n], first[:n], n_first, last[:n], n_last, offset, word[:filled],
-        edge_ptr, edge_left, edge_right, edge_weight, edge_id,
+        table.kind[:n], table.left[:n], table.right[:n], first, n_first, last, n_last, offset,
+        word[: set_ptr[n_sets]], edge_ptr, edge_left[:stop], edge_right[:stop], edge_weight[:stop], edge_id[:stop],
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def adjacent(g, allowed):
     """allowed[v, w] <- True for every pair of words that can stand side by side; the rest is left as it is."""
-    kind, left, right, first, n_first, last, n_last, _, word = g[:9]
-    for p in range(kind.shape[0]):
-        x, y = left[p], right[p]
-        if kind[p] == APPEND:
+    first, n_first, last, n_last, word = g.first, g.n_first, g.last, g.n_last, g.word
+    for p in range(g.kind.shape[0]):
+        x, y = g.left[p], g.right[p]
+        if g.kind[p] == APPEND:
             for i in range(last[x], last[x] + n_last[x]):
                 allowed[word[i], y] = True
-        elif kind[p] == HOOK:
+        elif g.kind[p] == HOOK:
             for j in range(first[y], first[y] + n_first[y]):
                 allowed[x, word[j]] = True
-        elif kind[p] == CHAIN:
+        elif g.kind[p] == CHAIN:
             for i in range(last[x], last[x] + n_last[x]):
                 for j in range(first[y], first[y] + n_first[y]):
                     allowed[word[i], word[j]] = True

@@ -9,9 +9,52 @@ The inner loops are functions of their own that only read and fill arrays: a loo
 larger one pays for counting references at every step.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from certus.kernels.arrays import longer
 from certus.kernels.compiling import njit
+
+
+class Graph(NamedTuple):
+    """A hypergraph with a weight for each edge. symbol (E,) is read where the tail is empty; -1 is the empty symbol."""
+
+    in_ptr: np.ndarray
+    tail_ptr: np.ndarray
+    tail: np.ndarray
+    weight: np.ndarray
+    symbol: np.ndarray
+    root: int
+
+
+class Arcs(NamedTuple):
+    """An automaton: target and weight (Q, S); the target is -1 where there is no arc."""
+
+    target: np.ndarray
+    weight: np.ndarray
+    initial: int
+
+
+class Groups(NamedTuple):
+    """The groups finished so far, by an open-addressed table; items of group g: ptr[g] .. ptr[g + 1] - 1."""
+
+    n_states: int
+    keys: np.ndarray
+    values: np.ndarray
+    ptr: np.ndarray
+    item_to: np.ndarray  # the state each item ends in
+
+
+class Workspace(NamedTuple):
+    """Scratch."""
+
+    mark: np.ndarray  # (Q + 1,) counts up from call to call in its last cell
+    reached: np.ndarray  # (2, Q)
+    missing: np.ndarray  # (Q,)
+    item_of: np.ndarray  # (Q,) within the group at hand: the item that ends in a state, or -1
+    chosen: np.ndarray  # (longest tail,) the item chosen at each place, and where the items to choose from end
+    end: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -47,11 +90,13 @@ def _rehashed(keys, values, n_states):
 
 
 @njit(cache=True, nogil=True)
-def _missing(tails, q, n_states, keys, values, group_ptr, item_to, mark, reached, missing):
+def _missing(tails, q, groups, work):
     """(number of missing groups, their vertex): those an edge with these tails, entered in state q, needs next.
 
-    Their states are put in missing. mark (Q,) counts up from call to call in its last cell; reached (2, Q) is scratch.
+    Their states are put in work.missing.
     """
+    keys, values, ptr, item_to, n_states = groups.keys, groups.values, groups.ptr, groups.item_to, groups.n_states
+    mark, reached, missing = work.mark, work.reached, work.missing
     reached[0, 0] = q
     n_reached = 1
     now = 0
@@ -68,7 +113,7 @@ def _missing(tails, q, n_states, keys, values, group_ptr, item_to, mark, reached
                 missing[n_missing] = p
                 n_missing += 1
             elif n_missing == 0 and k < tails.shape[0] - 1:
-                for item in range(group_ptr[values[at]], group_ptr[values[at] + 1]):
+                for item in range(ptr[values[at]], ptr[values[at] + 1]):
                     end = item_to[item]
                     if mark[end] != stamp:
                         mark[end] = stamp
@@ -82,60 +127,42 @@ def _missing(tails, q, n_states, keys, values, group_ptr, item_to, mark, reached
 
 
 @njit(cache=True, nogil=True)
-def _combinations(tails, q, n_states, keys, values, group_ptr, item_to, chosen, end):
-    """Number of ways to choose items for the tails that fit end to end from state q; chosen and end are scratch."""
-    last = tails.shape[0] - 1
-    count = np.int64(0)
-    place = 0
-    g = values[_slot(keys, np.int64(tails[0]), np.int64(q), n_states)]
-    chosen[0] = group_ptr[g]
-    end[0] = group_ptr[g + 1]
-    while place >= 0:
-        if place < last and chosen[place] < end[place]:
-            place += 1
-            state = np.int64(item_to[chosen[place - 1]])
-            g = values[_slot(keys, np.int64(tails[place]), state, n_states)]
-            chosen[place] = group_ptr[g]
-            end[place] = group_ptr[g + 1]
-            continue
-        if place == last:
-            count += end[place] - chosen[place]
-        place -= 1
-        if place >= 0:
-            chosen[place] += 1
-    return count
+def _enter(tails, place, state, groups, chosen, end):
+    """Make the items of the vertex at a place, entered in a state, those to choose from."""
+    at = _slot(groups.keys, np.int64(tails[place]), np.int64(state), groups.n_states)
+    g = groups.values[at]
+    chosen[place], end[place] = groups.ptr[g], groups.ptr[g + 1]
 
 
 @njit(cache=True, nogil=True)
-def _combine(tails, q, n_states, keys, values, group_ptr, item_to, item_of, n_items, chosen, end, head, out_tail):
-    """head, out_tail <- head item and tail items of the combinations that _combinations counts; the number of items.
+def _combine(tails, q, groups, work, n_items, head, out_tail):
+    """(combinations, items): ways to choose items for the tails that fit end to end from state q.
 
-    A state that has no item in item_of yet gets the next one, from n_items on, noted in item_to.
+    They are counted; and if head and out_tail have room, these get the head item and the tail items of each. A state
+    that has no item in work.item_of yet gets the next one, from n_items on, noted in groups.item_to.
     """
+    chosen, end, item_to, item_of = work.chosen, work.end, groups.item_to, work.item_of
     last = tails.shape[0] - 1
-    n = 0
+    count = np.int64(0)
     k = 0
     place = 0
-    g = values[_slot(keys, np.int64(tails[0]), np.int64(q), n_states)]
-    chosen[0] = group_ptr[g]
-    end[0] = group_ptr[g + 1]
+    _enter(tails, place, q, groups, chosen, end)
     while place >= 0:
         if place < last and chosen[place] < end[place]:
             place += 1
-            state = np.int64(item_to[chosen[place - 1]])
-            g = values[_slot(keys, np.int64(tails[place]), state, n_states)]
-            chosen[place] = group_ptr[g]
-            end[place] = group_ptr[g + 1]
+            _enter(tails, place, item_to[chosen[place - 1]], groups, chosen, end)
             continue
-        if place == last:
+        if place == last and head.shape[0] == 0:
+            count += end[place] - chosen[place]
+        elif place == last:
             for item in range(chosen[place], end[place]):
                 to = item_to[item]
                 if item_of[to] < 0:
                     item_of[to] = n_items
                     item_to[n_items] = to
                     n_items += 1
-                head[n] = item_of[to]
-                n += 1
+                head[count] = item_of[to]
+                count += 1
                 for i in range(last):
                     out_tail[k] = chosen[i]
                     k += 1
@@ -144,80 +171,63 @@ def _combine(tails, q, n_states, keys, values, group_ptr, item_to, item_of, n_it
         place -= 1
         if place >= 0:
             chosen[place] += 1
-    return n_items
+    return count, n_items
 
 
 @njit(cache=True, nogil=True)
-def intersect(in_ptr, tail_ptr, tail, weight, symbol, root, target, arc_weight, initial, limit):
+def _unfinished(graph, v, q, e, groups, work):
+    """(edge, number of groups, vertex): the first edge into v from e on that lacks groups when entered in state q."""
+    while e < graph.in_ptr[v + 1]:
+        if graph.weight[e] > -np.inf:
+            asked, u = _missing(graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]], q, groups, work)
+            if asked > 0:
+                return e, asked, u
+        e += 1
+    return e, 0, np.int64(0)
+
+
+@njit(cache=True, nogil=True)
+def intersect(graph, arcs, limit):
     """Items and edges of the intersection, and the items of the root.
 
-    symbol (E,) is read where the tail is empty; -1 is the empty symbol. target (Q, S) is -1 where there is no arc.
     Edges and arcs of weight -inf are left out. Returns (item_vertex, item_from, item_to, head, tail_ptr, tail, edge,
     weight, first, end): edges in no order within a group, root items first .. end - 1. Stops with first = -1 once there
     are more than limit edges or tail entries.
     """
-    n_states = target.shape[0]
+    in_ptr, tail_ptr, tail, weight, symbol = graph.in_ptr, graph.tail_ptr, graph.tail, graph.weight, graph.symbol
+    n_states = arcs.target.shape[0]
     longest = 1
     for e in range(tail_ptr.shape[0] - 1):
         longest = max(longest, tail_ptr[e + 1] - tail_ptr[e])
-
-    keys = np.full(1024, -1, dtype=np.int64)  # of the finished groups
-    values = np.empty(1024, dtype=np.int32)
-    n_groups = 0
-    group_ptr = np.zeros(1024, dtype=np.int32)  # items of group g: group_ptr[g] .. group_ptr[g + 1] - 1
-    item_vertex = np.empty(1024, dtype=np.int32)
-    item_from = np.empty(1024, dtype=np.int32)
-    item_to = np.empty(1024, dtype=np.int32)
-    n_items = 0
-    out_head = np.empty(1024, dtype=np.int32)
-    out_ptr = np.zeros(1024, dtype=np.int32)
-    out_tail = np.empty(1024, dtype=np.int32)
-    out_edge = np.empty(1024, dtype=np.int32)
-    out_weight = np.empty(1024, dtype=np.float64)
-    n_edges = 0
-    n_tail = 0
-
-    item_of = np.full(n_states, -1, dtype=np.int32)  # within the group at hand: the item that ends in a state
-    mark = np.zeros(n_states + 1, dtype=np.int64)
-    reached = np.empty((2, n_states), dtype=np.int32)
-    missing = np.empty(n_states, dtype=np.int32)
-    chosen = np.empty(longest, dtype=np.int32)
-    end = np.empty(longest, dtype=np.int32)
-
-    stack_vertex = np.empty(1024, dtype=np.int32)
-    stack_state = np.empty(1024, dtype=np.int32)
-    stack_edge = np.empty(1024, dtype=np.int32)  # the first edge whose tails may not be finished
-    stack_vertex[0] = root
-    stack_state[0] = initial
-    stack_edge[0] = in_ptr[root]
+    keys, values = np.full(1024, -1, dtype=np.int64), np.empty(1024, dtype=np.int32)
+    group_ptr, n_groups = np.zeros(1024, dtype=np.int32), 0
+    item_vertex, item_from = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
+    item_to, n_items = np.empty(1024, dtype=np.int32), 0
+    out_head, out_ptr = np.empty(1024, dtype=np.int32), np.zeros(1024, dtype=np.int32)
+    out_edge, out_weight, n_edges = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float64), 0
+    out_tail, n_tail = np.empty(1024, dtype=np.int32), 0
+    item_of = np.full(n_states, -1, dtype=np.int32)
+    work = Workspace(
+        np.zeros(n_states + 1, dtype=np.int64), np.empty((2, n_states), dtype=np.int32),
+        np.empty(n_states, dtype=np.int32), item_of,
+        np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int32),
+    )  # fmt: skip
+    stack = np.empty((1024, 3), dtype=np.int32)  # vertex, state, the first edge whose tails may not be finished
+    stack[0, 0], stack[0, 1], stack[0, 2] = graph.root, arcs.initial, in_ptr[graph.root]
     depth = 1
     while depth > 0:
-        v = np.int64(stack_vertex[depth - 1])
-        q = np.int64(stack_state[depth - 1])
+        v, q = np.int64(stack[depth - 1, 0]), np.int64(stack[depth - 1, 1])
         if keys[_slot(keys, v, q, n_states)] >= 0:
             depth -= 1
             continue
-
-        # Ask for what is missing below, one place of one edge at a time.
-        asked = 0
-        e = stack_edge[depth - 1]
-        while e < in_ptr[v + 1]:
-            if weight[e] > -np.inf:
-                tails = tail[tail_ptr[e] : tail_ptr[e + 1]]
-                asked, u = _missing(tails, q, n_states, keys, values, group_ptr, item_to, mark, reached, missing)
-                if asked > 0:
-                    break
-            e += 1
-        stack_edge[depth - 1] = e
-        if asked > 0:
-            if depth + asked > stack_vertex.shape[0]:
-                stack_vertex = _grown(stack_vertex, depth + asked)
-                stack_state = _grown(stack_state, depth + asked)
-                stack_edge = _grown(stack_edge, depth + asked)
-            stack_vertex[depth : depth + asked] = u
-            stack_state[depth : depth + asked] = missing[:asked]
-            stack_edge[depth : depth + asked] = in_ptr[u]
-            depth += asked
+        groups = Groups(n_states, keys, values, group_ptr, item_to)
+        stack[depth - 1, 2], asked, u = _unfinished(graph, v, q, stack[depth - 1, 2], groups, work)
+        if asked > 0:  # first what is missing below, one place of one edge at a time
+            while depth + asked > stack.shape[0]:
+                stack = longer(stack)
+            for i in range(asked):
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = u, work.missing[i], in_ptr[u]
+                depth += 1
             continue
 
         # All is finished below: make the group.
@@ -231,15 +241,16 @@ def intersect(in_ptr, tail_ptr, tail, weight, symbol, root, target, arc_weight, 
             state = q
             count = np.int64(1)
             if size > 0:
-                count = _combinations(tails, q, n_states, keys, values, group_ptr, item_to, chosen, end)
+                groups = Groups(n_states, keys, values, group_ptr, item_to)
+                count, _ = _combine(tails, q, groups, work, n_items, item_of[:0], item_of[:0])
             elif symbol[e] >= 0:
-                state = np.int64(target[q, symbol[e]])
-                if state < 0 or arc_weight[q, symbol[e]] == -np.inf:
+                state = np.int64(arcs.target[q, symbol[e]])
+                if state < 0 or arcs.weight[q, symbol[e]] == -np.inf:
                     continue
-                total += arc_weight[q, symbol[e]]
+                total += arcs.weight[q, symbol[e]]
             if n_edges + count > limit or n_tail + count * size > limit:
-                empty = np.empty(0, dtype=np.int32)
-                return empty, empty, empty, empty, empty, empty, empty, out_weight[:0], -1, -1
+                none = item_of[:0]
+                return none, none, none, none, none, none, none, out_weight[:0], np.int64(-1), np.int64(-1)
             if n_items + min(count, n_states) > item_to.shape[0]:
                 item_to = _grown(item_to, n_items + min(count, n_states))
             if n_edges + count >= out_ptr.shape[0]:
@@ -256,11 +267,8 @@ def intersect(in_ptr, tail_ptr, tail, weight, symbol, root, target, arc_weight, 
                     n_items += 1
                 out_head[n_edges] = item_of[state]
             else:
-                heads = out_head[n_edges : n_edges + count]
-                items = out_tail[n_tail : n_tail + count * size]
-                n_items = _combine(
-                    tails, q, n_states, keys, values, group_ptr, item_to, item_of, n_items, chosen, end, heads, items
-                )
+                groups = Groups(n_states, keys, values, group_ptr, item_to)
+                _, n_items = _combine(tails, q, groups, work, n_items, out_head[n_edges:], out_tail[n_tail:])
             for _ in range(count):
                 out_edge[n_edges] = e
                 out_weight[n_edges] = total
@@ -268,11 +276,9 @@ def intersect(in_ptr, tail_ptr, tail, weight, symbol, root, target, arc_weight, 
                 n_tail += size
                 out_ptr[n_edges] = n_tail
         if n_items > item_vertex.shape[0]:
-            item_vertex = _grown(item_vertex, n_items)
-            item_from = _grown(item_from, n_items)
-        item_vertex[first_item:n_items] = v
-        item_from[first_item:n_items] = q
+            item_vertex, item_from = _grown(item_vertex, n_items), _grown(item_from, n_items)
         for item in range(first_item, n_items):
+            item_vertex[item], item_from[item] = v, q
             item_of[item_to[item]] = -1
         if 2 * n_groups > keys.shape[0]:
             keys, values = _rehashed(keys, values, n_states)
@@ -284,16 +290,8 @@ def intersect(in_ptr, tail_ptr, tail, weight, symbol, root, target, arc_weight, 
             group_ptr = _grown(group_ptr, n_groups + 1)
         group_ptr[n_groups] = n_items
         depth -= 1
-    g = values[_slot(keys, np.int64(root), np.int64(initial), n_states)]
+    g = values[_slot(keys, np.int64(graph.root), np.int64(arcs.initial), n_states)]
     return (
-        item_vertex[:n_items],
-        item_from[:n_items],
-        item_to[:n_items],
-        out_head[:n_edges],
-        out_ptr[: n_edges + 1],
-        out_tail[:n_tail],
-        out_edge[:n_edges],
-        out_weight[:n_edges],
-        group_ptr[g],
-        group_ptr[g + 1],
-    )
+        item_vertex[:n_items], item_from[:n_items], item_to[:n_items], out_head[:n_edges], out_ptr[: n_edges + 1],
+        out_tail[:n_tail], out_edge[:n_edges], out_weight[:n_edges], np.int64(group_ptr[g]), np.int64(group_ptr[g + 1]),
+    )  # fmt: skip

@@ -26,6 +26,26 @@ SHIFT = np.uint64(31)
 STAYS = -2  # what follows a phrase without words is the state before it
 
 
+class Met(NamedTuple):
+    """What may be met: the parts of Contexts that say so, and each (place, state) pair once."""
+
+    base: np.ndarray
+    state: np.ndarray
+    after: np.ndarray
+    state_end: np.ndarray
+    after_short: np.ndarray
+    pair_place: np.ndarray
+    pair_state: np.ndarray
+
+
+class Scores(NamedTuple):
+    """Scores after the states: parts of Contexts."""
+
+    first: np.ndarray
+    second: np.ndarray
+    state_class: np.ndarray
+
+
 class Contexts(NamedTuple):
     """States that may be met, exact scores after each, and the contexts that a relaxation tells apart at each place.
 
@@ -88,215 +108,235 @@ def more_slots(keys, values):
     return wider, moved
 
 
-@njit(cache=True, nogil=True)
-def meet(lm, phrases, lm_weight, begin, limit):
-    """States that may be met at each place, from state ``begin`` at place 0 on, jumps being at most ``limit``.
+class Index(NamedTuple):
+    """Numbers of keys, 0, 1, 2, .. in the order they came, in a table that is at most half full."""
 
-    Returns (base, state, after, state_end, after_short, pair_place, pair_state): the first five as in Contexts, and
-    each (place, state) pair once.
-    """
-    n, order = phrases.n, phrases.order
-    n_phrases = phrases.score.shape[0]
-    n_short = phrases.short_ptr.shape[0] - 1
-    inner = max(order - 1, 0)  # words with this index or a higher one have all their context inside the phrase
-    matters = max(order - 2, 0)  # words of a state that matter to what follows a short phrase
-    base = np.zeros(n_phrases + 1)
-    after = np.full(n_phrases, -1, dtype=np.int32)
-    # states, the parts of them that matter, and (place, state) pairs, each numbered through a table
-    state_keys, state_number = np.full(512, -1, dtype=np.int64), np.empty(512, dtype=np.int32)
-    end_keys, end_number = np.full(512, -1, dtype=np.int64), np.empty(512, dtype=np.int32)
-    pair_keys, pair_number = np.full(1024, -1, dtype=np.int64), np.empty(1024, dtype=np.int32)
-    n_states, n_ends, n_pairs = 0, 0, 0
-    state, state_end = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
-    after_short = np.full(256 * n_short, -1, dtype=np.int32)
-    expanded = np.full(256 * (n + 1), -1, dtype=np.int32)  # (end, place); 1 once done
-    room = 256
-    pair_place, pair_state = np.empty(512, dtype=np.int32), np.empty(512, dtype=np.int32)
-    # an agenda of (place, state of the model, phrase that led there, end of the state before it)
-    agenda = np.empty(4 * (2 * n_phrases + 64), dtype=np.int32)
-    agenda[0], agenda[1], agenda[2], agenda[3] = 0, begin, -1, -1
-    size = 4
-    open_phrases = np.empty(n_phrases, dtype=np.int32)  # those after which the state depends on the one before
-    n_open, any_stays = 0, False
+    keys: np.ndarray
+    numbers: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _find(index, key):
+    """The number of a key, or -1."""
+    k = slot(index.keys, key)
+    return index.numbers[k] if index.keys[k] != -1 else np.int32(-1)
+
+
+@njit(cache=True, nogil=True)
+def _add(index, key, n):
+    """The index with a new key, numbered n."""
+    keys, numbers = index.keys, index.numbers
+    if 2 * (n + 1) > keys.shape[0]:
+        keys, numbers = more_slots(keys, numbers)
+    k = slot(keys, key)
+    keys[k], numbers[k] = key, n
+    return Index(keys, numbers)
+
+
+@njit(cache=True, nogil=True)
+def _empty_index():
+    return Index(np.full(1024, -1, dtype=np.int64), np.empty(1024, dtype=np.int32))
+
+
+@njit(cache=True, nogil=True)
+def _alone(lm, phrases, lm_weight):
+    """(base of Contexts, the state after each phrase's words where nothing stands before them)."""
+    n_phrases, word_ptr = phrases.score.shape[0], phrases.word_ptr
+    inner = max(lm.order - 1, 0)  # words with this index or a higher one have all their context inside the phrase
+    base, after = np.zeros(n_phrases + 1), np.zeros(n_phrases + 1, dtype=np.int32)
     for o in range(n_phrases + 1):
         total, q = 0.0, np.int32(0)
-        for k in range(phrases.word_ptr[o], phrases.word_ptr[o + 1]):
+        for k in range(word_ptr[o], word_ptr[o + 1]):
             value, q = advance(lm, q, phrases.word[k])
-            if k - phrases.word_ptr[o] >= inner:
+            if k - word_ptr[o] >= inner:
                 total += value
-        base[o] = lm_weight * total
-        if o == n_phrases:
-            break
-        base[o] += phrases.score[o]
-        if phrases.short[o] == -1:
+        base[o], after[o] = lm_weight * total, q
+        if o < n_phrases:
+            base[o] += phrases.score[o]
+    return base, after
+
+
+@njit(cache=True, nogil=True)
+def _follow(lm, phrases, short, state):
+    """The state after a short sequence of words, from a state cut down to the words that matter then."""
+    a, b = phrases.short_ptr[short], phrases.short_ptr[short + 1]
+    return run(lm, cut(lm, state, max(lm.order - 2, 0)), phrases.short_word, a, b)[1]
+
+
+@njit(cache=True, nogil=True)
+def meet(lm, phrases, lm_weight, limit):
+    """States that may be met at each place, from <s> at place 0 on, jumps being at most ``limit``: a Met."""
+    n, n_phrases, short = phrases.n, phrases.score.shape[0], phrases.short
+    base, alone = _alone(lm, phrases, lm_weight)
+    # the states, the parts of them that matter to what follows a short phrase, and (place, state) pairs
+    states, ends, pairs = _empty_index(), _empty_index(), _empty_index()
+    n_states, n_ends, n_pairs = np.int64(0), np.int64(0), np.int64(0)
+    state, state_end = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
+    after = np.full(n_phrases, -1, dtype=np.int32)
+    after_short = np.empty((256, phrases.short_ptr.shape[0] - 1), dtype=np.int32)  # (end, short sequence)
+    expanded = np.empty((256, n + 1), dtype=np.int32)  # (end, place); 1 once done
+    pair_place, pair_state = np.empty(512, dtype=np.int32), np.empty(512, dtype=np.int32)
+    # (place, state of the model, phrase that led there or -1, end of the state before it or -1)
+    agenda = np.empty((2 * n_phrases + 64, 4), dtype=np.int32)
+    agenda[0, 0], agenda[0, 1], agenda[0, 2], agenda[0, 3] = 0, lm.begin_state, -1, -1
+    size = 1
+    following = np.empty(n_phrases, dtype=np.int32)  # phrases after which the state depends on the one before
+    n_following, any_stays = 0, False
+    for o in range(n_phrases):
+        if short[o] == -1:
             place = phrases.span_end[phrases.phrase_span[o]] + 1
-            agenda[size], agenda[size + 1], agenda[size + 2], agenda[size + 3] = place, q, o, -1
-            size += 4
+            agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3] = place, alone[o], o, -1
+            size += 1
         else:
-            open_phrases[n_open] = o
-            n_open += 1
-            if phrases.short[o] == STAYS:
+            following[n_following] = o
+            n_following += 1
+            if short[o] == STAYS:
                 after[o] = STAYS
                 any_stays = True
-
     while size > 0:
-        size -= 4
-        place, q, o, e = agenda[size], agenda[size + 1], agenda[size + 2], agenda[size + 3]
-        k = slot(state_keys, np.int64(q))
-        if state_keys[k] == -1:
-            state_keys[k], state_number[k] = q, n_states
+        size -= 1
+        place, q, o, e = agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3]
+        r = np.int64(_find(states, np.int64(q)))
+        if r < 0:
+            end = cut(lm, q, max(lm.order - 2, 0))
+            z = np.int64(_find(ends, np.int64(end)))
+            if z < 0:
+                z = n_ends
+                ends = _add(ends, np.int64(end), z)
+                if n_ends == expanded.shape[0]:
+                    after_short, expanded = longer(after_short), longer(expanded)
+                for i in range(after_short.shape[1]):
+                    after_short[z, i] = -1
+                for i in range(n + 1):
+                    expanded[z, i] = 0
+                n_ends += 1
+            r = n_states
+            states = _add(states, np.int64(q), r)
             if n_states == state.shape[0]:
                 state, state_end = longer(state), longer(state_end)
-            end = np.int64(cut(lm, q, matters))
-            z = slot(end_keys, end)
-            if end_keys[z] == -1:
-                end_keys[z], end_number[z] = end, n_ends
-                if n_ends == room:
-                    after_short, expanded = longer(after_short), longer(expanded)
-                    for i in range(room * n_short, 2 * room * n_short):
-                        after_short[i] = -1
-                    for i in range(room * (n + 1), 2 * room * (n + 1)):
-                        expanded[i] = -1
-                    room *= 2
-                n_ends += 1
-            state[n_states], state_end[n_states] = q, end_number[z]
+            state[r], state_end[r] = q, z
             n_states += 1
-            if 2 * n_ends > end_keys.shape[0]:
-                end_keys, end_number = more_slots(end_keys, end_number)
-            if 2 * n_states > state_keys.shape[0]:
-                state_keys, state_number = more_slots(state_keys, state_number)
-                k = slot(state_keys, np.int64(q))
-        r = state_number[k]
-        if o >= 0:
-            if phrases.short[o] == -1:
-                after[o] = r
-            elif e >= 0:
-                after_short[e * n_short + phrases.short[o]] = r
-        pair = (np.int64(place) << 32) | np.int64(r)
-        k = slot(pair_keys, pair)
-        if pair_keys[k] != -1:
+        if o >= 0 and short[o] == -1:
+            after[o] = r
+        elif e >= 0:
+            after_short[e, short[o]] = r
+        pair = (np.int64(place) << 32) | r
+        if _find(pairs, pair) >= 0:
             continue
-        pair_keys[k], pair_number[k] = pair, n_pairs
+        pairs = _add(pairs, pair, n_pairs)
         if n_pairs == pair_place.shape[0]:
             pair_place, pair_state = longer(pair_place), longer(pair_state)
         pair_place[n_pairs], pair_state[n_pairs] = place, r
         n_pairs += 1
-        if 2 * n_pairs > pair_keys.shape[0]:
-            pair_keys, pair_number = more_slots(pair_keys, pair_number)
         e = state_end[r]
-        again = expanded[e * (n + 1) + place] == 1
-        expanded[e * (n + 1) + place] = 1
+        again = expanded[e, place] == 1
+        expanded[e, place] = 1
         if again and not any_stays:
             continue
-        while agenda.shape[0] < size + 4 * n_open:
+        while agenda.shape[0] < size + n_following:
             agenda = longer(agenda)
-        for k in range(n_open):
-            o = open_phrases[k]
-            short = phrases.short[o]
-            s = phrases.phrase_span[o]
-            i, j = phrases.span_start[s], phrases.span_end[s]
-            if abs(i - place) > limit or i <= place - 1 <= j or (again and short != STAYS):
+        for k in range(n_following):
+            o = following[k]
+            i, j = phrases.span_start[phrases.phrase_span[o]], phrases.span_end[phrases.phrase_span[o]]
+            stays = short[o] == STAYS
+            if abs(i - place) > limit or i <= place - 1 <= j or (again and not stays):
                 continue
-            following, origin = q, np.int32(-1)
-            if short != STAYS:
-                origin = e
-                known = after_short[e * n_short + short]
-                if known >= 0:
-                    following = state[known]
-                else:
-                    a, b = phrases.short_ptr[short], phrases.short_ptr[short + 1]
-                    following = run(lm, cut(lm, q, matters), phrases.short_word, a, b)[1]
-            agenda[size], agenda[size + 1], agenda[size + 2], agenda[size + 3] = j + 1, following, o, origin
-            size += 4
-    return (
-        base,
-        state[:n_states].copy(),
-        after,
-        state_end[:n_states].copy(),
-        after_short[: n_ends * n_short].copy(),
-        pair_place[:n_pairs].copy(),
-        pair_state[:n_pairs].copy(),
-    )
+            then, origin = q, np.int32(-1)
+            if not stays:
+                origin, known = e, after_short[e, short[o]]
+                then = state[known] if known >= 0 else _follow(lm, phrases, short[o], q)
+            agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3] = j + 1, then, o, origin
+            size += 1
+    return Met(
+        base, state[:n_states], after, state_end[:n_states], after_short[: max(n_ends, 1)],
+        pair_place[:n_pairs], pair_state[:n_pairs],
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def head_and_body_scores(lm, phrases, lm_weight, state):
-    """(first, second, state_class) of Contexts.
+def _with_ends(lm, state):
+    """(index, states): the states, the empty one, and the ends of all."""
+    index = _empty_index()
+    rows = np.empty(1024, dtype=np.int32)
+    n, r = np.int64(0), 0
+    while r <= state.shape[0] or r - state.shape[0] - 1 < n:
+        if r < state.shape[0]:
+            q = state[r]
+        elif r == state.shape[0]:
+            q = np.int32(0)
+        else:
+            q = lm.state_suffix[rows[r - state.shape[0] - 1]]
+        r += 1
+        if _find(index, np.int64(q)) < 0:
+            index = _add(index, np.int64(q), n)
+            if n == rows.shape[0]:
+                rows = longer(rows)
+            rows[n] = q
+            n += 1
+    return index, rows[:n]
+
+
+@njit(cache=True, nogil=True)
+def _head_scores(lm, phrases, lm_weight, index, rows):
+    """(first, reach): score of each head after each state of ``rows``, and the state after it.
 
     Where the model holds no n-gram of a state and a head's first word, the score is that after the state's longest
-    end, and the back-off; so states are taken by length, and their ends with them.
+    end, and the back-off; so states are taken by length.
     """
-    order, n_states = phrases.order, state.shape[0]
-    n_heads, n_bodies = phrases.head_ptr.shape[0] - 1, phrases.body_word.shape[0]
-    keys, number = np.full(1024, -1, dtype=np.int64), np.empty(1024, dtype=np.int32)
-    row_state = np.empty(1024, dtype=np.int32)
-    n_rows = 0
-    for r in range(n_states + 1):  # the states, then the empty one; the ends of all after them
-        q = state[r] if r < n_states else np.int32(0)
-        k = slot(keys, np.int64(q))
-        if keys[k] != -1:
-            continue
-        if n_rows == row_state.shape[0]:
-            row_state = longer(row_state)
-        keys[k], number[k], row_state[n_rows] = q, n_rows, q
-        n_rows += 1
-        if 2 * n_rows > keys.shape[0]:
-            keys, number = more_slots(keys, number)
-    r = 0
-    while r < n_rows:
-        q = lm.state_suffix[row_state[r]]
-        k = slot(keys, np.int64(q))
-        if keys[k] == -1:
-            if n_rows == row_state.shape[0]:
-                row_state = longer(row_state)
-            keys[k], number[k], row_state[n_rows] = q, n_rows, q
-            n_rows += 1
-            if 2 * n_rows > keys.shape[0]:
-                keys, number = more_slots(keys, number)
-        r += 1
-    empty = number[slot(keys, np.int64(0))]
-    first = np.zeros((n_rows, n_heads))
-    reach = np.empty((n_rows, n_heads), dtype=np.int32)  # the state after the head
-    holds = np.zeros((n_rows, n_heads), dtype=np.bool_)  # there is an n-gram of the state and the head's first word
-    n_slots = uint64(lm.slots.shape[0] // 3)
-    for length in range(max(order, 1)):
-        for r in range(n_rows):
-            q = np.int64(row_state[r])
+    head_ptr, head_word, slots, values, back_off = phrases.head_ptr, phrases.head_word, lm.slots, lm.values, lm.back_off
+    unigram, unigram_state, n_heads = lm.unigram, lm.unigram_state, phrases.head_ptr.shape[0] - 1
+    first = np.zeros((rows.shape[0], n_heads))
+    reach = np.empty((rows.shape[0], n_heads), dtype=np.int32)
+    holds = np.zeros((rows.shape[0], n_heads), dtype=np.bool_)  # there is an n-gram of the state and the first word
+    n_slots = uint64(slots.shape[0] // 3)
+    for length in range(max(lm.order, 1)):
+        for r in range(rows.shape[0]):
+            q = np.int64(rows[r])
             if lm.state_length[q] != length:
                 continue
-            end = number[slot(keys, np.int64(lm.state_suffix[q]))]
+            end = _find(index, np.int64(lm.state_suffix[q]))
             for h in range(n_heads):
-                a, b = phrases.head_ptr[h], phrases.head_ptr[h + 1]
+                a, b = head_ptr[h], head_ptr[h + 1]
                 if a == b:
                     reach[r, h] = q
                     continue
-                word = np.int64(phrases.head_word[a])
-                total, following = lm.unigram[word], lm.unigram_state[word]
+                word = np.int64(head_word[a])
+                total, following = unigram[word], unigram_state[word]
                 held = q == 0
                 if not held and holds[end, h]:  # the end of an n-gram is an n-gram
                     key = (q << 32) | word
                     k = first_slot(key, n_slots)
-                    while lm.slots[THREE * k] != key and lm.slots[THREE * k] != -1:
+                    while slots[THREE * k] != key and slots[THREE * k] != -1:
                         k += ONE
                         if k == n_slots:
                             k = uint64(0)
-                    held = lm.slots[THREE * k] == key
+                    held = slots[THREE * k] == key
                     if held:
-                        total, following = lm.values[THREE * k + ONE], np.int32(lm.slots[THREE * k + ONE + ONE])
+                        total, following = values[THREE * k + ONE], np.int32(slots[THREE * k + ONE + ONE])
                 if held:
-                    rest, following = run(lm, following, phrases.head_word, a + 1, b)
+                    rest, following = run(lm, following, head_word, a + 1, b)
                     first[r, h], reach[r, h] = lm_weight * (total + rest), following
                     holds[r, h] = True
                 else:
-                    first[r, h], reach[r, h] = lm_weight * lm.back_off[q] + first[end, h], reach[end, h]
+                    first[r, h], reach[r, h] = lm_weight * back_off[q] + first[end, h], reach[end, h]
+    return first, reach
 
+
+@njit(cache=True, nogil=True)
+def head_and_body_scores(lm, phrases, lm_weight, state):
+    """Scores of heads and bodies after the states."""
+    body_head, body_word, n_states = phrases.body_head, phrases.body_word, state.shape[0]
+    n_bodies = body_word.shape[0]
+    index, rows = _with_ends(lm, state)
+    first, reach = _head_scores(lm, phrases, lm_weight, index, rows)
+    empty = _find(index, np.int64(0))
     state_class = np.empty(n_states, dtype=np.int32)
-    class_number = np.full(n_rows, -1, dtype=np.int32)
-    class_row = np.empty(n_rows + 1, dtype=np.int32)
+    class_number = np.full(rows.shape[0], -1, dtype=np.int32)
+    class_row = np.empty(rows.shape[0] + 1, dtype=np.int32)
     class_number[empty], class_row[0] = 0, empty
     n_classes = 1
     for r in range(n_states):
-        row = number[slot(keys, np.int64(cut(lm, state[r], 1)))]
+        row = _find(index, np.int64(cut(lm, state[r], 1)))
         if class_number[row] < 0:
             class_number[row], class_row[n_classes] = n_classes, row
             n_classes += 1
@@ -304,43 +344,44 @@ def head_and_body_scores(lm, phrases, lm_weight, state):
     second = np.zeros((n_classes, n_bodies + 1))  # the last column is for phrases that are heads
     for c in range(n_classes):
         for k in range(n_bodies):
-            q = reach[class_row[c], phrases.body_head[k]]
-            if c > 0 and q == reach[empty, phrases.body_head[k]]:
+            q = reach[class_row[c], body_head[k]]
+            if c > 0 and q == reach[empty, body_head[k]]:
                 second[c, k] = second[0, k]
             else:
-                second[c, k] = lm_weight * advance(lm, q, phrases.body_word[k])[0]
-    return first[:n_states].copy(), second, state_class
+                second[c, k] = lm_weight * advance(lm, q, body_word[k])[0]
+    return Scores(first[:n_states], second, state_class)
 
 
 @njit(cache=True, nogil=True)
-def places(n, pair_place, pair_state, state_class, n_classes, first, exact):
-    """(context_ptr, context_state, context_first, context_of) of Contexts.
-
-    With ``exact`` every state is a context; without, states with the same last word are one.
-    """
+def contexts(n, met, scores, exact):
+    """The Contexts of n + 1 places. With ``exact`` every state is one; without, states with the same last word are."""
+    first, pair_place, pair_state, state_class = scores.first, met.pair_place, met.pair_state, scores.state_class
     n_pairs, n_heads = pair_place.shape[0], first.shape[1]
-    context_ptr = np.zeros(n + 2, dtype=np.int32)
-    context_of = np.full((n + 1, first.shape[0]), -1, dtype=np.int32)
-    context_state = np.empty(n_pairs, dtype=np.int32)
-    context_first = np.empty((n_pairs, n_heads))
-    seen = np.full(n_classes, -1, dtype=np.int32)  # context of a class at the current place
-    n_contexts = 0
+    ptr = np.zeros(n + 2, dtype=np.int32)
+    of = np.full((n + 1, first.shape[0]), -1, dtype=np.int32)
+    state = np.empty(n_pairs, dtype=np.int32)
+    best = np.empty((n_pairs, n_heads))
+    seen = np.full(scores.second.shape[0], -1, dtype=np.int32)  # context of a class at the current place
+    m = 0
     for p in range(n + 1):
-        context_ptr[p] = n_contexts
+        ptr[p] = m
         for k in range(n_pairs):
             if pair_place[k] != p:
                 continue
             r = pair_state[k]
             c = state_class[r]
-            if exact or seen[c] < context_ptr[p]:
-                seen[c] = n_contexts
-                context_state[n_contexts] = r
+            if exact or seen[c] < ptr[p]:
+                seen[c] = m
+                state[m] = r
                 for h in range(n_heads):
-                    context_first[n_contexts, h] = first[r, h]
-                n_contexts += 1
+                    best[m, h] = first[r, h]
+                m += 1
             else:
                 for h in range(n_heads):
-                    context_first[seen[c], h] = max(context_first[seen[c], h], first[r, h])
-            context_of[p, r] = seen[c] - context_ptr[p]
-    context_ptr[n + 1] = n_contexts
-    return context_ptr, context_state[:n_contexts].copy(), context_first[:n_contexts].copy(), context_of
+                    best[seen[c], h] = max(best[seen[c], h], first[r, h])
+            of[p, r] = seen[c] - ptr[p]
+    ptr[n + 1] = m
+    return Contexts(
+        met.base, first, scores.second, met.state, scores.state_class, met.after, met.state_end, met.after_short,
+        ptr, state[:m], best[:m], of,
+    )  # fmt: skip

@@ -25,6 +25,16 @@ OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
 SHIFT = np.uint64(29)
 
 
+class Nodes(NamedTuple):
+    """Nodes in the order they were found; those that cover as many words are chained by ``link``, -1 at the end."""
+
+    count: np.ndarray
+    a: np.ndarray
+    window: np.ndarray
+    last: np.ndarray
+    link: np.ndarray
+
+
 class Lattice(NamedTuple):
     """Arrays over nodes, and the edges leaving node x: edge_ptr[x] .. edge_ptr[x + 1] - 1. Node 0 is the start."""
 
@@ -52,30 +62,87 @@ def cover(n, g, window, i, j):
 
 
 @njit(cache=True, nogil=True)
-def build(n, span_start, span_end, start_ptr, limit, gap, full, track, max_nodes):
+def _slot(table, nodes, a, window, last):
+    """Where a node is in an open-addressing table of numbers, or the free slot for it."""
+    mask = uint64(table.shape[0] - 1)
+    h = (window * MIX) ^ (uint64(a * 4099 + last) * OTHER)
+    h = (h ^ (h >> SHIFT)) * MIX
+    k = (h >> SHIFT) & mask
+    y = np.int64(table[k])
+    while y >= 0 and not (nodes.window[y] == window and nodes.a[y] == a and nodes.last[y] == last):
+        k = (k + ONE) & mask
+        y = np.int64(table[k])
+    return k
+
+
+@njit(cache=True, nogil=True)
+def _add(nodes, first, table, y, count, a, window, last):
+    """(nodes, table): with node y added to both; first (n + 1,) heads the chain of each number of words covered."""
+    if y == nodes.count.shape[0]:
+        nodes = Nodes(
+            longer(nodes.count), longer(nodes.a), longer(nodes.window), longer(nodes.last), longer(nodes.link)
+        )
+    nodes.count[y], nodes.a[y], nodes.window[y], nodes.last[y] = count, a, window, last
+    nodes.link[y] = first[count]
+    first[count] = y
+    if 2 * (y + 1) > table.shape[0]:
+        table = np.full(2 * table.shape[0], -1, dtype=np.int32)
+        for q in range(y):
+            table[_slot(table, nodes, np.int64(nodes.a[q]), nodes.window[q], np.int64(nodes.last[q]))] = q
+    table[_slot(table, nodes, a, window, last)] = y
+    return nodes, table
+
+
+@njit(cache=True, nogil=True)
+def _completed(full, n, nodes, order, edge_ptr, edge_span, edge_to):
+    """The lattice of the nodes from which the end, n words covered, is reached, numbered as ``order`` has them."""
+    number = np.full(order.shape[0], -1, dtype=np.int32)
+    kept = 0
+    for k in range(order.shape[0] - 1, -1, -1):
+        x = order[k]
+        reached = nodes.count[x] == n
+        for e in range(edge_ptr[k], edge_ptr[k + 1]):
+            reached = reached or number[edge_to[e]] >= 0
+        if reached:
+            number[x] = kept  # counted from the last, turned round below
+            kept += 1
+    places = np.empty((3, kept), dtype=np.int32)
+    out = Lattice(
+        full, places[0], places[1], np.empty(kept, dtype=np.uint64), places[2], np.zeros(kept + 1, dtype=np.int32),
+        np.empty(edge_to.shape[0], dtype=np.int32), np.empty(edge_to.shape[0], dtype=np.int32),
+    )  # fmt: skip
+    m = 0
+    for k in range(order.shape[0]):
+        x = order[k]
+        if number[x] < 0:
+            continue
+        z = kept - 1 - number[x]
+        out.count[z], out.a[z], out.window[z], out.last[z] = nodes.count[x], nodes.a[x], nodes.window[x], nodes.last[x]
+        for e in range(edge_ptr[k], edge_ptr[k + 1]):
+            y = number[edge_to[e]]
+            if y >= 0:
+                out.edge_to[m], out.edge_span[m] = kept - 1 - y, edge_span[e]
+                m += 1
+        out.edge_ptr[z + 1] = m
+    return out
+
+
+@njit(cache=True, nogil=True)
+def build(phrases, limit, gap, full, track, max_nodes):
     """The lattice, or one without nodes if it would have more than max_nodes, or if nothing can be completed.
 
-    track (n,): bit of each tracked word, -1 for the others; not read in full. Spans of one word or more. A full lattice
-    needs limit <= 63 and gap, or n <= 64, for its window.
+    ``phrases`` is a PhraseArrays (certus/translation/phrases.py). track (n,): bit of each tracked word, -1 for the
+    others; not read in full. A full lattice needs limit <= 63 and gap, or n <= 64, for its window.
     """
-    size = 256
-    count = np.empty(size, dtype=np.int32)
-    a = np.empty(size, dtype=np.int32)
-    window = np.empty(size, dtype=np.uint64)
-    last = np.empty(size, dtype=np.int32)
-    link = np.empty(size, dtype=np.int32)
-    first = np.full(n + 1, -1, dtype=np.int32)  # first node of each number of words covered, chained by link
-    table = np.full(1024, -1, dtype=np.int32)
-    mask = uint64(1023)
-    edge_span = np.empty(1024, dtype=np.int32)
-    edge_to = np.empty(1024, dtype=np.int32)
-    order = np.empty(size, dtype=np.int32)
-    edge_ptr = np.empty(size + 1, dtype=np.int32)
-    n_edges = 0
-    n_ordered = 0
-    n_nodes = 1
-    count[0], a[0], window[0], last[0], link[0] = 0, 0, 0, -1, -1
-    first[0] = 0
+    n, span_end, start_ptr = phrases.n, phrases.span_end, phrases.start_ptr
+    first = np.full(n + 1, -1, dtype=np.int32)
+    room = np.empty((6, 256), np.int32)
+    zero = np.int64(0)
+    nodes = Nodes(room[0], room[1], np.empty(256, np.uint64), room[2], room[3])
+    nodes, table = _add(nodes, first, np.full(1024, -1, np.int32), zero, zero, zero, uint64(0), np.int64(-1))
+    n_nodes, n_ordered, n_edges = np.int64(1), 0, 0
+    order, edge_ptr = room[4], room[5]
+    edge_span, edge_to = np.empty(1024, np.int32), np.empty(1024, np.int32)
     bits = np.zeros(n, dtype=np.uint64)
     everything = uint64(0)
     for i in range(n):
@@ -83,18 +150,17 @@ def build(n, span_start, span_end, start_ptr, limit, gap, full, track, max_nodes
             bits[i] = ONE << uint64(track[i])
             everything |= bits[i]
     for c in range(n + 1):
-        x = first[c]
+        x = np.int64(first[c])
         while x >= 0:
-            order[n_ordered] = x
-            edge_ptr[n_ordered] = n_edges
+            if n_ordered == order.shape[0]:
+                order, edge_ptr = longer(order), longer(edge_ptr)
+            order[n_ordered], edge_ptr[n_ordered] = x, n_edges
             n_ordered += 1
-            ax, wx, lx = np.int64(a[x]), window[x], np.int64(last[x])
+            ax, wx, lx = np.int64(nodes.a[x]), nodes.window[x], np.int64(nodes.last[x])
             # g lies in low .. high: known in full, bounded by what is tracked otherwise
             low, high = ax, ax
             if not full:
-                low = (
-                    max(0, c - max(limit - 1, 0)) if gap else 0
-                )  # the words after g that are covered: limit - 1 at most
+                low = max(0, c - max(limit - 1, 0)) if gap else 0  # at most limit - 1 words after g are covered
                 for i in range(min(c, n)):
                     if bits[i] and not wx & bits[i]:
                         high = i
@@ -122,81 +188,19 @@ def build(n, span_start, span_end, start_ptr, limit, gap, full, track, max_nodes
                         a2, w2 = c + stop - i + 1, wx | covered
                         if a2 == n and w2 != everything:
                             continue
-                    h = (w2 * MIX) ^ (uint64(a2 * 4099 + stop) * OTHER)
-                    h = (h ^ (h >> SHIFT)) * MIX
-                    k = (h >> SHIFT) & mask
-                    y = np.int64(table[k])
-                    while y >= 0 and not (window[y] == w2 and a[y] == a2 and last[y] == stop):
-                        k = (k + ONE) & mask
-                        y = np.int64(table[k])
+                    y = np.int64(table[_slot(table, nodes, a2, w2, stop)])
                     if y < 0:
                         if n_nodes == max_nodes:
-                            empty = np.empty(0, dtype=np.int32)
-                            none = np.empty(0, dtype=np.uint64)
-                            return Lattice(full, empty, empty, none, empty, np.zeros(1, dtype=np.int32), empty, empty)
-                        if n_nodes == size:
-                            size *= 2
-                            count, a, window, last = longer(count), longer(a), longer(window), longer(last)
-                            link, order, edge_ptr = longer(link), longer(order), longer(edge_ptr)
-                        y = np.int64(n_nodes)
-                        c2 = c + stop - i + 1
-                        count[y], a[y], window[y], last[y] = c2, a2, w2, stop
-                        link[y] = first[c2]
-                        first[c2] = y
-                        table[k] = y
+                            return _completed(full, n, nodes, order[:0], edge_ptr, edge_span[:0], edge_to[:0])
+                        y = n_nodes
+                        nodes, table = _add(nodes, first, table, y, c + stop - i + 1, a2, w2, stop)
                         n_nodes += 1
-                        if 2 * n_nodes > table.shape[0]:
-                            table = np.full(2 * table.shape[0], -1, dtype=np.int32)
-                            mask = uint64(table.shape[0] - 1)
-                            for q in range(1, n_nodes):
-                                h = (window[q] * MIX) ^ (uint64(np.int64(a[q]) * 4099 + np.int64(last[q])) * OTHER)
-                                h = (h ^ (h >> SHIFT)) * MIX
-                                k = (h >> SHIFT) & mask
-                                while table[k] >= 0:
-                                    k = (k + ONE) & mask
-                                table[k] = q
                     if n_edges == edge_to.shape[0]:
                         edge_to, edge_span = longer(edge_to), longer(edge_span)
                     edge_to[n_edges], edge_span[n_edges] = y, s
                     n_edges += 1
-            x = link[x]
+            x = np.int64(nodes.link[x])
+    if n_ordered == edge_ptr.shape[0]:
+        edge_ptr = longer(edge_ptr)
     edge_ptr[n_ordered] = n_edges
-    # backwards: what can be completed; then numbered in order of words covered
-    alive = np.zeros(n_nodes, dtype=np.bool_)
-    for k in range(n_ordered - 1, -1, -1):
-        x = order[k]
-        alive[x] = count[x] == n
-        for e in range(edge_ptr[k], edge_ptr[k + 1]):
-            if alive[edge_to[e]]:
-                alive[x] = True
-                break
-    number = np.full(n_nodes, -1, dtype=np.int32)
-    kept = 0
-    for k in range(n_ordered):
-        if alive[order[k]]:
-            number[order[k]] = kept
-            kept += 1
-    out = Lattice(
-        full,
-        np.empty(kept, dtype=np.int32),
-        np.empty(kept, dtype=np.int32),
-        np.empty(kept, dtype=np.uint64),
-        np.empty(kept, dtype=np.int32),
-        np.zeros(kept + 1, dtype=np.int32),
-        np.empty(n_edges, dtype=np.int32),
-        np.empty(n_edges, dtype=np.int32),
-    )
-    m = 0
-    for k in range(n_ordered):
-        x = order[k]
-        if number[x] < 0:
-            continue
-        z = number[x]
-        out.count[z], out.a[z], out.window[z], out.last[z] = count[x], a[x], window[x], last[x]
-        for e in range(edge_ptr[k], edge_ptr[k + 1]):
-            y = number[edge_to[e]]
-            if y >= 0:
-                out.edge_to[m], out.edge_span[m] = y, edge_span[e]
-                m += 1
-        out.edge_ptr[z + 1] = m
-    return out
+    return _completed(full, n, nodes, order[:n_ordered], edge_ptr, edge_span[:n_edges], edge_to[:n_edges])

@@ -11,9 +11,8 @@ Differs from LR 5.3: multipliers on pairs of words instead of leaves and paths b
 each sizeable gain; the search replaces the tightening of LR 5.4.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,41 +20,22 @@ from certus import kernels
 from certus.certificates.rounding import of_sum
 from certus.checks import Bools, Floats, Ints
 from certus.clock import Clock
-from certus.result import Trace
+from certus.relax.engine import Log
+from certus.relax.steps import StepRule, polyak
 from certus.threads import long_call
+from certus.translation.cube_pruning import cube_pruning
 from certus.translation.language_model import LanguageModel
+from certus.translation.multipliers import Steps
 from certus.translation.scored_forest import ScoredForest
 
+if TYPE_CHECKING:
+    from certus.translation.forest_problem import ForestTranslation
+
 BEAM = 4  # items kept per piece where a translation is sought, not a proof
+WIDEST = 1 << 30  # a beam that drops nothing
 BUDGET = 300_000  # combinations of the first exact search; some 20 ms
-PATIENCE = 5  # iterations without a better bound before steps get smaller
 COMBINATIONS_PER_SECOND = 5e6
 GAIN = 0.6  # edges are removed again once the gap is so much of what it was
-
-
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """What a search left: all items and the ways they were made (see the kernel), and the best derivation if any."""
-
-    done: bool  # False: out of budget
-    lost: float  # largest bound of what a beam dropped; -inf if nothing
-    item: Ints
-    score: Floats
-    way: Ints
-    way_score: Floats
-    tried: int
-    top: int  # the top's item, -1 if none
-
-    def derivation(self) -> list[int]:
-        """Edges of the best derivation, head before tails."""
-        out: list[int] = []
-        agenda = [self.top]
-        while agenda:
-            _, left, right, edge = self.way[self.item[agenda.pop(), 7]].tolist()
-            if edge >= 0:
-                out.append(edge)
-            agenda.extend(part for part in (right, left) if part >= 0)
-        return out
 
 
 class BigramRelaxation:
@@ -70,12 +50,9 @@ class BigramRelaxation:
         self._build()
         self.allowed = np.zeros((n_words, n_words), dtype=bool)
         kernels.forest_pieces.adjacent(self.pieces, self.allowed)
-        self.lm_tables: tuple[Floats, Floats, Ints, Ints, Floats] = kernels.bigram_scores.tables(
-            lm.arrays, lm.begin_state, lm.order, lm_weight, forest.lm_word, self.allowed
-        )
-        pair, back, _, _, value = self.lm_tables
-        sizes = (np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in (forest.weight, pair, back, value))
-        self._scale = float(sum(sizes))
+        self.tables = kernels.bigram_scores.tables(lm.arrays, lm_weight, forest.lm_word, self.allowed)
+        values = (forest.arrays.weight, self.tables.pair, self.tables.back, self.tables.value)
+        self.scale = float(sum(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in values))
         self.u = np.zeros((n_words, n_words))
         self._gradient = np.zeros((n_words, n_words))
         self.q = np.empty((n_words, n_words))
@@ -100,37 +77,36 @@ class BigramRelaxation:
         self.u = self.forest.multipliers(rows)
 
     def _build(self) -> None:
-        f = self.forest
-        self.pieces = kernels.forest_pieces.build(
-            f.in_ptr, f.tail_ptr, f.tail, f.token_ptr, f.token, f.weight, self.alive, self.first, self.last
-        )
+        self.pieces = kernels.forest_pieces.build(self.forest.arrays, self.alive, self.first, self.last)
         size = int(self.pieces.offset[-1])
         self.table, self.out = np.empty(size), np.empty(size)
 
     def slack(self) -> float:
         """How far rounding may lower a bound: what lies so little below a score is not removed."""
-        size = self._scale + 2 * float(max(self.u.max(), -self.u.min()))
+        size = self.scale + 2 * float(max(self.u.max(), -self.u.min()))
         return of_sum(2 * sum(self.forest.longest) + 2, size)
+
+    # -- the oracle: from multipliers to a value, a derivation and a subgradient ---------------------------------------
 
     def value(self) -> float:
         """The bound under the present multipliers; -inf if nothing is left of the forest."""
-        kernels.bigram_scores.optimistic(*self.lm_tables, self.lm.order, self.u, self.allowed, self.q, self.chosen)
+        kernels.bigram_scores.optimistic(self.tables, self.u, self.allowed, self.q, self.chosen)
         kernels.forest_bigram.inside(self.pieces, self.q, self.table)
         return float(self.table[-1]) if len(self.table) else -np.inf
 
     def derivation(self) -> list[int]:
-        """A derivation that reaches ``value``."""
+        """A derivation of the forest that reaches ``value``."""
         n, self.n_pairs = kernels.forest_bigram.best_derivation(
             self.pieces, self.q, self.table, self._edges, self._pairs
         )
-        edges: list[int] = self._edges[:n].tolist()
-        return edges
+        return self.forest.derivation(self._edges[:n].tolist())
 
-    def move(self, scale: float, excess: float) -> float:
-        """Step the multipliers against the subgradient at ``derivation``; 0 if it vanishes: all choices agree."""
-        return float(
-            kernels.bigram_scores.move(self._pairs, self.n_pairs, self.chosen, self.u, self._gradient, scale, excess)
-        )
+    def subgradient(self) -> tuple[Ints, Floats]:
+        """Cells (n, 2) and values of the subgradient at ``derivation``; none if all choices agree."""
+        cells, values = kernels.bigram_scores.subgradient(self._pairs[: self.n_pairs], self.chosen, self._gradient)
+        return cells, values
+
+    # -- bounds of everything, removal, search -------------------------------------------------------------------------
 
     def complete(self) -> tuple[Floats, Floats]:
         """Outside scores, for ``search`` and ``remove``; the best derivation of each edge and pair of words."""
@@ -148,50 +124,56 @@ class BigramRelaxation:
         self._build()
         return n_items
 
-    def search(self, least: float, *, beam: int = 0, budget: int = 1 << 62, all_ways: bool = False) -> Searched:
-        """Exact search after ``complete``, without what cannot reach ``least``; see the kernel."""
-        status, lost, item, score, way, way_score, tried = long_call(
-            0.0 if beam == BEAM else 100.0 * budget,
-            kernels.forest_exact.search,
-            self.pieces,
-            self.out,
-            self.q,
-            self.u,
-            self.allowed,
-            self.lm.arrays,
-            self.lm.begin_state,
-            self.lm.order,
-            self.lm_weight,
-            self.forest.lm_word,
-            least,
-            beam,
-            budget,
-            all_ways,
-        )
-        item, way = item.reshape(-1, 8), way.reshape(-1, 4)
-        top = len(item) - 1 if len(item) and item[-1, 0] == len(self.pieces.kind) - 1 and status == 0 else -1
-        return Searched(status == 0, float(lost), item, score, way, way_score, int(tried), top)
+    def search(self, least: float, *, beam: int = 0, budget: int = 1 << 62, all_ways: bool = False) -> Any:
+        """Exact search after ``complete``, without what cannot reach ``least``: a Found of the kernel."""
+        k = kernels.forest_exact
+        model = k.Model(self.lm.arrays, self.lm_weight, self.forest.lm_word, self.q, self.u, self.allowed)
+        steps = 0.0 if beam == BEAM else 100.0 * budget
+        return long_call(steps, k.search, self.pieces, self.out, model, least, beam, budget, all_ways)
+
+    def best_of(self, found: Any) -> list[int]:
+        """Edges of the best derivation that a search found."""
+        out: list[int] = []
+        agenda = [found.top]
+        while agenda:
+            _, left, right, edge = found.way[found.best_way[agenda.pop()]].tolist()
+            if edge >= 0:
+                out.append(edge)
+            agenda.extend(part for part in (right, left) if part >= 0)
+        return self.forest.derivation(out)
 
 
 class Progress:
     """A run on one forest: the best derivation so far, the best bound with its multipliers, and rows for the trace."""
 
-    def __init__(self, relaxation: BigramRelaxation, score_of: Callable[[list[int]], float]) -> None:
-        self.relaxation = relaxation
-        self._score_of = score_of
+    def __init__(self, relaxation: BigramRelaxation, problem: "ForestTranslation", clock: Clock) -> None:
+        self.relaxation, self.problem, self.clock = relaxation, problem, clock
         self.edges: list[int] = []
         self.score = -np.inf
         self.bound = np.inf
         self.u = relaxation.u.copy()
-        self.rows: list[tuple[float, float, float, int]] = []
+        self.log = Log()
         self.info: dict[str, Any] = {"searches": 0}
         self.slack = 0.0  # the largest by which anything was left out or proved
 
     def offer(self, edges: list[int]) -> None:
         """A derivation that may be the best so far."""
-        score = self._score_of(edges)
+        score = self.problem.score(np.array(edges))
         if score > self.score:
             self.score, self.edges = score, edges
+
+    def offer_heuristic(self) -> None:
+        """What cube pruning finds, where a gap remains: nothing exact should return less."""
+        if not self.over:
+            p = self.problem
+            self.offer(cube_pruning(p.translation_forest, p.lm, p.lm_weight).edges)
+
+    def lower(self, value: float) -> bool:
+        """A value of the relaxation; True if it is the lowest so far."""
+        lowest = value < self.bound
+        if lowest:
+            self.bound, self.u = value, self.relaxation.u.copy()
+        return lowest
 
     @property
     def least(self) -> float:
@@ -203,31 +185,44 @@ class Progress:
         """Whether the bound has come down to the score."""
         return self.bound - self.score <= self._noted()
 
+    @property
+    def over(self) -> bool:
+        """Whether all is proved, or the time is up."""
+        return self.proved or self.clock.out_of_time
+
     def _noted(self) -> float:
         slack = self.relaxation.slack()
         self.slack = max(self.slack, slack)
         return slack
 
-    def conclude(self, found: Searched) -> None:
-        """All that scores at least ``least`` was searched: the best of it is the optimum."""
+    def search(self, *, beam: int = 0, budget: int = 1 << 62) -> Any:
+        """Search for something better; if all that scores at least ``least`` was searched, its best is the optimum."""
+        found = self.relaxation.search(self.least, beam=beam, budget=budget)
         if found.top >= 0:
-            self.offer(found.derivation())
-        self.bound = self.score
+            self.offer(self.relaxation.best_of(found))
+        if found.done and found.lost < self.least:
+            self.bound = self.score
+        return found
 
-    def trace(self) -> Trace:
-        """The rows as columns."""
-        dual, primal, step, active = ([row[i] for row in self.rows] for i in range(4))
-        return Trace(np.array(dual), np.array(primal), np.array(step), np.array(active, dtype=np.int64))
+    def affordable(self, budget: int) -> int:
+        """The budget, cut to what the time left pays for."""
+        if self.clock.limit is None:
+            return budget
+        return min(budget, int(max(self.clock.limit - self.clock.seconds, 0.01) * COMBINATIONS_PER_SECOND))
 
 
-def lower(progress: Progress, clock: Clock, max_iterations: int) -> Iterator[bool]:
-    """Lower the bound by steps on the multipliers; yields after each, True when it is time to remove parts again.
+def default_rule() -> StepRule[Any]:
+    """Polyak's steps, which get smaller after five rounds without a better bound."""
+    return polyak(patience=5, shrink=0.7)
 
-    The caller may remove parts of the forest in between. Ends when the bound meets the score, when the steps vanish or
-    at the limits. Steps are Polyak's, aimed at the best score, and get smaller after ``PATIENCE`` without gain.
+
+def descend(progress: Progress, rule: StepRule[Any], max_iterations: int, visit: Callable[[bool], None]) -> None:
+    """Lower the bound by steps on the multipliers, until it meets the score, the steps vanish or a limit is reached.
+
+    ``visit`` is called after each round, with True when it is time to remove parts again; it may search and remove.
     """
     relaxation = progress.relaxation
-    scale, since, gap_then = 1.0, 0, np.inf
+    steps, gap_then = Steps(rule, relaxation.scale), np.inf
     for _ in range(max_iterations):
         value = relaxation.value()
         if not value >= progress.least:  # all that is left scores less than what is known
@@ -236,87 +231,72 @@ def lower(progress: Progress, clock: Clock, max_iterations: int) -> Iterator[boo
         if value == -np.inf:
             return
         progress.offer(relaxation.derivation())
-        since += 1
-        if value < progress.bound:
-            progress.bound, progress.u, since = value, relaxation.u.copy(), 0
-        elif since >= PATIENCE:
-            scale, since = 0.7 * scale, 0
-        progress.rows.append((value, progress.score, scale, int(relaxation.alive.sum())))
-        again = since == 0 and progress.bound - progress.score < GAIN * gap_then
-        yield again
+        again = progress.lower(value) and progress.bound - progress.score < GAIN * gap_then
+        progress.log.add(value, progress.score, 0.0, int(relaxation.alive.sum()))
+        if relaxation.exact:
+            return
+        visit(again)
         if again:
             gap_then = progress.bound - progress.score
-        if relaxation.exact or progress.proved or clock.out_of_time:
+        cells, residual = relaxation.subgradient()
+        if progress.over or not len(residual):
             return
-        if relaxation.move(scale, value - progress.score) == 0.0:
-            return
+        at = cells[:, 0] * len(relaxation.u) + cells[:, 1]
+        progress.log.step[-1] = steps.move(relaxation.u.reshape(-1), at, residual, value, progress.score)
 
 
-def decode(progress: Progress, clock: Clock, max_iterations: int, most_items: int, *, exact: bool) -> None:
+def decode(progress: Progress, rule: StepRule[Any], max_iterations: int, most_items: int, *, exact: bool) -> None:
     """Find the best derivation and prove it, unless the limits end it before.
 
     Alternates steps on the multipliers with a small beam for a better derivation, an exact search that gives up early,
     and removal; at the end the search gets all that the limits leave. Not ``exact``: without the exact searches.
     """
     relaxation = progress.relaxation
-    for again in lower(progress, clock, max_iterations):
-        if relaxation.exact or not again:
-            continue
+
+    def visit(again: bool) -> None:
+        if not again:
+            return
         edge, pair = relaxation.complete()
-        found = relaxation.search(progress.least, beam=BEAM)
-        if found.top >= 0:
-            progress.offer(found.derivation())
+        progress.search(beam=BEAM)
         relaxation.allowed = relaxation.allowed & (pair >= progress.least)
-        if exact:
-            found = relaxation.search(progress.least, budget=min(BUDGET, most_items))
+        if exact and not progress.proved:
             progress.info["searches"] += 1
-            if found.done:
-                progress.conclude(found)
-                break
-        progress.info["items"] = relaxation.remove(progress.least, edge, pair)
+            progress.search(budget=min(BUDGET, most_items))
+        if not progress.proved:
+            progress.info["items"] = relaxation.remove(progress.least, edge, pair)
+
+    descend(progress, rule, max_iterations, visit)
+    if exact:
+        progress.offer_heuristic()
     budget = BUDGET
-    while exact and not (progress.proved or clock.out_of_time) and budget < most_items:
+    while exact and not progress.over and budget < most_items:
         budget = min(8 * budget, most_items)
         relaxation.u = progress.u.copy()
         relaxation.value()
         relaxation.complete()
-        found = relaxation.search(progress.least, budget=_affordable(budget, clock))
         progress.info["searches"] += 1
-        if found.done:
-            progress.conclude(found)
+        progress.search(budget=progress.affordable(budget))
     progress.info["edges left"] = int(relaxation.alive.sum())
 
 
-def beam_search(progress: Progress, clock: Clock, max_iterations: int, most_items: int, *, exact: bool) -> None:
+def beam_search(progress: Progress, rule: StepRule[Any], max_iterations: int, most_items: int, *, exact: bool) -> None:
     """Optimal beam search (LR alg. 13, alternating): rounds of a step on the multipliers and of a search with a beam.
 
     With ``exact`` the beam doubles from round to round; a search that dropped nothing of interest proves its result (LR
     property 7.4.2). Differs from LR 7: signatures are first and last words, of pieces of target sides, and completions
     are bounded for each of them, not for each vertex.
     """
-    relaxation = progress.relaxation
-    beam = BEAM
-    for again in lower(progress, clock, max_iterations):
-        if relaxation.exact:
-            continue
+    relaxation, info = progress.relaxation, progress.info
+
+    def visit(again: bool) -> None:
+        info["beam"] = min(2 * info["beam"], WIDEST) if exact and "beam" in info else BEAM
+        info["searches"] += 1
         edge, pair = relaxation.complete()
-        found = relaxation.search(progress.least, beam=beam, budget=_affordable(most_items, clock))
-        progress.info["searches"] += 1
-        progress.info["beam"] = beam
-        if found.top >= 0:
-            progress.offer(found.derivation())
-        if found.done and found.lost < progress.least:
-            progress.bound = progress.score
-            break
-        if exact:
-            beam *= 2
-        if again:
-            progress.info["items"] = relaxation.remove(progress.least, edge, pair)
-    progress.info["edges left"] = int(relaxation.alive.sum())
+        progress.search(beam=info["beam"], budget=progress.affordable(most_items))
+        if again and not progress.proved:
+            info["items"] = relaxation.remove(progress.least, edge, pair)
 
-
-def _affordable(budget: int, clock: Clock) -> int:
-    """The budget, cut to what the time left pays for."""
-    if clock.limit is None:
-        return budget
-    return min(budget, int(max(clock.limit - clock.seconds, 0.01) * COMBINATIONS_PER_SECOND))
+    descend(progress, rule, max_iterations, visit)
+    if exact:
+        progress.offer_heuristic()
+    info["edges left"] = int(relaxation.alive.sum())

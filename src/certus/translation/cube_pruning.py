@@ -11,8 +11,6 @@ from certus.threads import long_call
 from certus.translation.forest import TranslationForest
 from certus.translation.language_model import LanguageModel
 
-FIRST_LEFT = 3  # column of the first left word; certus/kernels/cube_pruning.py has the layout
-
 
 class Translation(NamedTuple):
     """A derivation of a forest, what it yields, and its score with the language model."""
@@ -51,28 +49,21 @@ def cube_pruning(forest: TranslationForest, lm: LanguageModel, lm_weight: float 
     if not np.isfinite(lm_weight):
         raise InvalidInput(f"lm_weight is {lm_weight}; expected a finite number.")
     graph = forest.graph
+    pops = as_positive_int("pops", pops)
     numbers, _, hyp_ptr = long_call(
         100.0 * pops * graph.n_vertices,
         kernels.cube_pruning.cube_prune,
         lm.arrays,
-        lm.order,
         float(lm_weight),
-        lm.begin_state,
-        lm.end,
-        graph.in_ptr,
-        graph.tail_ptr,
-        graph.tail,
-        forest.token_ptr,
-        forest.lm_tokens(lm),
-        forest.weights,
+        forest.arrays(lm),
         graph.root,
-        as_positive_int("pops", pops),
+        pops,
     )
     if hyp_ptr[graph.root, 0] == hyp_ptr[graph.root, 1]:
         raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
     edges: list[int] = []
     agenda = [int(hyp_ptr[graph.root, 0])]
-    edge_at = FIRST_LEFT + lm.order - 1
+    edge_at = kernels.cube_pruning.LEFT + lm.order - 1
     while agenda:
         row = numbers[agenda.pop()]
         e = int(row[edge_at])

@@ -22,8 +22,9 @@ right. What it yields is scored by the language model from ``<s>`` to ``</s>``.
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +43,17 @@ if TYPE_CHECKING:
     from certus.translation.language_model import LanguageModel
 
 Int32 = NDArray[np.int32]
+
+
+class ForestArrays(NamedTuple):
+    """A forest for kernels: the arrays described above, with words as the kernel numbers them."""
+
+    in_ptr: NDArray[Any]
+    tail_ptr: NDArray[Any]
+    tail: NDArray[Any]
+    token_ptr: NDArray[Any]
+    token: NDArray[Any]
+    weight: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,20 +155,9 @@ class TranslationForest:
 
     def with_weights(self, weights: ArrayLike) -> "TranslationForest":
         """The same forest with other scores of its edges."""
-        return TranslationForest(
-            self.graph,
-            self.token_ptr,
-            self.token,
-            self.words,
-            weights,
-            feature_names=self.feature_names,
-            feature_ptr=self.feature_ptr,
-            feature=self.feature,
-            feature_value=self.feature_value,
-            spans=self.spans,
-            symbols=self.symbols,
-            rules=self.rules,
-        )
+        other = copy(self)
+        other.weights = as_scores("weights", weights, (self.graph.n_edges,))
+        return other
 
     # -- derivations -----------------------------------------------------------------------------------------------
 
@@ -206,6 +207,11 @@ class TranslationForest:
         """``token`` with word ids of a language model in place of the forest's own; references to tails unchanged."""
         ids = np.append(lm.word_ids(self.words), np.int32(0))  # one more, so that -1 can be looked up in an empty list
         return np.where(self.token >= 0, ids[np.maximum(self.token, -1)], self.token).astype(np.int32)
+
+    def arrays(self, lm: "LanguageModel") -> ForestArrays:
+        """The forest for kernels, with the words of a language model."""
+        graph = self.graph
+        return ForestArrays(graph.in_ptr, graph.tail_ptr, graph.tail, self.token_ptr, self.lm_tokens(lm), self.weights)
 
     def leaf_graph(self) -> LeafGraph:
         """The forest with a vertex for each word, between the leaves ``<s>`` and ``</s>`` (LR 5.1, SYN 3).

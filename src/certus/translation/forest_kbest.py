@@ -1,6 +1,6 @@
 """The k best derivations of a translation forest: everything within a margin of the best, spelt out."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.hypergraph import Hypergraph, sweeps
 from certus.result import Result
-from certus.translation.bigram_relaxation import BigramRelaxation, Searched
+from certus.translation.bigram_relaxation import BigramRelaxation
 from certus.translation.scored_forest import prepare
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def within(problem: "ForestTranslation", best: Result[Ints], k: int) -> list[tup
     return structures
 
 
-def _search(relaxation: BigramRelaxation, least: float) -> Searched:
+def _search(relaxation: BigramRelaxation, least: float) -> Any:
     relaxation.value()
     edge, pair = relaxation.complete()
     for _ in range(ROUNDS):
@@ -61,7 +61,7 @@ def _search(relaxation: BigramRelaxation, least: float) -> Searched:
     return found
 
 
-def _spelt_out(found: Searched) -> tuple[Hypergraph, Floats, Ints]:
+def _spelt_out(found: Any) -> tuple[Hypergraph, Floats, Ints]:
     """Items and ways as a hypergraph, the weight of each of its edges, and the edge of the forest it uses or -1."""
     order = np.argsort(found.way[:, 0], kind="stable")
     head, parts, edge = found.way[order, 0], found.way[order, 1:3], found.way[order, 3]

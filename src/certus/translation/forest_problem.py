@@ -12,11 +12,13 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
-from certus.translation.bigram_relaxation import BigramRelaxation, Progress, beam_search
-from certus.translation.bigram_relaxation import decode as search
-from certus.translation.forest import TranslationForest
+from certus.translation import bigram_relaxation
+from certus.translation.bigram_relaxation import BigramRelaxation, Progress
+from certus.translation.cube_pruning import cube_pruning
+from certus.translation.forest import ForestArrays, TranslationForest
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm, spell_out
 from certus.translation.lm_json import lm_from_json, lm_to_json
@@ -92,10 +94,10 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     @cached_property
     def _extent(self) -> Extent:
-        f = self.translation_forest
-        g = f.graph
-        arrays = (g.in_ptr[: g.root + 2], g.tail_ptr, g.tail, f.token_ptr)
-        edges, words = longest(*(a.astype(np.int64) for a in arrays))
+        f, g = self.translation_forest, self.translation_forest.graph
+        edges, words = longest(
+            ForestArrays(g.in_ptr[: g.root + 2], g.tail_ptr, g.tail, f.token_ptr, f.token, f.weights)
+        )
         rules = extent_of(int(min(edges + words, 2.0**62)), f.weights)
         return rules.joined(extent_of_lm(self.lm, self.lm_weight))
 
@@ -154,6 +156,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         method: str = "search",
         memory_limit: float = MOST_MEMORY,
         pops: int = 200,
+        step: StepRule[Any] | None = None,
     ) -> Result[Ints]:
         """The best derivation with its certificate; at a limit the best one seen, with its honest gap.
 
@@ -175,30 +178,33 @@ class ForestTranslation(DynamicProgram[Ints]):
             - "cube": cube pruning with ``pops``; a heuristic, bounded by the relaxation without multipliers.
         memory_limit : float
             Bytes that tables and search may take, roughly.
+        step : StepRule, optional
+            How far the multipliers move, for methods that have any (``certus.relax.steps``); Polyak's by default.
         """
         one_of("method", method, METHODS)
+        as_positive_int("max_iterations", max_iterations)
         clock = Clock(time_limit)
         if method == "intersection":
             return self._by_intersection()
         if method in ("simple", "paths", "partitions"):
             from certus.translation.leaf_paths import decode_by_leaves
 
-            return decode_by_leaves(self, method, as_positive_int("max_iterations", max_iterations), clock)
+            return decode_by_leaves(self, method, max_iterations, clock, step)
         if method == "ilp":
             from certus.translation.leaf_program import solve_ilp
 
             return solve_ilp(self, time_limit)
-        progress = self._progress(self.translation_forest.weights)
+        progress = self._progress(self.translation_forest.weights, clock)
         most_items = int(memory_limit / BYTES_PER_ITEM)
         if method == "cube":
-            from certus.translation.cube_pruning import cube_pruning
-
             found = cube_pruning(self.translation_forest, self.lm, self.lm_weight, as_positive_int("pops", pops))
+            progress.offer(found.edges)
             progress.bound = progress.relaxation.value()
-            return self._result(progress, clock, found.edges)
-        run = beam_search if method == "beam" else search
-        run(progress, clock, as_positive_int("max_iterations", max_iterations), most_items, exact=exact)
-        return self._result(progress, clock, progress.relaxation.forest.derivation(progress.edges))
+            return self._result(progress)
+        run = bigram_relaxation.beam_search if method == "beam" else bigram_relaxation.decode
+        rule = bigram_relaxation.default_rule() if step is None else step
+        run(progress, rule, max_iterations, most_items, exact=exact)
+        return self._result(progress)
 
     def _by_intersection(self) -> Result[Ints]:
         from certus.hypergraph import sweeps
@@ -208,35 +214,35 @@ class ForestTranslation(DynamicProgram[Ints]):
         structure = self.from_edges(edges.tolist())
         return self.proved(structure, value, kind="dynamic program")
 
-    def _progress(self, weights: Floats, *, k: int = 1) -> Progress:
+    def _progress(self, weights: Floats, clock: Clock) -> Progress:
         """A run on the forest with these weights; Infeasible if it has no derivation."""
-        prepared = prepare(self.translation_forest, self.lm, weights, k=k)
+        prepared = prepare(self.translation_forest, self.lm, weights)
         relaxation = BigramRelaxation(prepared, self.lm, self.lm_weight)
         if not relaxation.value() > -np.inf:
             raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
         problem = self if weights is self.translation_forest.weights else self._with_weights(weights)
-        return Progress(relaxation, lambda edges: problem.score(np.array(prepared.derivation(edges))))
+        return Progress(relaxation, problem, clock)
 
     def _with_weights(self, weights: Floats) -> Self:
         return type(self)(self.translation_forest.with_weights(weights), self.lm, self.lm_weight)
 
-    def _result(self, progress: Progress, clock: Clock, edges: Sequence[int]) -> Result[Ints]:
-        structure = np.array(edges, dtype=np.int64)
+    def _result(self, progress: Progress) -> Result[Ints]:
+        structure = np.array(progress.edges, dtype=np.int64)
         score = self.score(structure)
         bound = max(score, progress.bound)
         duals = {"pairs": progress.relaxation.multipliers(progress.u), "bound": np.array([bound])}
         error = max(self.dual_error(duals["pairs"]), progress.slack)
         certificate = certified(partial(self.terms, structure), score, bound, error, kind="dual", duals=duals)
-        return Result(structure, score, certificate, progress.trace(), {**progress.info, "seconds": clock.seconds})
+        info = {**progress.info, "seconds": progress.clock.seconds}
+        return Result(structure, score, certificate, progress.log.trace(), info)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
         weights = self._penalised(penalties)
-        progress = self._progress(weights)
-        search(progress, Clock(), 200, int(MOST_MEMORY / BYTES_PER_ITEM), exact=True)
+        progress, rule = self._progress(weights, Clock()), bigram_relaxation.default_rule()
+        bigram_relaxation.decode(progress, rule, 200, int(MOST_MEMORY / BYTES_PER_ITEM), exact=True)
         if not progress.proved:
             raise NotSupported("the best derivation under these penalties was not found within memory.")
-        structure = np.array(progress.relaxation.forest.derivation(progress.edges), dtype=np.int64)
-        return Solution(structure, progress.score)
+        return Solution(np.array(progress.edges, dtype=np.int64), progress.score)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:

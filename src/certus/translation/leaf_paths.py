@@ -30,9 +30,11 @@ from certus.clock import Clock
 from certus.errors import Infeasible, NotSupported
 from certus.hypergraph import Automaton, sweeps
 from certus.hypergraph.automata import intersect
+from certus.relax.engine import Log
 from certus.relax.steps import StepRule, polyak
-from certus.result import Result, Trace, certified
+from certus.result import Result, certified
 from certus.translation.leaf_graph import END, Leaves, class_maximum, tuples
+from certus.translation.multipliers import Steps
 
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
@@ -63,9 +65,14 @@ class LeafRelaxation:
         self.leaves = leaves
         self.with_paths = paths
         self.span = leaves.order - 1
-        self.leaf = np.zeros((self.span, leaves.n_leaves))  # lambda
-        self.arc = np.zeros((self.span, leaves.n_arcs))  # u
+        self.u = np.zeros(self.span * (leaves.n_leaves + leaves.n_arcs))  # all multipliers, and two views of them:
+        self.leaf, self.arc = self._by_kind(self.u)  # lambda and u of the head of the file
         self.classes = np.append(np.zeros(leaves.n_leaves, dtype=np.int64), 1)  # the pad has a class of its own
+
+    def _by_kind(self, u: Floats) -> tuple[Floats, Floats]:
+        """What concerns leaves and what concerns arcs, per place."""
+        size = self.span * self.leaves.n_leaves
+        return u[:size].reshape(self.span, -1), u[size:].reshape(self.span, -1)
 
     @property
     def n_partitions(self) -> int:
@@ -129,9 +136,10 @@ class LeafRelaxation:
         best = np.unravel_index(int(values[np.ix_(*members)].argmax()), [len(m) for m in members])
         return tuple(int(m[k]) for m, k in zip(members, best, strict=True))
 
-    def subgradient(self, y: Relaxed) -> tuple[Floats, Floats]:
-        """How often leaves and arcs are there, less how often they are chosen; per place."""
-        leaf, arc = np.zeros(self.leaf.shape), np.zeros(self.arc.shape)
+    def subgradient(self, y: Relaxed) -> Floats:
+        """How often leaves and arcs are there, less how often they are chosen; per place, as ``u`` has them."""
+        out = np.zeros(len(self.u))
+        leaf, arc = self._by_kind(out)
         for v, path in zip(y.leaves, y.paths, strict=True):
             leaf[:, v] += 1.0
             arc[:, path] += 1.0
@@ -145,7 +153,9 @@ class LeafRelaxation:
             for place, path in enumerate(chosen):
                 arc[place, path] -= 1.0
         leaf[-1, END] = 0.0  # no leaf is n - 1 places after </s>
-        return leaf, arc if self.with_paths else np.zeros(arc.shape)
+        if not self.with_paths:
+            arc[:] = 0.0
+        return out
 
     def confused(self, y: Relaxed) -> set[tuple[int, int]]:
         """Pairs of different leaves, one there and the other chosen."""
@@ -195,7 +205,8 @@ def decode_by_leaves(
     """Relaxation on leaves: "simple" (LR 5.2), "paths" (LR 5.3) or "partitions" (LR 5.4). See the head of the file.
 
     ``rule`` is the step rule; Polyak's by default. Certificate kind: "dual"; the bound is checked as that of the other
-    methods is. The last multipliers and the number of classes are in ``info``.
+    methods is. The last multipliers are in ``info``, and the number of classes that tightening needed: once all but
+    rounding is closed each leaf gets a class of its own, which does not count.
     """
     if method == "simple" and problem.lm.order > 2:
         raise NotSupported(
@@ -203,17 +214,14 @@ def decode_by_leaves(
         )
     leaves = Leaves(problem.translation_forest, problem.lm, problem.lm_weight)
     relaxation = LeafRelaxation(leaves, paths=method != "simple")
-    magnitude = problem.extent().size
-    rule = polyak(FACTOR) if rule is None else rule
-    state = rule.init(magnitude)
+    extent, error = problem.extent(), problem.error()
+    steps = Steps(polyak(FACTOR) if rule is None else rule, extent.size)
     best: list[int] = []
-    score, bound, since, gap_then = -np.inf, np.inf, 0, np.inf
-    rows: list[tuple[float, float, float, int]] = []
-    pairs: set[tuple[int, int]] = set()
-    error, largest = problem.error(), 0.0
+    score, bound, since, gap_then, n_partitions = -np.inf, np.inf, 0, np.inf, 1
+    log, pairs, largest = Log(), set[tuple[int, int]](), 0.0
     for _ in range(max_iterations):
         y = relaxation.solve()
-        largest = max(largest, *(float(np.abs(u).max(initial=0.0)) for u in (relaxation.leaf, relaxation.arc)))
+        largest = max(largest, float(np.abs(relaxation.u).max(initial=0.0)))
         edges = [int(leaves.origin[e]) for e in y.edges if leaves.origin[e] >= 0]
         value = problem.score(np.array(edges))
         if value > score:
@@ -221,32 +229,30 @@ def decode_by_leaves(
         bound = min(bound, y.bound)
         since = 0 if bound - score < GAIN * gap_then else since + 1
         gap_then = bound - score if since == 0 else gap_then
-        leaf, arc = relaxation.subgradient(y)
-        norm = float((leaf**2).sum() + (arc**2).sum())
-        step, state = rule.update(state, y.bound, score, norm) if norm else (0.0, state)
-        rows.append((y.bound, score, step, relaxation.n_partitions))
+        log.add(y.bound, score, 0.0, relaxation.n_partitions)
         if bound - score <= error or clock.out_of_time:
             break
-        if method == "partitions":
-            if since > PATIENCE - WATCH or norm == 0.0:
-                pairs |= relaxation.confused(y)
-            if bound - score <= CLOSE * magnitude:
-                relaxation.separate(set())
-            elif since > PATIENCE or norm == 0.0:
-                relaxation.separate(pairs)
-                state, since = rule.init(magnitude), 0
-        elif norm == 0.0:
+        residual = relaxation.subgradient(y)
+        agreed = not residual.any()
+        if agreed and method != "partitions":
             break
-        relaxation.leaf -= step * leaf
-        relaxation.arc -= step * arc
+        if not agreed:
+            log.step[-1] = steps.move(relaxation.u, slice(None), residual, y.bound, score)
+        if method == "partitions":
+            if since > PATIENCE - WATCH or agreed:
+                pairs |= relaxation.confused(y)
+            if bound - score <= CLOSE * extent.size:
+                relaxation.separate(set())
+            elif since > PATIENCE or agreed:
+                relaxation.separate(pairs)
+                n_partitions, since = relaxation.n_partitions, 0
+                steps.restart()
     if not best:
         raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
     bound, structure = max(bound, score), np.array(best, dtype=np.int64)
-    extent = problem.extent()
     duals = {"pairs": np.empty((0, 3)), "bound": np.array([bound])}
     of_leaves = of_sum(2 * problem.lm.order * extent.length, extent.size + 2.0 * largest)
     error = max(error, of_leaves, problem.dual_error(duals["pairs"]))
     certificate = certified(partial(problem.terms, structure), score, bound, error, kind="dual", duals=duals)
-    trace = Trace(*(np.array(column) for column in zip(*rows, strict=True)))
-    info = {"partitions": relaxation.n_partitions, "leaf multipliers": relaxation.leaf, "leaves": leaves.n_leaves}
-    return Result(structure, score, certificate, trace, {**info, "seconds": clock.seconds})
+    info = {"partitions": n_partitions, "leaf multipliers": relaxation.leaf, "leaves": leaves.n_leaves}
+    return Result(structure, score, certificate, log.trace(), {**info, "seconds": clock.seconds})

@@ -12,6 +12,7 @@ beam           LR alg. 10 once, with bounds at multipliers zero
 stack          stack decoding with estimates of what is left in the place of bounds; proves nothing
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
@@ -23,12 +24,15 @@ from certus.checks import Floats
 from certus.clock import Clock
 from certus.errors import LimitReached
 from certus.relax.engine import Log
-from certus.relax.steps import polyak
-from certus.translation.phrase_relaxation import MOST_HYPOTHESES, Found, PhraseRelaxation, Sentence
+from certus.relax.steps import StepRule, polyak
+from certus.translation.multipliers import Steps
+from certus.translation.phrase_relaxation import MOST_HYPOTHESES, PhraseRelaxation, Sentence
 from certus.translation.phrases import Int32
 
 METHODS = ("optimal beam", "alternating", "staged", "tight", "astar", "beam", "stack")
 WIDEST = MOST_HYPOTHESES  # a beam that prunes nothing
+WINDOW = 10  # rounds that must close STALL of the gap, or they are a stall
+STALL = 0.1
 
 
 @dataclass
@@ -56,7 +60,7 @@ class Run:
     def out_of_time(self) -> bool:
         return self.clock.out_of_time
 
-    def offer(self, found: Found) -> None:
+    def offer(self, found: Any) -> None:
         """Takes what a search found, and the proof if it pruned nothing."""
         self.info["hypotheses"] = self.info.get("hypotheses", 0) + found.hypotheses
         self.info["searches"] = self.info.get("searches", 0) + 1
@@ -90,7 +94,7 @@ class Run:
         self.spend("relaxation seconds", started)
         return dual
 
-    def searched(self, relaxation: PhraseRelaxation, width: int, future: Floats | None = None) -> Found:
+    def searched(self, relaxation: PhraseRelaxation, width: int, future: Floats | None = None) -> Any:
         """A beam search under the last sweep's bounds, timed, and its find taken."""
         started = self.clock.seconds
         found = relaxation.search(self.score if future is None else -inf, width, future=future)
@@ -99,15 +103,16 @@ class Run:
         return found
 
 
-def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, time_limit: float | None) -> Run:
-    """Search by a method; ``width`` is the beam of "beam" and "stack"."""
-    run = Run(sentence, Clock(time_limit))
+def decode(run: Run, method: str, *, width: int, max_iterations: int, step: StepRule[Any] | None = None) -> None:
+    """Search by a method; ``width`` is the beam of "beam" and "stack", ``step`` the rule for the multipliers."""
+    rule = polyak(patience=3) if step is None else step
+    sentence = run.sentence
     if method == "optimal beam":
-        _optimal_beam(run, max_iterations)
+        _optimal_beam(run, rule, max_iterations)
     elif method in ("alternating", "staged"):
-        _rounds(run, run.counted(), max_iterations, staged=method == "staged")
+        _rounds(run, rule, max_iterations, staged=method == "staged")
     elif method == "tight":
-        _rounds(run, run.counted(), max_iterations, tighten=True, beams=False)
+        _rounds(run, rule, max_iterations, tighten=True, beams=False)
     elif method == "astar":
         _astar(run)
     elif method == "beam":
@@ -125,22 +130,26 @@ def decode(sentence: Sentence, method: str, *, width: int, max_iterations: int, 
         relaxation = run.counted()
         run.multipliers = np.zeros(sentence.arrays.n)
         run.dual = run.swept(relaxation, run.multipliers)
-    return run
 
 
-def _optimal_beam(run: Run, max_iterations: int) -> None:
+def _optimal_beam(run: Run, rule: StepRule[Any], max_iterations: int) -> None:
     relaxation = run.relaxation(None, exact=False)
     if relaxation is None:
         _start(run, 4)
-        _rounds(run, run.counted(), max_iterations, tighten=True)
+        _rounds(run, rule, max_iterations, tighten=True)
         return
     dual = run.swept(relaxation, np.zeros(run.sentence.arrays.n))
-    width = 1
+    for _ in _widths(run, relaxation, 1):
+        run.log.add(dual, run.score, 0.0, 0)
+
+
+def _widths(run: Run, relaxation: PhraseRelaxation, width: int) -> Iterator[int]:
+    """Beam searches under the bounds of the last sweep, each ten times as wide, until one proves its find."""
     while True:
         run.searched(relaxation, width)
-        run.log.add(dual, run.score, 0.0, 0)
+        yield width
         if run.proof is not None or run.out_of_time or width >= WIDEST:
-            break
+            return
         width = min(10 * width, WIDEST)
 
 
@@ -158,79 +167,72 @@ def _start(run: Run, limit: int) -> None:
 
 def _rounds(
     run: Run,
-    relaxation: PhraseRelaxation,
+    rule: StepRule[Any],
     max_iterations: int,
     *,
     staged: bool = False,
     tighten: bool = False,
     beams: bool = True,
 ) -> None:
-    """Subgradient descent on the multipliers with Polyak's steps, and beam searches under the bounds it gives.
+    """Subgradient descent on the multipliers, and beam searches under the bounds it gives.
 
     Alternating, a search follows every round, wider as the gap shrinks and ten times wider whenever the dual stalls.
     Staged, one of width 1 comes first and the others at the end. With ``tighten`` words are tracked when wider searches
     do not help.
     """
-    n = run.sentence.arrays.n
-    u, rule = np.zeros(n), polyak(patience=3)
-    state = rule.init(1.0)
+    relaxation, n = run.counted(), run.sentence.arrays.n
+    u, steps = np.zeros(n), Steps(rule, 1.0)
     tracked: tuple[int, ...] = ()
     blame, wider, since, mark = np.zeros(n), 1, 0, inf
     best, best_u = inf, u
     for k in range(max_iterations):
         dual = run.swept(relaxation, u)
+        path, residual = relaxation.path_and_residual()
         if dual < best:
             best, best_u = dual, u
-        path = relaxation.path()
-        residual = relaxation.uses(path) - 1.0
         if not tracked and dual < run.dual:
             run.dual, run.multipliers = dual, u
-        if not residual.any() and _keeps_limit(run.sentence, path):
-            run.score, run.path = dual, path
-            run.proof = "search" if tracked else "dual"
+        agreed = not residual.any()
+        if agreed and _keeps_limit(run.sentence, path):
+            run.score, run.path, best = dual, path, dual
         elif k == 0 or (beams and not staged):
-            gap = best - run.score
-            width = 10 ** min(4, max(0, int(4 - gap))) if np.isfinite(gap) else 1
-            run.searched(relaxation, min(WIDEST, max(width, wider)))
+            run.searched(relaxation, min(WIDEST, max(_width(best - run.score), wider)))
             if run.path is None and run.proof is None:
                 _start(run, 0)
         if run.proof is None and best <= run.score + run.sentence.error(best_u):
             run.proof = "search" if tracked else "dual"
-        norm2 = float(residual @ residual)
-        step = 0.0
-        if norm2 > 0:
-            step, state = rule.update(state, dual, run.score, norm2)
-        run.log.add(dual, run.score, step, n)
+        run.log.add(dual, run.score, 0.0, n)
         if run.proof is not None or run.out_of_time:
             break
         blame += np.abs(residual)
         since += 1
-        if since >= 10:  # a stall: the last ten rounds closed less than a tenth of the gap
-            if mark - best < 0.1 * (mark - run.score) or norm2 == 0:
+        if since >= WINDOW:
+            if mark - best < STALL * (mark - run.score) or agreed:
                 wider *= 10
                 if staged:
                     break
-                if tighten and (not beams or wider > 1000):
-                    more = _tighter(run, tracked, blame)
-                    if more is not None:
-                        tracked, relaxation = more
-                        blame[:] = 0.0
-                        state = rule.init(1.0)
-                        best, u, wider = inf, best_u, 1
-                        since, mark = 0, inf
-                        continue
+                more = _tighter(run, tracked, blame) if tighten and (not beams or wider > 1000) else None
+                if more is not None:
+                    tracked, relaxation = more
+                    blame[:] = 0.0
+                    steps.restart()
+                    best, u, wider, since, mark = inf, best_u, 1, 0, inf
+                    continue
             since, mark = 0, best
-        u = u - step * residual
+        if not agreed:
+            u = u.copy()
+            run.log.step[-1] = steps.move(u, slice(None), residual, dual, run.score)
     run.info["rounds"] = len(run.log.dual)
     run.info["tracked"] = len(tracked)
-    if run.proof is None and beams:
+    if run.proof is None and beams and not run.out_of_time:
         run.swept(relaxation, best_u)
-        width = 100
-        while run.proof is None and not run.out_of_time:
-            run.searched(relaxation, width)
-            if width >= WIDEST:
-                break
-            width = min(10 * width, WIDEST)
+        for _ in _widths(run, relaxation, 100):
+            pass
+
+
+def _width(gap: float) -> int:
+    """The beam for a gap: wider as it shrinks."""
+    return int(10 ** min(4, max(0, int(4 - gap)))) if np.isfinite(gap) else 1
 
 
 def _tighter(run: Run, tracked: tuple[int, ...], blame: Floats) -> tuple[tuple[int, ...], PhraseRelaxation] | None:
@@ -277,7 +279,7 @@ def stack(run: Run, width: int) -> None:
     relaxation = run.relaxation(None, exact=False)
     if relaxation is None:
         relaxation = run.counted()
-    relaxation.bound[:] = 0.0
+    relaxation.bounds.value[:] = 0.0
     run.searched(relaxation, width, future=future_estimates(run.sentence))
     run.proof = None
 

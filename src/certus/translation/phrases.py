@@ -41,7 +41,6 @@ class PhraseArrays(NamedTuple):
     """
 
     n: int
-    order: int
     span_start: Int32  # (S,)
     span_end: Int32
     start_ptr: Int32  # (n + 1,) spans that start at each word
@@ -104,7 +103,6 @@ def pack(n: int, order: int, end: int, options: Sequence[tuple[int, int, float, 
     starts = np.array([i for i, _ in spans], dtype=np.int32)
     return PhraseArrays(
         n,
-        order,
         starts,
         np.array([j for _, j in spans], dtype=np.int32),
         np.searchsorted(starts, np.arange(n + 1)).astype(np.int32),

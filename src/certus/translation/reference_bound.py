@@ -36,7 +36,7 @@ class BigramBounds:
 
     def _side(self, e: int) -> list[int]:
         """Words of an edge's target side, and ~vertex."""
-        f = self.forest
+        f = self.forest.arrays
         tail = f.tail[f.tail_ptr[e] : f.tail_ptr[e + 1]]
         side = f.token[f.token_ptr[e] : f.token_ptr[e + 1]].tolist()
         return [t if t >= 0 else ~int(tail[~t]) for t in side]
@@ -47,7 +47,7 @@ class BigramBounds:
         first: Bools = np.zeros((f.n_vertices, f.n_words), dtype=bool)
         last: Bools = np.zeros((f.n_vertices, f.n_words), dtype=bool)
         for v in range(f.n_vertices):
-            for e in range(f.in_ptr[v], f.in_ptr[v + 1]):
+            for e in range(f.arrays.in_ptr[v], f.arrays.in_ptr[v + 1]):
                 if self.alive[e]:
                     side = self._side(e)
                     for ends, t in ((first, side[0]), (last, side[-1])):
@@ -129,7 +129,7 @@ class BigramBounds:
         return float(self.inside[-1].max())
 
     def _edges(self, v: int) -> list[int]:
-        return [e for e in range(self.forest.in_ptr[v], self.forest.in_ptr[v + 1]) if self.alive[e]]
+        return [e for e in range(self.forest.arrays.in_ptr[v], self.forest.arrays.in_ptr[v + 1]) if self.alive[e]]
 
     def _places(self, v: int, first: Ints, last: Ints) -> tuple[Cells, Cells]:
         """Where words of an edge are in the tables of its head, and which of them those are: some may be removed."""
@@ -147,7 +147,7 @@ class BigramBounds:
                 link = _best_sums(self.q[np.ix_(b, first)], table)
                 stages.append((a, last, _best_sums(before, link)))
             else:
-                stages.append((first, last, table + self.forest.weight[e]))
+                stages.append((first, last, table + self.forest.arrays.weight[e]))
         return stages
 
     def _part(self, t: int) -> tuple[Ints, Ints, Floats]:
@@ -173,7 +173,7 @@ class BigramBounds:
             self.pair[cell] = np.maximum(self.pair[cell], link + _best_sums(up, table.T))
             around = _best_sums(around, _best_sums(link, table).T)
         if side[0] < 0:
-            self.outside[~side[0]] = np.maximum(self.outside[~side[0]], around + self.forest.weight[e])
+            self.outside[~side[0]] = np.maximum(self.outside[~side[0]], around + self.forest.arrays.weight[e])
 
     def remove(self, least: float) -> None:
         """Leave out edges, pairs and ends of vertices that are in no derivation of at least ``least``."""

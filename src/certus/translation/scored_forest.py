@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from certus.checks import Bools, Floats, Ints
 from certus.errors import NotSupported
-from certus.translation.forest import TranslationForest
+from certus.translation.forest import ForestArrays, TranslationForest
 from certus.translation.language_model import LanguageModel
 
 BEGIN, END = 0, 1  # local words: <s> and </s>
@@ -22,19 +22,14 @@ Empty = tuple[float, tuple[int, ...]]  # a derivation that yields nothing: its s
 
 @dataclass(frozen=True)
 class ScoredForest:
-    """Arrays as in ``certus.translation.forest``, int64, for the vertices 0 .. V - 1, of which the last is the top.
+    """``arrays`` are int64, for the vertices 0 .. V - 1, of which the last is the top.
 
     The top's edge yields <s>, root, </s>. Tokens are local words: ``lm_word`` gives their numbers in the
     model. Vertices that yield nothing are worked into the edges above them, one edge for each way: ``origin[e]`` is
     the edge of the forest (-1 for the top's), ``empties[e]`` what stands at each place of its tail, if not a vertex.
     """
 
-    in_ptr: Ints
-    tail_ptr: Ints
-    tail: Ints
-    token_ptr: Ints
-    token: Ints
-    weight: Floats
+    arrays: ForestArrays
     alive: Bools  # edges reached from the root whose weight is not -inf
     lm_word: NDArray[np.int32]
     name: Ints  # per word: the first of the forest's words that it stands for; -1 for <s>, -2 for </s>
@@ -44,7 +39,7 @@ class ScoredForest:
     @property
     def n_vertices(self) -> int:
         """Vertices, the top among them."""
-        return len(self.in_ptr) - 1
+        return len(self.arrays.in_ptr) - 1
 
     @property
     def n_words(self) -> int:
@@ -54,7 +49,7 @@ class ScoredForest:
     @cached_property
     def longest(self) -> tuple[int, int]:
         """The most edges and the most words of any derivation."""
-        edges, words = longest(self.in_ptr, self.tail_ptr, self.tail, self.token_ptr)
+        edges, words = longest(self.arrays)
         if edges + words > MOST_EDGES:
             raise NotSupported(f"a derivation may have {edges + words:.3g} edges and words; at most {MOST_EDGES}.")
         return int(edges), int(words)
@@ -81,13 +76,14 @@ class ScoredForest:
             e = next(rest)
             if self.origin[e] >= 0:
                 out.append(int(self.origin[e]))
-            n_tail = int(self.tail_ptr[e + 1] - self.tail_ptr[e])
-            pending.extend(reversed(self.empties.get(e, (None,) * n_tail)))
+            tail_ptr = self.arrays.tail_ptr
+            pending.extend(reversed(self.empties.get(e, (None,) * int(tail_ptr[e + 1] - tail_ptr[e]))))
         return out
 
 
-def longest(in_ptr: Ints, tail_ptr: Ints, tail: Ints, token_ptr: Ints) -> tuple[float, float]:
+def longest(forest: ForestArrays) -> tuple[float, float]:
     """The most edges and the most words of any derivation of the last vertex; they may be huge."""
+    in_ptr, tail_ptr, tail, token_ptr, *_ = forest
     size = np.zeros((len(in_ptr) - 1, 2))
     for v in range(len(in_ptr) - 1):
         a, b = int(in_ptr[v]), int(in_ptr[v + 1])
@@ -121,13 +117,16 @@ def prepare(forest: TranslationForest, lm: LanguageModel, weights: Floats, *, k:
         raise NotSupported(f"the forest has {len(words)} different words; at most {MOST_WORDS}.")
     token[token >= 0] = local + 2
     ids, first = np.unique(lm.word_ids(forest.words), return_index=True)
-    whole = ScoredForest(
+    arrays = ForestArrays(
         np.append(in_ptr, n_edges + 1),
         np.append(tail_ptr, tail_ptr[-1] + 1),
         np.append(tail[: tail_ptr[-1]], root),
         np.append(token_ptr, token_ptr[-1] + 3),
         np.append(token, [BEGIN, ~0, END]),
         np.append(weights[:n_edges], 0.0),
+    )
+    whole = ScoredForest(
+        arrays,
         np.append(alive, True),
         np.concatenate(([lm.begin, lm.end], words)).astype(np.int32),
         np.concatenate(([-1, -2], first[np.searchsorted(ids, words)])).astype(np.int64),
@@ -141,16 +140,16 @@ def _without_empty(f: ScoredForest, k: int) -> ScoredForest:
     """The same forest with what yields nothing worked into the edges above."""
     empty: list[list[Empty]] = []  # per vertex: its k best derivations that yield nothing
     rows: list[tuple[float, list[int], list[int], int, tuple[tuple[int, ...] | None, ...]]] = []
-    in_ptr = [0]
+    in_ptr, old = [0], f.arrays
     for v in range(f.n_vertices):
         nothing: list[Empty] = []
-        for e in range(f.in_ptr[v], f.in_ptr[v + 1]):
+        for e in range(old.in_ptr[v], old.in_ptr[v + 1]):
             if not f.alive[e]:
                 continue
-            tail = f.tail[f.tail_ptr[e] : f.tail_ptr[e + 1]].tolist()
-            side = f.token[f.token_ptr[e] : f.token_ptr[e + 1]].tolist()
+            tail = old.tail[old.tail_ptr[e] : old.tail_ptr[e + 1]].tolist()
+            side = old.token[old.token_ptr[e] : old.token_ptr[e + 1]].tolist()
             for ways in product(*([None, *empty[u]] for u in tail)):
-                weight = float(f.weight[e]) + sum(way[0] for way in ways if way is not None)
+                weight = float(old.weight[e]) + sum(way[0] for way in ways if way is not None)
                 edges = tuple(None if way is None else way[1] for way in ways)
                 left = [u for u, way in zip(tail, ways, strict=True) if way is None]
                 place = np.cumsum([way is None for way in ways]) - 1  # of each vertex among those left
@@ -161,13 +160,16 @@ def _without_empty(f: ScoredForest, k: int) -> ScoredForest:
                     nothing.append((weight, sum((way[1] for way in ways if way is not None), (int(f.origin[e]),))))
         empty.append(sorted(nothing, key=lambda way: -way[0])[:k])
         in_ptr.append(len(rows))
-    return ScoredForest(
+    arrays = ForestArrays(
         np.array(in_ptr),
         np.cumsum([0, *(len(left) for _, left, _, _, _ in rows)]),
         np.array([u for _, left, _, _, _ in rows for u in left], dtype=np.int64),
         np.cumsum([0, *(len(tokens) for _, _, tokens, _, _ in rows)]),
         np.array([t for _, _, tokens, _, _ in rows for t in tokens], dtype=np.int64),
         np.array([weight for weight, _, _, _, _ in rows]),
+    )
+    return ScoredForest(
+        arrays,
         np.ones(len(rows), dtype=bool),
         f.lm_word,
         f.name,
