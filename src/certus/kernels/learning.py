@@ -13,9 +13,9 @@ part_of (E, 5) names the part of each kind that an edge scores, -1 for none.
 import numpy as np
 
 from certus.kernels import arborescence, hypergraph
+from certus.kernels.algebra import LOG
 from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, part_features
-from certus.kernels.hypergraph import LogPlus
 from certus.kernels.projective_forest import ATTACH, build, index_arcs
 from certus.kernels.updates import neighbours
 
@@ -163,7 +163,7 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
                 weight[e] += score[part_of[e, kind]]
     marginal[:] = 0.0
     chart = np.empty(n_vertices)
-    hypergraph.inside(LogPlus(-np.inf, 0.0), in_ptr, tail_ptr, tail, weight, chart)
+    hypergraph.inside(LOG, in_ptr, tail_ptr, tail, weight, chart)
     if chart[n_vertices - 1] == -np.inf:
         return -np.inf
     conditional = np.empty(n_edges)

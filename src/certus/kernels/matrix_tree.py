@@ -21,8 +21,7 @@ layout of blocks, and tells which numbers (plain, logarithms, several lanes) the
 
 import numpy as np
 
-from certus.kernels.compiling import njit
-from certus.kernels.fields import (
+from certus.kernels.algebra import (
     LOG,
     REAL,
     WIDE,
@@ -40,8 +39,9 @@ from certus.kernels.fields import (
     to_log,
     to_plain,
 )  # fmt: skip
+from certus.kernels.compiling import njit
+from certus.kernels.lanes import LANES, aligned
 from certus.kernels.tree_blocks import NO_TREE, OK, OUT_OF_RANGE, exponentials, hand_out, lay_out, survey
-from certus.kernels.wide import LANES, aligned
 
 LIMIT = 1e100  # entries and their inverses stay below it when some arcs are forbidden: x / y * z is within float64
 

@@ -15,9 +15,9 @@ Layout. A block of n words has rows 0 (root), 1..n (words) of n cells, each of a
 
 import numpy as np
 
+from certus.kernels.algebra import U
 from certus.kernels.compiling import njit
-from certus.kernels.fields import U
-from certus.kernels.wide import LANES, aligned, exponential, interleave, load, spread, store
+from certus.kernels.lanes import LANES, aligned, exponential, interleave, load, spread, store
 
 OK, OUT_OF_RANGE, NO_TREE, NO_WORDS = range(4)
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from certus.kernels.algebra import LOG, plus
 from certus.kernels.compiling import njit
-from certus.kernels.fields import LOG, log_add
 from certus.kernels.matrix_tree import eliminate, substitute
 from certus.kernels.tree_blocks import lay_out, survey
 
@@ -97,7 +97,7 @@ def sample_by_contraction(score, n, rng, heads):
                 if member[v] == j:
                     member[v] = top
             for m in range(j - 1):
-                part[top, m] = log_add(part[top, m], part[j, m])
+                part[top, m] = plus(LOG, part[top, m], part[j, m])
 
 
 @njit(cache=True, nogil=True)
