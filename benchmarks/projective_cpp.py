@@ -88,7 +88,7 @@ def third_order(folder, sentences=64, whole=False):
         fixed = (ctypes.c_int64(n), pointer(heads[1]))
 
         def ours(k, n=n, inputs=inputs, absent=absent, heads=heads):
-            return thirdorder.decode(*inputs[k], absent, n, True, False, heads[0])
+            return thirdorder.decode(thirdorder.Scores(*inputs[k], absent), n, True, False, heads[0])
 
         def theirs(k, addresses=addresses, fixed=fixed):
             return cpp(*addresses[k], *fixed)

@@ -122,8 +122,8 @@ class DependencyBatch:
                 answer = heads[part], value[part], score[part]
                 largest.append(decode(arc, sibling, lengths, single, *answer, part.start))
             else:
-                answer = heads[part], value[part]
-                kernels.arborescence.best_heads_batch(arc.reshape(-1), arc.shape[1], lengths, single, *answer)
+                flat, width = arc.reshape(-1), arc.shape[1]
+                kernels.arborescence.best_heads_batch(flat, width, lengths, single, heads[part], value[part])
                 score[part] = value[part]
 
         self._run(serve, 3 if self.projective else 2)
