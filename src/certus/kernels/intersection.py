@@ -9,9 +9,77 @@ The inner loops are functions of their own that only read and fill arrays: a loo
 larger one pays for counting references at every step.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from certus.kernels.arrays import longer
 from certus.kernels.compiling import njit
+
+
+class Graph(NamedTuple):
+    """A hypergraph; symbol (E,) is read where the tail is empty, -1 is the empty symbol."""
+
+    in_ptr: np.ndarray
+    tail_ptr: np.ndarray
+    tail: np.ndarray
+    weight: np.ndarray
+    symbol: np.ndarray
+    root: int
+
+
+class Automaton(NamedTuple):
+    """target and weight (Q, S) of the arcs; the target is -1 where there is none."""
+
+    target: np.ndarray
+    weight: np.ndarray
+    initial: int
+
+
+class Groups(NamedTuple):
+    """The finished groups: a table from (v, q) to their numbers, and the items of group g, ptr[g] .. ptr[g + 1] - 1."""
+
+    keys: np.ndarray
+    values: np.ndarray
+    ptr: np.ndarray
+
+
+class Items(NamedTuple):
+    """Vertex and the two states of each item."""
+
+    vertex: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+class Edges(NamedTuple):
+    """Edges of the intersection, and the edge of the graph that each comes from."""
+
+    head: np.ndarray
+    tail_ptr: np.ndarray
+    tail: np.ndarray
+    origin: np.ndarray
+    weight: np.ndarray
+
+
+class Counts(NamedTuple):
+    """How much of the arrays is in use."""
+
+    groups: int
+    items: int
+    edges: int
+    tails: int
+
+
+class Scratch(NamedTuple):
+    """Work for one edge or group, (Q,) if not said otherwise."""
+
+    item_of: np.ndarray  # within the group at hand: the item that ends in a state, -1 for none
+    mark: np.ndarray  # (Q + 1,): counts up from call to call in its last cell
+    reached: np.ndarray  # (2, Q)
+    missing: np.ndarray
+    chosen: np.ndarray  # (longest tail,)
+    last: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -47,11 +115,14 @@ def _rehashed(keys, values, n_states):
 
 
 @njit(cache=True, nogil=True)
-def _missing(tails, q, n_states, keys, values, group_ptr, item_to, mark, reached, missing):
+def _missing(tails, q, groups, item_to, scratch):
     """(number of missing groups, their vertex): those an edge with these tails, entered in state q, needs next.
 
-    Their states are put in missing. mark (Q,) counts up from call to call in its last cell; reached (2, Q) is scratch.
+    Their states are put in scratch.missing.
     """
+    keys, values, group_ptr = groups
+    mark, reached = scratch.mark, scratch.reached
+    n_states = mark.shape[0] - 1
     reached[0, 0] = q
     n_reached = 1
     now = 0
@@ -65,7 +136,7 @@ def _missing(tails, q, n_states, keys, values, group_ptr, item_to, mark, reached
             p = np.int64(reached[now, i])
             at = _slot(keys, u, p, n_states)
             if keys[at] < 0:
-                missing[n_missing] = p
+                scratch.missing[n_missing] = p
                 n_missing += 1
             elif n_missing == 0 and k < tails.shape[0] - 1:
                 for item in range(group_ptr[values[at]], group_ptr[values[at] + 1]):
@@ -82,8 +153,10 @@ def _missing(tails, q, n_states, keys, values, group_ptr, item_to, mark, reached
 
 
 @njit(cache=True, nogil=True)
-def _combinations(tails, q, n_states, keys, values, group_ptr, item_to, chosen, end):
-    """Number of ways to choose items for the tails that fit end to end from state q; chosen and end are scratch."""
+def _combinations(tails, q, groups, item_to, scratch):
+    """Number of ways to choose items for the tails that fit end to end from state q."""
+    keys, values, group_ptr = groups
+    chosen, end, n_states = scratch.chosen, scratch.last, scratch.item_of.shape[0]
     last = tails.shape[0] - 1
     count = np.int64(0)
     place = 0
@@ -107,11 +180,14 @@ def _combinations(tails, q, n_states, keys, values, group_ptr, item_to, chosen, 
 
 
 @njit(cache=True, nogil=True)
-def _combine(tails, q, n_states, keys, values, group_ptr, item_to, item_of, n_items, chosen, end, head, out_tail):
+def _combine(tails, q, groups, item_to, n_items, scratch, head, out_tail):
     """head, out_tail <- head item and tail items of the combinations that _combinations counts; the number of items.
 
     A state that has no item in item_of yet gets the next one, from n_items on, noted in item_to.
     """
+    keys, values, group_ptr = groups
+    item_of, chosen, end = scratch.item_of, scratch.chosen, scratch.last
+    n_states = item_of.shape[0]
     last = tails.shape[0] - 1
     n = 0
     k = 0
@@ -148,152 +224,154 @@ def _combine(tails, q, n_states, keys, values, group_ptr, item_to, item_of, n_it
 
 
 @njit(cache=True, nogil=True)
-def intersect(in_ptr, tail_ptr, tail, weight, symbol, root, target, arc_weight, initial, limit):
-    """Items and edges of the intersection, and the items of the root.
+def _ask(graph, v, q, e, groups, item_to, scratch):
+    """The first edge of v from e on that needs groups that are missing, how many, and of which vertex."""
+    while e < graph.in_ptr[v + 1]:
+        if graph.weight[e] > -np.inf:
+            tails = graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]]
+            asked, u = _missing(tails, q, groups, item_to, scratch)
+            if asked > 0:
+                return e, asked, u
+        e += 1
+    return e, 0, np.int64(0)
 
-    symbol (E,) is read where the tail is empty; -1 is the empty symbol. target (Q, S) is -1 where there is no arc.
-    Edges and arcs of weight -inf are left out. Returns (item_vertex, item_from, item_to, head, tail_ptr, tail, edge,
-    weight, first, end): edges in no order within a group, root items first .. end - 1. Stops with first = -1 once there
+
+@njit(cache=True, nogil=True)
+def _with_room(edges, n_edges, n_tails):
+    """The edges with room for so many, one more, and so many tails."""
+    head, tail_ptr, tail, origin, weight = edges
+    if n_edges >= tail_ptr.shape[0]:
+        head, tail_ptr = _grown(head, n_edges + 1), _grown(tail_ptr, n_edges + 1)
+        origin, weight = _grown(origin, n_edges + 1), _grown(weight, n_edges + 1)
+    if n_tails > tail.shape[0]:
+        tail = _grown(tail, n_tails)
+    return Edges(head, tail_ptr, tail, origin, weight)
+
+
+@njit(cache=True, nogil=True)
+def _add_edges(graph, automaton, group, groups, item_to, edges, counts, scratch):
+    """Make the edges of the group (v, q), below which all is finished; limit says how many edges or tails are allowed.
+
+    Returns item_to and edges, grown if need be, and the counts, with -1 items if there are too many.
+    """
+    v, q, limit = group
+    n_groups, n_items, n_edges, n_tails = counts
+    item_of = scratch.item_of
+    n_states = item_of.shape[0]
+    for e in range(graph.in_ptr[v], graph.in_ptr[v + 1]):
+        if graph.weight[e] == -np.inf:
+            continue
+        tails = graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]]
+        size = tails.shape[0]
+        total = graph.weight[e]
+        state = q
+        count = np.int64(1)
+        if size > 0:
+            count = _combinations(tails, q, groups, item_to, scratch)
+        elif graph.symbol[e] >= 0:
+            state = np.int64(automaton.target[q, graph.symbol[e]])
+            if state < 0 or automaton.weight[q, graph.symbol[e]] == -np.inf:
+                continue
+            total += automaton.weight[q, graph.symbol[e]]
+        if n_edges + count > limit or n_tails + count * size > limit:
+            return item_to, edges, Counts(n_groups, -1, n_edges, n_tails)
+        if n_items + min(count, n_states) > item_to.shape[0]:
+            item_to = _grown(item_to, n_items + min(count, n_states))
+        if n_edges + count >= edges.tail_ptr.shape[0] or n_tails + count * size > edges.tail.shape[0]:
+            edges = _with_room(edges, n_edges + count, n_tails + count * size)
+        if size == 0:
+            if item_of[state] < 0:
+                item_of[state] = n_items
+                item_to[n_items] = state
+                n_items += 1
+            edges.head[n_edges] = item_of[state]
+        else:
+            heads = edges.head[n_edges : n_edges + count]
+            out_tail = edges.tail[n_tails : n_tails + count * size]
+            n_items = _combine(tails, q, groups, item_to, n_items, scratch, heads, out_tail)
+        for _ in range(count):
+            edges.origin[n_edges] = e
+            edges.weight[n_edges] = total
+            n_edges += 1
+            n_tails += size
+            edges.tail_ptr[n_edges] = n_tails
+    return item_to, edges, Counts(n_groups, n_items, n_edges, n_tails)
+
+
+@njit(cache=True, nogil=True)
+def _close(groups, v, q, counts, n_states):
+    """The groups with (v, q), whose items are all those that no other group has; and the counts."""
+    keys, values, ptr = groups
+    if 2 * counts.groups > keys.shape[0]:
+        keys, values = _rehashed(keys, values, n_states)
+    at = _slot(keys, v, q, n_states)
+    keys[at] = v * n_states + q
+    values[at] = counts.groups
+    n_groups = counts.groups + 1
+    if n_groups == ptr.shape[0]:
+        ptr = _grown(ptr, n_groups + 1)
+    ptr[n_groups] = counts.items
+    return Groups(keys, values, ptr), Counts(n_groups, counts.items, counts.edges, counts.tails)
+
+
+@njit(cache=True, nogil=True)
+def intersect(graph, automaton, limit):
+    """(items, edges, first, end): the intersection, and the items of the root, first .. end - 1.
+
+    Edges and arcs of weight -inf are left out. Edges are in no order within a group. Stops with first = -1 once there
     are more than limit edges or tail entries.
     """
-    n_states = target.shape[0]
+    n_states = automaton.target.shape[0]
     longest = 1
-    for e in range(tail_ptr.shape[0] - 1):
-        longest = max(longest, tail_ptr[e + 1] - tail_ptr[e])
-
-    keys = np.full(1024, -1, dtype=np.int64)  # of the finished groups
-    values = np.empty(1024, dtype=np.int32)
-    n_groups = 0
-    group_ptr = np.zeros(1024, dtype=np.int32)  # items of group g: group_ptr[g] .. group_ptr[g + 1] - 1
-    item_vertex = np.empty(1024, dtype=np.int32)
-    item_from = np.empty(1024, dtype=np.int32)
-    item_to = np.empty(1024, dtype=np.int32)
-    n_items = 0
-    out_head = np.empty(1024, dtype=np.int32)
-    out_ptr = np.zeros(1024, dtype=np.int32)
-    out_tail = np.empty(1024, dtype=np.int32)
-    out_edge = np.empty(1024, dtype=np.int32)
-    out_weight = np.empty(1024, dtype=np.float64)
-    n_edges = 0
-    n_tail = 0
-
-    item_of = np.full(n_states, -1, dtype=np.int32)  # within the group at hand: the item that ends in a state
-    mark = np.zeros(n_states + 1, dtype=np.int64)
-    reached = np.empty((2, n_states), dtype=np.int32)
-    missing = np.empty(n_states, dtype=np.int32)
-    chosen = np.empty(longest, dtype=np.int32)
-    end = np.empty(longest, dtype=np.int32)
-
-    stack_vertex = np.empty(1024, dtype=np.int32)
-    stack_state = np.empty(1024, dtype=np.int32)
-    stack_edge = np.empty(1024, dtype=np.int32)  # the first edge whose tails may not be finished
-    stack_vertex[0] = root
-    stack_state[0] = initial
-    stack_edge[0] = in_ptr[root]
+    for e in range(graph.tail_ptr.shape[0] - 1):
+        longest = max(longest, graph.tail_ptr[e + 1] - graph.tail_ptr[e])
+    scratch = Scratch(
+        np.full(n_states, -1, dtype=np.int32),
+        np.zeros(n_states + 1, dtype=np.int64),
+        np.empty((2, n_states), dtype=np.int32),
+        np.empty(n_states, dtype=np.int32),
+        np.empty(longest, dtype=np.int32),
+        np.empty(longest, dtype=np.int32),
+    )
+    room = np.empty((6, 1024), dtype=np.int32)
+    groups = Groups(np.full(1024, -1, dtype=np.int64), room[0], np.zeros(1024, dtype=np.int32))
+    item_vertex, item_start, item_to = room[1], room[2], room[3]
+    edges = Edges(room[4], np.zeros(1024, dtype=np.int32), room[5], np.empty(1024, dtype=np.int32), np.empty(1024))
+    counts = Counts(0, 0, 0, 0)
+    stack = np.empty((1024, 3), dtype=np.int32)  # vertex, state, the first edge whose tails may not be finished
+    stack[0, 0], stack[0, 1], stack[0, 2] = graph.root, automaton.initial, graph.in_ptr[graph.root]
     depth = 1
     while depth > 0:
-        v = np.int64(stack_vertex[depth - 1])
-        q = np.int64(stack_state[depth - 1])
-        if keys[_slot(keys, v, q, n_states)] >= 0:
+        v, q = np.int64(stack[depth - 1, 0]), np.int64(stack[depth - 1, 1])
+        if groups.keys[_slot(groups.keys, v, q, n_states)] >= 0:
             depth -= 1
             continue
-
-        # Ask for what is missing below, one place of one edge at a time.
-        asked = 0
-        e = stack_edge[depth - 1]
-        while e < in_ptr[v + 1]:
-            if weight[e] > -np.inf:
-                tails = tail[tail_ptr[e] : tail_ptr[e + 1]]
-                asked, u = _missing(tails, q, n_states, keys, values, group_ptr, item_to, mark, reached, missing)
-                if asked > 0:
-                    break
-            e += 1
-        stack_edge[depth - 1] = e
+        e, asked, u = _ask(graph, v, q, stack[depth - 1, 2], groups, item_to, scratch)
+        stack[depth - 1, 2] = e
         if asked > 0:
-            if depth + asked > stack_vertex.shape[0]:
-                stack_vertex = _grown(stack_vertex, depth + asked)
-                stack_state = _grown(stack_state, depth + asked)
-                stack_edge = _grown(stack_edge, depth + asked)
-            stack_vertex[depth : depth + asked] = u
-            stack_state[depth : depth + asked] = missing[:asked]
-            stack_edge[depth : depth + asked] = in_ptr[u]
-            depth += asked
+            while depth + asked > stack.shape[0]:
+                stack = longer(stack)
+            for k in range(asked):
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = u, scratch.missing[k], graph.in_ptr[u]
+                depth += 1
             continue
-
-        # All is finished below: make the group.
-        first_item = n_items
-        for e in range(in_ptr[v], in_ptr[v + 1]):
-            if weight[e] == -np.inf:
-                continue
-            tails = tail[tail_ptr[e] : tail_ptr[e + 1]]
-            size = tails.shape[0]
-            total = weight[e]
-            state = q
-            count = np.int64(1)
-            if size > 0:
-                count = _combinations(tails, q, n_states, keys, values, group_ptr, item_to, chosen, end)
-            elif symbol[e] >= 0:
-                state = np.int64(target[q, symbol[e]])
-                if state < 0 or arc_weight[q, symbol[e]] == -np.inf:
-                    continue
-                total += arc_weight[q, symbol[e]]
-            if n_edges + count > limit or n_tail + count * size > limit:
-                empty = np.empty(0, dtype=np.int32)
-                return empty, empty, empty, empty, empty, empty, empty, out_weight[:0], -1, -1
-            if n_items + min(count, n_states) > item_to.shape[0]:
-                item_to = _grown(item_to, n_items + min(count, n_states))
-            if n_edges + count >= out_ptr.shape[0]:
-                out_head = _grown(out_head, n_edges + count + 1)
-                out_ptr = _grown(out_ptr, n_edges + count + 1)
-                out_edge = _grown(out_edge, n_edges + count + 1)
-                out_weight = _grown(out_weight, n_edges + count + 1)
-            if n_tail + count * size > out_tail.shape[0]:
-                out_tail = _grown(out_tail, n_tail + count * size)
-            if size == 0:
-                if item_of[state] < 0:
-                    item_of[state] = n_items
-                    item_to[n_items] = state
-                    n_items += 1
-                out_head[n_edges] = item_of[state]
-            else:
-                heads = out_head[n_edges : n_edges + count]
-                items = out_tail[n_tail : n_tail + count * size]
-                n_items = _combine(
-                    tails, q, n_states, keys, values, group_ptr, item_to, item_of, n_items, chosen, end, heads, items
-                )
-            for _ in range(count):
-                out_edge[n_edges] = e
-                out_weight[n_edges] = total
-                n_edges += 1
-                n_tail += size
-                out_ptr[n_edges] = n_tail
-        if n_items > item_vertex.shape[0]:
-            item_vertex = _grown(item_vertex, n_items)
-            item_from = _grown(item_from, n_items)
-        item_vertex[first_item:n_items] = v
-        item_from[first_item:n_items] = q
-        for item in range(first_item, n_items):
-            item_of[item_to[item]] = -1
-        if 2 * n_groups > keys.shape[0]:
-            keys, values = _rehashed(keys, values, n_states)
-        at = _slot(keys, v, q, n_states)
-        keys[at] = v * n_states + q
-        values[at] = n_groups
-        n_groups += 1
-        if n_groups == group_ptr.shape[0]:
-            group_ptr = _grown(group_ptr, n_groups + 1)
-        group_ptr[n_groups] = n_items
+        first = counts.items
+        item_to, edges, counts = _add_edges(
+            graph, automaton, (v, q, limit), groups, item_to, edges, counts, scratch
+        )  # fmt: skip
+        if counts.items < 0:
+            return Items(item_vertex[:0], item_start[:0], item_to[:0]), edges, -1, -1
+        if counts.items > item_vertex.shape[0]:
+            item_vertex, item_start = _grown(item_vertex, counts.items), _grown(item_start, counts.items)
+        item_vertex[first : counts.items] = v
+        item_start[first : counts.items] = q
+        for item in range(first, counts.items):
+            scratch.item_of[item_to[item]] = -1
+        groups, counts = _close(groups, v, q, counts, n_states)
         depth -= 1
-    g = values[_slot(keys, np.int64(root), np.int64(initial), n_states)]
-    return (
-        item_vertex[:n_items],
-        item_from[:n_items],
-        item_to[:n_items],
-        out_head[:n_edges],
-        out_ptr[: n_edges + 1],
-        out_tail[:n_tail],
-        out_edge[:n_edges],
-        out_weight[:n_edges],
-        group_ptr[g],
-        group_ptr[g + 1],
-    )
+    g = groups.values[_slot(groups.keys, np.int64(graph.root), np.int64(automaton.initial), n_states)]
+    items = Items(item_vertex[: counts.items], item_start[: counts.items], item_to[: counts.items])
+    head, tail_ptr, tail, origin, weight = edges
+    n = counts.edges
+    out = Edges(head[:n], tail_ptr[: n + 1], tail[: counts.tails], origin[:n], weight[:n])
+    return items, out, groups.ptr[g], groups.ptr[g + 1]
