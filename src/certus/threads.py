@@ -1,11 +1,16 @@
-"""Work on threads, answers in order; and long calls that Ctrl-C can end."""
+"""Work on threads, answers in order; and long calls that Ctrl-C can end.
+
+Threads live as long as the process, since to start one takes longer than to decode many a sentence: one that is out of
+work waits for more. They are daemons, of which nobody waits for the end. A process that is forked has none of them.
+"""
 
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
-from contextvars import copy_context
+from contextvars import Context, copy_context
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -14,18 +19,51 @@ from certus.clock import add_preparation, preparation
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
-LONG = 1e8  # elementary steps of a kernel, about a tenth of a second; a thread costs a tenth of a millisecond
+LONG = 1e8  # elementary steps of a kernel, about a tenth of a second
+WORTH = 1e6  # steps, about a millisecond, that are worth a thread of their own: to wake one takes a tenth of that
 
 
-def thread_count(workers: int | None) -> int:
-    """How many threads to use: as many as asked for, or one for each processor."""
-    return (os.cpu_count() or 1) if workers is None else as_positive_int("workers", workers)
+class _Worker(threading.Thread):
+    """A thread that does one task after the other, each in a context of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def run(self) -> None:
+        while True:
+            task = self.tasks.get()
+            Context().run(task)
+            del task  # and all that it holds
+            _idle.append(self)
+
+
+_idle: deque[_Worker] = deque()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
+def _start(task: Callable[[], None]) -> None:
+    """Have a task, which does not raise, done on a thread that has nothing to do."""
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = _Worker()
+        worker.start()
+    worker.tasks.put(task)
+
+
+def thread_count(workers: int | None, steps: float = float("inf")) -> int:
+    """How many threads to use: as many as asked for, or as many as there are processors and as the work is worth."""
+    if workers is not None:
+        return as_positive_int("workers", workers)
+    return int(max(1, min(os.cpu_count() or 1, steps / WORTH)))
 
 
 def in_order(function: Callable[[Item], Answer], items: Iterable[Item], threads: int) -> Iterator[Answer]:
     """``function`` of every item, in order. Items are drawn, in the caller's thread, only as fast as they are done.
 
-    The threads are daemons: an interrupt, in this thread, does not wait for what they are at.
+    An interrupt, in this thread, does not wait for what the others are at.
     """
     if threads == 1:
         yield from map(function, items)
@@ -42,7 +80,7 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], threads:
     try:
         for item in items:
             if started < threads:
-                threading.Thread(target=work, daemon=True).start()
+                _start(work)
                 started += 1
             waiting.append(Future())
             tasks.put((waiting[-1], item))
@@ -58,10 +96,10 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], threads:
 
 
 def interruptible(function: Callable[..., Answer], *arguments: Any) -> Answer:
-    """``function(*arguments)``, on a thread of its own while the main thread waits for it, or for Ctrl-C.
+    """``function(*arguments)``, on another thread while the main thread waits for it, or for Ctrl-C.
 
     Python answers signals in the main thread, between two of its instructions: a kernel there would have to end first.
-    After a KeyboardInterrupt the thread is left to itself; it ends when the kernel does, or with the process.
+    After a KeyboardInterrupt the other thread is left to itself until the kernel ends.
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
@@ -69,9 +107,10 @@ def interruptible(function: Callable[..., Answer], *arguments: Any) -> Answer:
     context = copy_context()
 
     def call() -> tuple[Answer, float]:
-        return context.run(function, *arguments), preparation()
+        before = preparation()
+        return context.run(function, *arguments), preparation() - before
 
-    threading.Thread(target=_settle, args=(future, call), daemon=True).start()
+    _start(partial(_settle, future, call))
     while wait([future], timeout=0.5).not_done:
         pass
     answer, spent = future.result()

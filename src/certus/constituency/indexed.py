@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Floats
 from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.text import Tree
@@ -58,6 +59,24 @@ class Indexed:
     @cached_property
     def chain_ptr(self) -> Int64:
         return _offsets(self.chain_top, self.size)
+
+    @cached_property
+    def kernel_rules(self) -> Any:
+        """The rules as certus.kernels.cky takes them."""
+        kernel: Any = kernels.cky
+        return kernel.Rules(
+            size=self.size,
+            root=self.root,
+            is_top=self.is_top,
+            right_ptr=self.right_ptr,
+            parent_ptr=self.parent_ptr,
+            by_parent=self.by_parent,
+            parent=self.parent,
+            left=self.left,
+            right=self.right,
+            weight=self.weight,
+            chains=kernel.Chains(self.chain_ptr, self.chain_top, self.chain_base, self.chain_weight),
+        )
 
     def restricted(self, bases: Int32, *, needed: bool = True) -> "Indexed":
         """Only what can be built from the given bases and, if ``needed``, lead up to the root."""

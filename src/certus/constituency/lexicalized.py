@@ -147,10 +147,8 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
                 root = root + checked[0, t.group_word + 1]
                 allowed = allowed & (checked > -np.inf)
                 weighted = np.empty_like(attach)
-                kernel.penalise(
-                    self.n, t.group_ptr, t.group_word, t.context_ptr, t.context_word, t.attach_ptr, attach, checked,
-                    weighted,
-                )  # fmt: skip
+                layout = kernel.Layout(self.n, t.group_word, t.group_ptr, t.context_ptr, t.context_word, t.attach_ptr)
+                kernel.penalise(layout, attach, checked, weighted)
                 attach = weighted
         return _Weighted(node, attach, root, allowed)
 
@@ -163,16 +161,10 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         number = {tag: t for t, tag in enumerate(self.tags)}
         return np.array([number[spine[0]] for spine in self.tables.node_spine], dtype=np.int64)
 
-    def _inside(self, w: "_Weighted", charts: int = 1) -> "_Chart":
-        kernel: Any = kernels.lexicalized
+    def _inside(self, w: "_Weighted", charts: int = 1) -> Any:
         self._check_memory(charts)
-        t = self.tables
-        chart = _Chart.empty(t)
-        long_call(
-            self._steps, kernel.inside,
-            self.n, t.node_ptr, t.node_below, t.node_context, t.node_group, w.node, t.group_word, t.group_ptr,
-            t.context_ptr, t.stop, t.attach_ptr, w.attach, t.distance, w.allowed, *chart,
-        )  # fmt: skip
+        chart = self._empty_chart()
+        long_call(self._steps, kernels.lexicalized.inside, self._sentence(w), chart)
         if not (w.root + chart.whole[self._top] > -np.inf).any():
             raise self._no_tree(w)
         return chart
@@ -195,12 +187,39 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
                 return Infeasible(f'word {i + 1} ("{self.words[i]}") has no spine: {why}.')
         return Infeasible(f"no tree: the grammar derives none over the {self.n} words under the given penalties.")
 
-    def _static(self, w: "_Weighted") -> tuple[Any, ...]:
+    def _sentence(self, w: "_Weighted") -> Any:
+        """The sentence as certus.kernels.lexicalized takes it."""
         t = self.tables
-        return (
-            self.n, t.node_ptr, t.node_below, t.node_context, t.node_group, w.node, t.group_word, t.group_ptr,
-            t.context_ptr, t.stop, t.attach_ptr, w.attach, w.root, t.distance,
-        )  # fmt: skip
+        kernel: Any = kernels.lexicalized
+        return kernel.Sentence(
+            n=self.n,
+            node_ptr=t.node_ptr,
+            node_below=t.node_below,
+            node_context=t.node_context,
+            node_group=t.node_group,
+            node_score=w.node,
+            group_word=t.group_word,
+            group_ptr=t.group_ptr,
+            context_ptr=t.context_ptr,
+            context_word=t.context_word,
+            stop=t.stop,
+            attach_ptr=t.attach_ptr,
+            attach=w.attach,
+            root_score=w.root,
+            distance=t.distance,
+            allowed=w.allowed,
+        )
+
+    def _empty_chart(self) -> Any:
+        t = self.tables
+        nodes, spans = len(t.node_score), self.n * (self.n + 1) // 2
+        kernel: Any = kernels.lexicalized
+        return kernel.Chart(
+            open=np.empty((2, nodes, 3, self.n)),
+            done=np.empty((2, nodes, self.n)),
+            whole=np.empty((spans, len(t.group_word))),
+            next=np.empty((spans, 2, 3 * len(t.context_word))),
+        )
 
     # -- questions on the chart ------------------------------------------------------------------------------------
 
@@ -216,7 +235,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         w = self._weighted(penalties)
         chart = self._inside(w)
         chosen, head, level = (np.empty(self.n, dtype=np.int64) for _ in range(3))
-        value = kernel.derivation(*self._static(w), *chart, chosen, head, level)
+        value = kernel.derivation(self._sentence(w), chart, chosen, head, level)
         return Solution(self._tree(chosen, head, level), float(value))
 
     def _tree(self, chosen: Ints, head: Ints, level: Ints) -> LexicalizedTree:
@@ -240,16 +259,15 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         np.maximum.at(tags, (self.tables.group_word, self.tables.group_tag), group_best)
         return {"arcs": arcs, "tags": tags}
 
-    def _outside(self, w: "_Weighted", width: float = np.inf) -> "tuple[_Chart, _Chart, Floats, Floats, float]":
+    def _outside(self, w: "_Weighted", width: float = np.inf) -> tuple[Any, Any, Floats, Floats, float]:
         """Inside and outside charts, max-marginals of arcs and groups, and the least score that was looked for."""
         kernel: Any = kernels.lexicalized
         chart = self._inside(w, charts=2)
-        around = _Chart.empty(self.tables)
+        around = self._empty_chart()
         arcs, group_best = np.empty((self.n + 1, self.n + 1)), np.empty(len(self.tables.group_word))
         best = float((w.root + chart.whole[self._top]).max())
         least = best - width - (1e-9 * (1.0 + abs(best)) if width < np.inf else 0.0)  # rounding leaves nothing out
-        arguments = (*self._static(w), w.allowed, *chart, least, *around, arcs, group_best)
-        long_call(self._steps, kernel.outside, *arguments)
+        long_call(self._steps, kernel.outside, self._sentence(w), chart, least, around, arcs, group_best)
         return chart, around, arcs, group_best, least
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
@@ -269,18 +287,16 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         w = self._weighted(None)
         chart, around, _, _, least = self._outside(w, self.width)
         number = np.empty(sum(item.size for item in chart), dtype=np.int32)
-        nothing = np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty((0, 3), dtype=np.int32)
-        arguments = (*self._static(w), *chart, *around, least, number)
-        n_vertices, n_edges = kernel.forest(*arguments, np.empty(0, dtype=np.int64), *nothing)
+        sentence, nothing = self._sentence(w), self._edges(0, 0)
+        n_vertices, n_edges = kernel.forest(sentence, chart, around, least, number, nothing)
         if 100 * n_edges > self.memory_limit:
             raise NotSupported(
                 f"the hypergraph of {self.n} words has {n_edges} edges, too many to spell out. Ask within(width), "
                 "which keeps the trees that score no more than width less than the best, or raise memory_limit."
             )
-        first = np.empty(n_vertices + 1, dtype=np.int64)
-        tails = np.empty((n_edges, 2), dtype=np.int64)
-        weights, what = np.empty(n_edges), np.empty((n_edges, 3), dtype=np.int32)
-        kernel.forest(*arguments, first, tails, weights, what)
+        edges = self._edges(n_vertices, n_edges)
+        kernel.forest(sentence, chart, around, least, number, edges)
+        first, tails, weights, what = edges
         # From the top down to bottom up: vertices and edges the other way round.
         tails, weights, what = tails[::-1], weights[::-1].copy(), what[::-1].copy()
         in_ptr = (n_edges - first[::-1]).astype(np.int32)
@@ -289,6 +305,17 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         tail_ptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int32)
         graph = Hypergraph(in_ptr, tail_ptr, vertex[present].astype(np.int32), n_vertices - 1)
         return Forest(graph, weights, self._parts(what)), what
+
+    @staticmethod
+    def _edges(n_vertices: int, n_edges: int) -> Any:
+        """Room for the edges of a hypergraph."""
+        kernel: Any = kernels.lexicalized
+        return kernel.Edges(
+            first=np.empty(n_vertices + 1, dtype=np.int64),
+            tails=np.empty((n_edges, 2), dtype=np.int64),
+            weight=np.empty(n_edges),
+            what=np.empty((n_edges, 3), dtype=np.int32),
+        )
 
     def _parts(self, what: Ints) -> dict[str, Ints]:
         """Cells of the views that edges use: an arc where a modifier meets its head, a tag where a spine ends."""
@@ -450,22 +477,3 @@ class _Weighted(NamedTuple):
     attach: Floats
     root: Floats
     allowed: Bools
-
-
-class _Chart(NamedTuple):
-    """The items of kernels.lexicalized, in the order in which its forest lays them end to end but for open and done."""
-
-    open: Floats
-    done: Floats
-    whole: Floats
-    next: Floats
-
-    @classmethod
-    def empty(cls, t: Tables) -> "_Chart":
-        nodes, spans = len(t.node_score), t.n * (t.n + 1) // 2
-        return cls(
-            np.empty((2, nodes, 3, t.n)),
-            np.empty((2, nodes, t.n)),
-            np.empty((spans, len(t.group_word))),
-            np.empty((spans, 2, 3 * len(t.context_word))),
-        )

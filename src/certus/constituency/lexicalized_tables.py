@@ -278,10 +278,9 @@ def _attachments(
     attach = np.empty(int(attach_ptr[-1]))
     context_word = np.array([i for _, i, _ in contexts], dtype=np.int32)
     outcomes = np.array([len(grammar.outcomes[label]) for label in grammar.index.labels], dtype=np.int64)
-    kernels.lexicalized.attachments(
-        n, group_ptr, group_word, outcome, context_ptr, context_word, outcomes, row_ptr[row_of], row_flat,
-        word_ptr[word_of], word_flat, attach_ptr, attach,
-    )  # fmt: skip
+    layout = kernels.lexicalized.Layout(n, group_word, group_ptr, context_ptr, context_word, attach_ptr)
+    rows_and_words = row_ptr[row_of], row_flat, word_ptr[word_of], word_flat
+    kernels.lexicalized.attachments(layout, outcome, outcomes, *rows_and_words, attach)
     return stop, attach_ptr[:-1], attach
 
 

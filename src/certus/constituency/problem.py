@@ -161,8 +161,8 @@ class Constituency(DynamicProgram[Tree]):
         sentence = self._sentence
         weights = self._weights(sentence, penalties)
         chart = self._new_chart(sentence.rules, charts)
-        rules = (*sentence.by_right, *sentence.chains)
-        long_call(self._steps, kernels.cky.viterbi, self.n, *rules, *sentence.lexical, weights, chart)
+        rules, words = sentence.rules.kernel_rules, sentence.kernel_words(weights)
+        long_call(self._steps, kernels.cky.viterbi, self.n, rules, words, chart)
         best = float(chart[self._root_cell])
         if best == -np.inf:
             raise self._no_tree(penalties)
@@ -197,7 +197,7 @@ class Constituency(DynamicProgram[Tree]):
                 return Infeasible(f'word {i + 1} ("{self.words[i]}") has no tag that any rule uses{note}.')
         rules = sentence.rules
         chart = self._new_chart(rules, 1)
-        kernels.cky.viterbi(self.n, *sentence.by_right, *sentence.chains, *sentence.lexical, weights, chart)
+        kernels.cky.viterbi(self.n, rules.kernel_rules, sentence.kernel_words(weights), chart)
         labels: list[str] = []
         end = self.n + 1
         while not labels:
@@ -225,10 +225,8 @@ class Constituency(DynamicProgram[Tree]):
         weights, chart, best = self._viterbi(penalties)
         sentence = self._sentence
         steps = np.empty(4 * self.n, dtype=np.int64)
-        count = kernels.cky.derivation(
-            self.n, sentence.rules.root, *sentence.by_parent, sentence.rules.weight, *sentence.chains_by_top,
-            sentence.rules.chain_weight, *sentence.lexical, weights, chart, steps,
-        )  # fmt: skip
+        rules, words = sentence.rules.kernel_rules, sentence.kernel_words(weights)
+        count = kernels.cky.derivation(self.n, rules, words, chart, steps)
         return Solution(self._tree(steps[:count].tolist()), best)
 
     @measured
@@ -243,15 +241,14 @@ class Constituency(DynamicProgram[Tree]):
         weights, chart, _ = self._viterbi(penalties, charts=2)
         sentence = self._sentence
         outside = np.empty_like(chart)
-        rules = (*sentence.by_right, *sentence.chains)
-        long_call(self._steps, kernels.cky.best_outside, self.n, sentence.rules.root, *rules, chart, outside)
+        long_call(self._steps, kernels.cky.best_outside, self.n, sentence.rules.kernel_rules, chart, outside)
         return weights, chart, outside
 
     def _inside(self, charts: int) -> tuple[Floats, float]:
         sentence = self._sentence
         chart = self._new_chart(sentence.rules, charts)
-        rules = (*sentence.by_right, *sentence.chains)
-        long_call(self._steps, kernels.cky.inside, self.n, *rules, *sentence.lexical, sentence.lex_weight, chart)
+        rules, words = sentence.rules.kernel_rules, sentence.kernel_words(sentence.lex_weight)
+        long_call(self._steps, kernels.cky.inside, self.n, rules, words, chart)
         total = float(chart[self._root_cell])
         if total == -np.inf:
             raise self._no_tree(None)
@@ -266,8 +263,7 @@ class Constituency(DynamicProgram[Tree]):
         chart, _ = self._inside(2)
         sentence = self._sentence
         posterior = np.empty_like(chart)
-        rules = (*sentence.by_right, *sentence.chains)
-        long_call(self._steps, kernels.cky.posteriors, self.n, sentence.rules.root, *rules, chart, posterior)
+        long_call(self._steps, kernels.cky.posteriors, self.n, sentence.rules.kernel_rules, chart, posterior)
         found = np.zeros(self.n * len(self.tags))
         np.add.at(found, sentence.view_cell, posterior[sentence.chart_cell])
         return {"tags": found.reshape(self.views["tags"])}
@@ -287,9 +283,9 @@ class Constituency(DynamicProgram[Tree]):
         sentence = self._sentence
         alive = chart + outside > -np.inf
         del chart, outside
-        n_vertices, n_edges = kernels.cky.forest_size(
-            self.n, *sentence.by_parent, *sentence.chains_by_top, *sentence.lexical, weights, alive
-        )
+        kernel: Any = kernels.cky
+        rules, words = sentence.rules.kernel_rules, sentence.kernel_words(weights)
+        n_vertices, n_edges = kernel.forest_size(self.n, rules, words, alive)
         self._check_memory(48 * n_edges + 4 * alive.size, f"{self.n} words into a hypergraph of {n_edges} edges")
         in_ptr = np.empty(n_vertices + 1, dtype=np.int32)
         tail_ptr = np.empty(n_edges + 1, dtype=np.int32)
@@ -297,13 +293,10 @@ class Constituency(DynamicProgram[Tree]):
         edge_weight = np.empty(n_edges)
         edge_step = np.empty(n_edges, dtype=np.int64)
         number = np.empty(alive.size, dtype=np.int32)
-        rules = sentence.rules
-        count = kernels.cky.forest(
-            self.n, *sentence.by_parent, rules.weight, rules.is_top, *sentence.chains_by_top, rules.chain_weight,
-            *sentence.lexical, weights, alive, number, in_ptr, tail_ptr, tail, edge_weight, edge_step,
-        )  # fmt: skip
+        edges = kernel.Edges(in_ptr, tail_ptr, tail, edge_weight, edge_step)
+        count = kernel.forest(self.n, rules, words, alive, number, edges)
         graph = Hypergraph(in_ptr, tail_ptr, tail[:count], int(number[self._root_cell]))
-        first_word = len(rules.parent) + len(rules.chain_top)
+        first_word = len(rules.parent) + len(rules.chains.top)
         cells = np.full(n_edges, -1, dtype=np.int64)
         is_word = edge_step >= first_word
         cells[is_word] = sentence.view_cell[edge_step[is_word] - first_word]
@@ -461,24 +454,7 @@ class _Sentence:
     view_cell: Int64  # flat cell of the view "tags" of each word item
     chart_cell: Int64  # cell of the chart of each word item
 
-    @property
-    def by_right(self) -> tuple[int, Int64, Int32, Int32, Floats]:
-        rules = self.rules
-        return rules.size, rules.right_ptr, rules.left, rules.parent, rules.weight
-
-    @property
-    def by_parent(self) -> tuple[int, Int64, Int32, Int32, Int32]:
-        rules = self.rules
-        return rules.size, rules.parent_ptr, rules.by_parent, rules.left, rules.right
-
-    @property
-    def chains(self) -> tuple[Int32, Int32, Floats]:
-        return self.rules.chain_top, self.rules.chain_base, self.rules.chain_weight
-
-    @property
-    def chains_by_top(self) -> tuple[Int64, Int32]:
-        return self.rules.chain_ptr, self.rules.chain_base
-
-    @property
-    def lexical(self) -> tuple[Int64, Int32]:
-        return self.lex_ptr, self.lex_id
+    def kernel_words(self, weights: Floats) -> Any:
+        """The word items with these weights as certus.kernels.cky takes them."""
+        kernel: Any = kernels.cky
+        return kernel.Words(self.lex_ptr, self.lex_id, weights)

@@ -58,7 +58,7 @@ def best_arborescence(arc: ArrayLike, *, root: str = "single") -> Result[Ints]:
 def best_heads(arc: Floats, root: str) -> tuple[Ints, float]:
     """Heads and score of the best tree for checked scores (n + 1, n + 1). Raises Infeasible when there is none."""
     n = len(arc) - 1
-    n_floats, n_ints = 2 * n + 2 + n * (n + 1), 9 * (2 * n + 2)  # kernel.work_sizes, without the call
+    n_floats, n_ints = kernels.arborescence.work_sizes(n)
     heads = np.empty(n + 1, dtype=np.int64)
     work = np.empty(n_floats), np.empty(n_ints, dtype=np.int64)
     value = kernels.arborescence.best_heads(arc.reshape(-1), n + 1, n, root == "single", heads, *work)
@@ -76,7 +76,6 @@ def best_heads_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Ints, Float
     heads = np.empty(arc.shape[:2], dtype=np.int64)
     values = np.empty(len(arc))
     kernels.arborescence.best_heads_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", heads, values)
-    heads[values == -np.inf] = -1
     return heads, values
 
 

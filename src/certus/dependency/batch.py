@@ -1,6 +1,5 @@
 """Many dependency problems in padded arrays, as neural models give them: arrays in, arrays out."""
 
-import os
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -15,15 +14,15 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.result import BatchCertificate, BatchResult, settled
-from certus.threads import in_order
+from certus.threads import in_order, long_call, thread_count
 
 
 class DependencyBatch:
     """B dependency problems of up to N - 1 words, answered together.
 
     Item b is a ``certus.Dependency`` over its first ``lengths[b]`` words, with scores of arcs, or of arcs and siblings
-    if ``projective``; padding is not read. The kernels run without the GIL on threads. Every answer has a leading axis
-    of B. Certificate kind: "dynamic program" if projective, else "combinatorial".
+    if ``projective``; padding is not read. The kernels run without the GIL, on threads if there is enough work for
+    them. Every answer has a leading axis of B. Certificate kind: "dynamic program" if projective, else "combinatorial".
 
     Arrays of float64 are not copied: do not change them while the batch is in use. Arc scores are checked at once,
     sibling scores by each question as it reads them, so that their large array is read only once.
@@ -39,7 +38,7 @@ class DependencyBatch:
     projective, root
         As in ``certus.Dependency``.
     workers : int, optional
-        Threads; by default as many as there are processors.
+        Threads; by default as many as there are processors, and fewer where they would not pay.
 
     Examples
     --------
@@ -60,14 +59,12 @@ class DependencyBatch:
     ) -> None:
         self.projective = bool(projective)
         self.root = one_of("root", root, ("single", "multi"))
-        self.workers = (os.cpu_count() or 1) if workers is None else as_positive_int("workers", workers)
+        self.workers = None if workers is None else as_positive_int("workers", workers)
         self.arc = _as_floats("arc", arc)
         shape = self.arc.shape
         if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 1:
             raise InvalidInput(f"arc has shape {shape}; expected (items, words + 1, words + 1).")
         self.lengths = as_lengths(lengths, shape[0], shape[1] - 1)
-        if not self.projective:
-            self.arc = self._masked()
         self._largest = self._checked_arcs()
         self._floored = False  # arcs of no use are forbidden already
         self.sibling: Floats | None = None
@@ -113,7 +110,7 @@ class DependencyBatch:
         Raises Infeasible, naming the item, if one has no tree.
         """
         kernel: Any = kernels.eisner
-
+        single = self.root == "single"
         heads = np.empty(self.arc.shape[:2], dtype=np.int64)
         value, score = np.empty(len(self)), np.empty(len(self))
         largest = [self._largest]
@@ -124,23 +121,21 @@ class DependencyBatch:
                 from certus.dependency.projective import decode
 
                 answer = heads[part], value[part], score[part]
-                largest.append(decode(arc, sibling, lengths, self.root == "single", *answer, part.start))
+                largest.append(decode(arc, sibling, lengths, single, *answer, part.start))
             else:
-                from certus.dependency.arborescence import best_heads_batch
+                flat, width = arc.reshape(-1), arc.shape[1]
+                kernels.arborescence.best_heads_batch(flat, width, lengths, single, heads[part], value[part])
+                score[part] = value[part]
 
-                heads[part], value[part] = best_heads_batch(arc, lengths, self.root)
-                kernel.tree_scores(arc, heads[part], lengths, score[part])
-
-        self._run(serve)
+        self._run(serve, 3 if self.projective else 2)
         bound, tolerance = np.empty(len(self)), np.empty(len(self))
         open_items = np.empty(len(self), dtype=np.bool_)
+        proofs = kernel.Proofs(value, score, bound, tolerance, open_items)
         terms = 1 if self.projective and self.sibling is None else 2  # for each node
         scales = [lambda: max(largest), *([self._highest] if self.projective else [])]  # to contraction, masks matter
         for scale in scales:
-            stuck, unproved = kernel.certify(
-                self.arc, heads, self.lengths, terms, scale(), WIDTH * EPSILON, EXACT, MASK, value, score, bound,
-                tolerance, open_items,
-            )  # fmt: skip
+            measures = kernel.Scale(terms, scale(), WIDTH * EPSILON, EXACT, MASK)
+            stuck, unproved = kernel.certify(self.arc, heads, self.lengths, measures, proofs)
             if stuck >= 0:
                 raise self._without_tree(stuck)
             if not unproved:
@@ -165,7 +160,7 @@ class DependencyBatch:
 
         An arc plus the best possible rest that does not reach the score of the tree that was found is of no use.
         """
-        arc, score = self.arc[items], found.score[items]
+        arc, score = self._masked()[items], found.score[items]
         ceiling = self.lengths[items] * np.maximum(arc.max(axis=(1, 2)), 0.0)
         floor = score - ceiling - 1e-6 * (np.abs(score) + ceiling)
         kept = np.where(arc < floor[:, None, None], -np.inf, arc)
@@ -206,7 +201,7 @@ class DependencyBatch:
 
                 out[part] = max_marginals_batch(arc, lengths, self.root)
 
-        self._run(serve)
+        self._run(serve, 3)
         if self._highest() > LARGE:
             for b in np.flatnonzero((out > -np.inf).any(axis=(1, 2))).tolist():
                 end = int(self.lengths[b]) + 1
@@ -232,20 +227,22 @@ class DependencyBatch:
             if with_arcs:
                 out[part] = arcs
 
-        self._run(serve)
+        self._run(serve, 3)
         return total, out
 
     def _items(self, part: slice) -> tuple[Floats, Floats | None, Ints]:
         return self.arc[part], None if self.sibling is None else self.sibling[part], self.lengths[part]
 
-    def _run(self, serve: Callable[[slice], None]) -> None:
-        """Serve all items, in one call, or in one per chunk on threads."""
-        if self.workers == 1 or len(self) <= 1:
-            serve(slice(0, len(self)))
+    def _run(self, serve: Callable[[slice], None], power: int) -> None:
+        """Serve all items, of about n**power steps each, in one call, or in one per chunk on threads."""
+        steps = float(len(self)) * self.arc.shape[1] ** power
+        threads = thread_count(self.workers, steps)
+        if threads == 1 or len(self) <= 1:
+            long_call(steps, serve, slice(0, len(self)))
             return
-        chunks = min(len(self), 4 * self.workers)
+        chunks = min(len(self), 4 * threads)
         parts = [slice(a, b) for a, b in pairwise(len(self) * k // chunks for k in range(chunks + 1))]
-        list(in_order(serve, parts, self.workers))
+        list(in_order(serve, parts, threads))
 
     def _without_tree(self, b: int) -> Infeasible:
         """The error for item b, which has no tree."""

@@ -33,23 +33,21 @@ class DependencyForest:
         track_g = higher or "null" in given
         track_s = "trisibling" in given or (outermost and "grandsibling" in given)
         self.problem = problem
-        build: Any = kernels.projective_forest.build
-        arcs = kernels.projective_forest.index_arcs(problem.arc > -np.inf)
-        self._check_size(len(arcs[2]), track_g, track_s)
-        flags = (problem.single, track_g, outermost, track_s)
-        empty = np.zeros(1, dtype=np.int32)
-        nothing = np.zeros((0, 6), dtype=np.int16)
+        kernel: Any = kernels.projective_forest
+        arcs = kernel.index_arcs(problem.arc > -np.inf)
+        self._check_size(len(arcs.out), track_g, track_s)
+        factors = kernel.Factors(problem.single, track_g, outermost, track_s)
         limit = np.iinfo(np.int32).max
-        steps = len(arcs[2]) * problem.n ** (1 + track_g + track_s)
-        n_vertices, n_edges = long_call(steps, build, *arcs, *flags, limit, empty, empty, empty[:0], nothing)
-        in_ptr, tail_ptr = np.zeros(n_vertices + 1, dtype=np.int32), np.zeros(n_edges + 1, dtype=np.int32)
-        tail, coord = np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 6), dtype=np.int16)
-        long_call(steps, build, *arcs, *flags, limit, in_ptr, tail_ptr, tail, coord)
+        steps = len(arcs.out) * problem.n ** (1 + track_g + track_s)
+        n_vertices, n_edges = long_call(steps, kernel.build, arcs, factors, limit, kernel.forest_room(0, 0))
+        room = kernel.forest_room(n_vertices, n_edges)
+        long_call(steps, kernel.build, arcs, factors, limit, room)
+        in_ptr, tail_ptr, tail, coord = room
         self.coord: NDArray[np.int16] = coord
         graph = Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]])
         size = problem.n + 1
         cell = np.full(n_edges, -1, dtype=np.int64)
-        attach = (coord[:, 0] & kernels.projective_forest.ATTACH) > 0
+        attach = (coord[:, 0] & kernel.ATTACH) > 0
         cell[attach] = coord[attach, 2].astype(np.int64) * size + coord[attach, 5]
         self.forest = Forest(graph, self._weights(cell), {"arcs": cell})
 

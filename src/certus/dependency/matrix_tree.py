@@ -8,6 +8,8 @@ Scores of +-1000 and ``-inf`` cells are fine.
 Functions here take checked arrays: ``arc[h, m]`` of shape (n + 1, n + 1), or (n + 1, n + 1, L) with labels.
 """
 
+from typing import Any
+
 import numpy as np
 
 from certus import kernels
@@ -148,41 +150,21 @@ def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Fl
     """Marginals (if wanted), log-partitions less shifts, shifts, expected steps of sampling by walks, of a batch."""
     batch, width, _ = arc.shape
     single = root == "single"
-    out = np.empty(arc.shape if marginals else (1, 1, 1))
-    values, shifts, visits, most = np.empty(batch), np.empty(batch), np.empty(batch), np.empty((batch, width))
-    forbidden, status = np.empty(batch, dtype=np.bool_), np.empty(batch, dtype=np.int64)
-    steps = float(arc.size * width)
-    long_call(
-        steps,
-        kernels.matrix_tree.tree_sums,
-        arc,
-        lengths,
-        single,
-        marginals,
-        most,
-        forbidden,
-        out,
-        values,
-        shifts,
-        visits,
-        status,
+    blocks: Any = kernels.tree_blocks
+    sums = blocks.Sums(
+        out=np.empty(arc.shape if marginals else (1, 1, 1)),
+        values=np.empty(batch),
+        shifts=np.empty(batch),
+        visits=np.empty(batch),
+        most=np.empty((batch, width)),
+        forbidden=np.empty(batch, dtype=np.bool_),
+        status=np.empty(batch, dtype=np.int64),
     )
-    if status.any():
-        if (status == kernels.tree_blocks.OUT_OF_RANGE).any():
-            long_call(
-                steps,
-                kernels.matrix_tree.log_sums,
-                arc,
-                lengths,
-                single,
-                marginals,
-                most,
-                forbidden,
-                out,
-                values,
-                visits,
-                status,
-            )
+    steps = float(arc.size * width)
+    long_call(steps, kernels.matrix_tree.tree_sums, arc, lengths, single, marginals, sums)
+    if sums.status.any():
+        if (sums.status == blocks.OUT_OF_RANGE).any():
+            long_call(steps, kernels.matrix_tree.log_sums, arc, lengths, single, marginals, sums)
         if marginals:
-            out[status != kernels.tree_blocks.OK] = 0.0
-    return out, values, shifts, visits
+            sums.out[sums.status != blocks.OK] = 0.0
+    return sums.out, sums.values, sums.shifts, sums.visits

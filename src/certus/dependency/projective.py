@@ -103,9 +103,9 @@ def _best_grand(problem: "Dependency", arc: Floats, heads: Ints) -> float:
     kinds = ("sibling", "grandparent", "grandsibling", "trisibling")
     arrays = [problem.scores[kind].dense().reshape(-1) if kind in problem.scores else absent for kind in kinds]
     outermost = problem.grandparents == "outermost" or "trisibling" in problem.scores
-    decode: Any = kernels.thirdorder.decode
-    arguments = (arc.reshape(-1), *arrays, problem.n, problem.single, outermost, heads)
-    return float(long_call(problem.n**4, decode, *arguments))
+    kernel: Any = kernels.thirdorder
+    scores = kernel.Scores(arc.reshape(-1), *arrays)
+    return float(long_call(problem.n**4, kernel.decode, scores, problem.n, problem.single, outermost, heads))
 
 
 # -- batches of first- and second-order problems: arc (B, N, N), sibling (B, N, N, N) or None --------------------------

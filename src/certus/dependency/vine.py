@@ -190,13 +190,11 @@ def vine_graph(
 
     That is (view, cell): which of the three arrays, and where in it as if it were flat; (-1, -1) for nothing.
     """
-    build: Any = kernels.vine.build
-    given = (allowed, outer_head, outer_modifier, band)
-    empty = np.zeros(1, dtype=np.int32)
-    n_vertices, n_edges = build(*given, empty, empty, empty[:0], np.empty((0, 2), dtype=np.int64))
-    in_ptr, tail_ptr = np.zeros(n_vertices + 1, dtype=np.int32), np.zeros(n_edges + 1, dtype=np.int32)
-    tail, what = np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 2), dtype=np.int64)
-    build(*given, in_ptr, tail_ptr, tail, what)
+    kernel: Any = kernels.vine
+    size = kernel.build(allowed, outer_head, outer_modifier, band, kernel.room(0, 0))
+    graph = kernel.room(*size)
+    kernel.build(allowed, outer_head, outer_modifier, band, graph)
+    in_ptr, tail_ptr, tail, what = graph
     return in_ptr, tail_ptr, tail[: tail_ptr[-1]], what
 
 

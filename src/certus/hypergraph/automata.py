@@ -1,6 +1,7 @@
 """Deterministic weighted automata, and their intersection with a hypergraph (LR 2.2.5)."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -239,33 +240,30 @@ def intersect(
         raise InvalidInput(
             f"symbols_of_edge has {len(symbol)} entries; expected one for each of {graph.n_edges} edges."
         )
-    k = kernels.intersection
-    vertex, start, end, head, tail_ptr, tail, edge, total, first, last = long_call(
-        float(graph.n_edges * len(automaton.final_weights)),
-        k.intersect,
-        k.Graph(graph.in_ptr, graph.tail_ptr, graph.tail, weight, symbol, graph.root),
-        k.Arcs(automaton.transitions, automaton.weights, automaton.initial),
-        most,
-    )
+    kernel: Any = kernels.intersection
+    steps = float(graph.n_edges * len(automaton.final_weights))
+    arrays = kernel.Graph(graph.in_ptr, graph.tail_ptr, graph.tail, weight, symbol, graph.root)
+    arcs = kernel.Automaton(automaton.transitions, automaton.weights, automaton.initial)
+    items, edges, first, last = long_call(steps, kernel.intersect, arrays, arcs, most)
     if first < 0:
         raise NotSupported(
             f"the intersection has more than {most} edges. Prune the graph, or decode the two jointly by relaxation."
         )
     ends = np.arange(first, last)
-    ends = ends[automaton.final_weights[end[ends]] > -np.inf]
-    root = len(vertex)
+    ends = ends[automaton.final_weights[items.end[ends]] > -np.inf]
+    root = len(items.vertex)
     whole, order, _ = Hypergraph.from_edges(
-        np.concatenate((head, np.full(len(ends), root))),
-        np.concatenate((tail_ptr, tail_ptr[-1] + 1 + np.arange(len(ends)))),
-        np.concatenate((tail, ends)),
+        np.concatenate((edges.head, np.full(len(ends), root))),
+        np.concatenate((edges.tail_ptr, edges.tail_ptr[-1] + 1 + np.arange(len(ends)))),
+        np.concatenate((edges.tail, ends)),
         n_vertices=root + 1,
     )
-    trimmed, kept, items = subgraph(whole, np.ones(whole.n_edges, dtype=bool))
-    origin = np.concatenate((edge, np.full(len(ends), -1)))[order][kept].astype(np.int32)
-    new_weights = np.concatenate((total, automaton.final_weights[end[ends]]))[order][kept]
+    trimmed, kept, used = subgraph(whole, np.ones(whole.n_edges, dtype=bool))
+    origin = np.concatenate((edges.origin, np.full(len(ends), -1)))[order][kept].astype(np.int32)
+    new_weights = np.concatenate((edges.weight, automaton.final_weights[items.end[ends]]))[order][kept]
     if graph.vertex_labels is None and graph.edge_labels is None:
         return trimmed, new_weights, origin
-    labels = _item_labels(graph, vertex, start, end, items[:-1])
+    labels = _item_labels(graph, items.vertex, items.start, items.end, used[:-1])
     edge_labels = (
         None if graph.edge_labels is None else ["" if e < 0 else graph.edge_labels[e] for e in origin.tolist()]
     )

@@ -302,13 +302,8 @@ def _log_conditionals(graph: Hypergraph, weight: Floats) -> tuple[Floats, float]
 
 
 def _tag(semiring: str) -> Any:
-    tags = (
-        kernels.hypergraph.MaxPlus,
-        kernels.hypergraph.LogPlus,
-        kernels.hypergraph.Counting,
-        kernels.hypergraph.Boolean,
-    )
-    return dict(zip(SEMIRINGS, tags, strict=True))[semiring]()
+    algebra = kernels.algebra
+    return dict(zip(SEMIRINGS, (algebra.MAX, algebra.LOG, algebra.REAL, algebra.ANY), strict=True))[semiring]
 
 
 def _values(weight: Floats, semiring: str) -> NDArray[Any]:

@@ -24,56 +24,96 @@ every level: the rule is simply to take an arc from 0 when no other is left. No 
 Ties go to the smallest head; among the words of one cycle to the one reached last on the walk.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from certus.kernels.compiling import njit
+from certus.kernels.lanes import LANES, larger, load, spread, store, where_larger
 
 U = np.uint64
+DIAGONAL = np.zeros(2 * LANES)  # DIAGONAL[LANES - k :] is 1 in lane k alone
+DIAGONAL[LANES] = 1.0
+
+
+class Space(NamedTuple):
+    """A space of trees: words below ``fixed`` have the heads given, word ``fixed`` none that is forbidden."""
+
+    heads: np.ndarray
+    fixed: int
+    forbidden: np.ndarray
+
+
+class Work(NamedTuple):
+    """Room for best_heads, as work_sizes has it, and for the scores of one sentence."""
+
+    columns: np.ndarray
+    floats: np.ndarray
+    ints: np.ndarray
 
 
 @njit(cache=True, nogil=True)
 def work_sizes(n):
     """Cells that best_heads needs in its float and integer work arrays for up to n words."""
     size = 2 * n + 2
-    return size + n * (n + 1), 9 * size
+    return size + n * (n + 1) + 2 * (n + LANES), 9 * size
 
 
 @njit(cache=True, nogil=True)
-def _greedy(score, stride, n, first, best, head):
-    """best[m], head[m] <- max and argmax of score[h, m] over h >= first, h != m, for each word m.
+def _greedy(score, stride, n, best, head):
+    """best[m], head[m] <- max and argmax of score[h, m] over the words h != m, for each word m; -inf, 0 if all are.
 
-    With first = 1 a word that has no other arc falls back to its arc from 0.
+    best and head (n + LANES,) are of floats, so that LANES neighbouring words are served at once.
     """
-    one = U(1)
-    end = U(n + 1)
-    for m in range(one, end):
-        best[m] = score[m] if first == 0 else -np.inf
-        head[m] = 0
-    for h in range(one, end):
-        row = h * U(stride)
-        label = np.int64(h)
-        for m in range(one, h):
-            x = score[row + m]
-            better = x > best[m]
-            best[m] = x if better else best[m]
-            head[m] = label if better else head[m]
-        for m in range(h + one, end):
-            x = score[row + m]
-            better = x > best[m]
-            best[m] = x if better else best[m]
-            head[m] = label if better else head[m]
-    if first == 1:
+    one, lanes, size, end = U(1), U(LANES), U(stride), U(n + 1)
+    if size < lanes:
         for m in range(one, end):
-            if best[m] == -np.inf:
-                best[m] = score[m]
-                head[m] = 0
+            best[m] = -np.inf
+            head[m] = 0.0
+            for h in range(one, end):
+                x = score[h * size + m]
+                if h != m and x > best[m]:
+                    best[m] = x
+                    head[m] = h
+        return
+    half, forbidden = spread(0.5), spread(-np.inf)
+    for block in range(U(0), end, lanes):
+        first = min(block, size - lanes)  # of the words served
+        most, arg = spread(-np.inf), spread(0.0)
+        for h in range(one, min(first, end)):
+            x = load(score, h * size + first)
+            arg = where_larger(x, most, spread(np.float64(h)), arg)
+            most = larger(x, most)
+        for h in range(max(first, one), min(first + lanes, end)):
+            x = where_larger(load(DIAGONAL, lanes + first - h), half, forbidden, load(score, h * size + first))
+            arg = where_larger(x, most, spread(np.float64(h)), arg)
+            most = larger(x, most)
+        for h in range(first + lanes, end):
+            x = load(score, h * size + first)
+            arg = where_larger(x, most, spread(np.float64(h)), arg)
+            most = larger(x, most)
+        store(best, first, most)
+        store(head, first, arg)
+
+
+@njit(cache=True, nogil=True)
+def _start(score, n, first, greedy, floats, ints):
+    """Give each word its best head: the word that _greedy found, or 0 if the arc from there scores as much.
+
+    With first = 1 only if there is no other. greedy (2 * (n + LANES),) has what _greedy left, best and head.
+    """
+    for m in range(U(1), U(n + 1)):
+        x = greedy[m]
+        root = x == -np.inf if first == 1 else score[m] >= x
+        floats[m] = score[m] if root else x
+        ints[m] = 0 if root else np.int64(greedy[m + U(n + LANES)])
 
 
 @njit(cache=True, nogil=True)
 def _contract(score, stride, n, first, extra, floats, ints):
     """Contract cycles until every component hangs, directly or not, below node 0 (or below ``extra``, a second root).
 
-    Starts from best and head of every word as _greedy gave them. Returns the number of components (original nodes
+    Starts from best and head of every word as _start gave them. Returns the number of components (original nodes
     included), or -1 if some component has no head. ``first`` is 1 to use arcs from 0 only where there is no other
     choice, 0 to treat them as all others. Fills, by component c: best[c], the adjusted score of its best arc from
     outside; head[c], the word or root that arc comes from; child and sibling, the members of contracted components;
@@ -237,7 +277,9 @@ def best_heads(score, stride, n, single, heads, floats, ints):
         return 0.0
     size = 2 * n + 2
     zero, one = np.int64(0), np.int64(1)  # one type for all calls: compiled once
-    _greedy(score, stride, n, zero, floats[:size], ints[:size])
+    greedy = floats[size + n * (n + 1) :]
+    _greedy(score, stride, n, greedy, greedy[n + LANES :])
+    _start(score, n, zero, greedy, floats, ints)
     if _contract(score, stride, n, zero, zero, floats, ints) < 0:
         return -np.inf
     _expand(score, stride, n, heads, floats, ints)
@@ -246,7 +288,7 @@ def best_heads(score, stride, n, single, heads, floats, ints):
         for m in range(U(1), U(n + 1)):
             roots += heads[m] == 0
         if roots > 1:
-            _greedy(score, stride, n, one, floats[:size], ints[:size])
+            _start(score, n, one, greedy, floats, ints)
             if _contract(score, stride, n, one, zero, floats, ints) < 0:
                 return -np.inf
             _expand(score, stride, n, heads, floats, ints)
@@ -265,7 +307,7 @@ def best_heads(score, stride, n, single, heads, floats, ints):
 def best_heads_batch(score, stride, lengths, single, heads, values):
     """best_heads for each sentence of a padded batch. Shapes: score (B * stride * stride,), heads (B, stride).
 
-    Cells of heads beyond a sentence's length are -1.
+    Cells of heads beyond a sentence's length are -1, and all of them if it has no tree.
     """
     longest = 0
     for b in range(lengths.shape[0]):
@@ -278,6 +320,8 @@ def best_heads_batch(score, stride, lengths, single, heads, values):
         n = lengths[b]
         heads[b, n + 1 :] = -1
         values[b] = best_heads(score[b * area : (b + 1) * area], stride, n, single, heads[b], floats, ints)
+        if values[b] == -np.inf:
+            heads[b] = -1
 
 
 @njit(cache=True, nogil=True)
@@ -307,13 +351,11 @@ def max_marginals(score, stride, n, single, out):
     outermost = np.empty(n + 1, np.int64)  # components, those that are settled cut off at the end
     width = n + 1
     first = np.int64(1 if single else 0)
-    greedy_best, greedy_head = np.empty(n + 1), np.empty(n + 1, np.int64)
-    _greedy(score, stride, n, first, greedy_best, greedy_head)
+    greedy = floats[size + n * (n + 1) :]
+    _greedy(score, stride, n, greedy, greedy[n + LANES :])
     out[:, :] = -np.inf
     for m in range(1, n + 1):
-        for v in range(1, n + 1):
-            best[v] = greedy_best[v]
-            head[v] = greedy_head[v]
+        _start(score, n, first, greedy, floats, ints)
         count = _contract(score, stride, n, first, m, floats, ints)
         if count < 0:
             continue
@@ -381,16 +423,16 @@ def max_marginals_batch(score, stride, lengths, single, out):
 
 
 @njit(cache=True, nogil=True)
-def next_trees(score, n, single, heads, fixed, forbidden, values, found, columns, floats, ints):
+def next_trees(score, n, single, space, values, found, work):
     """Best trees of the parts into which a space of trees falls once its best tree ``heads`` is taken out of it.
 
-    The space: words 1..fixed-1 have the heads of ``heads``, and word ``fixed`` has none of the heads with
-    ``forbidden[h]``. Part j >= fixed: words before j keep their heads, word j has another one (and none forbidden, if
-    j is ``fixed``). values[j] and found[j] receive the best tree of part j; -inf if it is empty.
+    Part j >= fixed: words before j keep their heads, word j has another one (and none forbidden, if j is ``fixed``).
+    values[j] and found[j] receive the best tree of part j; -inf if it is empty.
 
-    Shapes: score (n + 1)^2 flat, heads and forbidden (n + 1,), values (n + 1,), found (n + 1, n + 1); columns is
-    work of the size of score, floats and ints those of best_heads.
+    Shapes: score (n + 1)^2 flat, heads and forbidden (n + 1,), values (n + 1,), found (n + 1, n + 1).
     """
+    heads, fixed, forbidden = space
+    columns, floats, ints = work
     width = n + 1
     columns[:] = score
     for m in range(1, fixed):

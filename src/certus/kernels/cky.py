@@ -11,10 +11,11 @@ chart[M * j * (j - 1) / 2 + X * j + i]. Right ends are completed one after the o
 j - 1 down to 0. Each finished item (Z, k, j) is then pushed through the rules with right child Z, for all i < k
 at once: the innermost loop runs along the rows of Y (block k) and X (block j).
 
-Rules are sorted by right child; those with right child Z are range(right_ptr[Z], right_ptr[Z + 1]). The rules of a
-parent are by_parent[parent_ptr[X] : parent_ptr[X + 1]]. Chains are sorted by top, chain_ptr likewise. Words:
-item q puts symbol lex_id[q] over word p for q in range(lex_ptr[p], lex_ptr[p + 1]).
+The sweeps for the best score and for sums are two sources: a maximum runs along rows, where it is worth knowing which
+cells are -inf, while a sum is kept as a maximum and a rest so that few exponentials are taken.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +24,58 @@ from certus.kernels.compiling import njit
 NEGLIGIBLE = -60.0  # exp of this, times the number of edges of any chart, is far below one unit in the last place
 
 
+class Chains(NamedTuple):
+    """Chains top <- base, sorted by top: those of top X are range(ptr[X], ptr[X + 1])."""
+
+    ptr: np.ndarray
+    top: np.ndarray
+    base: np.ndarray
+    weight: np.ndarray
+
+
+class Rules(NamedTuple):
+    """Rules parent -> left right, sorted by right child: those of Z are range(right_ptr[Z], right_ptr[Z + 1]).
+
+    Those of a parent X are by_parent[parent_ptr[X] : parent_ptr[X + 1]].
+    """
+
+    size: int  # M
+    root: int
+    is_top: np.ndarray  # (M,)
+    right_ptr: np.ndarray
+    parent_ptr: np.ndarray
+    by_parent: np.ndarray
+    parent: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    weight: np.ndarray
+    chains: Chains
+
+
+class Words(NamedTuple):
+    """Items: number q puts a symbol over word p for q in range(ptr[p], ptr[p + 1])."""
+
+    ptr: np.ndarray
+    symbol: np.ndarray
+    weight: np.ndarray
+
+
+class Edges(NamedTuple):
+    """A hypergraph with its weights, and the step of ``derivation`` that each edge is."""
+
+    in_ptr: np.ndarray  # (V + 1,)
+    tail_ptr: np.ndarray  # (E + 1,)
+    tail: np.ndarray  # (2 E,)
+    weight: np.ndarray
+    step: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def viterbi(
-    n, size, right_ptr, left, parent, weight, chain_top, chain_base, chain_weight, lex_ptr, lex_id, lex_weight, chart
-):
+def viterbi(n, rules, words, chart):
     """Best score of every item. Shapes: rules (R,), chains (C,), chart (M n (n + 1) / 2,). Overwrites chart."""
+    size, left, parent, weight, right_ptr = rules.size, rules.left, rules.parent, rules.weight, rules.right_ptr
+    _, chain_top, chain_base, chain_weight = rules.chains
+    lex_ptr, lex_id, lex_weight = words
     chart[:] = -np.inf
     # Starts i with chart[Y, i, k] > -inf lie in low[k, Y] <= i < high[k, Y].
     low = np.zeros((n + 1, size), dtype=np.uint32)
@@ -79,15 +127,15 @@ def viterbi(
 
 
 @njit(cache=True, nogil=True)
-def derivation(
-    n, root, size, parent_ptr, by_parent, left, right, weight, chain_ptr, chain_base, chain_weight,
-    lex_ptr, lex_id, lex_weight, chart, steps,
-):  # fmt: skip
+def derivation(n, grammar, words, chart, steps):
     """The best derivation in a Viterbi chart, as steps in preorder; returns their number.
 
     A step is r for rule r, R + c for chain c, R + C + q for word item q. Ties: words and chains before rules, then the
     rule that comes first for its parent, then the smallest split. Shape: steps (4 n,).
     """
+    size, root, _, _, parent_ptr, by_parent, _, left, right, weight, _ = grammar
+    chain_ptr, _, chain_base, chain_weight = grammar.chains
+    lex_ptr, lex_id, lex_weight = words
     rules = left.shape[0]
     chains = chain_base.shape[0]
     stack = np.empty((n + 1, 3), dtype=np.int64)  # symbol, start, end
@@ -142,14 +190,16 @@ def derivation(
 
 
 @njit(cache=True, nogil=True)
-def best_outside(n, root, size, right_ptr, left, parent, weight, chain_top, chain_base, chain_weight, chart, outside):
+def best_outside(n, rules, chart, outside):
     """Best score of the rest of a derivation around every item of a Viterbi chart.
 
     outside[root, 0, n] = 0; -inf where no derivation uses the item, or the item itself is -inf. Overwrites outside.
     """
+    size, left, parent, weight, right_ptr = rules.size, rules.left, rules.parent, rules.weight, rules.right_ptr
+    _, chain_top, chain_base, chain_weight = rules.chains
     outside[:] = -np.inf
     if n > 0:
-        outside[size * (n * (n - 1) // 2) + root * n] = 0.0
+        outside[size * (n * (n - 1) // 2) + rules.root * n] = 0.0
     for j_ in range(n, 0, -1):
         j = np.uint64(j_)
         block = np.uint64(size * (j_ * (j_ - 1) // 2))
@@ -183,13 +233,14 @@ def best_outside(n, root, size, right_ptr, left, parent, weight, chain_top, chai
 
 
 @njit(cache=True, nogil=True)
-def inside(
-    n, size, right_ptr, left, parent, weight, chain_top, chain_base, chain_weight, lex_ptr, lex_id, lex_weight, chart
-):
+def inside(n, rules, words, chart):
     """Log of the sum of exp(score) over the derivations of every item. Overwrites chart.
 
     An item under way is kept as a maximum m and a sum s of exp(score - m).
     """
+    size, left, parent, weight, right_ptr = rules.size, rules.left, rules.parent, rules.weight, rules.right_ptr
+    _, chain_top, chain_base, chain_weight = rules.chains
+    lex_ptr, lex_id, lex_weight = words
     chart[:] = -np.inf
     total = np.zeros(size * n)  # the sums of the block under way
     for j_ in range(1, n + 1):
@@ -241,14 +292,16 @@ def inside(
 
 
 @njit(cache=True, nogil=True)
-def posteriors(n, root, size, right_ptr, left, parent, weight, chain_top, chain_base, chain_weight, chart, posterior):
+def posteriors(n, rules, chart, posterior):
     """Probability of every item of an inside chart; the root's is 1. Overwrites posterior.
 
     An edge's probability is that of its head times exp(weight + insides of the tails - inside of the head).
     """
+    size, left, parent, weight, right_ptr = rules.size, rules.left, rules.parent, rules.weight, rules.right_ptr
+    _, chain_top, chain_base, chain_weight = rules.chains
     posterior[:] = 0.0
     if n > 0:
-        posterior[size * (n * (n - 1) // 2) + root * n] = 1.0
+        posterior[size * (n * (n - 1) // 2) + rules.root * n] = 1.0
     for j_ in range(n, 0, -1):
         j = np.uint64(j_)
         block = np.uint64(size * (j_ * (j_ - 1) // 2))
@@ -280,9 +333,10 @@ def posteriors(n, root, size, right_ptr, left, parent, weight, chain_top, chain_
 
 
 @njit(cache=True, nogil=True)
-def forest_size(n, size, parent_ptr, by_parent, left, right, chain_ptr, chain_base, lex_ptr, lex_id, lex_weight,
-                alive):  # fmt: skip
+def forest_size(n, rules, words, alive):
     """(vertices, edges) of the hypergraph of the items marked alive: one edge for each way to build one."""
+    size, _, _, _, parent_ptr, by_parent, _, left, right, _, chains = rules
+    lex_ptr, lex_id, lex_weight = words
     vertices = 0
     edges = 0
     for j in range(1, n + 1):
@@ -295,8 +349,8 @@ def forest_size(n, size, parent_ptr, by_parent, left, right, chain_ptr, chain_ba
                 if not alive[block + x * j + i]:
                     continue
                 vertices += 1
-                for c in range(chain_ptr[x], chain_ptr[x + 1]):
-                    edges += alive[block + chain_base[c] * j + i]
+                for c in range(chains.ptr[x], chains.ptr[x + 1]):
+                    edges += alive[block + chains.base[c] * j + i]
                 for q in range(parent_ptr[x], parent_ptr[x + 1]):
                     y = left[by_parent[q]]
                     z = right[by_parent[q]]
@@ -306,18 +360,14 @@ def forest_size(n, size, parent_ptr, by_parent, left, right, chain_ptr, chain_ba
 
 
 @njit(cache=True, nogil=True)
-def forest(
-    n, size, parent_ptr, by_parent, left, right, weight, is_top, chain_ptr, chain_base, chain_weight,
-    lex_ptr, lex_id, lex_weight, alive, number, in_ptr, tail_ptr, tail, edge_weight, edge_step,
-):  # fmt: skip
+def forest(n, grammar, words, alive, number, edges):
     """Spell out the hypergraph: vertices bottom up, edges grouped by head, in the order of the vertices.
 
-    number[item] is set to the vertex of an item that is alive. Shapes: number as alive (int32), in_ptr (V + 1,),
-    tail_ptr (E + 1,), tail (2 E,), edge_weight (E,), edge_step (E,) with the steps of ``derivation``. Returns the
-    number of tails.
+    number[item] is set to the vertex of an item that is alive; it is as alive, of int32. Returns the number of tails.
     """
+    in_ptr, tail_ptr, tail, edge_weight, edge_step = edges
+    size, _, is_top, _, parent_ptr, by_parent, _, left, right, weight, chains = grammar
     rules = left.shape[0]
-    chains = chain_base.shape[0]
     v = 0
     e = 0
     t = 0
@@ -332,19 +382,20 @@ def forest(
                     if not alive[item] or is_top[x] != layer:
                         continue
                     number[item] = v
-                    for c in range(chain_ptr[x], chain_ptr[x + 1]):
-                        if alive[block + chain_base[c] * j + i]:
-                            tail[t] = number[block + chain_base[c] * j + i]
+                    for c in range(chains.ptr[x], chains.ptr[x + 1]):
+                        below = block + chains.base[c] * j + i
+                        if alive[below]:
+                            tail[t] = number[below]
                             t += 1
-                            edge_weight[e] = chain_weight[c]
+                            edge_weight[e] = chains.weight[c]
                             edge_step[e] = rules + c
                             e += 1
                             tail_ptr[e] = t
                     if i == j - 1:
-                        for q in range(lex_ptr[i], lex_ptr[j]):
-                            if lex_id[q] == x and lex_weight[q] > -np.inf:
-                                edge_weight[e] = lex_weight[q]
-                                edge_step[e] = rules + chains + q
+                        for q in range(words.ptr[i], words.ptr[j]):
+                            if words.symbol[q] == x and words.weight[q] > -np.inf:
+                                edge_weight[e] = words.weight[q]
+                                edge_step[e] = rules + chains.base.shape[0] + q
                                 e += 1
                                 tail_ptr[e] = t
                     for q in range(parent_ptr[x], parent_ptr[x + 1]):

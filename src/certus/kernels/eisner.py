@@ -10,34 +10,100 @@ Spans [i, j] are held by their left end i, in flat (N, N) arrays, so that every 
     R[i, e]  = (+)_m  IR[i, m] (x) R[m, e],   L[i, j] = (+)_m  IL[m, j] (x) L[i, m]
 
 Rows go from the last word to the first. What is final is pushed to the rest of its row, and nothing is stored for the
-way back: the best split of an item is found again when a tree is read off. Semirings: MaxPlus, LogPlus, and Counting on
-exponentials of scores. Node 0 is row 0; with a single root it is not a row but the choice of one word.
+way back: the best split of an item is found again when a tree is read off. Algebras: MAX, LOG, and REAL on exponentials
+of scores. Node 0 is row 0; with a single root it is not a row but the choice of one word.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import uint64
 
+from certus.kernels.algebra import LOG, MAX, REAL, plus, times
 from certus.kernels.compiling import njit
-from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
-from certus.kernels.wide import BAD, as_float, magnitude
+from certus.kernels.lanes import BAD, LANES, UNSIGNED, aligned, as_float, load, magnitude, spread, store, watch
 
 SAFE_EXPONENT = 650.0
+
+
+class Charts(NamedTuple):
+    """The items of one sentence, inside or outside, (N * N,) each; B (N,) is work."""
+
+    R: np.ndarray
+    L: np.ndarray
+    IR: np.ndarray
+    IL: np.ndarray
+    B: np.ndarray
+
+
+class Scale(NamedTuple):
+    """What the tolerance of a tree depends on besides its score, as certus.certificates.rounding has it."""
+
+    terms: int  # terms of a score for each word, each of at most ``highest``
+    highest: float
+    width: float  # errors that a tolerance is wide
+    share: float  # of the absolute arc scores of a tree, that a tolerance may be
+    mask: float  # scores below -mask count as -mask
+
+
+class Proofs(NamedTuple):
+    """What is known of the tree of each item, (B,) each."""
+
+    value: np.ndarray  # by the chart or the contraction
+    score: np.ndarray  # from the input
+    bound: np.ndarray
+    tolerance: np.ndarray
+    open_items: np.ndarray  # whether it is not proved
+
+
+@njit(cache=True, nogil=True)
+def room(size):
+    """Empty charts for sentences of up to size - 1 words."""
+    cells = size * size
+    return Charts(np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells), np.empty(size))
 
 
 @njit(cache=True, nogil=True)
 def survey(arc, lengths):
     """Largest magnitude of an arc score (B, N, N), and the item with a bad one (-1 if there is none)."""
-    top = 0
-    for k in range(arc.shape[0]):
+    size = arc.shape[1]
+    cells, lanes = uint64(size * size), uint64(LANES)
+    if cells < lanes:
+        return _survey_small(arc, lengths)
+    flat = arc.reshape(-1)
+    masks, tops = aligned(size * size), np.empty(LANES)  # of the cells of one item that are arcs
+    bits, found = masks.view(np.int64), tops.view(np.int64)
+    worst = spread(0.0)
+    known = -1
+    for k in range(lengths.shape[0]):
         n = lengths[k]
-        for h in range(n + 1):
-            row = arc[k, h].view(np.int64)
-            for m in range(1, h):
-                top = max(top, magnitude(row[m]))
-            for m in range(h + 1, n + 1):
-                top = max(top, magnitude(row[m]))
+        if n != known:
+            known = n
+            bits[:] = 0
+            for h in range(n + 1):
+                bits[h * size + 1 : h * size + n + 1] = UNSIGNED
+                bits[h * size + h] = 0
+        page = uint64(k) * cells
+        for cell in range(uint64(0), uint64((n + 1) * size), lanes):
+            at = min(cell, cells - lanes)
+            worst = watch(worst, load(flat, page + at), load(masks, at))
+        store(tops, uint64(0), worst)
+        top = found.max()
         if top >= BAD:
             return as_float(top), k
+    store(tops, uint64(0), worst)
+    return as_float(found.max()), -1
+
+
+@njit(cache=True, nogil=True)
+def _survey_small(arc, lengths):
+    """survey for sentences of one word at most."""
+    top = 0
+    for k in range(lengths.shape[0]):
+        if lengths[k] == 1:
+            top = max(top, magnitude(arc[k].reshape(-1).view(np.int64)[1]))
+            if top >= BAD:
+                return as_float(top), k
     return as_float(top), -1
 
 
@@ -55,8 +121,9 @@ def tree_scores(arc, heads, lengths, score):
 
 
 @njit(cache=True, nogil=True)
-def inside(sr, arc, size, n, first, R, L, IR, IL, B):
+def inside(sr, arc, size, n, first, charts):
     """Fill rows n .. first of the charts from arc (N * N,), N = size."""
+    R, L, IR, IL, B = charts
     one = uint64(1)
     for x in range(n + one - first):
         i = n - x
@@ -86,8 +153,10 @@ def inside(sr, arc, size, n, first, R, L, IR, IL, B):
 
 
 @njit(cache=True, nogil=True)
-def outside(sr, arc, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, dB):
-    """The reverse of inside: dR, dL hold what lies outside the goal's items and zero elsewhere; fills dIR, dIL."""
+def outside(sr, arc, size, n, first, charts, outer):
+    """The reverse of inside: outer R, L hold what lies outside the goal's items, zero elsewhere; fills IR and IL."""
+    R, L, IR, IL, _ = charts
+    dR, dL, dIR, dIL, dB = outer
     one = uint64(1)
     for i in range(first, n + one):
         row = i * size
@@ -140,8 +209,9 @@ def split(width, R, L, i, j, stack, top):
 
 
 @njit(cache=True, nogil=True)
-def read_off(size, n, R, L, IR, IL, right, i, j, heads, stack):
+def read_off(size, charts, right, i, j, heads, stack):
     """Set the heads below one complete item: i reaching right to j, or j reaching left to i. Ties: smallest index."""
+    R, L, IR, IL, _ = charts
     one = uint64(1)
     top = uint64(1)
     stack[0, 0] = uint64(right)
@@ -188,8 +258,7 @@ def decode(arc, lengths, single, heads, value):
     one = uint64(1)
     first = one if single else uint64(0)
     cells = arc.shape[1] * arc.shape[1]
-    R, L, IR, IL = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
-    B = np.empty(arc.shape[1])
+    charts = room(arc.shape[1])
     stack = np.empty((2 * arc.shape[1] + 4, 3), dtype=np.uint64)
     heads[:] = -1
     for k in range(arc.shape[0]):
@@ -199,26 +268,26 @@ def decode(arc, lengths, single, heads, value):
             continue
         scores = arc[k].reshape(cells)
         tree = heads[k]
-        inside(MaxPlus(-np.inf, 0.0), scores, size, n, first, R, L, IR, IL, B)
+        inside(MAX, scores, size, n, first, charts)
         best = -np.inf
         at = one
         if single:
             for m in range(one, n + one):
-                score = scores[m] + L[size + m] + R[m * size + n]
+                score = scores[m] + charts.L[size + m] + charts.R[m * size + n]
                 if score > best:
                     best = score
                     at = m
         else:
-            best = R[n]
+            best = charts.R[n]
         value[k] = best
         if best == -np.inf:
             continue
         if single:
             tree[at] = 0
-            read_off(size, n, R, L, IR, IL, False, one, at, tree, stack)
-            read_off(size, n, R, L, IR, IL, True, at, n, tree, stack)
+            read_off(size, charts, False, one, at, tree, stack)
+            read_off(size, charts, True, at, n, tree, stack)
         else:
-            read_off(size, n, R, L, IR, IL, True, uint64(0), n, tree, stack)
+            read_off(size, charts, True, uint64(0), n, tree, stack)
 
 
 @njit(cache=True, nogil=True)
@@ -229,14 +298,14 @@ def decode_and_score(arc, lengths, single, heads, value, score):
 
 
 @njit(cache=True, nogil=True)
-def certify(arc, heads, lengths, terms, highest, width, share, mask, value, score, bound, tolerance, open_items):
-    """Bounds and tolerances of the trees of a batch, as certus.certificates.rounding has them.
+def certify(arc, heads, lengths, scale, proofs):
+    """Bounds and tolerances of the trees of a batch, from their values and scores, which are in proofs.
 
-    A score has ``terms`` n terms of at most ``highest``; value and score (B,) are the chart's and the input's.
-    bound (B,) <- the greater of the two, tolerance (B,) <- width errors. open_items (B,) <- whether the tolerance is
-    more than ``share`` of the absolute arc scores of the tree, those below -mask counted as -mask, or less than twice
-    the gap. Returns the first item without tree, or -1, and how many are open.
+    bound <- the greater of the two; tolerance <- width errors; open_items <- whether the tolerance is more than its
+    share of the absolute arc scores of the tree, or less than twice the gap. Returns the first item without tree, or
+    -1, and how many are open.
     """
+    value, score, bound, tolerance, open_items = proofs
     count = 0
     for k in range(lengths.shape[0]):
         if value[k] == -np.inf:
@@ -244,32 +313,33 @@ def certify(arc, heads, lengths, terms, highest, width, share, mask, value, scor
         size = 0.0
         for m in range(1, lengths[k] + 1):
             x = arc[k, heads[k, m], m]
-            size += x if x > 0.0 else min(-x, mask)
-        length = float(terms * lengths[k])
+            size += x if x > 0.0 else min(-x, scale.mask)
+        length = float(scale.terms * lengths[k])
         bound[k] = max(value[k], score[k])
-        tolerance[k] = width * length * (2.0 * length * max(highest, 0.0) + max(-score[k], 0.0))
-        proved = tolerance[k] <= share * size and 2.0 * (bound[k] - score[k]) <= tolerance[k]
+        tolerance[k] = scale.width * length * (2.0 * length * max(scale.highest, 0.0) + max(-score[k], 0.0))
+        proved = tolerance[k] <= scale.share * size and 2.0 * (bound[k] - score[k]) <= tolerance[k]
         open_items[k] = not proved
         count += open_items[k]
     return -1, count
 
 
 @njit(cache=True, nogil=True)
-def goal(sr, arc, size, n, single, R, L):
+def goal(sr, arc, size, n, single, charts):
     """Semiring total over all trees, from charts that are filled."""
     if not single:
-        return R[n]
+        return charts.R[n]
     one = uint64(1)
     total = sr.zero
     for m in range(one, n + one):
-        total = plus(sr, total, times(sr, times(sr, arc[m], L[size + m]), R[m * size + n]))
+        total = plus(sr, total, times(sr, times(sr, arc[m], charts.L[size + m]), charts.R[m * size + n]))
     return total
 
 
 @njit(cache=True, nogil=True)
-def arc_totals(sr, width, n, first, IR, IL, dIR, dIL, out):
+def arc_totals(sr, width, n, first, charts, outer, out):
     """out[h, m] <- total over the trees with the arc, from charts with rows of ``width`` cells."""
     one = uint64(1)
+    IR, IL, dIR, dIL = charts.IR, charts.IL, outer.IR, outer.IL
     for i in range(first, n + one):
         for j in range(i + one, n + one):
             out[i, j] = times(sr, IR[i * width + j], dIR[i * width + j])
@@ -278,28 +348,26 @@ def arc_totals(sr, width, n, first, IR, IL, dIR, dIL, out):
 
 
 @njit(cache=True, nogil=True)
-def totals(sr, arc, size, n, single, with_arcs, charts, out):
-    """Semiring total over all trees of one item and, if asked for, over those with each arc, into out (N, N)."""
+def totals(sr, arc, size, n, single, charts, outer, out):
+    """Semiring total over all trees of one item and, if out (N, N) has room for it, over those with each arc."""
     one = uint64(1)
     first = one if single else uint64(0)
-    R, L, IR, IL = charts[0], charts[1], charts[2], charts[3]
-    dR, dL, dIR, dIL = charts[4], charts[5], charts[6], charts[7]
-    B = charts[8]
-    inside(sr, arc, size, n, first, R, L, IR, IL, B)
-    value = goal(sr, arc, size, n, single, R, L)
-    if not with_arcs:
+    inside(sr, arc, size, n, first, charts)
+    value = goal(sr, arc, size, n, single, charts)
+    if uint64(out.shape[0]) <= n:
         return value
-    charts[4:] = sr.zero
+    for chart in outer:
+        chart[:] = sr.zero
     out[:] = sr.zero
     if single:
         for m in range(one, n + one):
-            dL[size + m] = times(sr, arc[m], R[m * size + n])
-            dR[m * size + n] = times(sr, arc[m], L[size + m])
-            out[0, m] = times(sr, dL[size + m], L[size + m])
+            outer.L[size + m] = times(sr, arc[m], charts.R[m * size + n])
+            outer.R[m * size + n] = times(sr, arc[m], charts.L[size + m])
+            out[0, m] = times(sr, outer.L[size + m], charts.L[size + m])
     else:
-        dR[n] = sr.one
-    outside(sr, arc, size, n, first, R, L, IR, IL, dR, dL, dIR, dIL, B)
-    arc_totals(sr, size, n, first, IR, IL, dIR, dIL, out)
+        outer.R[n] = sr.one
+    outside(sr, arc, size, n, first, charts, outer)
+    arc_totals(sr, size, n, first, charts, outer, out)
     return value
 
 
@@ -308,14 +376,13 @@ def max_totals(arc, lengths, single, out, value):
     """Best score of any tree, value (B,), and of a tree with each arc, out (B, N, N)."""
     size = uint64(arc.shape[1])
     cells = arc.shape[1] * arc.shape[1]
-    charts = np.empty((9, cells))
+    charts, outer = room(arc.shape[1]), room(arc.shape[1])
     out[:] = -np.inf
     for k in range(arc.shape[0]):
         n = uint64(lengths[k])
         value[k] = 0.0
         if n > uint64(0):
-            sr = MaxPlus(-np.inf, 0.0)
-            value[k] = totals(sr, arc[k].reshape(cells), size, n, single, True, charts, out[k])
+            value[k] = totals(MAX, arc[k].reshape(cells), size, n, single, charts, outer, out[k])
 
 
 @njit(cache=True, nogil=True)
@@ -329,7 +396,7 @@ def log_totals(arc, lengths, single, with_arcs, out, value):
     size = uint64(arc.shape[1])
     first = uint64(single)
     cells = arc.shape[1] * arc.shape[1]
-    charts = np.empty((9, cells))
+    charts, outer = room(arc.shape[1]), room(arc.shape[1])
     arcs = np.empty(cells)
     out[:] = 0.0
     for k in range(arc.shape[0]):
@@ -339,21 +406,20 @@ def log_totals(arc, lengths, single, with_arcs, out, value):
             continue
         arcs[:] = -np.inf
         shift = level(arc[k].reshape(cells), size, n, arcs)
-        sr = MaxPlus(-np.inf, 0.0)
-        inside(sr, arcs, size, n, first, charts[0], charts[1], charts[2], charts[3], charts[8])
-        best = goal(sr, arcs, size, n, single, charts[0], charts[1])
+        inside(MAX, arcs, size, n, first, charts)
+        best = goal(MAX, arcs, size, n, single, charts)
         if best == -np.inf:
             value[k] = -np.inf
             continue
         found = out[k if with_arcs else 0]
         if best > 2.0 * lengths[k] + 45.0 - SAFE_EXPONENT:
             arcs[:] = np.exp(arcs)
-            total = totals(Counting(0.0, 1.0), arcs, size, n, single, with_arcs, charts, found)
+            total = totals(REAL, arcs, size, n, single, charts, outer, found)
             value[k] = np.log(total) + shift
             if with_arcs:
                 found /= total
         else:
-            total = totals(LogPlus(-np.inf, 0.0), arcs, size, n, single, with_arcs, charts, found)
+            total = totals(LOG, arcs, size, n, single, charts, outer, found)
             value[k] = total + shift
             if with_arcs:
                 found[:] = np.exp(found - total)

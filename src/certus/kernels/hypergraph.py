@@ -5,95 +5,13 @@ tail[tail_ptr[e] : tail_ptr[e + 1]], and every tail vertex is numbered below its
 bottom-up. Ties go to the smallest edge.
 """
 
-from math import exp, log1p
-from typing import NamedTuple
+from math import exp
 
 import numpy as np
 from numba import uint64
-from numba.extending import overload
 
+from certus.kernels.algebra import plus, times
 from certus.kernels.compiling import njit
-
-# -- semirings: a named tuple whose class the compiler specialises on ------------------------------------------------
-
-
-class MaxPlus(NamedTuple):
-    """Best score."""
-
-    zero: float = -np.inf
-    one: float = 0.0
-
-
-class LogPlus(NamedTuple):
-    """Log of a sum of exponentials."""
-
-    zero: float = -np.inf
-    one: float = 0.0
-
-
-class Counting(NamedTuple):
-    """Number of derivations, in float64: exact up to 2^53."""
-
-    zero: float = 0.0
-    one: float = 1.0
-
-
-class Boolean(NamedTuple):
-    """Whether there is a derivation."""
-
-    zero: bool = False
-    one: bool = True
-
-
-def _max(sr, a, b):
-    return b if b > a else a
-
-
-def _log_add(sr, a, b):
-    high = max(a, b)
-    low = min(a, b)
-    return high if low == -np.inf else high + log1p(exp(low - high))
-
-
-def _add(sr, a, b):
-    return a + b
-
-
-def _multiply(sr, a, b):
-    return a * b
-
-
-def _or(sr, a, b):
-    return a or b
-
-
-def _and(sr, a, b):
-    return a and b
-
-
-_PLUS = {MaxPlus: _max, LogPlus: _log_add, Counting: _add, Boolean: _or}
-_TIMES = {MaxPlus: _add, LogPlus: _add, Counting: _multiply, Boolean: _and}
-
-
-def plus(sr, a, b):
-    """a (+) b"""
-    return _PLUS[type(sr)](sr, a, b)
-
-
-def times(sr, a, b):
-    """a (x) b"""
-    return _TIMES[type(sr)](sr, a, b)
-
-
-@overload(plus)
-def _overload_plus(sr, a, b):
-    return _PLUS[sr.instance_class]
-
-
-@overload(times)
-def _overload_times(sr, a, b):
-    return _TIMES[sr.instance_class]
-
 
 # -- sweeps ----------------------------------------------------------------------------------------------------------
 

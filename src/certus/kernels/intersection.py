@@ -18,7 +18,7 @@ from certus.kernels.compiling import njit
 
 
 class Graph(NamedTuple):
-    """A hypergraph with a weight for each edge. symbol (E,) is read where the tail is empty; -1 is the empty symbol."""
+    """A hypergraph; symbol (E,) is read where the tail is empty, -1 is the empty symbol."""
 
     in_ptr: np.ndarray
     tail_ptr: np.ndarray
@@ -28,8 +28,8 @@ class Graph(NamedTuple):
     root: int
 
 
-class Arcs(NamedTuple):
-    """An automaton: target and weight (Q, S); the target is -1 where there is no arc."""
+class Automaton(NamedTuple):
+    """target and weight (Q, S) of the arcs; the target is -1 where there is none."""
 
     target: np.ndarray
     weight: np.ndarray
@@ -37,24 +37,49 @@ class Arcs(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The groups finished so far, by an open-addressed table; items of group g: ptr[g] .. ptr[g + 1] - 1."""
+    """The finished groups: a table from (v, q) to their numbers, and the items of group g, ptr[g] .. ptr[g + 1] - 1."""
 
-    n_states: int
     keys: np.ndarray
     values: np.ndarray
     ptr: np.ndarray
-    item_to: np.ndarray  # the state each item ends in
 
 
-class Workspace(NamedTuple):
-    """Scratch."""
+class Items(NamedTuple):
+    """Vertex and the two states of each item."""
 
-    mark: np.ndarray  # (Q + 1,) counts up from call to call in its last cell
-    reached: np.ndarray  # (2, Q)
-    missing: np.ndarray  # (Q,)
-    item_of: np.ndarray  # (Q,) within the group at hand: the item that ends in a state, or -1
-    chosen: np.ndarray  # (longest tail,) the item chosen at each place, and where the items to choose from end
+    vertex: np.ndarray
+    start: np.ndarray
     end: np.ndarray
+
+
+class Edges(NamedTuple):
+    """Edges of the intersection, and the edge of the graph that each comes from."""
+
+    head: np.ndarray
+    tail_ptr: np.ndarray
+    tail: np.ndarray
+    origin: np.ndarray
+    weight: np.ndarray
+
+
+class Counts(NamedTuple):
+    """How much of the arrays is in use."""
+
+    groups: int
+    items: int
+    edges: int
+    tails: int
+
+
+class Scratch(NamedTuple):
+    """Work for one edge or group, (Q,) if not said otherwise."""
+
+    item_of: np.ndarray  # within the group at hand: the item that ends in a state, -1 for none
+    mark: np.ndarray  # (Q + 1,): counts up from call to call in its last cell
+    reached: np.ndarray  # (2, Q)
+    missing: np.ndarray
+    chosen: np.ndarray  # (longest tail,)
+    last: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -90,13 +115,14 @@ def _rehashed(keys, values, n_states):
 
 
 @njit(cache=True, nogil=True)
-def _missing(tails, q, groups, work):
+def _missing(tails, q, groups, item_to, scratch):
     """(number of missing groups, their vertex): those an edge with these tails, entered in state q, needs next.
 
-    Their states are put in work.missing.
+    Their states are put in scratch.missing.
     """
-    keys, values, ptr, item_to, n_states = groups.keys, groups.values, groups.ptr, groups.item_to, groups.n_states
-    mark, reached, missing = work.mark, work.reached, work.missing
+    keys, values, group_ptr = groups
+    mark, reached = scratch.mark, scratch.reached
+    n_states = mark.shape[0] - 1
     reached[0, 0] = q
     n_reached = 1
     now = 0
@@ -110,10 +136,10 @@ def _missing(tails, q, groups, work):
             p = np.int64(reached[now, i])
             at = _slot(keys, u, p, n_states)
             if keys[at] < 0:
-                missing[n_missing] = p
+                scratch.missing[n_missing] = p
                 n_missing += 1
             elif n_missing == 0 and k < tails.shape[0] - 1:
-                for item in range(ptr[values[at]], ptr[values[at] + 1]):
+                for item in range(group_ptr[values[at]], group_ptr[values[at] + 1]):
                     end = item_to[item]
                     if mark[end] != stamp:
                         mark[end] = stamp
@@ -127,42 +153,65 @@ def _missing(tails, q, groups, work):
 
 
 @njit(cache=True, nogil=True)
-def _enter(tails, place, state, groups, chosen, end):
-    """Make the items of the vertex at a place, entered in a state, those to choose from."""
-    at = _slot(groups.keys, np.int64(tails[place]), np.int64(state), groups.n_states)
-    g = groups.values[at]
-    chosen[place], end[place] = groups.ptr[g], groups.ptr[g + 1]
-
-
-@njit(cache=True, nogil=True)
-def _combine(tails, q, groups, work, n_items, head, out_tail):
-    """(combinations, items): ways to choose items for the tails that fit end to end from state q.
-
-    They are counted; and if head and out_tail have room, these get the head item and the tail items of each. A state
-    that has no item in work.item_of yet gets the next one, from n_items on, noted in groups.item_to.
-    """
-    chosen, end, item_to, item_of = work.chosen, work.end, groups.item_to, work.item_of
+def _combinations(tails, q, groups, item_to, scratch):
+    """Number of ways to choose items for the tails that fit end to end from state q."""
+    keys, values, group_ptr = groups
+    chosen, end, n_states = scratch.chosen, scratch.last, scratch.item_of.shape[0]
     last = tails.shape[0] - 1
     count = np.int64(0)
-    k = 0
     place = 0
-    _enter(tails, place, q, groups, chosen, end)
+    g = values[_slot(keys, np.int64(tails[0]), np.int64(q), n_states)]
+    chosen[0] = group_ptr[g]
+    end[0] = group_ptr[g + 1]
     while place >= 0:
         if place < last and chosen[place] < end[place]:
             place += 1
-            _enter(tails, place, item_to[chosen[place - 1]], groups, chosen, end)
+            state = np.int64(item_to[chosen[place - 1]])
+            g = values[_slot(keys, np.int64(tails[place]), state, n_states)]
+            chosen[place] = group_ptr[g]
+            end[place] = group_ptr[g + 1]
             continue
-        if place == last and head.shape[0] == 0:
+        if place == last:
             count += end[place] - chosen[place]
-        elif place == last:
+        place -= 1
+        if place >= 0:
+            chosen[place] += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _combine(tails, q, groups, item_to, n_items, scratch, head, out_tail):
+    """head, out_tail <- head item and tail items of the combinations that _combinations counts; the number of items.
+
+    A state that has no item in item_of yet gets the next one, from n_items on, noted in item_to.
+    """
+    keys, values, group_ptr = groups
+    item_of, chosen, end = scratch.item_of, scratch.chosen, scratch.last
+    n_states = item_of.shape[0]
+    last = tails.shape[0] - 1
+    n = 0
+    k = 0
+    place = 0
+    g = values[_slot(keys, np.int64(tails[0]), np.int64(q), n_states)]
+    chosen[0] = group_ptr[g]
+    end[0] = group_ptr[g + 1]
+    while place >= 0:
+        if place < last and chosen[place] < end[place]:
+            place += 1
+            state = np.int64(item_to[chosen[place - 1]])
+            g = values[_slot(keys, np.int64(tails[place]), state, n_states)]
+            chosen[place] = group_ptr[g]
+            end[place] = group_ptr[g + 1]
+            continue
+        if place == last:
             for item in range(chosen[place], end[place]):
                 to = item_to[item]
                 if item_of[to] < 0:
                     item_of[to] = n_items
                     item_to[n_items] = to
                     n_items += 1
-                head[count] = item_of[to]
-                count += 1
+                head[n] = item_of[to]
+                n += 1
                 for i in range(last):
                     out_tail[k] = chosen[i]
                     k += 1
@@ -171,15 +220,16 @@ def _combine(tails, q, groups, work, n_items, head, out_tail):
         place -= 1
         if place >= 0:
             chosen[place] += 1
-    return count, n_items
+    return n_items
 
 
 @njit(cache=True, nogil=True)
-def _unfinished(graph, v, q, e, groups, work):
-    """(edge, number of groups, vertex): the first edge into v from e on that lacks groups when entered in state q."""
+def _ask(graph, v, q, e, groups, item_to, scratch):
+    """The first edge of v from e on that needs groups that are missing, how many, and of which vertex."""
     while e < graph.in_ptr[v + 1]:
         if graph.weight[e] > -np.inf:
-            asked, u = _missing(graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]], q, groups, work)
+            tails = graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]]
+            asked, u = _missing(tails, q, groups, item_to, scratch)
             if asked > 0:
                 return e, asked, u
         e += 1
@@ -187,111 +237,141 @@ def _unfinished(graph, v, q, e, groups, work):
 
 
 @njit(cache=True, nogil=True)
-def intersect(graph, arcs, limit):
-    """Items and edges of the intersection, and the items of the root.
+def _with_room(edges, n_edges, n_tails):
+    """The edges with room for so many, one more, and so many tails."""
+    head, tail_ptr, tail, origin, weight = edges
+    if n_edges >= tail_ptr.shape[0]:
+        head, tail_ptr = _grown(head, n_edges + 1), _grown(tail_ptr, n_edges + 1)
+        origin, weight = _grown(origin, n_edges + 1), _grown(weight, n_edges + 1)
+    if n_tails > tail.shape[0]:
+        tail = _grown(tail, n_tails)
+    return Edges(head, tail_ptr, tail, origin, weight)
 
-    Edges and arcs of weight -inf are left out. Returns (item_vertex, item_from, item_to, head, tail_ptr, tail, edge,
-    weight, first, end): edges in no order within a group, root items first .. end - 1. Stops with first = -1 once there
+
+@njit(cache=True, nogil=True)
+def _add_edges(graph, automaton, group, groups, item_to, edges, counts, scratch):
+    """Make the edges of the group (v, q), below which all is finished; limit says how many edges or tails are allowed.
+
+    Returns item_to and edges, grown if need be, and the counts, with -1 items if there are too many.
+    """
+    v, q, limit = group
+    n_groups, n_items, n_edges, n_tails = counts
+    item_of = scratch.item_of
+    n_states = item_of.shape[0]
+    for e in range(graph.in_ptr[v], graph.in_ptr[v + 1]):
+        if graph.weight[e] == -np.inf:
+            continue
+        tails = graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]]
+        size = tails.shape[0]
+        total = graph.weight[e]
+        state = q
+        count = np.int64(1)
+        if size > 0:
+            count = _combinations(tails, q, groups, item_to, scratch)
+        elif graph.symbol[e] >= 0:
+            state = np.int64(automaton.target[q, graph.symbol[e]])
+            if state < 0 or automaton.weight[q, graph.symbol[e]] == -np.inf:
+                continue
+            total += automaton.weight[q, graph.symbol[e]]
+        if n_edges + count > limit or n_tails + count * size > limit:
+            return item_to, edges, Counts(n_groups, -1, n_edges, n_tails)
+        if n_items + min(count, n_states) > item_to.shape[0]:
+            item_to = _grown(item_to, n_items + min(count, n_states))
+        if n_edges + count >= edges.tail_ptr.shape[0] or n_tails + count * size > edges.tail.shape[0]:
+            edges = _with_room(edges, n_edges + count, n_tails + count * size)
+        if size == 0:
+            if item_of[state] < 0:
+                item_of[state] = n_items
+                item_to[n_items] = state
+                n_items += 1
+            edges.head[n_edges] = item_of[state]
+        else:
+            heads = edges.head[n_edges : n_edges + count]
+            out_tail = edges.tail[n_tails : n_tails + count * size]
+            n_items = _combine(tails, q, groups, item_to, n_items, scratch, heads, out_tail)
+        for _ in range(count):
+            edges.origin[n_edges] = e
+            edges.weight[n_edges] = total
+            n_edges += 1
+            n_tails += size
+            edges.tail_ptr[n_edges] = n_tails
+    return item_to, edges, Counts(n_groups, n_items, n_edges, n_tails)
+
+
+@njit(cache=True, nogil=True)
+def _close(groups, v, q, counts, n_states):
+    """The groups with (v, q), whose items are all those that no other group has; and the counts."""
+    keys, values, ptr = groups
+    if 2 * counts.groups > keys.shape[0]:
+        keys, values = _rehashed(keys, values, n_states)
+    at = _slot(keys, v, q, n_states)
+    keys[at] = v * n_states + q
+    values[at] = counts.groups
+    n_groups = counts.groups + 1
+    if n_groups == ptr.shape[0]:
+        ptr = _grown(ptr, n_groups + 1)
+    ptr[n_groups] = counts.items
+    return Groups(keys, values, ptr), Counts(n_groups, counts.items, counts.edges, counts.tails)
+
+
+@njit(cache=True, nogil=True)
+def intersect(graph, automaton, limit):
+    """(items, edges, first, end): the intersection, and the items of the root, first .. end - 1.
+
+    Edges and arcs of weight -inf are left out. Edges are in no order within a group. Stops with first = -1 once there
     are more than limit edges or tail entries.
     """
-    in_ptr, tail_ptr, tail, weight, symbol = graph.in_ptr, graph.tail_ptr, graph.tail, graph.weight, graph.symbol
-    n_states = arcs.target.shape[0]
+    n_states = automaton.target.shape[0]
     longest = 1
-    for e in range(tail_ptr.shape[0] - 1):
-        longest = max(longest, tail_ptr[e + 1] - tail_ptr[e])
-    keys, values = np.full(1024, -1, dtype=np.int64), np.empty(1024, dtype=np.int32)
-    group_ptr, n_groups = np.zeros(1024, dtype=np.int32), 0
-    item_vertex, item_from = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
-    item_to, n_items = np.empty(1024, dtype=np.int32), 0
-    out_head, out_ptr = np.empty(1024, dtype=np.int32), np.zeros(1024, dtype=np.int32)
-    out_edge, out_weight, n_edges = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float64), 0
-    out_tail, n_tail = np.empty(1024, dtype=np.int32), 0
-    item_of = np.full(n_states, -1, dtype=np.int32)
-    work = Workspace(
-        np.zeros(n_states + 1, dtype=np.int64), np.empty((2, n_states), dtype=np.int32),
-        np.empty(n_states, dtype=np.int32), item_of,
-        np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int32),
-    )  # fmt: skip
+    for e in range(graph.tail_ptr.shape[0] - 1):
+        longest = max(longest, graph.tail_ptr[e + 1] - graph.tail_ptr[e])
+    scratch = Scratch(
+        np.full(n_states, -1, dtype=np.int32),
+        np.zeros(n_states + 1, dtype=np.int64),
+        np.empty((2, n_states), dtype=np.int32),
+        np.empty(n_states, dtype=np.int32),
+        np.empty(longest, dtype=np.int32),
+        np.empty(longest, dtype=np.int32),
+    )
+    room = np.empty((6, 1024), dtype=np.int32)
+    groups = Groups(np.full(1024, -1, dtype=np.int64), room[0], np.zeros(1024, dtype=np.int32))
+    item_vertex, item_start, item_to = room[1], room[2], room[3]
+    edges = Edges(room[4], np.zeros(1024, dtype=np.int32), room[5], np.empty(1024, dtype=np.int32), np.empty(1024))
+    counts = Counts(0, 0, 0, 0)
     stack = np.empty((1024, 3), dtype=np.int32)  # vertex, state, the first edge whose tails may not be finished
-    stack[0, 0], stack[0, 1], stack[0, 2] = graph.root, arcs.initial, in_ptr[graph.root]
+    stack[0, 0], stack[0, 1], stack[0, 2] = graph.root, automaton.initial, graph.in_ptr[graph.root]
     depth = 1
     while depth > 0:
         v, q = np.int64(stack[depth - 1, 0]), np.int64(stack[depth - 1, 1])
-        if keys[_slot(keys, v, q, n_states)] >= 0:
+        if groups.keys[_slot(groups.keys, v, q, n_states)] >= 0:
             depth -= 1
             continue
-        groups = Groups(n_states, keys, values, group_ptr, item_to)
-        stack[depth - 1, 2], asked, u = _unfinished(graph, v, q, stack[depth - 1, 2], groups, work)
-        if asked > 0:  # first what is missing below, one place of one edge at a time
+        e, asked, u = _ask(graph, v, q, stack[depth - 1, 2], groups, item_to, scratch)
+        stack[depth - 1, 2] = e
+        if asked > 0:
             while depth + asked > stack.shape[0]:
                 stack = longer(stack)
-            for i in range(asked):
-                stack[depth, 0], stack[depth, 1], stack[depth, 2] = u, work.missing[i], in_ptr[u]
+            for k in range(asked):
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = u, scratch.missing[k], graph.in_ptr[u]
                 depth += 1
             continue
-
-        # All is finished below: make the group.
-        first_item = n_items
-        for e in range(in_ptr[v], in_ptr[v + 1]):
-            if weight[e] == -np.inf:
-                continue
-            tails = tail[tail_ptr[e] : tail_ptr[e + 1]]
-            size = tails.shape[0]
-            total = weight[e]
-            state = q
-            count = np.int64(1)
-            if size > 0:
-                groups = Groups(n_states, keys, values, group_ptr, item_to)
-                count, _ = _combine(tails, q, groups, work, n_items, item_of[:0], item_of[:0])
-            elif symbol[e] >= 0:
-                state = np.int64(arcs.target[q, symbol[e]])
-                if state < 0 or arcs.weight[q, symbol[e]] == -np.inf:
-                    continue
-                total += arcs.weight[q, symbol[e]]
-            if n_edges + count > limit or n_tail + count * size > limit:
-                none = item_of[:0]
-                return none, none, none, none, none, none, none, out_weight[:0], np.int64(-1), np.int64(-1)
-            if n_items + min(count, n_states) > item_to.shape[0]:
-                item_to = _grown(item_to, n_items + min(count, n_states))
-            if n_edges + count >= out_ptr.shape[0]:
-                out_head = _grown(out_head, n_edges + count + 1)
-                out_ptr = _grown(out_ptr, n_edges + count + 1)
-                out_edge = _grown(out_edge, n_edges + count + 1)
-                out_weight = _grown(out_weight, n_edges + count + 1)
-            if n_tail + count * size > out_tail.shape[0]:
-                out_tail = _grown(out_tail, n_tail + count * size)
-            if size == 0:
-                if item_of[state] < 0:
-                    item_of[state] = n_items
-                    item_to[n_items] = state
-                    n_items += 1
-                out_head[n_edges] = item_of[state]
-            else:
-                groups = Groups(n_states, keys, values, group_ptr, item_to)
-                _, n_items = _combine(tails, q, groups, work, n_items, out_head[n_edges:], out_tail[n_tail:])
-            for _ in range(count):
-                out_edge[n_edges] = e
-                out_weight[n_edges] = total
-                n_edges += 1
-                n_tail += size
-                out_ptr[n_edges] = n_tail
-        if n_items > item_vertex.shape[0]:
-            item_vertex, item_from = _grown(item_vertex, n_items), _grown(item_from, n_items)
-        for item in range(first_item, n_items):
-            item_vertex[item], item_from[item] = v, q
-            item_of[item_to[item]] = -1
-        if 2 * n_groups > keys.shape[0]:
-            keys, values = _rehashed(keys, values, n_states)
-        at = _slot(keys, v, q, n_states)
-        keys[at] = v * n_states + q
-        values[at] = n_groups
-        n_groups += 1
-        if n_groups == group_ptr.shape[0]:
-            group_ptr = _grown(group_ptr, n_groups + 1)
-        group_ptr[n_groups] = n_items
+        first = counts.items
+        item_to, edges, counts = _add_edges(
+            graph, automaton, (v, q, limit), groups, item_to, edges, counts, scratch
+        )  # fmt: skip
+        if counts.items < 0:
+            return Items(item_vertex[:0], item_start[:0], item_to[:0]), edges, -1, -1
+        if counts.items > item_vertex.shape[0]:
+            item_vertex, item_start = _grown(item_vertex, counts.items), _grown(item_start, counts.items)
+        item_vertex[first : counts.items] = v
+        item_start[first : counts.items] = q
+        for item in range(first, counts.items):
+            scratch.item_of[item_to[item]] = -1
+        groups, counts = _close(groups, v, q, counts, n_states)
         depth -= 1
-    g = values[_slot(keys, np.int64(graph.root), np.int64(arcs.initial), n_states)]
-    return (
-        item_vertex[:n_items], item_from[:n_items], item_to[:n_items], out_head[:n_edges], out_ptr[: n_edges + 1],
-        out_tail[:n_tail], out_edge[:n_edges], out_weight[:n_edges], np.int64(group_ptr[g]), np.int64(group_ptr[g + 1]),
-    )  # fmt: skip
+    g = groups.values[_slot(groups.keys, np.int64(graph.root), np.int64(automaton.initial), n_states)]
+    items = Items(item_vertex[: counts.items], item_start[: counts.items], item_to[: counts.items])
+    head, tail_ptr, tail, origin, weight = edges
+    n = counts.edges
+    out = Edges(head[:n], tail_ptr[: n + 1], tail[: counts.tails], origin[:n], weight[:n])
+    return items, out, groups.ptr[g], groups.ptr[g + 1]

@@ -13,11 +13,11 @@ part_of (E, 5) names the part of each kind that an edge scores, -1 for none.
 import numpy as np
 
 from certus.kernels import arborescence, hypergraph
+from certus.kernels.algebra import LOG
 from certus.kernels.averaging import nudge
 from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, part_features
-from certus.kernels.hypergraph import LogPlus
-from certus.kernels.projective_forest import ATTACH, build, index_arcs
+from certus.kernels.projective_forest import ATTACH, Factors, build, forest_room, index_arcs
 from certus.kernels.updates import neighbours
 
 ARC, SIBLING, GRANDPARENT, GRANDSIBLING, TRISIBLING = range(5)
@@ -37,15 +37,13 @@ def forest_parts(allowed, single, kinds):
     n = allowed.shape[0] - 1
     track_g = kinds[GRANDPARENT] or kinds[GRANDSIBLING]
     track_s = kinds[TRISIBLING]
-    arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)
-    none = np.zeros(1, dtype=np.int32)
-    n_vertices, n_edges = build(arc_id, out_ptr, out, into_ptr, into, single, track_g, False, track_s, _EDGES,
-                                none, none, none[:0], np.empty((0, 6), dtype=np.int16))  # fmt: skip
-    in_ptr = np.zeros(n_vertices + 1, dtype=np.int32)
-    tail_ptr = np.zeros(n_edges + 1, dtype=np.int32)
-    tail = np.empty(2 * n_edges, dtype=np.int32)
-    coord = np.empty((n_edges, 6), dtype=np.int16)
-    build(arc_id, out_ptr, out, into_ptr, into, single, track_g, False, track_s, _EDGES, in_ptr, tail_ptr, tail, coord)
+    arcs = index_arcs(allowed)
+    arc_id, out_ptr, out, _, _ = arcs
+    factors = Factors(single, track_g, False, track_s)
+    n_vertices, n_edges = build(arcs, factors, _EDGES, forest_room(0, 0))
+    forest = forest_room(n_vertices, n_edges)
+    build(arcs, factors, _EDGES, forest)
+    in_ptr, tail_ptr, tail, coord = forest
     n_arcs = out.shape[0]
     known = np.full((2, n_arcs, n + 1), -1, dtype=np.int32)  # the rows of siblings and grandparents
     both = (
@@ -164,7 +162,7 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
                 weight[e] += score[part_of[e, kind]]
     marginal[:] = 0.0
     chart = np.empty(n_vertices)
-    hypergraph.inside(LogPlus(-np.inf, 0.0), in_ptr, tail_ptr, tail, weight, chart)
+    hypergraph.inside(LOG, in_ptr, tail_ptr, tail, weight, chart)
     if chart[n_vertices - 1] == -np.inf:
         return -np.inf
     conditional = np.empty(n_edges)

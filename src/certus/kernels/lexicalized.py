@@ -21,19 +21,75 @@ constants of the grammar: the head word of a modifier is maximised away before t
 half, as in the head-split algorithms of Eisner and Satta [EisnerSatta99].
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from certus.kernels.compiling import njit
 
 
+class Sentence(NamedTuple):
+    """What a sentence may be made of, and its scores, as constituency/lexicalized_tables.py has them."""
+
+    n: int
+    node_ptr: np.ndarray
+    node_below: np.ndarray
+    node_context: np.ndarray
+    node_group: np.ndarray
+    node_score: np.ndarray  # nodes of score -inf are passed over
+    group_word: np.ndarray
+    group_ptr: np.ndarray
+    context_ptr: np.ndarray
+    context_word: np.ndarray
+    stop: np.ndarray
+    attach_ptr: np.ndarray
+    attach: np.ndarray
+    root_score: np.ndarray
+    distance: np.ndarray
+    allowed: np.ndarray  # (n + 1, n + 1): arcs with allowed[h + 1, m + 1] false are passed over
+
+
+class Layout(NamedTuple):
+    """Where attach has the scores of a group and a context."""
+
+    n: int
+    group_word: np.ndarray
+    group_ptr: np.ndarray
+    context_ptr: np.ndarray
+    context_word: np.ndarray
+    attach_ptr: np.ndarray
+
+
+class Chart(NamedTuple):
+    """Scores of the items."""
+
+    open: np.ndarray  # (2, N, 3, n)
+    done: np.ndarray  # (2, N, n)
+    whole: np.ndarray  # (S, G)
+    next: np.ndarray  # (S, 2, 3 C)
+
+
+class Edges(NamedTuple):
+    """Edges of the hypergraph: those of vertex v are first[v] .. first[v + 1] - 1; empty arrays if they are counted.
+
+    tails[e] are the two items of edge e (-1 for none). what[e] is (-1, group, head + 1) for a modifier that meets its
+    head, (node, -1, -1) for a spine that ends, (node, -1, -2) for a node that gets a modifier, (-1, -1, -1) otherwise.
+    """
+
+    first: np.ndarray
+    tails: np.ndarray
+    weight: np.ndarray
+    what: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def attachments(n, group_ptr, group_word, outcome, context_ptr, context_word, outcomes, row_ptr, row, word_ptr, word,
-                attach_ptr, attach):  # fmt: skip
+def attachments(layout, outcome, outcomes, row_ptr, row, word_ptr, word, attach):
     """attach <- scores of labels plus scores of words; its layout is that of Tables.
 
     row[row_ptr[c]:] holds (2, 3, 3, outcomes[P]) scores of labels by side, distance and state for context c with label
     P, word[word_ptr[c]:] (2, outcomes[P] - 1, n) scores of words. A word does not modify itself: -inf.
     """
+    n, group_word, group_ptr, context_ptr, context_word, attach_ptr = layout
     for label in range(context_ptr.shape[0]):
         first, last = context_ptr[label, 0], context_ptr[label, n]
         rows = 3 * (last - first)
@@ -51,8 +107,9 @@ def attachments(n, group_ptr, group_word, outcome, context_ptr, context_word, ou
 
 
 @njit(cache=True, nogil=True)
-def penalise(n, group_ptr, group_word, context_ptr, context_word, attach_ptr, attach, arc, out):
+def penalise(layout, attach, arc, out):
     """out <- attach with arc[h + 1, m + 1] added. Shapes: attach and out as in Tables, arc (n + 1, n + 1)."""
+    n, group_word, group_ptr, context_ptr, context_word, attach_ptr = layout
     for label in range(context_ptr.shape[0]):
         first, last = context_ptr[label, 0], context_ptr[label, n]
         for g in range(group_ptr[2 * label, 0], group_ptr[2 * label + 1, n]):
@@ -67,92 +124,99 @@ def penalise(n, group_ptr, group_word, context_ptr, context_word, attach_ptr, at
 
 
 @njit(cache=True, nogil=True)
-def inside(
-    n, node_ptr, node_below, node_context, node_group, node_score, group_word, group_ptr, context_ptr,
-    stop, attach_ptr, attach, distance, allowed, open_, done, whole, next_,
-):  # fmt: skip
-    """Fill the chart. Shapes: open_ (2, N, 3, n), done (2, N, n), whole (S, G), next_ (S, 2, 3 C).
-
-    Nodes of score -inf are passed over, and arcs with allowed[h + 1, m + 1] (n + 1, n + 1) false.
-    """
-    open_[:] = -np.inf
-    done[:] = -np.inf
-    whole[:] = -np.inf
-    next_[:] = -np.inf
-    labels = context_ptr.shape[0]
-    for length in range(n):
-        for i in range(n - length):
-            j = i + length
-            span = j * (j + 1) // 2 + i
-            for d in range(2):
-                h = j if d == 0 else i  # the left half of word j reaches i, the right half of word i reaches j
-                e = i if d == 0 else j
-                far = distance[h, e]
-                for v in range(node_ptr[h], node_ptr[h + 1]):
-                    c = node_context[v]
-                    if node_score[v] == -np.inf:
-                        continue
-                    if c < 0:
-                        if e == h:
-                            done[d, v, e] = 0.0
-                        continue
-                    first = done[d, node_below[v], e]
-                    separated = -np.inf
-                    later = -np.inf
-                    for back in range(length):
-                        k = h + back if d == 1 else h - back
-                        inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
-                        for s in range(3):
-                            score = open_[d, v, s, k]
-                            if score > -np.inf:
-                                later = max(later, score + next_[inner, 0, 3 * c + s])
-                                separated = max(separated, score + next_[inner, 1, 3 * c + s])
-                    open_[d, v, 0, e] = first
-                    open_[d, v, 1, e] = separated
-                    open_[d, v, 2, e] = later
-                    best = first + stop[c, 0, d, far]
-                    best = max(best, separated + stop[c, 1, d, far])
-                    done[d, v, e] = max(best, later + stop[c, 2, d, far])
-            for v in range(node_ptr[i], node_ptr[j + 1]):
-                g = node_group[v]
-                if g >= 0:
-                    score = node_score[v] + done[0, v, i] + done[1, v, j]
-                    if score > whole[span, g]:
-                        whole[span, g] = score
-            for label in range(labels):
-                base = context_ptr[label, 0]
-                rows = np.uint64(3 * (context_ptr[label, n] - base))
-                if rows == 0:
-                    continue
-                for q in range(2):
-                    target = next_[span, q]
-                    for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
-                        score = whole[span, g]
-                        if score == -np.inf:
-                            continue
-                        m = group_word[g] + 1
-                        for h in range(n):
-                            if i <= h <= j or not allowed[h + 1, m]:
-                                continue
-                            far = distance[h, i - 1] if h < i else distance[h, j + 1]
-                            at = np.uint64(3 * context_ptr[label, h])
-                            source = np.uint64(attach_ptr[g] - 3 * base) + np.uint64(far) * rows
-                            for r in range(at, np.uint64(3 * context_ptr[label, h + 1])):
-                                new = attach[source + r] + score
-                                old = target[r]
-                                target[r] = new if new > old else old
+def inside(sentence, chart):
+    """Fill the chart."""
+    for items in (chart.open.reshape(-1), chart.done.reshape(-1), chart.whole.reshape(-1), chart.next.reshape(-1)):
+        items[:] = -np.inf
+    for length in range(sentence.n):
+        for i in range(sentence.n - length):
+            _halves(sentence, chart, i, i + length)
+            _phrases(sentence, chart, i, i + length)
 
 
 @njit(cache=True, nogil=True)
-def derivation(
-    n, node_ptr, node_below, node_context, node_group, node_score, group_word, group_ptr, context_ptr,
-    stop, attach_ptr, attach, root_score, distance, open_, done, whole, next_, chosen, head, level,
-):  # fmt: skip
+def _halves(sentence, chart, i, j):
+    """Open and done halves over i .. j: the left ones of word j, the right ones of word i."""
+    node_ptr, node_score, node_context = sentence.node_ptr, sentence.node_score, sentence.node_context
+    node_below, stop = sentence.node_below, sentence.stop
+    open_, done, _, next_ = chart
+    for d in range(2):
+        h = j if d == 0 else i
+        e = i if d == 0 else j
+        far = sentence.distance[h, e]
+        for v in range(node_ptr[h], node_ptr[h + 1]):
+            c = node_context[v]
+            if node_score[v] == -np.inf:
+                continue
+            if c < 0:
+                if e == h:
+                    done[d, v, e] = 0.0
+                continue
+            first = done[d, node_below[v], e]
+            separated = -np.inf
+            later = -np.inf
+            for back in range(j - i):
+                k = h + back if d == 1 else h - back
+                inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
+                for s in range(3):
+                    score = open_[d, v, s, k]
+                    if score > -np.inf:
+                        later = max(later, score + next_[inner, 0, 3 * c + s])
+                        separated = max(separated, score + next_[inner, 1, 3 * c + s])
+            open_[d, v, 0, e] = first
+            open_[d, v, 1, e] = separated
+            open_[d, v, 2, e] = later
+            best = first + stop[c, 0, d, far]
+            best = max(best, separated + stop[c, 1, d, far])
+            done[d, v, e] = max(best, later + stop[c, 2, d, far])
+
+
+@njit(cache=True, nogil=True)
+def _phrases(sentence, chart, i, j):
+    """Phrases over i .. j, and what modifiers they may be."""
+    n, group_ptr, context_ptr, distance = sentence.n, sentence.group_ptr, sentence.context_ptr, sentence.distance
+    attach, attach_ptr, allowed = sentence.attach, sentence.attach_ptr, sentence.allowed
+    whole, done = chart.whole, chart.done
+    span = j * (j + 1) // 2 + i
+    for v in range(sentence.node_ptr[i], sentence.node_ptr[j + 1]):
+        g = sentence.node_group[v]
+        if g >= 0:
+            score = sentence.node_score[v] + done[0, v, i] + done[1, v, j]
+            if score > whole[span, g]:
+                whole[span, g] = score
+    for label in range(context_ptr.shape[0]):
+        base = context_ptr[label, 0]
+        rows = np.uint64(3 * (context_ptr[label, n] - base))
+        if rows == 0:
+            continue
+        for q in range(2):
+            target = chart.next[span, q]
+            for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
+                score = whole[span, g]
+                if score == -np.inf:
+                    continue
+                m = sentence.group_word[g] + 1
+                for h in range(n):
+                    if i <= h <= j or not allowed[h + 1, m]:
+                        continue
+                    far = distance[h, i - 1] if h < i else distance[h, j + 1]
+                    at = np.uint64(3 * context_ptr[label, h])
+                    source = np.uint64(attach_ptr[g] - 3 * base) + np.uint64(far) * rows
+                    for r in range(at, np.uint64(3 * context_ptr[label, h + 1])):
+                        new = attach[source + r] + score
+                        old = target[r]
+                        target[r] = new if new > old else old
+
+
+@njit(cache=True, nogil=True)
+def derivation(sentence, chart, chosen, head, level):
     """Read the best tree off an inside chart; returns its value, -inf if there is none.
 
     chosen[m] is the node of word m, head[m] its head (-1 for the root word), level[m] the node of the head's spine that
     it hangs on (-1 for the root word). Ties go to the smallest index.
     """
+    n, root_score, group_word, context_ptr = sentence.n, sentence.root_score, sentence.group_word, sentence.context_ptr
+    _, done, whole, _ = chart
     top = (n - 1) * n // 2
     best = -np.inf
     group = -1
@@ -175,306 +239,375 @@ def derivation(
         m = group_word[g]
         level[m] = stack[depth, 3]
         span = j * (j + 1) // 2 + i
-        node = node_ptr[m]
-        while node_group[node] != g or node_score[node] + done[0, node, i] + done[1, node, j] != whole[span, g]:
+        node = sentence.node_ptr[m]
+        while (
+            sentence.node_group[node] != g
+            or sentence.node_score[node] + done[0, node, i] + done[1, node, j] != whole[span, g]
+        ):
             node += 1
         chosen[m] = node
         for d in range(2):
             v = node
             e = i if d == 0 else j
-            while node_context[v] >= 0:
-                c = node_context[v]
-                label = label_of[c]
-                base = context_ptr[label, 0]
-                rows = 3 * (context_ptr[label, n] - base)
-                state = 0
-                while open_[d, v, state, e] + stop[c, state, d, distance[m, e]] != done[d, v, e]:
-                    state += 1
-                while state:
-                    q = 1 if state == 1 else 0
-                    k = m
-                    s = 0
-                    inner = 0
-                    for x in range(3 * abs(e - m)):
-                        k = m + x // 3 if d == 1 else m - x // 3
-                        s = x % 3
-                        inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
-                        score = open_[d, v, s, k]
-                        if score > -np.inf and score + next_[inner, q, 3 * c + s] == open_[d, v, state, e]:
-                            break
-                    low, high = (k + 1, e) if d == 1 else (e, k - 1)
-                    at = distance[m, k] * rows + 3 * (c - base) + s
-                    r = group_ptr[2 * label + q, low]
-                    while whole[inner, r] + attach[attach_ptr[r] + at] != next_[inner, q, 3 * c + s]:
-                        r += 1
-                    stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = r, low, high, v
-                    head[group_word[r]] = m
-                    depth += 1
-                    e = k
-                    state = s
-                v = node_below[v]
+            while sentence.node_context[v] >= 0:
+                label = label_of[sentence.node_context[v]]
+                e, depth = _modifiers(sentence, chart, (d, v, m, e, label), head, stack, depth)
+                v = sentence.node_below[v]
     return best
 
 
 @njit(cache=True, nogil=True)
-def outside(
-    n, node_ptr, node_below, node_context, node_group, node_score, group_word, group_ptr, context_ptr,
-    stop, attach_ptr, attach, root_score, distance, allowed, open_, done, whole, next_,
-    least, out_open, out_done, out_whole, out_next, arc, group_best,
-):  # fmt: skip
-    """Best score of the rest of a tree around every item of an inside chart, in arrays of the same shapes.
+def _modifiers(sentence, chart, half, head, stack, depth):
+    """Push the modifiers of node v of word m on side d, from e inwards; returns where the level begins, and depth."""
+    d, v, m, e, label = half
+    open_, done, whole, next_ = chart
+    distance, context_ptr, attach, attach_ptr = (
+        sentence.distance,
+        sentence.context_ptr,
+        sentence.attach,
+        sentence.attach_ptr,
+    )
+    c = sentence.node_context[v]
+    base = context_ptr[label, 0]
+    rows = 3 * (context_ptr[label, sentence.n] - base)
+    state = 0
+    while open_[d, v, state, e] + sentence.stop[c, state, d, distance[m, e]] != done[d, v, e]:
+        state += 1
+    while state:
+        q = 1 if state == 1 else 0
+        k = m
+        s = 0
+        inner = 0
+        for x in range(3 * abs(e - m)):
+            k = m + x // 3 if d == 1 else m - x // 3
+            s = x % 3
+            inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
+            score = open_[d, v, s, k]
+            if score > -np.inf and score + next_[inner, q, 3 * c + s] == open_[d, v, state, e]:
+                break
+        low, high = (k + 1, e) if d == 1 else (e, k - 1)
+        at = distance[m, k] * rows + 3 * (c - base) + s
+        r = sentence.group_ptr[2 * label + q, low]
+        while whole[inner, r] + attach[attach_ptr[r] + at] != next_[inner, q, 3 * c + s]:
+            r += 1
+        stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3] = r, low, high, v
+        head[sentence.group_word[r]] = m
+        depth += 1
+        e = k
+        state = s
+    return e, depth
+
+
+@njit(cache=True, nogil=True)
+def outside(sentence, chart, least, around, arc, group_best):
+    """Best score of the rest of a tree around every item of an inside chart, in a chart of the same shapes.
 
     Items and edges whose best tree scores less than ``least`` are passed over, and their values are too low.
 
     arc[h + 1, m + 1] (n + 1, n + 1) is set to the best score of a tree with the arc, row 0 for the root word, and
     group_best[g] to that of a tree in which the spine of the group's word belongs to g.
     """
-    out_open[:] = -np.inf
-    out_done[:] = -np.inf
-    out_whole[:] = -np.inf
-    out_next[:] = -np.inf
+    n, root_score = sentence.n, sentence.root_score
+    for items in (around.open.reshape(-1), around.done.reshape(-1), around.whole.reshape(-1), around.next.reshape(-1)):
+        items[:] = -np.inf
     arc[:] = -np.inf
     group_best[:] = -np.inf
-    labels = context_ptr.shape[0]
-    alive = np.empty(3 * context_ptr.max(), dtype=np.int64)  # rows of next_ that matter
+    top = (n - 1) * n // 2
+    for g in range(root_score.shape[0]):
+        around.whole[top, g] = root_score[g]
+        m = sentence.group_word[g] + 1
+        arc[0, m] = max(arc[0, m], root_score[g] + chart.whole[top, g])
+    alive = np.empty(3 * sentence.context_ptr.max(), dtype=np.int64)  # rows of next that matter
     for length in range(n - 1, -1, -1):
         for i in range(n - length):
-            j = i + length
-            span = j * (j + 1) // 2 + i
-            if length == n - 1:
-                for g in range(root_score.shape[0]):
-                    out_whole[span, g] = root_score[g]
-                    m = group_word[g] + 1
-                    arc[0, m] = max(arc[0, m], root_score[g] + whole[span, g])
-            for label in range(labels):
-                base = context_ptr[label, 0]
-                rows = 3 * (context_ptr[label, n] - base)
-                for h in range(n):
-                    if rows == 0 or i <= h <= j:
-                        continue
-                    far = distance[h, i - 1] if h < i else distance[h, j + 1]
-                    for q in range(2):
-                        count = 0
-                        for r in range(3 * context_ptr[label, h], 3 * context_ptr[label, h + 1]):
-                            if out_next[span, q, r] > -np.inf and out_next[span, q, r] + next_[span, q, r] >= least:
-                                alive[count] = r
-                                count += 1
-                        if count == 0:
-                            continue
-                        for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
-                            m = group_word[g] + 1
-                            if whole[span, g] == -np.inf or not allowed[h + 1, m]:
-                                continue
-                            source = attach_ptr[g] - 3 * base + far * rows
-                            around = -np.inf
-                            for k in range(count):
-                                score = out_next[span, q, alive[k]] + attach[source + alive[k]]
-                                around = score if score > around else around
-                            out_whole[span, g] = max(out_whole[span, g], around)
-                            arc[h + 1, m] = max(arc[h + 1, m], around + whole[span, g])
-            for v in range(node_ptr[i], node_ptr[j + 1]):
-                g = node_group[v]
-                if g < 0 or out_whole[span, g] == -np.inf:
-                    continue
-                score = out_whole[span, g] + node_score[v]
-                left = done[0, v, i]
-                right = done[1, v, j]
-                if score + left + right < least:
-                    continue
-                out_done[0, v, i] = max(out_done[0, v, i], score + right)
-                out_done[1, v, j] = max(out_done[1, v, j], score + left)
-                group_best[g] = max(group_best[g], score + left + right)
-            for d in range(2):
-                h = j if d == 0 else i
-                e = i if d == 0 else j
-                far = distance[h, e]
-                for v in range(node_ptr[h + 1] - 1, node_ptr[h] - 1, -1):
-                    c = node_context[v]
-                    if c < 0 or node_score[v] == -np.inf:
-                        continue
-                    worth = out_done[d, v, e] + done[d, v, e]
-                    for s in range(3):
-                        worth = max(worth, out_open[d, v, s, e] + open_[d, v, s, e])
-                    if worth < least:
-                        continue
-                    for s in range(3):
-                        score = out_done[d, v, e] + stop[c, s, d, far]
-                        if score > out_open[d, v, s, e]:
-                            out_open[d, v, s, e] = score
-                    below = node_below[v]
-                    out_done[d, below, e] = max(out_done[d, below, e], out_open[d, v, 0, e])
-                    for q in range(2):
-                        around = out_open[d, v, 2 - q, e]
-                        if around == -np.inf or around + open_[d, v, 2 - q, e] < least:
-                            continue
-                        for back in range(length):
-                            k = h + back if d == 1 else h - back
-                            inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
-                            for s in range(3):
-                                r = 3 * c + s
-                                if around + open_[d, v, s, k] + next_[inner, q, r] >= least:
-                                    out_next[inner, q, r] = max(out_next[inner, q, r], around + open_[d, v, s, k])
-                                    score = around + next_[inner, q, r]
-                                    out_open[d, v, s, k] = max(out_open[d, v, s, k], score)
+            span = (i, i + length)
+            _around_phrases(sentence, chart, around, least, span, alive, arc)
+            _around_spines(sentence, chart, around, least, span, group_best)
+            _around_halves(sentence, chart, around, least, span)
 
 
 @njit(cache=True, nogil=True)
-def forest(
-    n, node_ptr, node_below, node_context, node_group, node_score, group_word, group_ptr, context_ptr,
-    stop, attach_ptr, attach, root_score, distance, open_, done, whole, next_,
-    out_open, out_done, out_whole, out_next, least, number, first_edge, tails, weight, what,
-):  # fmt: skip
+def _around_phrases(sentence, chart, around, least, words, alive, arc):
+    """What lies around the phrases over the words i .. j as modifiers."""
+    n, context_ptr, group_ptr, distance = sentence.n, sentence.context_ptr, sentence.group_ptr, sentence.distance
+    attach = sentence.attach
+    i, j = words
+    span = j * (j + 1) // 2 + i
+    for label in range(context_ptr.shape[0]):
+        base = context_ptr[label, 0]
+        rows = 3 * (context_ptr[label, n] - base)
+        for h in range(n):
+            if rows == 0 or i <= h <= j:
+                continue
+            far = distance[h, i - 1] if h < i else distance[h, j + 1]
+            for q in range(2):
+                outer, inner = around.next[span, q], chart.next[span, q]
+                count = 0
+                for r in range(3 * context_ptr[label, h], 3 * context_ptr[label, h + 1]):
+                    if outer[r] > -np.inf and outer[r] + inner[r] >= least:
+                        alive[count] = r
+                        count += 1
+                if count == 0:
+                    continue
+                for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
+                    m = sentence.group_word[g] + 1
+                    if chart.whole[span, g] == -np.inf or not sentence.allowed[h + 1, m]:
+                        continue
+                    source = sentence.attach_ptr[g] - 3 * base + far * rows
+                    best = -np.inf
+                    for k in range(count):
+                        score = outer[alive[k]] + attach[source + alive[k]]
+                        best = score if score > best else best
+                    around.whole[span, g] = max(around.whole[span, g], best)
+                    arc[h + 1, m] = max(arc[h + 1, m], best + chart.whole[span, g])
+
+
+@njit(cache=True, nogil=True)
+def _around_spines(sentence, chart, around, least, words, group_best):
+    """What lies around the two halves of the spines over the words i .. j."""
+    i, j = words
+    span = j * (j + 1) // 2 + i
+    out_whole, out_done = around.whole, around.done
+    for v in range(sentence.node_ptr[i], sentence.node_ptr[j + 1]):
+        g = sentence.node_group[v]
+        if g < 0 or out_whole[span, g] == -np.inf:
+            continue
+        score = out_whole[span, g] + sentence.node_score[v]
+        left = chart.done[0, v, i]
+        right = chart.done[1, v, j]
+        if score + left + right < least:
+            continue
+        out_done[0, v, i] = max(out_done[0, v, i], score + right)
+        out_done[1, v, j] = max(out_done[1, v, j], score + left)
+        group_best[g] = max(group_best[g], score + left + right)
+
+
+@njit(cache=True, nogil=True)
+def _around_halves(sentence, chart, around, least, words):
+    """What lies around the open halves over the words i .. j, and around what they are made of."""
+    i, j = words
+    open_, done, _, next_ = chart
+    out_open, out_done, _, out_next = around
+    for d in range(2):
+        h = j if d == 0 else i
+        e = i if d == 0 else j
+        far = sentence.distance[h, e]
+        for v in range(sentence.node_ptr[h + 1] - 1, sentence.node_ptr[h] - 1, -1):
+            c = sentence.node_context[v]
+            if c < 0 or sentence.node_score[v] == -np.inf:
+                continue
+            worth = out_done[d, v, e] + done[d, v, e]
+            for s in range(3):
+                worth = max(worth, out_open[d, v, s, e] + open_[d, v, s, e])
+            if worth < least:
+                continue
+            for s in range(3):
+                score = out_done[d, v, e] + sentence.stop[c, s, d, far]
+                if score > out_open[d, v, s, e]:
+                    out_open[d, v, s, e] = score
+            below = sentence.node_below[v]
+            out_done[d, below, e] = max(out_done[d, below, e], out_open[d, v, 0, e])
+            for q in range(2):
+                rest = out_open[d, v, 2 - q, e]
+                if rest == -np.inf or rest + open_[d, v, 2 - q, e] < least:
+                    continue
+                for back in range(j - i):
+                    k = h + back if d == 1 else h - back
+                    inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
+                    for s in range(3):
+                        r = 3 * c + s
+                        if rest + open_[d, v, s, k] + next_[inner, q, r] >= least:
+                            out_next[inner, q, r] = max(out_next[inner, q, r], rest + open_[d, v, s, k])
+                            score = rest + next_[inner, q, r]
+                            out_open[d, v, s, k] = max(out_open[d, v, s, k], score)
+
+
+# -- the hypergraph ----------------------------------------------------------------------------------------------------
+
+# Items are named by their place in whole, next, open and done, laid end to end. number[item] is 0 for an item that
+# nothing needs, 1 for one that is needed, and 2 + its vertex once it has one.
+
+
+class Places(NamedTuple):
+    """Where the items of each kind begin."""
+
+    next: int
+    open: int
+    done: int
+
+
+@njit(cache=True, nogil=True)
+def forest(sentence, chart, around, least, number, edges):
     """Spell out the hypergraph of the trees that score at least ``least``, from the top down; (vertices, edges).
 
-    An edge is kept if the best tree with it scores ``least``, or if it is the best of its vertex. Items are named by
-    their place in whole, next_, open_ and done, laid end to end; number[item] is set to 2 + the vertex, vertex 0 is the
-    root. The edges of vertex v are first_edge[v] .. first_edge[v + 1] - 1. For edge e, tails[e] are its two items (-1
-    for none) and weight[e] is its score. what[e] is (-1, group, head + 1) for a modifier that meets its head,
-    (node, -1, -1) for a spine that ends, (node, -1, -2) for a node that gets a modifier, (-1, -1, -1) otherwise. With
-    empty arrays for the last four, edges are only counted.
+    An edge is kept if the best tree with it scores ``least``, or if it is the best of its vertex. Vertex 0 is the root.
     """
-    contexts = context_ptr.max()
-    groups = whole.shape[1]
-    nodes = node_score.shape[0]
-    spans = n * (n + 1) // 2
-    at_next = spans * groups
-    at_open = at_next + spans * 6 * contexts
-    at_done = at_open + 6 * nodes * n
-    fill = weight.shape[0] > 0
+    n, root_score = sentence.n, sentence.root_score
+    groups, nodes, spans = chart.whole.shape[1], sentence.node_score.shape[0], n * (n + 1) // 2
+    at_open = spans * (groups + 6 * sentence.context_ptr.max())
+    places = Places(spans * groups, at_open, at_open + 6 * nodes * n)
     number[:] = 0
-    vertices = 1
-    edges = 0
+    v, e = _new_vertex(edges, 0, 0)
     top = (n - 1) * n // 2
     best = -np.inf
     for g in range(groups):
-        best = max(best, root_score[g] + whole[top, g])
+        best = max(best, root_score[g] + chart.whole[top, g])
     for g in range(groups):
-        value = root_score[g] + whole[top, g]
+        value = root_score[g] + chart.whole[top, g]
         if value > -np.inf and (value >= least or value == best):
-            if fill:
-                tails[edges, 0], tails[edges, 1] = top * groups + g, -1
-                weight[edges] = root_score[g]
-                what[edges, 0], what[edges, 1], what[edges, 2] = -1, g, 0
+            e = _put(edges, e, (top * groups + g, -1), root_score[g], (-1, g, 0))
             number[top * groups + g] = 1
-            edges += 1
-    if fill:
-        first_edge[0] = 0
     for length in range(n - 1, -1, -1):
         for i in range(n - length):
-            j = i + length
-            span = j * (j + 1) // 2 + i
-            for label in range(context_ptr.shape[0]):
-                base = context_ptr[label, 0]
-                rows = 3 * (context_ptr[label, n] - base)
-                for h in range(n):
-                    if i <= h <= j:
-                        continue
-                    far = distance[h, i - 1] if h < i else distance[h, j + 1]
-                    for r in range(3 * context_ptr[label, h], 3 * context_ptr[label, h + 1]):
-                        for q in range(2):
-                            item = at_next + (span * 2 + q) * 3 * contexts + r
-                            if number[item] == 0:
-                                continue
-                            number[item] = 2 + vertices
-                            if fill:
-                                first_edge[vertices] = edges
-                            vertices += 1
-                            for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
-                                score = attach[attach_ptr[g] + far * rows + r - 3 * base]
-                                value = score + whole[span, g]
-                                if value > -np.inf and (
-                                    value + out_next[span, q, r] >= least or value == next_[span, q, r]
-                                ):
-                                    if fill:
-                                        tails[edges, 0], tails[edges, 1] = span * groups + g, -1
-                                        weight[edges] = score
-                                        what[edges, 0], what[edges, 1], what[edges, 2] = -1, g, h + 1
-                                    edges += 1
-                                    number[span * groups + g] = 1
-            for m in range(i, j + 1):
-                # Groups of one word are not next to each other: go through its nodes, each group at its first node.
-                for u in range(node_ptr[m], node_ptr[m + 1]):
-                    g = node_group[u]
-                    if g < 0 or number[span * groups + g] != 1:
-                        continue
-                    number[span * groups + g] = 2 + vertices
-                    if fill:
-                        first_edge[vertices] = edges
-                    vertices += 1
-                    for v in range(u, node_ptr[m + 1]):
-                        if node_group[v] != g:
-                            continue
-                        value = node_score[v] + done[0, v, i] + done[1, v, j]
-                        if value > -np.inf and (value + out_whole[span, g] >= least or value == whole[span, g]):
-                            left = at_done + v * n + i
-                            right = at_done + (nodes + v) * n + j
-                            if fill:
-                                tails[edges, 0], tails[edges, 1] = left, right
-                                weight[edges] = node_score[v]
-                                what[edges, 0], what[edges, 1], what[edges, 2] = v, -1, -1
-                            edges += 1
-                            number[left] = 1
-                            number[right] = 1
+            words = (i, i + length)
+            v, e = _modifier_edges(sentence, chart, around, least, (words, places), number, edges, (v, e))
+            v, e = _spine_edges(sentence, chart, around, least, (words, places), number, edges, (v, e))
             for d in range(2):
-                h = j if d == 0 else i
-                e = i if d == 0 else j
-                far = distance[h, e]
-                for v in range(node_ptr[h + 1] - 1, node_ptr[h] - 1, -1):
-                    c = node_context[v]
-                    item = at_done + (d * nodes + v) * n + e
-                    if number[item]:
-                        number[item] = 2 + vertices
-                        if fill:
-                            first_edge[vertices] = edges
-                        vertices += 1
-                        for s in range(3 if c >= 0 else 1):
-                            tail = at_open + ((d * nodes + v) * 3 + s) * n + e if c >= 0 else -1
-                            score = stop[c, s, d, far] if c >= 0 else 0.0
-                            value = open_[d, v, s, e] + score if c >= 0 else 0.0
-                            if value > -np.inf and (value + out_done[d, v, e] >= least or value == done[d, v, e]):
-                                if fill:
-                                    tails[edges, 0], tails[edges, 1] = tail, -1
-                                    weight[edges] = score
-                                    what[edges, 0], what[edges, 1], what[edges, 2] = -1, -1, -1
-                                edges += 1
-                                if tail >= 0:
-                                    number[tail] = 1
-                    if c < 0:
+                h = words[1 - d]
+                for u in range(sentence.node_ptr[h + 1] - 1, sentence.node_ptr[h] - 1, -1):
+                    half = (d, u, h, words[d])
+                    v, e = _done_edges(sentence, chart, around, least, (half, places), number, edges, (v, e))
+                    if sentence.node_context[u] >= 0:
+                        v, e = _open_edges(sentence, chart, around, least, (half, places), number, edges, (v, e))
+    if edges.weight.shape[0] > 0:
+        edges.first[v] = e
+    return v, e
+
+
+@njit(cache=True, nogil=True)
+def _new_vertex(edges, v, e):
+    """Have the edges of vertex v begin at e; the next vertex and edge."""
+    if edges.weight.shape[0] > 0:
+        edges.first[v] = e
+    return v + 1, e
+
+
+@njit(cache=True, nogil=True)
+def _put(edges, e, tails, weight, what):
+    """Set edge e, if edges are not only counted; the next one."""
+    if edges.weight.shape[0] > 0:
+        edges.tails[e, 0], edges.tails[e, 1] = tails
+        edges.weight[e] = weight
+        edges.what[e, 0], edges.what[e, 1], edges.what[e, 2] = what
+    return e + 1
+
+
+@njit(cache=True, nogil=True)
+def _modifier_edges(sentence, chart, around, least, where, number, edges, count):
+    """next[span, q, r] over the words i .. j from whole[span, g]."""
+    (i, j), places = where
+    v, e = count
+    n, context_ptr, group_ptr, distance = sentence.n, sentence.context_ptr, sentence.group_ptr, sentence.distance
+    attach, attach_ptr = sentence.attach, sentence.attach_ptr
+    whole, next_, out_next = chart.whole, chart.next, around.next
+    groups = whole.shape[1]
+    span = j * (j + 1) // 2 + i
+    for label in range(context_ptr.shape[0]):
+        base = context_ptr[label, 0]
+        rows = 3 * (context_ptr[label, n] - base)
+        for h in range(n):
+            if i <= h <= j:
+                continue
+            far = distance[h, i - 1] if h < i else distance[h, j + 1]
+            for r in range(3 * context_ptr[label, h], 3 * context_ptr[label, h + 1]):
+                for q in range(2):
+                    item = places.next + (span * 2 + q) * next_.shape[2] + r
+                    if number[item] == 0:
                         continue
-                    for t in range(2, -1, -1):
-                        item = at_open + ((d * nodes + v) * 3 + t) * n + e
-                        if number[item] == 0:
-                            continue
-                        number[item] = 2 + vertices
-                        if fill:
-                            first_edge[vertices] = edges
-                        vertices += 1
-                        if t == 0:
-                            tail = at_done + (d * nodes + node_below[v]) * n + e
-                            if fill:
-                                tails[edges, 0], tails[edges, 1] = tail, -1
-                                weight[edges] = 0.0
-                                what[edges, 0], what[edges, 1], what[edges, 2] = -1, -1, -1
-                            edges += 1
-                            number[tail] = 1
-                            continue
-                        for back in range(length):
-                            k = h + back if d == 1 else h - back
-                            inner = e * (e + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + e
-                            for s in range(3):
-                                value = open_[d, v, s, k] + next_[inner, 2 - t, 3 * c + s]
-                                if value > -np.inf and (
-                                    value + out_open[d, v, t, e] >= least or value == open_[d, v, t, e]
-                                ):
-                                    half = at_open + ((d * nodes + v) * 3 + s) * n + k
-                                    modifier = at_next + (inner * 2 + 2 - t) * 3 * contexts + 3 * c + s
-                                    if fill:
-                                        tails[edges, 0], tails[edges, 1] = half, modifier
-                                        weight[edges] = 0.0
-                                        what[edges, 0], what[edges, 1], what[edges, 2] = v, -1, -2
-                                    edges += 1
-                                    number[half] = 1
-                                    number[modifier] = 1
-    if fill:
-        first_edge[vertices] = edges
-    return vertices, edges
+                    number[item] = 2 + v
+                    v, e = _new_vertex(edges, v, e)
+                    for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
+                        score = attach[attach_ptr[g] + far * rows + r - 3 * base]
+                        value = score + whole[span, g]
+                        kept = value + out_next[span, q, r] >= least or value == next_[span, q, r]
+                        if value > -np.inf and kept:
+                            e = _put(edges, e, (span * groups + g, -1), score, (-1, g, h + 1))
+                            number[span * groups + g] = 1
+    return v, e
+
+
+@njit(cache=True, nogil=True)
+def _spine_edges(sentence, chart, around, least, where, number, edges, count):
+    """whole[span, g] over the words i .. j from the two halves of nodes.
+
+    Groups of one word are not next to each other: go through its nodes, each group at its first node.
+    """
+    (i, j), places = where
+    v, e = count
+    n, node_ptr, node_group, node_score = sentence.n, sentence.node_ptr, sentence.node_group, sentence.node_score
+    whole, out_whole, done = chart.whole, around.whole, chart.done
+    groups, nodes = whole.shape[1], node_score.shape[0]
+    span = j * (j + 1) // 2 + i
+    for m in range(i, j + 1):
+        for u in range(node_ptr[m], node_ptr[m + 1]):
+            g = node_group[u]
+            if g < 0 or number[span * groups + g] != 1:
+                continue
+            number[span * groups + g] = 2 + v
+            v, e = _new_vertex(edges, v, e)
+            for w in range(u, node_ptr[m + 1]):
+                if node_group[w] != g:
+                    continue
+                value = node_score[w] + done[0, w, i] + done[1, w, j]
+                if value > -np.inf and (value + out_whole[span, g] >= least or value == whole[span, g]):
+                    left = places.done + w * n + i
+                    right = places.done + (nodes + w) * n + j
+                    e = _put(edges, e, (left, right), node_score[w], (w, -1, -1))
+                    number[left] = 1
+                    number[right] = 1
+    return v, e
+
+
+@njit(cache=True, nogil=True)
+def _done_edges(sentence, chart, around, least, where, number, edges, count):
+    """done[d, u, end] of word h from the three states of open[d, u, :, end]."""
+    (d, u, h, end), places = where
+    v, e = count
+    n, nodes, c = sentence.n, sentence.node_score.shape[0], sentence.node_context[u]
+    item = places.done + (d * nodes + u) * n + end
+    if number[item] == 0:
+        return v, e
+    number[item] = 2 + v
+    v, e = _new_vertex(edges, v, e)
+    for s in range(3 if c >= 0 else 1):
+        tail = places.open + ((d * nodes + u) * 3 + s) * n + end if c >= 0 else -1
+        score = sentence.stop[c, s, d, sentence.distance[h, end]] if c >= 0 else 0.0
+        value = chart.open[d, u, s, end] + score if c >= 0 else 0.0
+        if value > -np.inf and (value + around.done[d, u, end] >= least or value == chart.done[d, u, end]):
+            e = _put(edges, e, (tail, -1), score, (-1, -1, -1))
+            if tail >= 0:
+                number[tail] = 1
+    return v, e
+
+
+@njit(cache=True, nogil=True)
+def _open_edges(sentence, chart, around, least, where, number, edges, count):
+    """open[d, u, :, end] of word h: from the level below in state 0, with another modifier in the others."""
+    (d, u, h, end), places = where
+    v, e = count
+    n, nodes, c = sentence.n, sentence.node_score.shape[0], sentence.node_context[u]
+    open_, next_ = chart.open, chart.next
+    for t in range(2, -1, -1):
+        item = places.open + ((d * nodes + u) * 3 + t) * n + end
+        if number[item] == 0:
+            continue
+        number[item] = 2 + v
+        v, e = _new_vertex(edges, v, e)
+        if t == 0:
+            tail = places.done + (d * nodes + sentence.node_below[u]) * n + end
+            e = _put(edges, e, (tail, -1), 0.0, (-1, -1, -1))
+            number[tail] = 1
+            continue
+        for back in range(abs(end - h)):
+            k = h + back if d == 1 else h - back
+            inner = end * (end + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + end
+            for s in range(3):
+                value = open_[d, u, s, k] + next_[inner, 2 - t, 3 * c + s]
+                kept = value + around.open[d, u, t, end] >= least or value == open_[d, u, t, end]
+                if value > -np.inf and kept:
+                    half = places.open + ((d * nodes + u) * 3 + s) * n + k
+                    modifier = places.next + (inner * 2 + 2 - t) * next_.shape[2] + 3 * c + s
+                    e = _put(edges, e, (half, modifier), 0.0, (u, -1, -2))
+                    number[half] = 1
+                    number[modifier] = 1
+    return v, e

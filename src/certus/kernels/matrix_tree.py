@@ -19,10 +19,11 @@ rounded, in the same way whatever stands before it: no answer depends on the res
 layout of blocks, and tells which numbers (plain, logarithms, several lanes) they are made of.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from certus.kernels.compiling import njit
-from certus.kernels.fields import (
+from certus.kernels.algebra import (
     LOG,
     REAL,
     WIDE,
@@ -40,18 +41,54 @@ from certus.kernels.fields import (
     to_log,
     to_plain,
 )  # fmt: skip
+from certus.kernels.compiling import njit
+from certus.kernels.lanes import LANES, aligned
 from certus.kernels.tree_blocks import NO_TREE, OK, OUT_OF_RANGE, exponentials, hand_out, lay_out, survey
-from certus.kernels.wide import LANES, aligned
 
 LIMIT = 1e100  # entries and their inverses stay below it when some arcs are forbidden: x / y * z is within float64
 
 
+class Trees(NamedTuple):
+    """Which trees are summed over, and what is asked of them."""
+
+    single: bool  # root
+    checked: bool  # some arcs are forbidden: entries may leave the range of float64
+    marginals: bool
+
+
+class Block(NamedTuple):
+    """Where the weights of ``size`` words are, where the work on them goes, and the block of those that it keeps."""
+
+    size: int
+    given: int
+    work: int
+    left: int
+
+
+class Cells(NamedTuple):
+    """Where sums are to be found in an array: what is given, where the result goes, the first factor, and its step."""
+
+    given: int
+    out: int
+    factor: int
+    step: int
+
+
+class Shared(NamedTuple):
+    """Where the other factors are, which neighbours share: the first, and the step from one to the next."""
+
+    at: int
+    step: int
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _settle(sr, run, gap, count, a, given, out, factor, factor_step, b, shared, shared_step):
-    """a[out] <- a[given] + sum over i < count of b[shared + i * shared_step] a[factor + i * factor_step]
+def _settle(sr, run, gap, count, a, cells, b, others):
+    """a[out] <- a[given] + sum over i < count of b[at + i * step] a[factor + i * step]
 
     for ``run`` neighbours: ``gap`` is added to given, out and factor. Four at a time share what is loaded of b.
     """
+    given, out, factor, factor_step = cells
+    shared, shared_step = others
     while run >= 4:
         x0 = get(sr, a, given)
         x1 = get(sr, a, given + gap)
@@ -89,10 +126,12 @@ def _settle(sr, run, gap, count, a, given, out, factor, factor_step, b, shared, 
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _settle_two(sr, run, count, a, given, out, factor, factor_step, b, shared, shared_step, apart):
+def _settle_two(sr, run, count, a, cells, b, others, apart):
     """_settle for neighbours and for those of a second row, which share what is loaded of a. ``apart``: how far the
     given, out and shared of the second row are from those of the first.
     """
+    given, out, factor, factor_step = cells
+    shared, shared_step = others
     gap = lanes(sr)
     second_given, second_out, second_shared = given + apart[0], out + apart[1], shared + apart[2]
     while run >= 4:
@@ -173,7 +212,7 @@ def _kept(size, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, pivots, at):
+def eliminate(sr, w, block, part, trees, rooted, pivots, at):
     """Eliminate words lo..hi-1, the first or the last ones of the block w[given:]. pivots[at + k] <- D_k.
 
         entry[h, m] = given[h, m] + sum over the words i eliminated before of share[h, i] entry[i, m]
@@ -183,37 +222,33 @@ def eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, p
     block of the words kept (with garbage on the diagonal, which is never read). ``rooted``: a word eliminated before is
     the single root. Returns (status, elected): the word that had to become the root, or -1.
     """
+    size, lo, hi, single, checked = block.size, part[0], part[1], trees.single, trees.checked
     one, step = lanes(sr), U(size) * lanes(sr)
-    given, work, left = U(given), U(work), U(left)
+    given, work = U(block.given), U(block.work)
     keep, end = _kept(size, lo, hi)
     elected = -1
     root, since = given, lo  # the row the root's arcs start from, and the word that first passed arcs on to it
     begin = U(lo) * one
     for k in range(lo, hi):
         k_cell, k_row = U(k) * one, U(k + 1) * step
-        k_column = work + U(lo + 1) * step + k_cell
+        column = Shared(work + U(lo + 1) * step + k_cell, step)
         done = k - lo
-        _settle(
-            sr, 1, one, k - since, w, root + k_cell, work + k_cell, work + U(since + 1) * step + k_cell, step,
-            w, work + U(since) * one, one,
-        )  # fmt: skip
+        cells = Cells(root + k_cell, work + k_cell, work + U(since + 1) * step + k_cell, step)
+        _settle(sr, 1, one, k - since, w, cells, w, Shared(work + U(since) * one, one))
         total = number(sr, sr.zero) if single and not rooted else get(sr, w, work + k_cell)
         extreme = checked and _extreme(sr, w, work + k_cell, one, 1, -1)
         for first, last in ((k + 1, hi), (keep, end)):
             row = U(first + 1) * step
             cell = work + row + k_cell
-            _settle(
-                sr, last - first, step, done, w, given + row + k_cell, cell, work + row + begin, one, w, k_column, step
-            )
+            cells = Cells(given + row + k_cell, cell, work + row + begin, one)
+            _settle(sr, last - first, step, done, w, cells, w, column)
             extreme = extreme or (checked and _extreme(sr, w, cell, step, last - first, -1))
             for _ in range(first, last):
                 total = plus(sr, total, get(sr, w, cell))
                 cell += step
             j = U(first) * one
-            _settle(
-                sr, last - first, one, done, w, given + k_row + j, work + k_row + j, work + U(lo + 1) * step + j, step,
-                w, work + k_row + begin, one,
-            )  # fmt: skip
+            cells = Cells(given + k_row + j, work + k_row + j, work + U(lo + 1) * step + j, step)
+            _settle(sr, last - first, one, done, w, cells, w, Shared(work + k_row + begin, one))
             extreme = extreme or (checked and _extreme(sr, w, work + k_row + j, one, last - first, -1))
         if extreme:
             return OUT_OF_RANGE, elected
@@ -233,35 +268,46 @@ def eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, p
                     put(sr, w, cell, times(sr, get(sr, w, cell), inverse))
                     cell += step
         put(sr, pivots, U(at + k) * one, total)
+    return _leave(sr, w, block, part, checked, root, since), elected
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _leave(sr, w, block, part, checked, root, since):
+    """The block of the words that eliminate keeps; returns OK or OUT_OF_RANGE."""
+    size, lo, hi = block.size, part[0], part[1]
+    one, step = lanes(sr), U(size) * lanes(sr)
+    given, work, left = U(block.given), U(block.work), U(block.left)
+    keep, end = _kept(size, lo, hi)
     j, kept = U(keep) * one, end - keep
-    _settle(
-        sr, kept, one, hi - since, w, root + j, left, work + U(since + 1) * step + j, step,
-        w, work + U(since) * one, one,
-    )  # fmt: skip
-    across, shares = U(kept) * one, work + begin
+    cells = Cells(root + j, left, work + U(since + 1) * step + j, step)
+    _settle(sr, kept, one, hi - since, w, cells, w, Shared(work + U(since) * one, one))
+    across, shares = U(kept) * one, work + U(lo) * one
     factor = work + U(lo + 1) * step + j
     for h in range(1, kept, 2):
         row = U(keep + h) * step
-        out = left + U(h) * across
-        _settle_two(
-            sr, kept, hi - lo, w, given + row + j, out, factor, step, w, shares + row, one, (step, across, step)
-        )
+        cells = Cells(given + row + j, left + U(h) * across, factor, step)
+        _settle_two(sr, kept, hi - lo, w, cells, w, Shared(shares + row, one), (step, across, step))
     if kept % 2 == 1:
         row = U(keep + kept) * step
-        _settle(sr, kept, one, hi - lo, w, given + row + j, left + U(kept) * across, factor, step, w, shares + row, one)
+        cells = Cells(given + row + j, left + U(kept) * across, factor, step)
+        _settle(sr, kept, one, hi - lo, w, cells, w, Shared(shares + row, one))
     if checked:
         for h in range(kept + 1):
             if _extreme(sr, w, left + U(h) * across, one, kept, h - 1):
-                return OUT_OF_RANGE, elected
-    return OK, elected
+                return OUT_OF_RANGE
+    return OK
 
 
 @njit(cache=True, nogil=True)
-def substitute(sr, w, work, size, lo, hi, elected, rooted, start, n, chance):
+def substitute(sr, w, block, part, root, start, n, chance):
     """chance[k, j] of the words k that eliminate took out of a block, last one first, for the words j it kept.
 
     chance[k, j] = sum over the heads h that were left when k went of share[h, k] chance[h, j]
+
+    root is (elected, rooted); the block begins at word ``start`` of n.
     """
+    size, work, lo, hi = block.size, block.work, part[0], part[1]
+    elected, rooted = root
     one, step, row_step = lanes(sr), U(size) * lanes(sr), U(n) * lanes(sr)
     keep, end = _kept(size, lo, hi)
     after_root = rooted or elected >= 0
@@ -284,23 +330,17 @@ def substitute(sr, w, work, size, lo, hi, elected, rooted, start, n, chance):
                 x = share if after_root else times(sr, share, get(sr, chance, j))
                 put(sr, chance, row - U(back) * row_step + j, x)
         for other, last in ((k + 1, hi), (keep, end)):
-            factor, shared = U(start + other + 1) * row_step + first, column + U(other + 1) * step
+            cells = Cells(row + first, row + first, U(start + other + 1) * row_step + first, row_step)
+            shares = Shared(column + U(other + 1) * step, step)
             if two:
                 before = U(0) - row_step
-                _settle_two(
-                    sr, end - keep, last - other, chance, row + first, row + first, factor, row_step, w, shared, step,
-                    (before, before, U(0) - one),
-                )  # fmt: skip
+                _settle_two(sr, end - keep, last - other, chance, cells, w, shares, (before, before, U(0) - one))
             else:
-                _settle(
-                    sr, end - keep, one, last - other, chance, row + first, row + first, factor, row_step,
-                    w, shared, step,
-                )  # fmt: skip
+                _settle(sr, end - keep, one, last - other, chance, cells, w, shares)
         if two:  # the word before k may have k as its head
             at = row - row_step + first
-            _settle(
-                sr, end - keep, one, 1, chance, at, at, row + first, row_step, w, column - one + U(k + 1) * step, step
-            )
+            shares = Shared(column - one + U(k + 1) * step, step)
+            _settle(sr, end - keep, one, 1, chance, Cells(at, at, row + first, row_step), w, shares)
         k -= 2 if two else 1
 
 
@@ -312,8 +352,8 @@ def _keep(pivots, count):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _pair(sr, w, given, single, last, start, n, pivots, chance):
-    """What _each_last does for a block of two words, if no arc is forbidden; pivots only if they are the ``last``."""
+def _pair(sr, w, given, single, start, n, chance, pivots):
+    """What _each_last does for a block of two words, if no arc is forbidden; pivots only if they are the last."""
     one, unit, none = lanes(sr), number(sr, sr.one), number(sr, sr.zero)
     root_a, root_b = get(sr, w, given), get(sr, w, given + one)
     a_to_b, b_to_a = get(sr, w, given + U(3) * one), get(sr, w, given + U(4) * one)
@@ -321,7 +361,7 @@ def _pair(sr, w, given, single, last, start, n, pivots, chance):
     into_b = a_to_b if single else plus(sr, root_b, a_to_b)
     from_a = times(sr, root_a, over(sr, unit, into_a))
     from_b = times(sr, root_b, over(sr, unit, into_b))
-    if last:
+    if start + U(2) == n:
         put(sr, pivots, (n + start) * one, into_a)
         put(sr, pivots, (n + start + U(1)) * one, plus_product(sr, root_b, from_a, a_to_b))
     a_row = ((start + U(1)) * n + start) * one
@@ -338,18 +378,16 @@ GIVEN, WORK, START, SIZE, ROOTED, STAGE, ELECTED, FIELDS = range(8)
 
 
 @njit(cache=True, nogil=True)
-def _each_last(sr, w, given, work, n, single, checked, all_words, chance, pivots):
+def _each_last(sr, w, used, n, trees, chance, pivots):
     """chance[h, j] <- p_j(h) for all h, j: a block. Returns a status; pivots[k] <- D_k as the last word is last.
 
-    pivots has room for 2 n numbers, the latter half as work.
-    Without ``all_words`` it stops there: that is all the sum over trees needs.
-
-    The block of weights is w[given:]; w[work:] is free. The recursion over parts is a stack of frames: the words
-    START..START+SIZE-1 (0-based), where their block is GIVEN, whether the root is among the words eliminated before.
-    Stage 0 eliminates the first part, stage 1 the second.
+    pivots has room for 2 n numbers, the latter half as work. Without marginals it stops there: that is all the sum over
+    trees needs. The block of weights is w[:used]; the rest of w is free. The recursion over parts is a stack of frames:
+    the words START..START+SIZE-1 (0-based), where their block is GIVEN, whether the root is among the words eliminated
+    before. Stage 0 eliminates the first part, stage 1 the second.
     """
     frames = np.empty((64, FIELDS), np.int64)
-    frames[0, GIVEN], frames[0, WORK], frames[0, START], frames[0, SIZE] = given, work, 0, n
+    frames[0, GIVEN], frames[0, WORK], frames[0, START], frames[0, SIZE] = 0, used, 0, n
     frames[0, ROOTED], frames[0, STAGE] = 0, 0
     one = lanes(sr)
     depth = 0
@@ -357,65 +395,72 @@ def _each_last(sr, w, given, work, n, single, checked, all_words, chance, pivots
         frame = frames[depth]
         given, work, start, size = frame[GIVEN], frame[WORK], frame[START], frame[SIZE]
         stage, rooted = frame[STAGE], frame[ROOTED] == 1
-        if size == 2 and not checked:
-            last = start + 2 == n
-            _pair(sr, w, U(given), single, last, U(start), U(n), pivots, chance)
-            if last:
-                _keep(pivots, U(n) * one)
-                if not all_words:
-                    return OK
-            depth -= 1
-            continue
-        if size == 1:
-            pivot = get(sr, w, U(given))
-            if is_zero(sr, pivot):
+        if size == 1 or (size == 2 and not trees.checked):
+            if size == 2:
+                _pair(sr, w, U(given), trees.single, U(start), U(n), chance, pivots)
+            elif _alone(sr, w, U(given), trees.single and rooted, (start, n), chance, pivots) != OK:
                 return NO_TREE
-            if start == n - 1:
-                put(sr, pivots, U(n + start) * one, pivot)
+            if start + size == n:
                 _keep(pivots, U(n) * one)
-                if not all_words:
+                if not trees.marginals:
                     return OK
-            put(sr, chance, U(start) * one, number(sr, sr.zero if single and rooted else sr.one))
-            put(sr, chance, U((start + 1) * n + start) * one, number(sr, sr.zero))
             depth -= 1
             continue
         latter = 1
         while 2 * latter < size:
             latter *= 2
+        block = Block(size, given, work, work + (size + 1) * size * np.int64(one))
         if stage > 0:
-            lo, hi = (0, size - latter) if stage == 1 else (size - latter, size)
-            substitute(sr, w, work, size, lo, hi, frame[ELECTED], rooted, start, n, chance)
+            part = (0, size - latter) if stage == 1 else (size - latter, size)
+            substitute(sr, w, block, part, (frame[ELECTED], rooted), start, n, chance)
         if stage == 2:
             depth -= 1
             continue
-        lo, hi = (0, size - latter) if stage == 0 else (size - latter, size)
-        left = work + (size + 1) * size * np.int64(one)
-        status, elected = eliminate(sr, w, given, work, left, size, lo, hi, single, rooted, checked, pivots, n + start)
+        part = (0, size - latter) if stage == 0 else (size - latter, size)
+        status, elected = eliminate(sr, w, block, part, trees, rooted, pivots, n + start)
         if status != OK:
             return status
         frame[STAGE] = stage + 1
         frame[ELECTED] = elected
         depth += 1
         frame = frames[depth]
+        lo, hi = part
         size -= hi - lo
-        frame[GIVEN], frame[WORK] = left, left + (size + 1) * size * np.int64(one)
+        frame[GIVEN], frame[WORK] = block.left, block.left + (size + 1) * size * np.int64(one)
         frame[START], frame[SIZE] = start + (hi if lo == 0 else 0), size
         frame[ROOTED], frame[STAGE] = rooted or elected >= 0, 0
     return OK
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _alone(sr, w, given, below, place, chance, pivots):
+    """What _each_last does for a block of one word; ``below``: another word is the single root."""
+    start, n = place
+    one = lanes(sr)
+    pivot = get(sr, w, given)
+    if is_zero(sr, pivot):
+        return NO_TREE
+    if start + 1 == n:
+        put(sr, pivots, U(n + start) * one, pivot)
+    put(sr, chance, U(start) * one, number(sr, sr.zero if below else sr.one))
+    put(sr, chance, U((start + 1) * n + start) * one, number(sr, sr.zero))
+    return OK
+
+
 @njit(cache=True, nogil=True)
-def group_sums(sr, w, used, group, lengths, single, marginals, checked, room, out, values, visits, status):
+def group_sums(sr, w, used, group, lengths, trees, room, sums):
     """Log of the sum over trees of the product of weights, for each sentence of a group. O(n^3).
 
     w[:used] holds the group's block as lay_out leaves it (LOG), or its exponentials (REAL, WIDE); work follows.
     """
+    checked, marginals = trees.checked, trees.marginals
+    values, visits, status = sums.values, sums.visits, sums.status
     one = lanes(sr)
     n = lengths[group[0]]
     step = U(n) * one
     cells = U(n + 1) * step
     chance, pivots, tilt = room[:cells], room[cells : cells + U(2) * step], room[cells + U(2) * step :]
-    outcome = _each_last(sr, w, 0, used, n, single, checked, marginals, chance, pivots)
+    outcome = _each_last(sr, w, used, n, trees, chance, pivots)
     if outcome == OK and marginals:
         for j in range(U(0), step, one):
             total = number(sr, sr.zero)
@@ -444,20 +489,19 @@ def group_sums(sr, w, used, group, lengths, single, marginals, checked, room, ou
                 if marginals:
                     visits[b] += tilt[U(k) * one + U(lane)]
     if outcome == OK and marginals:
-        hand_out(chance, group, lengths, out)
+        hand_out(chance, group, lengths, sums.out)
 
 
 @njit(cache=True, nogil=True)
-def tree_sums(score, lengths, single, marginals, most, forbidden, out, values, shifts, visits, status):
-    """Sums over the trees of each sentence of a padded batch: score (B, N, N); all others but most (B, N) are (B,).
+def tree_sums(score, lengths, single, marginals, sums):
+    """Sums over the trees of each sentence of a padded batch: score (B, N, N), lengths (B,).
 
-    values[b] <- log of the sum, less shifts[b], the sum of the largest scores most[b, m] into the words; -inf if there
-    is no tree. With ``marginals``, out[b, h, m] <- probability of the arc h -> m (0 beyond the sentence), and visits[b]
-    <- the expected number of steps by which a tree is drawn by walks (it has no meaning with ``single``). Without, out
-    is not used. status[b] <- OK, NO_TREE, NO_WORDS, or OUT_OF_RANGE, which is for log_sums; then out[b] is not filled.
+    What they find out, and what else has to do with each sentence, is in ``sums``: see tree_blocks.Sums. With status
+    OUT_OF_RANGE, which is for log_sums, out is not filled.
     """
     flat, stride = score.reshape(-1), score.shape[1]
-    survey(flat, stride, lengths, single, most, shifts, forbidden, values, visits, status)
+    most, forbidden, status = sums.most, sums.forbidden, sums.status
+    survey(flat, stride, lengths, single, sums)
     if lengths.shape[0] == 0:
         return
     order = np.argsort(-lengths, kind="mergesort")
@@ -477,25 +521,23 @@ def tree_sums(score, lengths, single, marginals, most, forbidden, out, values, s
             group[lane] = alike[min(first + lane, count - 1)]  # lanes left over repeat the last sentence
         used = lay_out(flat, stride, lengths, most, group, w)
         exponentials(w, used)
-        group_sums(WIDE, w, used, group, lengths, single, marginals, False, room, out, values, visits, status)
+        group_sums(WIDE, w, used, group, lengths, Trees(single, False, marginals), room, sums)
     for b in range(lengths.shape[0]):
         if b == alone or (status[b] == OK and forbidden[b]):
             group[0] = b
             used = lay_out(flat, stride, lengths, most, group[:1], w)
             exponentials(w, used)
-            rest = (lengths, single, marginals, forbidden[b], room, out, values, visits, status)
-            group_sums(REAL, w, used, group[:1], *rest)
+            group_sums(REAL, w, used, group[:1], lengths, Trees(single, forbidden[b], marginals), room, sums)
 
 
 @njit(cache=True, nogil=True)
-def log_sums(score, lengths, single, marginals, most, forbidden, out, values, visits, status):
+def log_sums(score, lengths, single, marginals, sums):
     """What tree_sums has left out because only logarithms will do."""
     longest = lengths.max()
     w, room = np.empty(6 * (longest + 1) * longest), np.empty((longest + 4) * longest)
     group = np.empty(1, dtype=np.int64)
     for b in range(lengths.shape[0]):
-        if status[b] == OUT_OF_RANGE:
+        if sums.status[b] == OUT_OF_RANGE:
             group[0] = b
-            used = lay_out(score.reshape(-1), score.shape[1], lengths, most, group, w)
-            rest = (lengths, single, marginals, forbidden[b], room, out, values, visits, status)
-            group_sums(LOG, w, used, group, *rest)
+            used = lay_out(score.reshape(-1), score.shape[1], lengths, sums.most, group, w)
+            group_sums(LOG, w, used, group, lengths, Trees(single, sums.forbidden[b], marginals), room, sums)

@@ -19,27 +19,68 @@ Cells of a row left of its diagonal and right of its end are zero in the charts,
 are in A, C, pairs and in the outside charts does not matter.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import uint64
 
+from certus.kernels.algebra import LOG, MAX, REAL, plus, times
 from certus.kernels.compiling import njit
 from certus.kernels.eisner import SAFE_EXPONENT, arc_totals, level, split
-from certus.kernels.hypergraph import Counting, LogPlus, MaxPlus, plus, times
-from certus.kernels.lanes import LANES, push, push2, push3
-from certus.kernels.sibling_groups import GROUP, fill, workspace
-from certus.kernels.wide import BAD, as_float, magnitude
+from certus.kernels.lanes import BAD, FEW, as_float, load_few, magnitude, spread_few, store
+from certus.kernels.sibling_groups import GROUP, Charts, fill, workspace
 
 ENOUGH = 3  # items for which a group is faster than one by one
+
+
+class Sentence(NamedTuple):
+    """The scores of one item, flat, and its measures."""
+
+    arc: np.ndarray  # (N * N,)
+    siblings: np.ndarray  # pairs, for the sweeps; as they were given, (N * N * N,), to read a tree off
+    size: int  # N
+    width: int  # cells of a row of the charts
+    n: int
+    single: bool  # root
+
+
+class Room(NamedTuple):
+    """What the sweeps over one sentence fill: pairs, charts, and rows and sums as work."""
+
+    width: int
+    pairs: np.ndarray
+    inner: Charts
+    outer: Charts
+    A: np.ndarray
+    C: np.ndarray
+    sums: np.ndarray  # what the weights of one step of outside have gathered so far, lane by lane
+
+
+@njit(cache=True, nogil=True)
+def room(size):
+    """Room for sentences of up to size - 1 words; A, C and sums need no values, all else is to be 0."""
+    width = (size + FEW - 1) // FEW * FEW
+    cells = size * width
+    inner = Charts(np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells))
+    outer = Charts(np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells))
+    pairs = np.zeros(2 * size * cells)
+    return Room(width, pairs, inner, outer, np.zeros(width), np.zeros(width), np.empty(4 * FEW))
+
+
+@njit(cache=True, nogil=True)
+def push(sr, to, t, x):
+    """to[t], to[t + 1], ... (+)= the numbers of x."""
+    store(to, t, plus(sr, load_few(to, t), x))
 
 
 @njit(cache=True, nogil=True)
 def load(sib, size, n, first, pairs, width):
     """Copy the scores of the parts of n words; returns the bits of the largest magnitude, BAD or more if one is bad.
 
-    sib (N * N * N,) and pairs are seen as int64. Heads left of the modifier go row by row; heads right of it by LANES
+    sib (N * N * N,) and pairs are seen as int64. Heads left of the modifier go row by row; heads right of it by FEW
     heads at a time, since they are neighbours in pairs.
     """
-    zero, one, two, lanes = uint64(0), uint64(1), uint64(2), uint64(LANES)
+    zero, one, two, few = uint64(0), uint64(1), uint64(2), uint64(FEW)
     square = size * size
     top = 0
     for h in range(n + one):
@@ -51,9 +92,9 @@ def load(sib, size, n, first, pairs, width):
                 v = sib[at + m]
                 pairs[to + m] = v
                 top = max(top, magnitude(v))
-    for low in range(zero, n + one, lanes):
-        high = min(low + lanes, n + one)
-        whole = high - low == lanes
+    for low in range(zero, n + one, few):
+        high = min(low + few, n + one)
+        whole = high - low == few
         for s in range(two, high):
             if whole and s < low:
                 at = low * square + s * size
@@ -85,14 +126,17 @@ def load(sib, size, n, first, pairs, width):
 
 
 @njit(cache=True, nogil=True)
-def inside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, A, C):
-    """Fill rows n .. first of the charts (N * width,) from arc (N * N,) and pairs."""
-    zero, one, two, lanes = uint64(0), uint64(1), uint64(2), uint64(LANES)
+def inside(sr, sentence, charts, A, C):
+    """Fill the charts of a sentence, but for row 0 if it has a single root."""
+    arc, pairs, size, width, n, single = sentence
+    R, L, IR, IL, S = charts
+    first = uint64(single)
+    zero, one, two, few = uint64(0), uint64(1), uint64(2), uint64(FEW)
     for x in range(n + one - first):
         i = n - x
         row = i * width
-        for q in range(i - i % lanes, n + one, lanes):
-            for e in range(q, q + lanes):
+        for q in range(i - i % few, n + one, few):
+            for e in range(q, q + few):
                 R[row + e] = sr.zero
                 L[row + e] = sr.zero
                 S[row + e] = sr.zero
@@ -116,22 +160,24 @@ def inside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, A, C):
             IL[row + j] = left
             L[row + j] = done
             at = (i * size + j) * two * width
-            for e in range(j - j % lanes, n + one, lanes):  # at e == j, S and R take their last terms c and right
-                push(sr, S, row + e, c, L, low + e)
-                push(sr, R, row + e, right, R, low + e)
-                push(sr, L, row + e, done, IL, low + e)
-                push2(sr, A, e, right, S, low + e, pairs, at + e)
-                push2(sr, C, e, between, IL, low + e, pairs, at + width + e)
+            c4, right4, done4, between4 = spread_few(c), spread_few(right), spread_few(done), spread_few(between)
+            for e in range(j - j % few, n + one, few):  # at e == j, S and R take their last terms c and right
+                within = load_few(IL, low + e)
+                push(sr, S, row + e, times(sr, c4, load_few(L, low + e)))
+                push(sr, R, row + e, times(sr, right4, load_few(R, low + e)))
+                push(sr, L, row + e, times(sr, done4, within))
+                push(sr, A, e, times(sr, times(sr, right4, load_few(S, low + e)), load_few(pairs, at + e)))
+                push(sr, C, e, times(sr, times(sr, between4, within), load_few(pairs, at + width + e)))
 
 
 @njit(cache=True, nogil=True)
-def outside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS, dA, dC, sums):
-    """The reverse of inside: dR, dL hold what lies outside the goal's items and zero elsewhere; fills dIR, dIL.
-
-    sums (4 * LANES,) holds what the weights of one step have gathered so far, lane by lane.
-    """
-    zero, one, two, lanes = uint64(0), uint64(1), uint64(2), uint64(LANES)
-    for i in range(first, n + one):
+def outside(sr, sentence, charts, outer, dA, dC, sums):
+    """The reverse of inside: outer R, L hold what lies outside the goal's items, zero elsewhere; fills IR and IL."""
+    arc, pairs, size, width, n, single = sentence
+    R, L, IR, IL, S = charts
+    dR, dL, dIR, dIL, dS = outer
+    zero, one, two, few = uint64(0), uint64(1), uint64(2), uint64(FEW)
+    for i in range(uint64(single), n + one):
         row = i * width
         own = (i * size + i) * two * width
         dA[:] = sr.zero
@@ -146,23 +192,25 @@ def outside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, dR, dL, dIR,
             done = L[row + j]
             at = (i * size + j) * two * width
             sums[:] = sr.zero
-            for e in range(j - j % lanes, n + one, lanes):  # at e == j, dS[i, j] goes to c and dR[i, j] to right
-                push2(sr, sums, zero, sr.one, dS, row + e, L, low + e)
-                push2(sr, sums, lanes, sr.one, dR, row + e, R, low + e)
-                push2(sr, sums, two * lanes, sr.one, dL, row + e, IL, low + e)
-                push3(sr, sums, lanes, sr.one, dA, e, S, low + e, pairs, at + e)
-                push3(sr, sums, (two + one) * lanes, sr.one, dC, e, IL, low + e, pairs, at + width + e)
-                push(sr, dL, low + e, c, dS, row + e)
-                push(sr, dR, low + e, right, dR, row + e)
-                push(sr, dIL, low + e, done, dL, row + e)
-                push2(sr, dS, low + e, right, dA, e, pairs, at + e)
-                push2(sr, dIL, low + e, between, dC, e, pairs, at + width + e)
+            c4, right4, done4, between4 = spread_few(c), spread_few(right), spread_few(done), spread_few(between)
+            for e in range(j - j % few, n + one, few):  # at e == j, dS[i, j] goes to c and dR[i, j] to right
+                to_right, to_left = load_few(pairs, at + e), load_few(pairs, at + width + e)
+                push(sr, sums, zero, times(sr, load_few(dS, row + e), load_few(L, low + e)))
+                push(sr, sums, few, times(sr, load_few(dR, row + e), load_few(R, low + e)))
+                push(sr, sums, two * few, times(sr, load_few(dL, row + e), load_few(IL, low + e)))
+                push(sr, sums, few, times(sr, times(sr, load_few(dA, e), load_few(S, low + e)), to_right))
+                push(sr, sums, (two + one) * few, times(sr, times(sr, load_few(dC, e), load_few(IL, low + e)), to_left))
+                push(sr, dL, low + e, times(sr, c4, load_few(dS, row + e)))
+                push(sr, dR, low + e, times(sr, right4, load_few(dR, row + e)))
+                push(sr, dIL, low + e, times(sr, done4, load_few(dL, row + e)))
+                push(sr, dS, low + e, times(sr, times(sr, right4, load_few(dA, e)), to_right))
+                push(sr, dIL, low + e, times(sr, times(sr, between4, load_few(dC, e)), to_left))
             dc, dright, ddone, dbetween = sr.zero, sr.zero, dL[row + j], sr.zero
-            for v in range(lanes):
+            for v in range(few):
                 dc = plus(sr, dc, sums[v])
-                dright = plus(sr, dright, sums[lanes + v])
-                ddone = plus(sr, ddone, sums[two * lanes + v])
-                dbetween = plus(sr, dbetween, sums[(two + one) * lanes + v])
+                dright = plus(sr, dright, sums[few + v])
+                ddone = plus(sr, ddone, sums[two * few + v])
+                dbetween = plus(sr, dbetween, sums[(two + one) * few + v])
             dL[row + j] = ddone
             dleft = plus(sr, dIL[row + j], ddone)
             dIL[row + j] = dleft
@@ -180,11 +228,11 @@ def outside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, dR, dL, dIR,
 
 
 @njit(cache=True, nogil=True)
-def read_off(sib, size, width, R, L, IR, IL, S, right, i, j, heads, stack):
+def read_off(sentence, charts, right, i, j, heads, stack):
     """Set the heads below one complete item: i reaching right to j, or j reaching left to i. Ties: smallest index."""
-    zero = uint64(0)
-    one = uint64(1)
-    square = size * size
+    width = sentence.width
+    R, L, IR, IL, _ = charts
+    zero, one = uint64(0), uint64(1)
     top = one
     stack[0, 0] = uint64(right)
     stack[0, 1] = i
@@ -197,62 +245,73 @@ def read_off(sib, size, width, R, L, IR, IL, S, right, i, j, heads, stack):
         if i == j:
             continue
         best = -np.inf
+        m = i
         if kind == one:
-            m = i
             for k in range(i + one, j + one):
                 score = IR[i * width + k] + R[k * width + j]
                 if score > best:
                     best = score
                     m = k
-            stack[top, 0] = one
             stack[top, 1] = m
-            stack[top, 2] = j
-            top += one
-            while True:  # the modifiers of i from m inwards
-                heads[m] = i
-                best = sib[i * square + i * size + m] + L[(i + one) * width + m]
-                s = i
-                for k in range(i + one, m):
-                    score = IR[i * width + k] + S[k * width + m] + sib[i * square + k * size + m]
-                    if score > best:
-                        best = score
-                        s = k
-                if s == i:
-                    stack[top, 0] = zero
-                    stack[top, 1] = i + one
-                    stack[top, 2] = m
-                    top += one
-                    break
-                top = split(width, R, L, s, m, stack, top)
-                m = s
+            top = _right_modifiers(sentence, charts, i, m, heads, stack, top + one)
         else:
-            m = i
             for k in range(i, j):
                 score = IL[k * width + j] + L[i * width + k]
                 if score > best:
                     best = score
                     m = k
-            stack[top, 0] = zero
-            stack[top, 1] = i
             stack[top, 2] = m
-            top += one
-            while True:  # the modifiers of j from m inwards
-                heads[m] = j
-                best = sib[j * square + j * size + m] + R[m * width + j - one]
-                s = j
-                for k in range(m + one, j):
-                    score = IL[k * width + j] + S[m * width + k] + sib[j * square + k * size + m]
-                    if score > best:
-                        best = score
-                        s = k
-                if s == j:
-                    stack[top, 0] = one
-                    stack[top, 1] = m
-                    stack[top, 2] = j - one
-                    top += one
-                    break
-                top = split(width, R, L, m, s, stack, top)
-                m = s
+            top = _left_modifiers(sentence, charts, m, j, heads, stack, top + one)
+
+
+@njit(cache=True, nogil=True)
+def _right_modifiers(sentence, charts, i, m, heads, stack, top):
+    """Set the modifiers of i from m inwards, and push what lies between them; returns the new top."""
+    sib, size, width = sentence.siblings, sentence.size, sentence.width
+    R, L, IR, _, S = charts
+    one = uint64(1)
+    page = i * size * size
+    while True:
+        heads[m] = i
+        best = sib[page + i * size + m] + L[(i + one) * width + m]
+        s = i
+        for k in range(i + one, m):
+            score = IR[i * width + k] + S[k * width + m] + sib[page + k * size + m]
+            if score > best:
+                best = score
+                s = k
+        if s == i:
+            stack[top, 0] = uint64(0)
+            stack[top, 1] = i + one
+            stack[top, 2] = m
+            return top + one
+        top = split(width, R, L, s, m, stack, top)
+        m = s
+
+
+@njit(cache=True, nogil=True)
+def _left_modifiers(sentence, charts, m, j, heads, stack, top):
+    """Set the modifiers of j from m inwards, and push what lies between them; returns the new top."""
+    sib, size, width = sentence.siblings, sentence.size, sentence.width
+    R, L, _, IL, S = charts
+    one = uint64(1)
+    page = j * size * size
+    while True:
+        heads[m] = j
+        best = sib[page + j * size + m] + R[m * width + j - one]
+        s = j
+        for k in range(m + one, j):
+            score = IL[k * width + j] + S[m * width + k] + sib[page + k * size + m]
+            if score > best:
+                best = score
+                s = k
+        if s == j:
+            stack[top, 0] = one
+            stack[top, 1] = m
+            stack[top, 2] = j - one
+            return top + one
+        top = split(width, R, L, m, s, stack, top)
+        m = s
 
 
 @njit(cache=True, nogil=True)
@@ -279,34 +338,28 @@ def tree_score(arc, sib, size, n, heads, inner):
 
 
 @njit(cache=True, nogil=True)
-def work(size):
-    """Cells of a padded row, room for the pairs of an item, and 10 charts."""
-    width = (size + LANES - 1) // LANES * LANES
-    return width, np.zeros(2 * size * size * width), np.zeros((10, size * width))
-
-
-@njit(cache=True, nogil=True)
-def best_tree(arc, sib, size, width, n, single, R, L, IR, IL, S, tree, stack, inner):
+def best_tree(sentence, charts, tree, stack, inner):
     """The best tree that the charts hold, into tree (N,); returns its value and its score, -inf if there is none."""
+    arc, sib, size, width, n, single = sentence
     one = uint64(1)
     best = -np.inf
     at = one
     if single:
         for m in range(one, n + one):
-            total = arc[m] + sib[m] + L[width + m] + R[m * width + n]
+            total = arc[m] + sib[m] + charts.L[width + m] + charts.R[m * width + n]
             if total > best:
                 best = total
                 at = m
     else:
-        best = R[n]
+        best = charts.R[n]
     if best == -np.inf:
         return best, best
     if single:
         tree[at] = 0
-        read_off(sib, size, width, R, L, IR, IL, S, False, one, at, tree, stack)
-        read_off(sib, size, width, R, L, IR, IL, S, True, at, n, tree, stack)
+        read_off(sentence, charts, False, one, at, tree, stack)
+        read_off(sentence, charts, True, at, n, tree, stack)
     else:
-        read_off(sib, size, width, R, L, IR, IL, S, True, uint64(0), n, tree, stack)
+        read_off(sentence, charts, True, uint64(0), n, tree, stack)
     return best, tree_score(arc, sib, np.int64(size), np.int64(n), tree, inner)
 
 
@@ -333,8 +386,7 @@ def decode(arc, sib, lengths, single, heads, value, score):
     inner = np.empty(arc.shape[1], dtype=np.int64)
     order = np.argsort(-lengths)
     members, tops = np.empty(GROUP, dtype=np.int64), np.zeros(GROUP, dtype=np.int64)
-    padded, pairs, charts = work(0)
-    group_charts, arcs, left, rows = workspace(0)
+    alone, together = room(0), workspace(0)
     heads[:] = -1
     top = 0
     at = 0
@@ -343,33 +395,29 @@ def decode(arc, sib, lengths, single, heads, value, score):
         for lane in range(GROUP):
             members[lane] = order[at + min(lane, count - 1)]  # lanes left over repeat the last item
         at += count
+        width = size
         if count == 1:
-            if padded == 0:
-                padded, pairs, charts = work(arc.shape[1])
-            n, width = uint64(lengths[members[0]]), uint64(padded)
+            if alone.width == 0:
+                alone = room(arc.shape[1])
+            n, width = uint64(lengths[members[0]]), uint64(alone.width)
             raw = sib[members[0]].reshape(cells * arc.shape[1]).view(np.int64)
-            tops[0] = load(raw, size, n, first, pairs.view(np.int64), width)
+            tops[0] = load(raw, size, n, first, alone.pairs.view(np.int64), width)
             if tops[0] < BAD:
-                R, L, IR, IL, S, A, C = charts[0], charts[1], charts[2], charts[3], charts[4], charts[5], charts[6]
-                scores = arc[members[0]].reshape(cells)
-                inside(MaxPlus(-np.inf, 0.0), scores, pairs, size, width, n, first, R, L, IR, IL, S, A, C)
-            held = charts.reshape((10, charts.shape[1], 1))
+                sentence = Sentence(arc[members[0]].reshape(cells), alone.pairs, size, width, n, single)
+                inside(MAX, sentence, alone.inner, alone.A, alone.C)
         else:
-            if arcs.shape[0] == 0:
-                group_charts, arcs, left, rows = workspace(arc.shape[1])
-            width = size
-            fill(arc.reshape(-1), sib.reshape(-1), members, lengths, size, first, group_charts, arcs, left, rows, tops)
-            held = group_charts.reshape((5, cells, GROUP))
+            if together.arcs.shape[0] == 0:
+                together = workspace(arc.shape[1])
+            fill(arc.reshape(-1), sib.reshape(-1), members, lengths, first, together, tops)
         for lane in range(count):
             k = members[lane]
             top = max(top, tops[lane])
             if top >= BAD:
                 return as_float(top), k
-            scores, raw = arc[k].reshape(cells), sib[k].reshape(cells * arc.shape[1])
-            R, L, IR = held[0, :, lane], held[1, :, lane], held[2, :, lane]
-            IL, S = held[3, :, lane], held[4, :, lane]
-            n = uint64(lengths[k])
-            found = best_tree(scores, raw, size, width, n, single, R, L, IR, IL, S, heads[k], stack, inner)
+            raw = sib[k].reshape(cells * arc.shape[1])
+            sentence = Sentence(arc[k].reshape(cells), raw, size, width, uint64(lengths[k]), single)
+            charts = lane_charts(alone.inner, 1, lane) if count == 1 else lane_charts(together.charts, GROUP, lane)
+            found = best_tree(sentence, charts, heads[k], stack, inner)
             value[k], score[k] = found
     for k in order[at:]:
         value[k] = 0.0
@@ -378,42 +426,51 @@ def decode(arc, sib, lengths, single, heads, value, score):
 
 
 @njit(cache=True, nogil=True)
-def goal(sr, arc, pairs, size, width, n, single, R, L):
+def lane_charts(charts, lanes, lane):
+    """The charts of one of ``lanes`` sentences that are interleaved."""
+    R, L, IR, IL, S = charts
+    return Charts(R[lane::lanes], L[lane::lanes], IR[lane::lanes], IL[lane::lanes], S[lane::lanes])
+
+
+@njit(cache=True, nogil=True)
+def goal(sr, sentence, charts):
     """Semiring total over all trees, from charts that are filled."""
+    arc, pairs, _, width, n, single = sentence
     if not single:
-        return R[n]
+        return charts.R[n]
     one = uint64(1)
     total = sr.zero
     for m in range(one, n + one):
         top = times(sr, arc[m], pairs[m])
-        total = plus(sr, total, times(sr, times(sr, top, L[width + m]), R[m * width + n]))
+        total = plus(sr, total, times(sr, times(sr, top, charts.L[width + m]), charts.R[m * width + n]))
     return total
 
 
 @njit(cache=True, nogil=True)
-def totals(sr, arc, pairs, size, width, n, single, with_arcs, charts, out):
-    """Semiring total over all trees of one item and, if asked for, over those with each arc, into out (N, N)."""
+def totals(sr, sentence, room, out):
+    """Semiring total over all trees of one item and, if out (N, N) has room for it, over those with each arc."""
+    arc, pairs, _, width, n, single = sentence
+    charts, outer, A, C = room.inner, room.outer, room.A, room.C
     one = uint64(1)
-    first = one if single else uint64(0)
-    R, L, IR, IL, S = charts[0], charts[1], charts[2], charts[3], charts[4]
-    dR, dL, dIR, dIL, dS = charts[5], charts[6], charts[7], charts[8], charts[9]
-    A, C, sums = np.zeros(width), np.zeros(width), np.empty(4 * LANES)
-    inside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, A, C)
-    value = goal(sr, arc, pairs, size, width, n, single, R, L)
-    if not with_arcs:
+    A[:] = 0.0  # what lanes cover beyond a row is to be a number
+    C[:] = 0.0
+    inside(sr, sentence, charts, A, C)
+    value = goal(sr, sentence, charts)
+    if uint64(out.shape[0]) <= n:
         return value
-    charts[5:] = sr.zero
+    for chart in outer:
+        chart[:] = sr.zero
     out[:] = sr.zero
     if single:
         for m in range(one, n + one):
             top = times(sr, arc[m], pairs[m])
-            dL[width + m] = times(sr, top, R[m * width + n])
-            dR[m * width + n] = times(sr, top, L[width + m])
-            out[0, m] = times(sr, dL[width + m], L[width + m])
+            outer.L[width + m] = times(sr, top, charts.R[m * width + n])
+            outer.R[m * width + n] = times(sr, top, charts.L[width + m])
+            out[0, m] = times(sr, outer.L[width + m], charts.L[width + m])
     else:
-        dR[n] = sr.one
-    outside(sr, arc, pairs, size, width, n, first, R, L, IR, IL, S, dR, dL, dIR, dIL, dS, A, C, sums)
-    arc_totals(sr, width, n, first, IR, IL, dIR, dIL, out)
+        outer.R[n] = sr.one
+    outside(sr, sentence, charts, outer, A, C, room.sums)
+    arc_totals(sr, width, n, uint64(single), charts, outer, out)
     return value
 
 
@@ -422,8 +479,8 @@ def max_totals(arc, sib, lengths, single, out, value):
     """Best score of any tree, value (B,), and of a tree with each arc, out (B, N, N); returns as decode does."""
     size = uint64(arc.shape[1])
     cells = arc.shape[1] * arc.shape[1]
-    padded, pairs, charts = work(arc.shape[1])
-    width = uint64(padded)
+    own = room(arc.shape[1])
+    width = uint64(own.width)
     out[:] = -np.inf
     top = 0
     for k in range(arc.shape[0]):
@@ -432,11 +489,10 @@ def max_totals(arc, sib, lengths, single, out, value):
         if n == uint64(0):
             continue
         raw = sib[k].reshape(cells * arc.shape[1]).view(np.int64)
-        top = max(top, load(raw, size, n, uint64(single), pairs.view(np.int64), width))
+        top = max(top, load(raw, size, n, uint64(single), own.pairs.view(np.int64), width))
         if top >= BAD:
             return as_float(top), k
-        sr = MaxPlus(-np.inf, 0.0)
-        value[k] = totals(sr, arc[k].reshape(cells), pairs, size, width, n, single, True, charts, out[k])
+        value[k] = totals(MAX, Sentence(arc[k].reshape(cells), own.pairs, size, width, n, single), own, out[k])
     return as_float(top), -1
 
 
@@ -449,12 +505,10 @@ def log_totals(arc, sib, lengths, single, with_arcs, out, value):
     to a best one that is far above that they are nothing.
     """
     size = uint64(arc.shape[1])
-    first = uint64(single)
     cells = arc.shape[1] * arc.shape[1]
-    padded, pairs, charts = work(arc.shape[1])
-    width = uint64(padded)
+    own = room(arc.shape[1])
+    width = uint64(own.width)
     arcs = np.empty(cells)
-    A, C = np.empty(padded), np.empty(padded)
     out[:] = 0.0
     top = 0
     for k in range(arc.shape[0]):
@@ -463,39 +517,40 @@ def log_totals(arc, sib, lengths, single, with_arcs, out, value):
         if n == uint64(0):
             continue
         raw = sib[k].reshape(cells * arc.shape[1]).view(np.int64)
-        top = max(top, load(raw, size, n, first, pairs.view(np.int64), width))
+        top = max(top, load(raw, size, n, uint64(single), own.pairs.view(np.int64), width))
         if top >= BAD:
             return as_float(top), k
-        shift = scale(arc[k].reshape(cells), pairs, size, width, n, first, arcs, A)
-        R, L = charts[0], charts[1]
-        sr = MaxPlus(-np.inf, 0.0)
-        inside(sr, arcs, pairs, size, width, n, first, R, L, charts[2], charts[3], charts[4], A, C)
-        best = goal(sr, arcs, pairs, size, width, n, single, R, L)
+        sentence = Sentence(arcs, own.pairs, size, width, n, single)
+        shift = scale(arc[k].reshape(cells), sentence, own.A)
+        inside(MAX, sentence, own.inner, own.A, own.C)
+        best = goal(MAX, sentence, own.inner)
         if best == -np.inf:
             value[k] = -np.inf
-            pairs[:] = 0.0  # what the next item does not overwrite is to be a number, since 0 times it must be 0
+            own.pairs[:] = 0.0  # what the next item does not overwrite is to be a number, since 0 times it must be 0
             continue
         found = out[k if with_arcs else 0]
         if best > 2.0 * lengths[k] + 45.0 - SAFE_EXPONENT:
-            exponentials(arcs, pairs, size, width, n, first)
-            total = totals(Counting(0.0, 1.0), arcs, pairs, size, width, n, single, with_arcs, charts, found)
+            exponentials(sentence)
+            total = totals(REAL, sentence, own, found)
             value[k] = np.log(total) + shift
             if with_arcs:
                 found /= total
         else:
-            total = totals(LogPlus(-np.inf, 0.0), arcs, pairs, size, width, n, single, with_arcs, charts, found)
+            total = totals(LOG, sentence, own, found)
             value[k] = total + shift
             if with_arcs:
                 found[:] = np.exp(found - total)
-            pairs[:] = 0.0
+            own.pairs[:] = 0.0
     return as_float(top), -1
 
 
 @njit(cache=True, nogil=True)
-def scale(arc, pairs, size, width, n, first, arcs, best):
+def scale(arc, sentence, best):
     """Scores moved so that none is above 0: the best of sib[h, :, m] goes to arc[h, m], the best of arc[:, m] is taken
-    off. Overwrites pairs and arcs (N * N,), best (width,) is work; returns the sum taken off.
+    off. The sentence gets arc (N * N,), and its pairs are changed; best (width,) is work. Returns the sum taken off.
     """
+    arcs, pairs, size, width, n, single = sentence
+    first = uint64(single)
     zero, one, two = uint64(0), uint64(1), uint64(2)
     for i in range(n + one):
         last = i + one if i < first else n  # a single root has only an innermost modifier
@@ -518,8 +573,10 @@ def scale(arc, pairs, size, width, n, first, arcs, best):
 
 
 @njit(cache=True, nogil=True)
-def exponentials(arcs, pairs, size, width, n, first):
+def exponentials(sentence):
     """exp of all scores, in place."""
+    arcs, pairs, size, width, n, single = sentence
+    first = uint64(single)
     zero, one, two = uint64(0), uint64(1), uint64(2)
     for i in range(n + one):
         for e in range(i + one, n + one):

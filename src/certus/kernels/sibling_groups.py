@@ -8,31 +8,65 @@ The scores of pairs are interleaved as they are needed: those with the head on t
 with the head on the right for LANES rows i at a time, left[i - low, s, e] = sib[e, s, i], and sib[e, e, i] at s == i.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import uint64
 
 from certus.kernels.compiling import njit
-from certus.kernels.wide import LANES, UNSIGNED, aligned, fetch, interleave, larger, load, spread, store, watch
+from certus.kernels.lanes import LANES, UNSIGNED, aligned, fetch, interleave, larger, load, spread, store, watch
 
 GROUP = LANES
 
 
+class Charts(NamedTuple):
+    """The items of one sentence, inside or outside, in rows of ``width`` cells, or of a group, (N * N * LANES,)."""
+
+    R: np.ndarray
+    L: np.ndarray
+    IR: np.ndarray
+    IL: np.ndarray
+    S: np.ndarray
+
+
+class Rows(NamedTuple):
+    """Work of one row, (N * LANES,) each."""
+
+    A: np.ndarray
+    C: np.ndarray
+    near: np.ndarray
+    innermost: np.ndarray
+    masks: np.ndarray
+
+
+class Workspace(NamedTuple):
+    """What is filled for a group: its charts, its arcs, the pairs with heads on the right, and rows."""
+
+    size: int
+    charts: Charts
+    arcs: np.ndarray
+    left: np.ndarray
+    rows: Rows
+
+
 @njit(cache=True, nogil=True)
 def workspace(size):
-    """Room for five charts, for the arcs, for left, and for five rows."""
-    cells = size * size * LANES
-    charts = aligned(5 * cells).reshape((5, cells))
-    return charts, aligned(cells), aligned(LANES * cells), aligned(5 * size * LANES).reshape((5, size * LANES))
+    """Room for groups of sentences of up to size - 1 words."""
+    cells, width = size * size * LANES, size * LANES
+    charts = Charts(aligned(cells), aligned(cells), aligned(cells), aligned(cells), aligned(cells))
+    rows = Rows(aligned(width), aligned(width), aligned(width), aligned(width), aligned(width))
+    return Workspace(size, charts, aligned(cells), aligned(LANES * cells), rows)
 
 
 @njit(cache=True, nogil=True)
-def interleave_row(w, starts, at, size, first, n, out, to, ahead):
-    """Cells first .. n of the row of ``size`` >= LANES cells at w[at:] of each sentence, and perhaps a few more."""
+def interleave_row(w, starts, row, size, span, out, to):
+    """Cells of row w[row * size :], size >= LANES, of each sentence: those of the span (first, last), and some more."""
     lanes = uint64(LANES)
-    for cell in range(first, n + uint64(1), lanes):
-        m = min(cell, size - lanes)
-        fetch(w, starts, at + m - ahead)
-        interleave(w, starts, at + m, out, to + m * lanes, lanes)
+    first, last = span
+    for cell in range(first, last + uint64(1), lanes):
+        at = row * size + min(cell, size - lanes)
+        fetch(w, starts, at - size * size)  # what is read a while later
+        interleave(w, starts, at, out, to + min(cell, size - lanes) * lanes, lanes)
 
 
 @njit(cache=True, nogil=True)
@@ -50,27 +84,21 @@ def turn_over(sib, starts, size, n, low, left):
 
 
 @njit(cache=True, nogil=True)
-def fill(arc, sib, members, lengths, size, first, charts, arcs, left, rows, tops):
-    """Fill the charts R, L, IR, IL, S of a group: members (LANES,) of the batch, one of the longest first.
+def fill(arc, sib, members, lengths, first, space, tops):
+    """Fill the charts of a group: members (LANES,) of the batch, one of the longest first.
 
-    arc (B * N * N,), sib (B * N * N * N,), N = size >= LANES. tops (LANES,) <- bits of the largest magnitude of the
-    scores of pairs of each sentence, BAD or more if one is bad.
+    arc (B * N * N,), sib (B * N * N * N,), N >= LANES. tops (LANES,) <- bits of the largest magnitude of the scores of
+    pairs of each sentence, BAD or more if one is bad.
     """
     zero, one, lanes = uint64(0), uint64(1), uint64(LANES)
+    size = uint64(space.size)
     square = size * size
     n = uint64(lengths[members[0]])
-    R, L, IR, IL, S = charts[0], charts[1], charts[2], charts[3], charts[4]
-    A, C, near, innermost, masks = rows[0], rows[1], rows[2], rows[3], rows[4]
+    R, L, IR, IL, S = space.charts
+    A, C, near, innermost, masks = space.rows
+    arcs, left = space.arcs, space.left
     starts = np.empty(LANES, dtype=np.uint64)
-    bits = masks.view(np.int64)
-    for lane in range(lanes):
-        starts[lane] = uint64(members[lane]) * square
-        for e in range(size):
-            bits[e * lanes + lane] = UNSIGNED if e <= uint64(lengths[members[lane]]) else 0
-    for h in range(n + one):
-        interleave_row(arc, starts, h * size, size, one, n, arcs, h * size * lanes, zero)
-    for lane in range(lanes):
-        starts[lane] *= size
+    _begin(arc, members, lengths, n, space, starts)
     worst, none, nothing = spread(0.0), spread(0.0), spread(-np.inf)
     low = n + one
     for x in range(n + one - first):
@@ -88,7 +116,7 @@ def fill(arc, sib, members, lengths, size, first, charts, arcs, left, rows, tops
             store(C, e * lanes, nothing)
         store(R, row + i * lanes, none)
         store(L, row + i * lanes, none)
-        interleave_row(sib, starts, (i * size + i) * size, size, i + one, n, innermost, zero, square)
+        interleave_row(sib, starts, i * size + i, size, (i + one, n), innermost, zero)
         for j in range(i + one, n + one):
             at = j * lanes
             below = j * size * lanes
@@ -109,7 +137,7 @@ def fill(arc, sib, members, lengths, size, first, charts, arcs, left, rows, tops
             store(L, row + at, done)
             store(S, row + at, between)
             store(R, row + at, larger(load(R, row + at), right))
-            interleave_row(sib, starts, (i * size + j) * size, size, j + one, n, near, zero, square)
+            interleave_row(sib, starts, i * size + j, size, (j + one, n), near, zero)
             for e in range((j + one) * lanes, (n + one) * lanes, lanes):
                 mask = load(masks, e)
                 within = load(IL, below + e)
@@ -123,11 +151,26 @@ def fill(arc, sib, members, lengths, size, first, charts, arcs, left, rows, tops
                     pair = load(left, here + below + e)
                     worst = watch(worst, pair, mask)
                     store(C, e, larger(load(C, e), between + within + pair))
-    store(A, zero, worst)
     if first > zero:
-        interleave_row(sib, starts, zero, size, one, n, innermost, zero, square)
+        interleave_row(sib, starts, zero, size, (one, n), innermost, zero)
         for e in range(lanes, (n + one) * lanes, lanes):
-            store(A, zero, watch(load(A, zero), load(innermost, e), load(masks, e)))
+            worst = watch(worst, load(innermost, e), load(masks, e))
+    store(A, zero, worst)
     found = A.view(np.int64)
     for lane in range(lanes):
         tops[lane] = found[lane]
+
+
+@njit(cache=True, nogil=True)
+def _begin(arc, members, lengths, n, space, starts):
+    """Interleave the arcs of a group, mask what is no word; starts (LANES,) <- where the pairs of its members begin."""
+    one, lanes, size = uint64(1), uint64(LANES), uint64(space.size)
+    bits = space.rows.masks.view(np.int64)
+    for lane in range(lanes):
+        starts[lane] = uint64(members[lane]) * size * size
+        for e in range(size):
+            bits[e * lanes + lane] = UNSIGNED if e <= uint64(lengths[members[lane]]) else 0
+    for h in range(n + one):
+        interleave_row(arc, starts, h, size, (one, n), space.arcs, h * size * lanes)
+    for lane in range(lanes):
+        starts[lane] *= size

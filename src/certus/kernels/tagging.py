@@ -10,22 +10,65 @@ step,
 where a ranges over the tags at i-2 (order 3) or i-1 (order 2, table[a, c]), and local is unary[i, c], plus
 bigram[b, c] when the order is 3. Charts are flat: chart_ptr[i + 1] is where the states of position i begin, row b.
 
-``layout`` says how to read the flat tables: ORDER, then for bigrams and trigrams the cells to skip per item of a batch
-and per position (0 when constant), and the side: T + 1 when the boundary tag is scored, T when not, 0 without a table.
-Every public kernel serves the items lo <= j < hi of a batch; unary has shape (B, N, T), lengths (B,).
+Every public kernel serves the items lo <= j < hi of a batch, its span; unary has shape (B, N, T), lengths (B,).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from certus.kernels.compiling import njit
 
-ORDER, BI_ITEM, BI_STEP, BI_SIDE, TRI_ITEM, TRI_STEP, TRI_SIDE = range(7)
+
+class FlatTable(NamedTuple):
+    """The scores of bigrams or trigrams."""
+
+    scores: np.ndarray  # flat
+    item: int  # cells to skip per item of a batch, 0 if they share the table
+    step: int  # and per position, 0 if it is constant
+    side: int  # T + 1 if the boundary tag is scored, T if not, 0 without a table
+
+
+class Tables(NamedTuple):
+    """All scores but unary ones. Sums need power = exp(scores - peak) of the table of the highest order."""
+
+    order: int
+    bigram: FlatTable
+    trigram: FlatTable
+    power: np.ndarray
+    peak: float
+
+
+class Lattice(NamedTuple):
+    """The states of one item: the tags of position i are tags[ptr[i + 2] : ptr[i + 3]]."""
+
+    ptr: np.ndarray
+    tags: np.ndarray
+    chart_ptr: np.ndarray
+
+
+class Step(NamedTuple):
+    """From position i - 1 to i: the tags a, b, c of the recurrence, and where their scores are."""
+
+    tags_a: np.ndarray
+    tags_b: np.ndarray
+    tags_c: np.ndarray
+    every: bool  # whether the tags c are all tags
+    scored: bool  # whether the table is read, from cell ``at``
+    at: int
+    stride_a: int
+    stride_b: int
+    paired: bool  # whether local reads bigrams, from cell ``pair_at``
+    pair_at: int
 
 
 @njit(cache=True, nogil=True)
-def _lattice(order, n, unary, ptr, tags, chart_ptr):
-    """Tags of position i are tags[ptr[i + 2] : ptr[i + 3]]; returns the number of states in all."""
+def _lattice(order, n, unary):
+    """The lattice of one item; chart_ptr[n + 2] is the number of states in all."""
     T = unary.shape[1]
+    ptr = np.empty(n + 4, np.int64)
+    tags = np.empty(n * T + 3, np.int64)
+    chart_ptr = np.empty(n + 3, np.int64)
     ptr[0] = 0
     filled = 0
     for i in range(-2, n + 1):
@@ -44,28 +87,33 @@ def _lattice(order, n, unary, ptr, tags, chart_ptr):
         if order == 3:
             size *= ptr[i + 2] - ptr[i + 1]
         chart_ptr[i + 2] = chart_ptr[i + 1] + size
-    return chart_ptr[n + 2]
+    return Lattice(ptr, tags, chart_ptr)
 
 
 @njit(cache=True, nogil=True)
-def _reading(layout, j, i, n, T):
-    """Where to read at position i: (table scored?, its first cell, strides of a and b, bigram scored?, first cell)."""
-    bi_side = layout[BI_SIDE]
-    tri_side = layout[TRI_SIDE]
-    bi_scored = bi_side == T + 1 or (bi_side == T and 1 <= i < n)
-    tri_scored = tri_side == T + 1 or (tri_side == T and 2 <= i < n)
-    bi_at = j * layout[BI_ITEM] + i * layout[BI_STEP]
-    if layout[ORDER] == 2:
-        return bi_scored, bi_at, bi_side, 0, False, 0
-    return tri_scored, j * layout[TRI_ITEM] + i * layout[TRI_STEP], tri_side * tri_side, tri_side, bi_scored, bi_at
+def _step(tables, lattice, j, i, n, T):
+    """The Step to position i of item j."""
+    ptr, tags, _ = lattice
+    bigram, trigram = tables.bigram, tables.trigram
+    bi_scored = bigram.side == T + 1 or (bigram.side == T and 1 <= i < n)
+    tri_scored = trigram.side == T + 1 or (trigram.side == T and 2 <= i < n)
+    bi_at = j * bigram.item + i * bigram.step
+    tri_at = j * trigram.item + i * trigram.step
+    tags_c = tags[ptr[i + 2] : ptr[i + 3]]
+    every = len(tags_c) == T and i < n
+    before, side = tags[ptr[i + 1] : ptr[i + 2]], trigram.side
+    if tables.order == 2:
+        return Step(before, tags[:1], tags_c, every, bi_scored, bi_at, bigram.side, 0, False, 0)
+    tags_a = tags[ptr[i] : ptr[i + 1]]
+    return Step(tags_a, before, tags_c, every, tri_scored, tri_at, side * side, side, bi_scored, bi_at)
 
 
 @njit(cache=True, nogil=True)
-def _local(layout, i, n, unary, bigram, paired, pair_at, b, c):
+def _local(tables, step, i, n, unary, b, c):
     """The scores of tags b, c ending at position i that do not depend on the tag before."""
     score = unary[i, c] if i < n else 0.0
-    if paired:
-        score += bigram[pair_at + b * layout[BI_SIDE] + c]
+    if step.paired:
+        score += tables.bigram.scores[step.pair_at + b * tables.bigram.side + c]
     return score
 
 
@@ -79,20 +127,17 @@ def _widest(n, chart_ptr):
 
 
 @njit(cache=True, nogil=True)
-def _forward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, chart):
+def _forward_max(tables, j, n, unary, lattice, chart):
     """chart[s] <- maximum over the paths from the start to state s, s included."""
     T = unary.shape[1]
-    order = layout[ORDER]
-    table = trigram if order == 3 else bigram
+    chart_ptr = lattice.chart_ptr
+    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
     chart[0] = 0.0
     for i in range(n + 1):
-        scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
-        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags[ptr[i + 1] : ptr[i + 2]]
-        tags_b = tags[ptr[i + 1] : ptr[i + 2]] if order == 3 else tags[:1]
-        tags_c = tags[ptr[i + 2] : ptr[i + 3]]
+        step = _step(tables, lattice, j, i, n, T)
+        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, _, _ = step
         kb = len(tags_b)
         kc = len(tags_c)
-        every = kc == T and i < n
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
         new = chart[chart_ptr[i + 1] : chart_ptr[i + 2]]
         new[:] = -np.inf
@@ -116,30 +161,27 @@ def _forward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, cha
                         row[c] = max(row[c], base + weight[tags_c[c]])
         for b in range(kb):
             for c in range(kc):
-                new[b * kc + c] += _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
+                new[b * kc + c] += _local(tables, step, i, n, unary, tags_b[b], tags_c[c])
 
 
 @njit(cache=True, nogil=True)
-def _backward_max(layout, j, n, unary, bigram, trigram, ptr, tags, chart_ptr, chart):
+def _backward_max(tables, j, n, unary, lattice, chart):
     """chart[s] <- maximum over the paths from state s to the end, s excluded."""
     T = unary.shape[1]
-    order = layout[ORDER]
-    table = trigram if order == 3 else bigram
+    chart_ptr = lattice.chart_ptr
+    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
     rest = np.empty(_widest(n, chart_ptr))
     for i in range(n, -1, -1):
-        scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
-        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags[ptr[i + 1] : ptr[i + 2]]
-        tags_b = tags[ptr[i + 1] : ptr[i + 2]] if order == 3 else tags[:1]
-        tags_c = tags[ptr[i + 2] : ptr[i + 3]]
+        step = _step(tables, lattice, j, i, n, T)
+        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, _, _ = step
         kb = len(tags_b)
         kc = len(tags_c)
-        every = kc == T and i < n
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
         new = chart[chart_ptr[i + 1] : chart_ptr[i + 2]]
         for b in range(kb):
             for c in range(kc):
-                local = _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
+                local = _local(tables, step, i, n, unary, tags_b[b], tags_c[c])
                 rest[b * kc + c] = new[b * kc + c] + local
         for a in range(len(tags_a)):
             for b in range(kb):
@@ -168,24 +210,21 @@ FAINT = 1e-250
 
 
 @njit(cache=True, nogil=True)
-def _forward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, chart_ptr, chart):
+def _forward_log(tables, j, n, unary, lattice, chart):
     """chart[s] <- log of the sum over the paths from the start to state s, s included."""
     T = unary.shape[1]
-    order = layout[ORDER]
-    table = trigram if order == 3 else bigram
+    chart_ptr = lattice.chart_ptr
+    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
     sums = np.empty(_widest(n, chart_ptr))
     top = np.empty(T + 1)
     chart[0] = 0.0
     for i in range(n + 1):
-        scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
-        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags[ptr[i + 1] : ptr[i + 2]]
-        tags_b = tags[ptr[i + 1] : ptr[i + 2]] if order == 3 else tags[:1]
-        tags_c = tags[ptr[i + 2] : ptr[i + 3]]
+        step = _step(tables, lattice, j, i, n, T)
+        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, _, _ = step
         ka = len(tags_a)
         kb = len(tags_b)
         kc = len(tags_c)
-        every = kc == T and i < n
-        level = peak if scored else 0.0
+        level = tables.peak if scored else 0.0
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
         new = chart[chart_ptr[i + 1] : chart_ptr[i + 2]]
         top[:kb] = -np.inf
@@ -204,7 +243,7 @@ def _forward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, c
                         row[c] += base
                     continue
                 start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
-                weight = power[start : start + T + 1]
+                weight = tables.power[start : start + T + 1]
                 if every:
                     for c in range(kc):
                         row[c] += base * weight[c]
@@ -220,31 +259,40 @@ def _forward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, c
                 if sums[s] >= FAINT:
                     new[s] = np.log(sums[s])
                 else:
-                    start = at + tags_b[b] * stride_b + tags_c[c]
-                    best = -np.inf
-                    for a in range(ka):
-                        weight_a = table[start + tags_a[a] * stride_a] - level if scored else 0.0
-                        best = max(best, old[a * kb + b] - top[b] + weight_a)
-                    mass = 0.0
-                    for a in range(ka):
-                        weight_a = table[start + tags_a[a] * stride_a] - level if scored else 0.0
-                        if best > -np.inf:
-                            mass += np.exp(old[a * kb + b] - top[b] + weight_a - best)
-                    new[s] = best + np.log(mass) if best > -np.inf else -np.inf
+                    new[s] = _faint_sum(table, step, old, top[b], level, b, c)
                 new[s] += top[b] + level
-                new[s] += _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
+                new[s] += _local(tables, step, i, n, unary, tags_b[b], tags_c[c])
 
 
 @njit(cache=True, nogil=True)
-def _backward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, chart_ptr, chart, entropy):
+def _faint_sum(table, step, old, top, level, b, c):
+    """Log of the sum over the tags a that lead to b, c, less top and level, by way of logs."""
+    tags_a, tags_b, tags_c, _, scored, at, stride_a, stride_b, _, _ = step
+    kb = len(tags_b)
+    start = at + tags_b[b] * stride_b + tags_c[c]
+    best = -np.inf
+    for a in range(len(tags_a)):
+        weight = table[start + tags_a[a] * stride_a] - level if scored else 0.0
+        best = max(best, old[a * kb + b] - top + weight)
+    if best == -np.inf:
+        return -np.inf
+    mass = 0.0
+    for a in range(len(tags_a)):
+        weight = table[start + tags_a[a] * stride_a] - level if scored else 0.0
+        mass += np.exp(old[a * kb + b] - top + weight - best)
+    return best + np.log(mass)
+
+
+@njit(cache=True, nogil=True)
+def _backward_log(tables, j, n, unary, lattice, chart, entropy):
     """chart[s] <- log of the sum over the paths from state s to the end, s excluded.
 
     Unless it comes empty, entropy[s] <- the entropy of those paths. It is summed by the chain rule, step by step,
     which subtracts no large numbers.
     """
     T = unary.shape[1]
-    order = layout[ORDER]
-    table = trigram if order == 3 else bigram
+    chart_ptr = lattice.chart_ptr
+    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
     spreads = len(entropy) > 0
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
     if spreads:
@@ -253,20 +301,17 @@ def _backward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, 
     scaled = np.empty(len(rest))
     top = np.empty(T + 1)
     for i in range(n, -1, -1):
-        scored, at, stride_a, stride_b, paired, pair_at = _reading(layout, j, i, n, T)
-        tags_a = tags[ptr[i] : ptr[i + 1]] if order == 3 else tags[ptr[i + 1] : ptr[i + 2]]
-        tags_b = tags[ptr[i + 1] : ptr[i + 2]] if order == 3 else tags[:1]
-        tags_c = tags[ptr[i + 2] : ptr[i + 3]]
+        step = _step(tables, lattice, j, i, n, T)
+        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, _, _ = step
         kb = len(tags_b)
         kc = len(tags_c)
-        every = kc == T and i < n
-        level = peak if scored else 0.0
+        level = tables.peak if scored else 0.0
         old = chart_ptr[i]
         new = chart_ptr[i + 1]
         for b in range(kb):
             top[b] = -np.inf
             for c in range(kc):
-                local = _local(layout, i, n, unary, bigram, paired, pair_at, tags_b[b], tags_c[c])
+                local = _local(tables, step, i, n, unary, tags_b[b], tags_c[c])
                 rest[b * kc + c] = chart[new + b * kc + c] + local
                 top[b] = max(top[b], rest[b * kc + c])
             if top[b] > -np.inf:
@@ -283,25 +328,18 @@ def _backward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, 
                 start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
                 mass = 0.0
                 if scored and every:
-                    weight = power[start : start + T]
+                    weight = tables.power[start : start + T]
                     for c in range(kc):
                         mass += row[c] * weight[c]
                 else:
                     for c in range(kc):
-                        mass += row[c] * power[start + tags_c[c]] if scored else row[c]
+                        mass += row[c] * tables.power[start + tags_c[c]] if scored else row[c]
                 if mass >= FAINT:
                     total = np.log(mass)
                 else:
-                    best = -np.inf
-                    for c in range(kc):
-                        best = max(best, log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c])
-                    if best == -np.inf:
+                    total = _faint_rest(table, step, log_row, level, start)
+                    if total == -np.inf:
                         continue
-                    mass = 0.0
-                    for c in range(kc):
-                        log_part = log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c]
-                        mass += np.exp(log_part - best)
-                    total = best + np.log(mass)
                 chart[old + a * kb + b] = total + (top[b] + level)
                 if spreads:
                     spread = 0.0
@@ -314,23 +352,37 @@ def _backward_log(layout, j, n, unary, bigram, trigram, power, peak, ptr, tags, 
 
 
 @njit(cache=True, nogil=True)
-def viterbi(layout, lengths, lo, hi, unary, bigram, trigram, value, structure):
+def _faint_rest(table, step, log_row, level, start):
+    """Log of the sum over the tags c that follow, less level, by way of logs."""
+    tags_c, scored = step.tags_c, step.scored
+    best = -np.inf
+    for c in range(len(tags_c)):
+        best = max(best, log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c])
+    if best == -np.inf:
+        return best
+    mass = 0.0
+    for c in range(len(tags_c)):
+        log_part = log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c]
+        mass += np.exp(log_part - best)
+    return best + np.log(mass)
+
+
+@njit(cache=True, nogil=True)
+def viterbi(tables, unary, lengths, span, value, structure):
     """structure[j, :lengths[j]] <- the best tags, value[j] <- their score; -inf, and -1 for tags, if there are none.
 
     No back-pointers are kept: the way back looks for the maximum again, one column of the table a position.
     Ties go to the smallest tag, from the last position to the first. structure must come filled with -1.
     """
     T = unary.shape[2]
-    order = layout[ORDER]
-    table = trigram if order == 3 else bigram
-    for j in range(lo, hi):
+    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
+    for j in range(span[0], span[1]):
         n = lengths[j]
-        ptr = np.empty(n + 4, np.int64)
-        tags = np.empty(n * T + 3, np.int64)
-        chart_ptr = np.empty(n + 3, np.int64)
-        states = _lattice(order, n, unary[j], ptr, tags, chart_ptr)
+        lattice = _lattice(tables.order, n, unary[j])
+        chart_ptr = lattice.chart_ptr
+        states = chart_ptr[n + 2]
         chart = np.empty(states)
-        _forward_max(layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, chart)
+        _forward_max(tables, j, n, unary[j], lattice, chart)
         # The last position has one tag, so its states differ in b alone; with order 2 there is but one.
         value[j] = -np.inf
         s = 0
@@ -341,47 +393,42 @@ def viterbi(layout, lengths, lo, hi, unary, bigram, trigram, value, structure):
         if value[j] == -np.inf:
             continue
         for i in range(n, -1, -1):
-            scored, at, stride_a, stride_b, _, _ = _reading(layout, j, i, n, T)
-            kc = ptr[i + 3] - ptr[i + 2]
+            tags_a, tags_b, tags_c, _, scored, at, stride_a, stride_b, _, _ = _step(tables, lattice, j, i, n, T)
+            kb, kc = len(tags_b), len(tags_c)
             b = s // kc
             c = s % kc
             if i < n:
-                structure[j, i] = tags[ptr[i + 2] + c]
-            first_a = ptr[i] if order == 3 else ptr[i + 1]
-            last_a = ptr[i + 1] if order == 3 else ptr[i + 2]
-            kb = ptr[i + 2] - ptr[i + 1] if order == 3 else 1
-            start = at + tags[ptr[i + 1] + b] * stride_b + tags[ptr[i + 2] + c]
+                structure[j, i] = tags_c[c]
+            start = at + tags_b[b] * stride_b + tags_c[c]
             best = -np.inf
-            for a in range(last_a - first_a):
+            for a in range(len(tags_a)):
                 score = chart[chart_ptr[i] + a * kb + b]
                 if scored:
-                    score += table[start + tags[first_a + a] * stride_a]
+                    score += table[start + tags_a[a] * stride_a]
                 if score > best:
                     best = score
                     s = a * kb + b
 
 
 @njit(cache=True, nogil=True)
-def total(layout, lengths, lo, hi, unary, bigram, trigram, power, peak, value, entropy):
+def total(tables, unary, lengths, span, value, entropy):
     """value[j] <- log of the sum of exp(score) over all sequences.
 
     Unless it comes empty, entropy[j] <- the entropy of the distribution proportional to exp(score).
     """
-    T = unary.shape[2]
-    for j in range(lo, hi):
+    for j in range(span[0], span[1]):
         n = lengths[j]
-        ptr = np.empty(n + 4, np.int64)
-        tags = np.empty(n * T + 3, np.int64)
-        chart_ptr = np.empty(n + 3, np.int64)
-        states = _lattice(layout[ORDER], n, unary[j], ptr, tags, chart_ptr)
+        lattice = _lattice(tables.order, n, unary[j])
+        chart_ptr = lattice.chart_ptr
+        states = chart_ptr[n + 2]
         chart = np.empty(states)
         if len(entropy):
             spread = np.empty(states)
-            _backward_log(layout, j, n, unary[j], bigram, trigram, power, peak, ptr, tags, chart_ptr, chart, spread)
+            _backward_log(tables, j, n, unary[j], lattice, chart, spread)
             value[j] = chart[0]
             entropy[j] = spread[0]
             continue
-        _forward_log(layout, j, n, unary[j], bigram, trigram, power, peak, ptr, tags, chart_ptr, chart)
+        _forward_log(tables, j, n, unary[j], lattice, chart)
         best = -np.inf
         for s in range(chart_ptr[n + 1], states):
             best = max(best, chart[s])
@@ -393,23 +440,21 @@ def total(layout, lengths, lo, hi, unary, bigram, trigram, power, peak, value, e
 
 
 @njit(cache=True, nogil=True)
-def marginals(layout, lengths, lo, hi, unary, bigram, trigram, power, peak, value, out):
+def marginals(tables, unary, lengths, span, value, out):
     """out[j, i, t] <- the probability of tag t at position i, value[j] <- the log partition.
 
     out must come filled with 0.
     """
-    T = unary.shape[2]
     spread = np.empty(0)
-    for j in range(lo, hi):
+    for j in range(span[0], span[1]):
         n = lengths[j]
-        ptr = np.empty(n + 4, np.int64)
-        tags = np.empty(n * T + 3, np.int64)
-        chart_ptr = np.empty(n + 3, np.int64)
-        states = _lattice(layout[ORDER], n, unary[j], ptr, tags, chart_ptr)
+        lattice = _lattice(tables.order, n, unary[j])
+        ptr, tags, chart_ptr = lattice
+        states = chart_ptr[n + 2]
         before = np.empty(states)
         after = np.empty(states)
-        _forward_log(layout, j, n, unary[j], bigram, trigram, power, peak, ptr, tags, chart_ptr, before)
-        _backward_log(layout, j, n, unary[j], bigram, trigram, power, peak, ptr, tags, chart_ptr, after, spread)
+        _forward_log(tables, j, n, unary[j], lattice, before)
+        _backward_log(tables, j, n, unary[j], lattice, after, spread)
         value[j] = after[0]
         if value[j] == -np.inf:
             continue
@@ -421,22 +466,20 @@ def marginals(layout, lengths, lo, hi, unary, bigram, trigram, power, peak, valu
 
 
 @njit(cache=True, nogil=True)
-def max_marginals(layout, lengths, lo, hi, unary, bigram, trigram, value, out):
+def max_marginals(tables, unary, lengths, span, value, out):
     """out[j, i, t] <- the best score of a sequence with tag t at position i, value[j] <- the best of all.
 
     out must come filled with -inf.
     """
-    T = unary.shape[2]
-    for j in range(lo, hi):
+    for j in range(span[0], span[1]):
         n = lengths[j]
-        ptr = np.empty(n + 4, np.int64)
-        tags = np.empty(n * T + 3, np.int64)
-        chart_ptr = np.empty(n + 3, np.int64)
-        states = _lattice(layout[ORDER], n, unary[j], ptr, tags, chart_ptr)
+        lattice = _lattice(tables.order, n, unary[j])
+        ptr, tags, chart_ptr = lattice
+        states = chart_ptr[n + 2]
         before = np.empty(states)
         after = np.empty(states)
-        _forward_max(layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, before)
-        _backward_max(layout, j, n, unary[j], bigram, trigram, ptr, tags, chart_ptr, after)
+        _forward_max(tables, j, n, unary[j], lattice, before)
+        _backward_max(tables, j, n, unary[j], lattice, after)
         value[j] = after[0]
         for i in range(n):
             kc = ptr[i + 3] - ptr[i + 2]

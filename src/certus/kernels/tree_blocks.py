@@ -13,11 +13,13 @@ stays in its own column. A sentence alone is faster by itself (REAL), and one wi
 Layout. A block of n words has rows 0 (root), 1..n (words) of n cells, each of as many numbers as a group has sentences.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from certus.kernels.algebra import U
 from certus.kernels.compiling import njit
-from certus.kernels.fields import U
-from certus.kernels.wide import LANES, aligned, exponential, interleave, load, spread, store
+from certus.kernels.lanes import LANES, aligned, exponential, interleave, load, spread, store
 
 OK, OUT_OF_RANGE, NO_TREE, NO_WORDS = range(4)
 
@@ -25,14 +27,26 @@ MULTI_RANGE = 640.0  # largest difference of scores into one word for REAL: e^-6
 SINGLE_RANGE = 200.0  # with a single root entries reach e^(3 * range)
 
 
-@njit(cache=True, nogil=True)
-def survey(score, stride, lengths, single, most, shifts, forbidden, values, visits, status):
-    """most[b, m] <- largest score into word m of sentence b of a padded batch: score (B * stride * stride,).
+class Sums(NamedTuple):
+    """What is known of each sentence of a padded batch, (B,) if not said otherwise."""
 
-    shifts[b] <- sum of the largest scores; forbidden[b] <- some arc is -inf; status[b] <- OK if the numbers themselves
-    may be tried (REAL), OUT_OF_RANGE if only logarithms will do, NO_TREE if a word has no head, NO_WORDS. values[b] and
-    visits[b] <- what tree_sums need not find out: that there is no tree, or but one, without an arc.
+    out: np.ndarray  # (B, N, N): probability of each arc, 0 beyond the sentence; (1, 1, 1) if not asked for
+    values: np.ndarray  # log of the sum over trees, less shifts; -inf if there is no tree
+    shifts: np.ndarray  # sum of the largest scores into the words
+    visits: np.ndarray  # with marginals: expected steps by which a tree, of any number of roots, is drawn by walks
+    most: np.ndarray  # (B, N): largest score into each word
+    forbidden: np.ndarray  # whether some arc is -inf
+    status: np.ndarray  # OK, NO_TREE, NO_WORDS, or OUT_OF_RANGE if only logarithms will do
+
+
+@njit(cache=True, nogil=True)
+def survey(score, stride, lengths, single, sums):
+    """Fill all but out for a padded batch: score (B * stride * stride,).
+
+    Status OK says that the numbers themselves may be tried (REAL). values and visits get what tree_sums need not find
+    out: that there is no tree, or but one, without an arc.
     """
+    _, values, shifts, visits, most, forbidden, status = sums
     least = np.empty(stride)
     for b in range(lengths.shape[0]):
         n = lengths[b]

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from certus.kernels.algebra import LOG, plus
 from certus.kernels.compiling import njit
-from certus.kernels.fields import LOG, log_add
-from certus.kernels.matrix_tree import eliminate, substitute
-from certus.kernels.tree_blocks import lay_out, survey
+from certus.kernels.matrix_tree import Block, Trees, eliminate, substitute
+from certus.kernels.tree_blocks import Sums, lay_out, survey
 
 
 @njit(cache=True, nogil=True)
@@ -14,8 +14,9 @@ def _relative_scores(score, n):
     out = np.empty((n + 1) * n)
     most = np.empty((1, n + 1))
     lengths = np.full(1, n)
-    number = np.empty(1)
-    survey(score, n + 1, lengths, False, most, number, np.empty(1, np.bool_), number, number, np.empty(1, np.int64))
+    none, number = np.empty((1, 1, 1)), np.empty(1)
+    sums = Sums(none, number, number, number, most, np.empty(1, np.bool_), np.empty(1, np.int64))
+    survey(score, n + 1, lengths, False, sums)
     lay_out(score, n + 1, lengths, most, np.zeros(1, np.int64), out)
     return out
 
@@ -82,11 +83,11 @@ def sample_by_contraction(score, n, rng, heads):
             for h in range(j + 1):
                 for m in range(j):
                     w[h * j + m] = part[h, m]
-            block = j * (j + 1)
-            eliminate(LOG, w, 0, block, 2 * block, j, 0, j - 1, False, False, False, pivots, 0)
+            block = Block(j, 0, j * (j + 1), 2 * j * (j + 1))
+            eliminate(LOG, w, block, (0, j - 1), Trees(False, False, False), False, pivots, 0)
             chance[j - 1] = 0.0
             chance[j * j + j - 1] = -np.inf
-            substitute(LOG, w, block, j, 0, j - 1, -1, False, 0, j, chance)
+            substitute(LOG, w, block, (0, j - 1), (-1, False), 0, j, chance)
             for h in range(j):
                 weight[h] = part[h, j - 1] + chance[h * j + j - 1]
             top = _draw(weight[:j], rng)
@@ -97,7 +98,7 @@ def sample_by_contraction(score, n, rng, heads):
                 if member[v] == j:
                     member[v] = top
             for m in range(j - 1):
-                part[top, m] = log_add(part[top, m], part[j, m])
+                part[top, m] = plus(LOG, part[top, m], part[j, m])
 
 
 @njit(cache=True, nogil=True)

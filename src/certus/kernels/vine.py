@@ -16,6 +16,8 @@ that longer arcs have. ``number`` holds the place of each in the set, -1 for non
 head of m on side d at [N + m, d], of the outer modifier of h at [2 N + h, d], N = n + 1.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from certus.kernels.compiling import njit
@@ -23,6 +25,22 @@ from certus.kernels.features import ABSENT
 from certus.kernels.projective_forest import close, put_tail
 
 ARC, OUTER_HEAD, OUTER_MODIFIER = 0, 1, 2
+
+
+class Graph(NamedTuple):
+    """A hypergraph, and (kind, cell) of what each of its edges uses, (-1, -1) for nothing."""
+
+    in_ptr: np.ndarray  # (V + 1,)
+    tail_ptr: np.ndarray  # (E + 1,)
+    tail: np.ndarray  # (2 E,)
+    what: np.ndarray  # (E, 2)
+
+
+@njit(cache=True, nogil=True)
+def room(n_vertices, n_edges):
+    """A Graph with room for so many vertices and edges."""
+    in_ptr, tail_ptr = np.zeros(n_vertices + 1, dtype=np.int32), np.zeros(n_edges + 1, dtype=np.int32)
+    return Graph(in_ptr, tail_ptr, np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 2), dtype=np.int64))
 
 
 @njit(cache=True, nogil=True)
@@ -36,22 +54,29 @@ def _put(k, tail_ptr, tail, what, a, b, kind, cell):
 
 
 @njit(cache=True, nogil=True)
-def build(allowed, outer_head, outer_modifier, band, in_ptr, tail_ptr, tail, what):
-    """Fill in_ptr (V + 1,), tail_ptr (E + 1,), tail (2 E,), what (E, 2) = (kind, cell) or -1; returns (V, E).
+def build(allowed, outer_head, outer_modifier, band, graph):
+    """Fill a graph of vine parses; returns how many vertices and edges there are.
 
-    With arrays too small it only counts. `allowed` (N, N) is read within the band; `outer_head` and `outer_modifier`
+    Without room for them it only counts. `allowed` (N, N) is read within the band; `outer_head` and `outer_modifier`
     (N, 2) say which words may have them on which side. The goal is the last vertex.
     """
+    graph.in_ptr[0] = 0
+    graph.tail_ptr[0] = 0
+    arc_right, arc_left, v, k = _within_band(allowed, band, graph)
+    return _beyond_band(arc_right, arc_left, outer_head, outer_modifier, graph, v, k)
+
+
+@njit(cache=True, nogil=True)
+def _within_band(allowed, band, graph):
+    """IR and IL by left end i and distance j - i, (N, band + 1), and the next vertex and edge."""
     n = allowed.shape[0] - 1
     size = n + 1
     width = band + 1
-    # charts by left end i and distance j - i
+    in_ptr, tail_ptr, tail, what = graph
     right = np.full((size, width), -1, dtype=np.int32)
     left = np.full((size, width), -1, dtype=np.int32)
     arc_right = np.full((size, width), -1, dtype=np.int32)
     arc_left = np.full((size, width), -1, dtype=np.int32)
-    in_ptr[0] = 0
-    tail_ptr[0] = 0
     v = 0
     k = 0
     for i in range(n, -1, -1):
@@ -84,6 +109,15 @@ def build(allowed, outer_head, outer_modifier, band, in_ptr, tail_ptr, tail, wha
                 if arc_left[m, j - m] >= 0 and left[i, m - i] >= 0:
                     k = _put(k, tail_ptr, tail, what, arc_left[m, j - m], left[i, m - i], -1, -1)
             v, left[i, j - i] = close(v, k, first, in_ptr)
+    return arc_right, arc_left, v, k
+
+
+@njit(cache=True, nogil=True)
+def _beyond_band(arc_right, arc_left, outer_head, outer_modifier, graph, v, k):
+    """Q and W of every word; the last vertex is the goal."""
+    size, width = arc_right.shape
+    n, band = size - 1, width - 1
+    in_ptr, tail_ptr, tail, what = graph
     q = np.full(size, -1, dtype=np.int32)
     w = np.full(size, -1, dtype=np.int32)
     for h in range(size):
@@ -179,14 +213,10 @@ def parts_graph(number, size, band):
     """
     allowed = number[:size, :size] >= 0
     outer = number[size:, :2] >= 0
-    none = np.zeros(1, dtype=np.int32)
-    n_vertices, n_edges = build(allowed, outer[:size], outer[size:], band, none, none, none[:0],
-                                np.empty((0, 2), dtype=np.int64))  # fmt: skip
-    in_ptr = np.zeros(n_vertices + 1, dtype=np.int32)
-    tail_ptr = np.zeros(n_edges + 1, dtype=np.int32)
-    tail = np.empty(2 * n_edges, dtype=np.int32)
-    what = np.empty((n_edges, 2), dtype=np.int64)
-    build(allowed, outer[:size], outer[size:], band, in_ptr, tail_ptr, tail, what)
+    n_vertices, n_edges = build(allowed, outer[:size], outer[size:], band, room(0, 0))
+    graph = room(n_vertices, n_edges)
+    build(allowed, outer[:size], outer[size:], band, graph)
+    in_ptr, tail_ptr, tail, what = graph
     part_of = np.full((n_edges, 5), -1, dtype=np.int32)
     for e in range(n_edges):
         kind, cell = what[e, 0], what[e, 1]

@@ -1,6 +1,5 @@
 """Many tagging problems in padded arrays, as neural models give them: arrays in, arrays out."""
 
-import os
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -15,15 +14,16 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.result import BatchCertificate, BatchResult, settled
 from certus.tagging.problem import Tagging
-from certus.tagging.tables import Table, as_table, flat, layout, powers, work, writeable
-from certus.threads import in_order, long_call
+from certus.tagging.tables import Table, as_table, flattened, work, writeable
+from certus.threads import in_order, long_call, thread_count
 
 
 class TaggingBatch:
     """B tagging problems over the same T tags, of up to N positions, answered together.
 
     Each item is a ``certus.Tagging`` of its first ``lengths[j]`` positions; padding is not read. The kernels run
-    without the GIL on threads. Every answer has a leading axis of B. Certificate kind: "dynamic program".
+    without the GIL, on threads if there is enough work for them. Every answer has a leading axis of B.
+    Certificate kind: "dynamic program".
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class TaggingBatch:
     lengths : array_like of shape (B,), optional
         Positions of each item, 0..N; all N by default.
     workers : int, optional
-        Threads; by default as many as there are processors.
+        Threads; by default as many as there are processors, and fewer where they would not pay.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class TaggingBatch:
             for name, order, values in (("bigram", 2, bigram), ("trigram", 3, trigram))
         ]
         self._padding = padding
-        self.workers = (os.cpu_count() or 1) if workers is None else as_positive_int("workers", workers)
+        self.workers = None if workers is None else as_positive_int("workers", workers)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -85,7 +85,7 @@ class TaggingBatch:
     def decode(self) -> BatchResult:
         """The best sequences: ``structure`` (B, N) padded with -1, ``score`` (B,), ``certificate.exact`` (B,)."""
         structure = np.full(self.unary.shape[:2], -1, dtype=np.int64)
-        value = self._run(kernels.tagging.viterbi, out=structure)
+        value = self._run(kernels.tagging.viterbi, structure)
         score, absolute = self._scores(structure)
         highest = self._highest()
         terms = self.lengths + (self.lengths + 1) * sum(table is not None for table in self._tables)
@@ -97,18 +97,18 @@ class TaggingBatch:
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""
-        return self._run(kernels.tagging.total, *powers(*self._tables), out=np.empty(0))
+        return self._run(kernels.tagging.total, np.empty(0), powers=True)
 
     def entropy(self) -> Floats:
         """Entropy, in nats, of the distribution proportional to exp(score) of each item, shape (B,)."""
         entropy = np.empty(len(self))
-        self._run(kernels.tagging.total, *powers(*self._tables), out=entropy)
+        self._run(kernels.tagging.total, entropy, powers=True)
         return entropy
 
     def marginals(self) -> dict[str, Floats]:
         """Under "tags", the probability of each tag at each position, (B, N, T); 0 in the padding."""
         out = np.zeros(self.unary.shape)
-        self._run(kernels.tagging.marginals, *powers(*self._tables), out=out)
+        self._run(kernels.tagging.marginals, out, powers=True)
         return {"tags": out}
 
     def max_marginals(self) -> dict[str, Floats]:
@@ -117,7 +117,7 @@ class TaggingBatch:
         Raises InvalidInput as ``Tagging.max_marginals`` does.
         """
         out = np.full(self.unary.shape, -np.inf)
-        self._run(kernels.tagging.max_marginals, out=out)
+        self._run(kernels.tagging.max_marginals, out)
         if self._highest() > LARGE:
             for j in np.flatnonzero((out > -np.inf).any(axis=(1, 2))).tolist():
                 out[j, : self.lengths[j]] = self[j].max_marginals()["tags"]
@@ -127,23 +127,22 @@ class TaggingBatch:
         """The greatest score, unread ones included."""
         return extent_of(0, self.unary, *(table.scores for table in self._tables if table is not None)).highest
 
-    def _run(self, kernel: Callable[..., None], *extra: Any, out: Any) -> Floats:
-        """Run a kernel over all items on threads; returns the value of each item."""
+    def _run(self, kernel: Callable[..., None], out: Any, *, powers: bool = False) -> Floats:
+        """Run a kernel over all items, on threads if they pay; returns the value of each item."""
         items = len(self)
         value = np.empty(items)
-        reading, bigram, trigram = layout(*self._tables), *map(flat, self._tables)
+        tables = flattened(*self._tables, powers=powers)
 
-        def serve(chunk: tuple[int, int]) -> None:
-            kernel(reading, self.lengths, *chunk, self.unary, bigram, trigram, *extra, value, out)
+        def serve(span: tuple[int, int]) -> None:
+            kernel(tables, self.unary, self.lengths, span, value, out)
 
-        chunks = min(items, 1 if self.workers == 1 else 8 * self.workers)
-        cuts = [items * k // max(chunks, 1) for k in range(chunks + 1)]
-        spans = list(pairwise(cuts))
-        if len(spans) <= 1:
-            for span in spans:
-                long_call(work(self.unary, self._tables), serve, span)
+        steps = work(self.unary, self._tables)
+        threads = thread_count(self.workers, steps)
+        if threads == 1 or items <= 1:
+            long_call(steps, serve, (0, items))
         else:
-            list(in_order(serve, spans, self.workers))
+            chunks = min(items, 8 * threads)
+            list(in_order(serve, list(pairwise(items * k // chunks for k in range(chunks + 1))), threads))
         for j in np.flatnonzero(value == -np.inf)[:1]:
             try:
                 self[int(j)].decode()

@@ -18,7 +18,7 @@ from certus.problem import DynamicProgram, Forest, Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
-from certus.tagging.tables import Table, as_names, as_table, flat, layout, powers, work, writeable
+from certus.tagging.tables import Table, as_names, as_table, flattened, work, writeable
 from certus.threads import long_call
 
 MOST_PAIRS = 1 << 26  # of tags, that a certificate is checked over
@@ -160,16 +160,23 @@ class Tagging(DynamicProgram[Ints]):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
-    def _run(self, kernel: Callable[..., None], penalties: Penalties | None, *rest: Any) -> None:
-        """Call a kernel on a batch of one, with what else it takes after the scores."""
+    def _run(
+        self, kernel: Callable[..., None], penalties: Penalties | None, value: Floats, out: Any, *, powers: bool = False
+    ) -> None:
+        """Call a kernel on a batch of one; ``powers`` if it sums."""
         lengths = np.array([self.n], dtype=np.int64)
         unary = self._penalised(penalties)[None]
         steps = work(unary, (self._bigram, self._trigram))
-        long_call(steps, kernel, self._layout, lengths, 0, 1, unary, flat(self._bigram), flat(self._trigram), *rest)
+        tables = self._tables_with_powers if powers else self._tables
+        long_call(steps, kernel, tables, unary, lengths, (0, 1), value, out)
 
     @cached_property
-    def _layout(self) -> Ints:
-        return layout(self._bigram, self._trigram)
+    def _tables(self) -> Any:
+        return flattened(self._bigram, self._trigram)
+
+    @cached_property
+    def _tables_with_powers(self) -> Any:
+        return flattened(self._bigram, self._trigram, powers=True)
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         unary = self.unary
@@ -190,21 +197,21 @@ class Tagging(DynamicProgram[Ints]):
     @summed
     def log_partition(self) -> float:
         value = np.empty(1)
-        self._run(kernels.tagging.total, None, *powers(self._bigram, self._trigram), value, np.empty(0))
+        self._run(kernels.tagging.total, None, value, np.empty(0), powers=True)
         self._must_be_feasible(value, None)
         return float(value[0])
 
     @summed
     def entropy(self) -> float:
         value, entropy = np.empty(1), np.empty(1)
-        self._run(kernels.tagging.total, None, *powers(self._bigram, self._trigram), value, entropy)
+        self._run(kernels.tagging.total, None, value, entropy, powers=True)
         self._must_be_feasible(value, None)
         return float(entropy[0])
 
     @summed
     def marginals(self) -> dict[str, Floats]:
         value, out = np.empty(1), np.zeros((1, *self.unary.shape))
-        self._run(kernels.tagging.marginals, None, *powers(self._bigram, self._trigram), value, out)
+        self._run(kernels.tagging.marginals, None, value, out, powers=True)
         self._must_be_feasible(value, None)
         return {"tags": out[0]}
 

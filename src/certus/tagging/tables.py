@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from certus.checks import Floats, Ints, as_scores
+from certus import kernels
+from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 
 
@@ -101,23 +103,19 @@ def writeable(scores: Floats) -> Floats:
     return scores if scores.flags.writeable else scores.copy()
 
 
-def layout(bigram: Table | None, trigram: Table | None) -> Ints:
-    """How the kernels of certus.kernels.tagging read the tables."""
-    cells = [2 if trigram is None else 3]
-    for table in (bigram, trigram):
-        cells += [0, 0, 0] if table is None else [table.item, table.step, table.side]
-    return np.array(cells, dtype=np.int64)
-
-
-def flat(table: Table | None) -> Floats:
-    """The scores in one row; empty without a table."""
-    return np.empty(0) if table is None else table.scores.reshape(-1)
-
-
-def powers(bigram: Table | None, trigram: Table | None) -> tuple[Floats, float]:
-    """Powers and peak of the table of the highest order."""
-    table = bigram if trigram is None else trigram
-    return (np.empty(0), 0.0) if table is None else table.powers
+def flattened(bigram: Table | None, trigram: Table | None, *, powers: bool = False) -> Any:
+    """The tables as certus.kernels.tagging reads them; with their powers, which sums need, if asked for."""
+    kernel: Any = kernels.tagging
+    empty = np.empty(0)
+    flat = [
+        kernel.FlatTable(empty, 0, 0, 0)
+        if table is None
+        else kernel.FlatTable(table.scores.reshape(-1), table.item, table.step, table.side)
+        for table in (bigram, trigram)
+    ]
+    highest = bigram if trigram is None else trigram
+    power, peak = highest.powers if powers and highest is not None else (empty, 0.0)
+    return kernel.Tables(2 if trigram is None else 3, *flat, power, peak)
 
 
 def work(unary: Floats, tables: Sequence[Table | None]) -> float:

@@ -199,7 +199,7 @@ class PhraseTranslation(Problem[Structure]):
             raise NotSupported("scores of a language model, and of jumps, cannot be rounded up.")
         raised = rounded_up(np.array([float(o.score) for o in self.options]), step).tolist()
         pairs = zip(self.options, raised, strict=True)
-        return self._with_options(PhraseOption(o.start, o.end, o.target, score) for o, score in pairs)
+        return self._with_options(replace(o, score=score) for o, score in pairs)
 
     @property
     def views(self) -> Mapping[str, Index]:
@@ -228,8 +228,12 @@ class PhraseTranslation(Problem[Structure]):
 
     def _with_scores(self, added: Floats) -> Self:
         """The same problem with numbers added to the scores of the options."""
+        pairs = zip(self.options, added, strict=True)
+        return self._with_options(replace(o, score=float(o.score) + float(x)) for o, x in pairs)
+
+    def _with_options(self, options: Iterable[PhraseOption]) -> Self:
         return type(self)(
-            [replace(o, score=float(o.score) + float(x)) for o, x in zip(self.options, added, strict=True)],
+            options,
             self.lm,
             source=self.source,
             lm_weight=self.lm_weight,

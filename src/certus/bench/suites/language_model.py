@@ -23,7 +23,7 @@ def run(data: str = "", orders: tuple[int, ...] = (2, 3, 4)) -> Iterator[Case | 
         arpa = read_arpa(file)
         n_grams = sum(len(grams.words) for grams in arpa.orders)
         lm = certus.LanguageModel(arpa)
-        size = sum(array.nbytes for array in lm.arrays[1:]) / n_grams  # the first two are one
+        size = sum(a.nbytes for a in {id(a): a for a in lm.arrays if isinstance(a, np.ndarray)}.values()) / n_grams
         yield Row(f"order {order}", {"n-grams": n_grams, "states": lm.n_states, "bytes an n-gram": size})
         yield Case(f"read, order {order}", lambda f=file: _size(f), items=n_grams, unit="n-gram")
         yield Case(
