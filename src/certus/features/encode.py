@@ -52,16 +52,17 @@ class Rows(Generic[Word]):
         row = {name: self._append([f"{a}:<{name}>" for a in self.attributes], -(name != "root")) for name in pads}
         self._before, self._after = [row[name] for name in self.before], [row[name] for name in self.after]
 
-    def index(self, sentences: Sequence[Sequence[Word]]) -> tuple[Ints, Ints, Ints]:
+    def index(self, sentences: Iterable[Sequence[Word]]) -> tuple[Ints, Ints, Ints]:
         """The row of each word and pad, one sentence after the other; where their words begin; their lengths."""
         if self._count > MOST_ROWS:
             self.clear()
-        known, rows = self._row, list[int]()
+        known, rows, lengths = self._row.get, list[int](), list[int]()
         for words in sentences:
             rows += self._before
-            rows += [known[word] if word in known else self._add(word) for word in words]
+            rows += [self._add(word) if (row := known(word)) is None else row for word in words]
             rows += self._after
-        length = np.array([len(words) for words in sentences], dtype=np.int64)
+            lengths.append(len(words))
+        length = np.array(lengths, dtype=np.int64)
         first = np.cumsum(length + len(self.before) + len(self.after)) - length - len(self.after)
         return np.array(rows, dtype=np.int64), first, length
 
@@ -142,7 +143,7 @@ class Encoder:
 
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """The sentences as arrays."""
-        keys = [[(t.form, t.lemma, t.upos, t.xpos, t.feats) for t in sentence.tokens] for sentence in sentences]
+        keys = ([(t.form, t.lemma, t.upos, t.xpos, t.feats) for t in sentence.tokens] for sentence in sentences)
         rows, first, length = self._rows.index(keys)
         return Encoded(self._rows.value[rows], self._rows.number[rows], first - 1, length)
 
