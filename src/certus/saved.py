@@ -1,34 +1,18 @@
 """Results on disk: a problem, a structure and its certificate as JSON, to be verified elsewhere."""
 
 import os
-from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 
 from certus.errors import InvalidInput
-from certus.problem import Problem
+from certus.problem import Problem, problem_from_json, problem_to_json
 from certus.relax import proof
 from certus.result import KINDS, Certificate, Result, Trace
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json, load_json, write_json
 
 FORMAT, VERSION = "certus result", 2
-
-# Where each kind of problem lives; imported only when a file asks for it.
-PROBLEMS = {
-    "hyperpath": ("certus.hypergraph", "Hyperpath"),
-    "constrained hyperpath": ("certus.hypergraph.constrained", "ConstrainedHyperpath"),
-    "tagging": ("certus.tagging", "Tagging"),
-    "constituency": ("certus.constituency", "Constituency"),
-    "lexicalized constituency": ("certus.constituency", "LexicalizedConstituency"),
-    "dependency": ("certus.dependency", "Dependency"),
-    "labelled dependency": ("certus.dependency.labels", "LabelledDependency"),
-    "phrase translation": ("certus.translation", "PhraseTranslation"),
-    "forest translation": ("certus.translation.forest_problem", "ForestTranslation"),
-    "joint": ("certus.joint", "Joint"),
-    "constrained": ("certus.relax.constraints", "Constrained"),
-}
 
 T = TypeVar("T")
 
@@ -41,24 +25,6 @@ def field(data: dict[str, Any], name: str, kind: type[T] | tuple[type[T], ...]) 
         wanted = " or ".join(k.__name__ for k in kinds)
         raise InvalidInput(f'"{name}" is {type(value).__name__ if name in data else "missing"}; expected {wanted}.')
     return value
-
-
-def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
-    """A problem as JSON data that says its kind."""
-    name = getattr(problem, "name", None)
-    if name not in PROBLEMS:
-        known = ", ".join(PROBLEMS)
-        raise InvalidInput(f"{type(problem).__name__} is not a kind of problem that can be saved; those are {known}.")
-    return {"kind": name, "data": problem.to_json()}
-
-
-def problem_from_json(data: Any) -> Problem[Any]:
-    """The problem that problem_to_json described."""
-    given = Field.of(data, "problem")
-    module, name = PROBLEMS[given["kind"].one_of(tuple(PROBLEMS))]
-    given["data"].object()
-    made: Problem[Any] = getattr(import_module(module), name).from_json(given["data"])
-    return made
 
 
 def save_result(path: str | os.PathLike[str], problem: Problem[Any], result: Result[Any]) -> None:

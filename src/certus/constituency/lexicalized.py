@@ -14,10 +14,12 @@ from certus.certificates.sound import representable
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
+from certus.constituency.lexicalized_reference import best_value
 from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
 from certus.constituency.problem import tree_from_json
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.threads import long_call
@@ -59,6 +61,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     """
 
     name = "lexicalized constituency"
+    tags: tuple[str, ...]
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "tags": 1}
     memory_limit: ClassVar[int] = 6 << 30
 
@@ -253,8 +256,6 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         if self.pruned:
             return super().reference_maximum(penalties)
-        from certus.constituency.lexicalized_reference import best_value
-
         checked = {
             view: as_scores(f"penalty {view!r}", p, self.checked_view(view)) for view, p in (penalties or {}).items()
         }
@@ -265,8 +266,6 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     @cached_property
     def _forest(self) -> tuple[Forest, Ints]:
         """The hypergraph of the trees, and for each edge (node, group, head): see kernels.lexicalized.forest."""
-        from certus.hypergraph import Hypergraph
-
         kernel: Any = kernels.lexicalized
         w = self._weighted(None)
         chart, around, _, _, least = self._outside(w, self.width)

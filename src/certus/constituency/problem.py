@@ -16,9 +16,11 @@ from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
 from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
 from certus.constituency.lexicon import Entry, Listed
+from certus.constituency.reference import best_value
 from certus.constituency.tree import Tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.threads import long_call
@@ -57,6 +59,7 @@ class Constituency(DynamicProgram[Tree]):
     """
 
     name = "constituency"
+    tags: tuple[str, ...]
     exclusive: ClassVar[Mapping[str, int]] = {"tags": 1}
     memory_limit: ClassVar[int] = 6 << 30
 
@@ -271,8 +274,6 @@ class Constituency(DynamicProgram[Tree]):
         return {"tags": found.reshape(self.views["tags"])}
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        from certus.constituency.reference import best_value
-
         sentence = self._sentence
         weights = self._weights(sentence, penalties).tolist()
         items = [(i, base, w) for (i, _, _), base, w in zip(sentence.items, sentence.lex_id, weights, strict=True)]
@@ -283,8 +284,6 @@ class Constituency(DynamicProgram[Tree]):
     @cached_property
     def _forest(self) -> tuple[Forest, Int64]:
         """The hypergraph of all trees, and for each edge its step as cky.derivation numbers them."""
-        from certus.hypergraph import Hypergraph
-
         weights, chart, outside = self._viterbi_outside(None)
         sentence = self._sentence
         alive = chart + outside > -np.inf

@@ -19,7 +19,9 @@ from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.problem import DynamicProgram, Forest, Index, Penalties, Problem
+from certus.hypergraph import DynamicProgram, Forest
+from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
+from certus.relax import branch
 from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution, with_proof_of
@@ -241,7 +243,7 @@ class Constrained(Problem[Y]):
     @cached_property
     def _mask(self) -> dict[str, Floats] | None:
         """-inf where a part is forbidden, when that is all the constraints say; None when they say more."""
-        if hasattr(self.problem, "relaxation"):
+        if self.problem.relaxation() is not None:
             return None
         mask = {view: np.zeros(self.views[view]) for c in self.constraints for _, view, _ in c.terms}
         for c in self.constraints:
@@ -280,7 +282,7 @@ class Constrained(Problem[Y]):
             raise NotSupported(
                 f"{question}() under constraints that tie parts has no tractable answer; ask decode() or kbest(k)."
             )
-        if not isinstance(self.problem, DynamicProgram):
+        if self.problem.forest() is None:
             raise NotSupported(f"{question}() under constraints needs a dynamic program; ask decode() or kbest(k).")
         return Masked(self.problem, self._mask)
 
@@ -337,17 +339,12 @@ class Constrained(Problem[Y]):
         exact: bool = True,
         step: StepRule[Any] | None = None,
     ) -> Result[Y]:
-        from certus.relax import branch
-
         if self._mask is not None:
             solution = self.problem.solve(self._mask)
-            kind = getattr(self.problem, "kind", "combinatorial")
-            return self.proved(solution.structure, solution.value, kind=kind)
+            return self.proved(solution.structure, solution.value, kind=self.problem.certificate_kind)
         return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Y]:
-        from certus.relax import branch
-
         if self._mask is not None:
             return self.problem.solve(self._masked(penalties))
         result = branch.climb(self, self.relaxation().penalised(penalties))
@@ -360,7 +357,7 @@ class Constrained(Problem[Y]):
         Exact. Fast when constraints are mild; asks for every structure when fewer than k satisfy the constraints.
         """
         as_positive_int("k", k)
-        if self._mask is not None and isinstance(self.problem, DynamicProgram):
+        if self._mask is not None and self.problem.forest() is not None:
             return self._program("kbest").kbest(k)
         best = self.decode()  # raises Infeasible when there is nothing to look for
         if k == 1:
@@ -391,14 +388,10 @@ class Constrained(Problem[Y]):
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        from certus.saved import problem_to_json
-
         return {"problem": problem_to_json(self.problem), "constraints": [c.to_json() for c in self.constraints]}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        from certus.saved import problem_from_json
-
         given = Field.of(data, "")
         constraints = [Constraint.from_json(c) for c in given["constraints"].items()]
         problem = problem_from_json(given["problem"])
@@ -412,11 +405,9 @@ class Constrained(Problem[Y]):
 
 
 class Masked(DynamicProgram[Y]):
-    """A dynamic program with penalties added for good."""
+    """A dynamic program, a problem that has a forest, with penalties added for good."""
 
-    name = "masked"
-
-    def __init__(self, problem: DynamicProgram[Y], penalties: Penalties) -> None:
+    def __init__(self, problem: Problem[Y], penalties: Penalties) -> None:
         self.problem, self.penalties = problem, penalties
 
     @property
@@ -447,6 +438,7 @@ class Masked(DynamicProgram[Y]):
 
     def forest(self) -> Forest:
         forest = self.problem.forest()
+        assert forest is not None
         return replace(forest, weights=forest.penalised(self.penalties))
 
     def from_edges(self, edges: Sequence[int]) -> Y:

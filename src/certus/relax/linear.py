@@ -22,7 +22,8 @@ from scipy import optimize, sparse
 from certus.certificates.rounding import WIDTH
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible, LimitReached, NotSupported, VerificationError
-from certus.problem import DynamicProgram, Forest, Index, Problem
+from certus.hypergraph import DynamicProgram, Forest
+from certus.problem import Index, Problem
 from certus.relax.system import Relaxation
 from certus.result import Certificate, Result
 from certus.threads import interruptible
