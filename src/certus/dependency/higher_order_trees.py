@@ -8,11 +8,11 @@ from certus.dependency import nonprojective
 from certus.dependency.tree_kind import TreeKind
 from certus.errors import NotSupported
 from certus.problem import Penalties
+from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
-    from certus.relax.system import Relaxation
 
 ARCS_ALONE = "arc-factored scores, or projective=True"
 
@@ -28,7 +28,7 @@ class HigherOrderTrees(TreeKind):
     ) -> Result[Ints]:
         return nonprojective.decode(problem, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
 
-    def relaxation(self, problem: "Dependency") -> "Relaxation":
+    def relaxation(self, problem: "Dependency") -> Relaxation:
         return nonprojective.relaxation(problem)
 
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:

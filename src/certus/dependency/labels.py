@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import count, product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,12 +24,10 @@ from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.hypergraph import Forest, Hypergraph
 from certus.problem import Index, Penalties, Problem
+from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
-
-if TYPE_CHECKING:
-    from certus.relax.system import Relaxation
 
 
 class LabelledTree(NamedTuple):
@@ -296,7 +294,7 @@ class LabelledDependency(Problem[LabelledTree]):
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
-    def relaxation(self) -> "Relaxation | None":
+    def relaxation(self) -> Relaxation | None:
         """The relaxation of the problem with the best label folded in, where it has one; else None.
 
         Its spanning tree carries the labels, each with what it loses against the best one, so that multipliers and

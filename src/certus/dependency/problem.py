@@ -16,6 +16,7 @@ from certus.dependency.tree_kind import TreeKind
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
 from certus.problem import PROBLEMS, Index, Penalties, Problem
+from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -23,7 +24,6 @@ from certus.serialize import floats_to_json
 if TYPE_CHECKING:
     from certus.dependency.forest import DependencyForest
     from certus.dependency.labels import LabelledDependency
-    from certus.relax.system import Relaxation
 
 Heads = Ints
 ROOTS = ("single", "multi")
@@ -376,7 +376,7 @@ class Dependency(Problem[Heads]):
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
-    def relaxation(self) -> "Relaxation | None":
+    def relaxation(self) -> Relaxation | None:
         """For trees with crossing arcs and scores above arcs: the relaxation they are decoded by. Else None."""
         return self.tree_kind.relaxation(self)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from certus.checks import Floats, Ints
 from certus.problem import Penalties
+from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.forest import DependencyForest
     from certus.dependency.problem import Dependency
-    from certus.relax.system import Relaxation
 
 
 class TreeKind(ABC):
@@ -79,6 +79,6 @@ class TreeKind(ABC):
         """The trees as hyperpaths; None where they are no dynamic program."""
         return None
 
-    def relaxation(self, problem: "Dependency") -> "Relaxation | None":
+    def relaxation(self, problem: "Dependency") -> Relaxation | None:
         """The relaxation that ``decode`` solves; None where there is an exact algorithm."""
         return None
