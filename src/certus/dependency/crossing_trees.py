@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints, as_positive_int
 from certus.dependency import arborescence, matrix_tree
 from certus.dependency.kbest_trees import iterate_trees
@@ -29,10 +28,6 @@ class CrossingTrees(TreeKind):
 
     def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
         return arborescence.reference_best(problem.penalised(penalties), root=problem.root)
-
-    def error_at(self, problem: "Dependency", value: float) -> float:
-        extent = problem.extent()
-        return of_sum(2 * extent.length, extent.size)  # cycles subtract what is added again later: masks matter
 
     def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
         found = islice(iterate_trees(problem.arc, problem.root), as_positive_int("k", k))

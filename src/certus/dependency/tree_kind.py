@@ -4,9 +4,12 @@
 """
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
+from certus.errors import NotSupported
 from certus.problem import Penalties
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution
@@ -26,6 +29,7 @@ class TreeKind(ABC):
     kinds: ClassVar[dict[tuple[bool, bool], "TreeKind"]] = {}
     serves: ClassVar[tuple[tuple[bool, bool], ...]]  # (projective, with scores above arcs)
     certificate_kind: ClassVar[str]
+    instead: ClassVar[Mapping[str, str]] = {}  # what to ask for instead of a question that is refused
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -43,37 +47,45 @@ class TreeKind(ABC):
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
         """The best tree under penalties, and its value."""
 
-    @abstractmethod
     def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
         """The value that ``solve`` must reach, without any kernel."""
+        self._refuse(problem, "reference_maximum")
 
-    @abstractmethod
     def error_at(self, problem: "Dependency", value: float) -> float:
         """How far rounding may have taken a best value from the truth."""
+        extent = problem.extent()
+        return of_sum(2 * extent.length, extent.size)  # contracted cycles subtract what is added again: masks matter
 
-    @abstractmethod
     def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
         """The k best trees."""
+        self._refuse(problem, "kbest")
 
-    @abstractmethod
     def sample(self, problem: "Dependency", k: int, seed: int | None) -> list[Ints]:
         """k trees drawn with probability proportional to exp(score)."""
+        self._refuse(problem, "sample")
 
-    @abstractmethod
     def log_partition(self, problem: "Dependency") -> float:
         """Log of the sum of exp(score) over all trees."""
+        self._refuse(problem, "log_partition")
 
-    @abstractmethod
     def marginals(self, problem: "Dependency") -> Floats:
         """The probability of each arc."""
+        self._refuse(problem, "marginals")
 
-    @abstractmethod
     def entropy(self, problem: "Dependency") -> float:
         """The entropy of the distribution over trees."""
+        self._refuse(problem, "entropy")
 
-    @abstractmethod
     def max_marginals(self, problem: "Dependency", penalties: Penalties | None) -> Floats:
         """The best score of a tree with each arc."""
+        self._refuse(problem, "max_marginals")
+
+    def _refuse(self, problem: "Dependency", question: str) -> NoReturn:
+        instead = self.instead.get(question, "arc-factored scores, or projective=True")
+        raise NotSupported(
+            f"{question}() of trees with crossing arcs and scores above arcs ({', '.join(problem.scores)}) has no "
+            f"tractable answer: even the best tree is NP-hard. Ask for {instead}."
+        )
 
     def forest(self, problem: "Dependency") -> "DependencyForest | None":
         """The trees as hyperpaths; None where they are no dynamic program."""
