@@ -26,7 +26,7 @@ Y = TypeVar("Y")
 Penalties = Mapping[str, Floats]
 Index = tuple[int, ...]
 
-# The kinds of problems that can be saved, by name. A class that says how it is read from JSON enters itself.
+# The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself.
 PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
 
 
@@ -47,7 +47,7 @@ class Problem(ABC, Generic[Y]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "from_json" in cls.__dict__:
+        if {"name", "from_json"} <= vars(cls).keys():
             PROBLEMS[cls.name] = cls
 
     # -- structures ------------------------------------------------------------------------------------------------

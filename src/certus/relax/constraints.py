@@ -15,11 +15,11 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.rounding import Extent
+from certus.certificates.sound import representable, sound, sound_list, summed
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.hypergraph import DynamicProgram, Forest
+from certus.hypergraph import Forest
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch
 from certus.relax.steps import StepRule
@@ -276,30 +276,48 @@ class Constrained(Problem[Y]):
         given = dict(penalties or {})
         return {v: mask.get(v, 0.0) + given.get(v, 0.0) for v in {**mask, **given}}  # type: ignore[misc]
 
-    def _program(self, question: str) -> DynamicProgram[Y]:
-        """The masked dynamic program, which answers every question; NotSupported when masking does not suffice."""
+    @cached_property
+    def _forest(self) -> Forest | None:
+        forest = None if self._mask is None else self.problem.forest()
+        return forest and replace(forest, weights=forest.penalised(self._mask))
+
+    def forest(self) -> Forest | None:
+        """The problem's own, less what is masked, when masking suffices; else None."""
+        return self._forest
+
+    def from_edges(self, edges: Sequence[int]) -> Y:
+        self._answering("from_edges")
+        return self.problem.from_edges(edges)
+
+    def _answering(self, question: str) -> Forest:
+        """The forest, which answers every question; NotSupported if there is none."""
         if self._mask is None:
             raise NotSupported(
                 f"{question}() under constraints that tie parts has no tractable answer; ask decode() or kbest(k)."
             )
-        if self.problem.forest() is None:
+        if self._forest is None:
             raise NotSupported(f"{question}() under constraints needs a dynamic program; ask decode() or kbest(k).")
-        return Masked(self.problem, self._mask)
+        return self._forest
 
+    @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
-        return self._program("sample").sample(k, seed=seed)
+        return [self.from_edges(edges) for edges in self._answering("sample").sample(k, seed)]
 
+    @summed
     def log_partition(self) -> float:
-        return self._program("log_partition").log_partition()
+        return self._answering("log_partition").log_partition()
 
+    @summed
     def marginals(self) -> dict[str, Floats]:
-        return self._program("marginals").marginals()
+        return self._answering("marginals").marginals(self.views)
 
+    @summed
     def entropy(self) -> float:
-        return self._program("entropy").entropy()
+        return self._answering("entropy").entropy()
 
+    @representable
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        return self._program("max_marginals").max_marginals(penalties)
+        return self._answering("max_marginals").max_marginals(self.views, penalties)
 
     # -- decoding --------------------------------------------------------------------------------------------------
 
@@ -357,8 +375,9 @@ class Constrained(Problem[Y]):
         Exact. Fast when constraints are mild; asks for every structure when fewer than k satisfy the constraints.
         """
         as_positive_int("k", k)
-        if self._mask is not None and self.problem.forest() is not None:
-            return self._program("kbest").kbest(k)
+        if self._forest is not None:
+            listed = ((self.from_edges(edges), value) for edges, value in self._forest.kbest(k))
+            return [self.proved(y, v, kind="dynamic program", rank=rank) for rank, (y, v) in enumerate(listed, start=1)]
         best = self.decode()  # raises Infeasible when there is nothing to look for
         if k == 1:
             return [best]
@@ -402,47 +421,6 @@ class Constrained(Problem[Y]):
 
     def structure_from_json(self, data: Any) -> Y:
         return self.problem.structure_from_json(data)
-
-
-class Masked(DynamicProgram[Y]):
-    """A dynamic program, a problem that has a forest, with penalties added for good."""
-
-    def __init__(self, problem: Problem[Y], penalties: Penalties) -> None:
-        self.problem, self.penalties = problem, penalties
-
-    @property
-    def views(self) -> Mapping[str, Index]:
-        return self.problem.views
-
-    def indicator(self, structure: Y, view: str) -> Floats:
-        return self.problem.indicator(structure, view)
-
-    def terms(self, structure: Y) -> list[float]:
-        found = [float(x) for x in self.problem.terms(structure)]
-        for view, penalty in self.penalties.items():
-            used = self.problem.indicator(structure, view)
-            found += (penalty[used > 0] * used[used > 0]).tolist()
-        return found
-
-    def extent(self) -> Extent:
-        extent = self.problem.extent()
-        return extent.joined(extent_of(extent.length, *self.penalties.values()))
-
-    def all_scores(self) -> Iterable[Floats] | None:
-        scores = self.problem.all_scores()
-        return None if scores is None else (*scores, *self.penalties.values())
-
-    def without_scores_below(self, least: float) -> Self:
-        kept = {view: np.where(p < least, -np.inf, p) for view, p in self.penalties.items()}
-        return type(self)(self.problem.without_scores_below(least), kept)
-
-    def forest(self) -> Forest:
-        forest = self.problem.forest()
-        assert forest is not None
-        return replace(forest, weights=forest.penalised(self.penalties))
-
-    def from_edges(self, edges: Sequence[int]) -> Y:
-        return self.problem.from_edges(edges)
 
 
 def best_by_enumeration(problem: Problem[Y], penalties: Penalties | None) -> float:
