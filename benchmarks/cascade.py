@@ -29,12 +29,13 @@ from parser_speed import growth
 from certus.features import templates as T
 from certus.features.brown import Clusters
 from certus.features.encode import Encoded, Encoder
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.learn.trees import projectivised
 from certus.models.cascade import PASS, Cascade, Pruning, stages
 from certus.models.filters import ERROR, StagedCascade, Treebank, highest_threshold, of_parser, train_filter
 from certus.models.parser import Parser, Settings
 from certus.models.training import ROUNDING, train_parser
+from certus.text import Sentence
 
 DICTIONARY = "length dictionary"
 CASCADES = {

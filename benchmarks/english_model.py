@@ -12,11 +12,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from certus.cli.train import parser as train_parser
-from certus.io.conllu import Sentence, read_conllu
+from certus.cli.train_parser import parser as train_parser
+from certus.io.conllu import read_conllu
 from certus.models.parser import FILE, Parser
 from certus.models.pipeline import TAGGER_FILE
 from certus.models.tagger import Tagger
+from certus.text import Sentence
 
 CARD = """# The English model
 

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from certus.io.conllu import Sentence, read_conllu
+from certus.io.conllu import read_conllu
 from certus.kernels.labels import label_scores
 from certus.learn.weights import Packed
 from certus.models.labels import LabelTrainer
 from certus.models.parser import Parser
+from certus.text import Sentence
 
 WEIGHTS = (0.05, 0.1, 0.2, 0.5, 1.0)
 EPOCHS = 6
@@ -68,7 +69,8 @@ def main() -> None:
         bits=parser.settings.label_bits, seed=1, alone=True,
     )  # fmt: skip
     for epoch in range(EPOCHS):
-        trainer.epoch(epoch)
+        for _ in trainer.epoch(epoch):
+            pass
     weight = Packed.of(trainer.weights.averaged()).floats
     batch = parser.encoder.encode(dev)
     problems = [parser.problem(sentence) for sentence in dev]

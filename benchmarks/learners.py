@@ -18,11 +18,12 @@ import numpy as np
 
 from certus.features import templates as T
 from certus.features.encode import Encoded, Encoder
-from certus.io.conllu import Sentence, read_conllu
-from certus.learn.learners import NAMES, new_trainer, new_weights
+from certus.io.conllu import read_conllu
+from certus.learn.learners import LEARNERS, TreeTask, new_trainer, new_weights
 from certus.learn.parts import Features, Parts
 from certus.learn.trees import TreeModel, projectivised
 from certus.models.cascade import PASS, Cascade, longest_arcs, with_tree
+from certus.text import Sentence
 
 BITS = 20
 EPOCHS = {"perceptron": 10, "mira": 10, "log-linear": 8, "max-margin": 14, "log-linear-eg": 12, "log-linear-lbfgs": 4}
@@ -56,7 +57,7 @@ def train_one(
     allowed = [with_tree(cascade.survivors(batch, s), tree) for s, tree in enumerate(trees)]
     weights = new_weights(name, BITS)
     start = time.process_time()
-    trainer = new_trainer(name, model, batch, trees, allowed.__getitem__, weights, 1)
+    trainer = new_trainer(name, TreeTask(model, batch, trees, allowed.__getitem__, weights, 1))
     course, best = [], (-1.0, -1.0)
     for epoch in range(EPOCHS.get(name, 10)):
         for _ in trainer.epoch(epoch):
@@ -80,8 +81,8 @@ def main() -> None:
     arguments.add_argument("--json", type=Path)
     options = arguments.parse_args()
     learners = options.learners.split(",")
-    if unknown := set(learners) - set(NAMES):
-        arguments.error(f"no learner is called {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    if unknown := set(learners) - set(LEARNERS):
+        arguments.error(f"no learner is called {', '.join(unknown)}; there are {', '.join(LEARNERS)}")
     found: dict[str, dict[str, tuple[float, float]]] = {}
     print("UAS on test: " + ", ".join(f"{name} p / np" for name in learners))
     for data in options.data:

@@ -27,14 +27,14 @@ def main() -> None:
         trees = certus.Constituency(grammar, words)
         tags = tagger.tagging(words)
         print(sentence)
-        print("  parser alone:", " ".join(trees.decode().structure.tags()))
+        print("  parser alone:", " ".join(trees.decode().structure.tags))
         print("  tagger alone:", " ".join(tags.names(tags.decode().structure)))
         started = time.perf_counter()
         result = certus.Joint(trees, tags, on="tags").decode()
         seconds = time.perf_counter() - started
         tree, _ = result.structure
         certificate = result.certificate
-        print("  together:    ", " ".join(tree.tags()))
+        print("  together:    ", " ".join(tree.tags))
         print("  " + tree.pretty(width=90).replace("\n", "\n  "))
         proved = "proved optimal" if certificate.exact else f"gap {certificate.gap:.3g}"
         print(f"  score {result.score:.4f}, bound {certificate.bound:.4f}: {proved} ({certificate.kind})")

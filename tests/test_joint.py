@@ -40,7 +40,7 @@ def test_parsing_and_tagging_equals_enumeration():
         assert result.score == best
         assert result.certificate.exact
         tree, tags = result.structure
-        assert list(tree.tags()) == problem.b.names(tags)
+        assert list(tree.tags) == problem.b.names(tags)
         certus.verify(problem, result)
 
 

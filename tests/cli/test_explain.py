@@ -21,7 +21,7 @@ def test_features_of_one_word_add_up_to_the_margin(certus):
     assert (whole["form"], whole["head"], whole["instead"]) == ("some", 5, 2)
     assert whole["other_heads"][2] == 2
     assert sum(feature["weight"] for feature in whole["features"]) == pytest.approx(whole["margin"])
-    shown = certus("explain", SENTENCE, "--word", "3", "--instead", "2", "--most", "4").out.splitlines()
+    shown = certus("explain", SENTENCE, "--word", "3", "--instead", "2", "--features", "4").out.splitlines()
     assert shown[0] == f"3 some <- 5 jet (det), not 2 flies: {whole['margin']:+.4f}"
     rows = [line.split() for line in shown[1:] if line.split()[0] != "then"]
     assert len(rows) == 5

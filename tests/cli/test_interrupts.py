@@ -68,7 +68,7 @@ def interrupted(code, *arguments):
 
 
 def test_a_command_ends_within_two_seconds(sentence):
-    command = "parse", "--format", "brackets", "--no-joint", "--tokenised"
+    command = "constituents", "--no-joint", "--tokenised"
     code, out, err, seconds = interrupted(COMMAND, *command, sentence)
     assert (code, out) == (130, "")
     assert [line for line in err.splitlines() if "compiling" not in line] == ["certus: interrupted."]

@@ -1,4 +1,4 @@
-"""certus train grammar --lexicalized, and certus parse with what it makes, alone and jointly."""
+"""certus train grammar --lexicalized, and certus constituents with what it makes, alone and jointly."""
 
 import json
 
@@ -25,11 +25,11 @@ def test_grammar_and_tagger_jointly(certus, files):
     ran = certus("train", "grammar", "--lexicalized", "--treebank", files / "trees.mrg", "--output", grammar)
     assert ran.code == 0
     assert "LexicalizedGrammar" in ran.err
-    alone = certus("parse", "--grammar", grammar, "--tokenised", files / "text")
+    alone = certus("constituents", "--grammar", grammar, "--tokenised", files / "text")
     assert alone.out.splitlines() == TREES
     assert certus("train", "tagger", "--hmm", "--train", files / "trees.mrg", "--output", tagger).code == 0
     ran = certus(
-        "parse",
+        "constituents",
         "--grammar",
         grammar,
         "--tagger",
@@ -45,9 +45,10 @@ def test_grammar_and_tagger_jointly(certus, files):
     assert all(a["exact"] for a in answers)
     (files / "out.mrg").write_text(alone.out)
     assert json.loads(certus("evaluate", files / "trees.mrg", files / "out.mrg", "--json").out)["F1"] == 100.0
-    assert "--weight is for a lexicalised" in certus("parse", "--format", "tree", "--weight", "2", "a").complaint
+    assert "--weight is for a lexicalised" in certus("constituents", "--format", "tree", "--weight", "2", "a").complaint
     assert (
-        "leave out --tagger" in certus("parse", "--no-joint", "--grammar", grammar, "--tagger", tagger, "a").complaint
+        "leave out --tagger"
+        in certus("constituents", "--no-joint", "--grammar", grammar, "--tagger", tagger, "a").complaint
     )
 
 
@@ -56,7 +57,7 @@ def test_head_rules_of_ones_own(certus, files):
     grammar = files / "g.json"
     command = "train", "grammar", "--lexicalized", "--treebank", files / "trees.mrg", "--output", grammar
     assert certus(*command, "--heads", files / "heads").code == 0
-    assert certus("parse", "--grammar", grammar, "the cat barks .").out == TREES[1] + "\n"
+    assert certus("constituents", "--grammar", grammar, "the cat barks .").out == TREES[1] + "\n"
     (files / "heads").write_text("S middle\n")
     assert "heads:1" in certus(*command, "--heads", files / "heads").complaint
 
@@ -68,8 +69,8 @@ def test_a_dependency_parser_from_brackets_agrees_with_the_grammar(certus, files
     assert certus("train", "grammar", "--lexicalized", "--treebank", trees, "--output", grammar).code == 0
     small = "--order", "2", "--epochs", "3", "--bits", "12", "--tagger"
     assert certus("train", "parser", "--train", trees, "--output", model, *small).code == 0
-    ran = certus("parse", "--grammar", grammar, "--model", model, "--weight", "1", "--tokenised", files / "text")
+    ran = certus("constituents", "--grammar", grammar, "--model", model, "--weight", "1", "--tokenised", files / "text")
     assert ran.out.splitlines() == TREES
-    one = "parse", "--grammar", grammar, "--model", model, "the cat barks .", "--save-result", result
+    one = "constituents", "--grammar", grammar, "--model", model, "the cat barks .", "--save-result", result
     assert certus(*one).out == TREES[1] + "\n"
     assert certus("verify", result).code == 0

@@ -27,8 +27,8 @@ def test_without_a_command_help_is_printed(certus, arguments):
     [
         ["nonsense"],
         ["parse", "--nonsense"],
-        ["parse", "--format", "picture"],
-        ["parse", "--max-iterations", "0"],
+        ["constituents", "--format", "picture"],
+        ["constituents", "--max-iterations", "0"],
         ["verify"],
         ["train", "grammar"],
         ["train", "nonsense"],

@@ -30,7 +30,7 @@ def test_output_onto_input_is_refused_under_any_name(certus, text, kind):
         ("train", "grammar", "--treebank", text, "--output", output),
         ("train", "tagger", "--train", text, "--output", output),
         ("train", "tagger", "--hmm", "--train", text, "--output", output),
-        ("parse", "--format", "tree", text, "--save-result", output),
+        ("constituents", text, "--save-result", output),
     ):
         assert "would replace the input" in certus(*command).complaint
     assert text.read_bytes() == before

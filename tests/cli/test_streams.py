@@ -90,7 +90,7 @@ def test_control_characters_reach_files_but_no_terminal(certus, hmm, monkeypatch
     certus(*arguments, stdin=HOSTILE)
     certus("verify", HOSTILE)
     certus("tag", "--tagger", HOSTILE)
-    certus("parse", "--format", HOSTILE)
+    certus("constituents", "--format", HOSTILE)
     shown = screen.getvalue()
     assert r"a\x1b]0;title\x07/" in shown
     assert shown.count(r"\x1b") >= 4
@@ -108,7 +108,7 @@ def test_a_fault_of_certus_is_not_taken_for_an_answer(certus, monkeypatch, tmp_p
     def broken(path):
         raise {"memory": MemoryError, "end": EOFError}.get(path.name, ZeroDivisionError)
 
-    monkeypatch.setattr("certus.load_result", broken)
+    monkeypatch.setattr("certus.cli.verify.load_result", broken)
     ran = certus("verify", "file")
     assert (ran.code, ran.out) == (70, "")
     assert "Traceback" in ran.err

@@ -19,7 +19,7 @@ def test_grammar_and_tagger_from_one_treebank_parse_together(certus, treebank, t
     assert (ran.code, ran.out) == (0, "")
     assert "3 trees" in ran.err
     assert certus("train", "tagger", "--hmm", "--train", treebank, "--output", tagger).code == 0
-    ran = certus("parse", "--grammar", grammar, "--tagger", tagger, "a cat flies.")
+    ran = certus("constituents", "--grammar", grammar, "--tagger", tagger, "a cat flies.")
     assert ran.out == "(TOP (S (NP (DT a) (NN cat)) (VP (VBZ flies)) (. .)))\n"
     assert certus("tag", "--tagger", tagger, "a cat flies.").out == "a/DT cat/NN flies/VBZ ./.\n"
 
@@ -28,9 +28,9 @@ def test_a_fallback_gives_every_sentence_a_tree(certus, treebank, tmp_path):
     grammar, odd = tmp_path / "g.json", "the dog"
     train = "train", "grammar", "--treebank", treebank, "--output", grammar
     assert certus(*train).code == 0
-    assert "no tree" in certus("parse", "--no-joint", "--grammar", grammar, odd).complaint
+    assert "no tree" in certus("constituents", "--no-joint", "--grammar", grammar, odd).complaint
     assert certus(*train, "--fallback", "FRAG").code == 0
-    assert "(FRAG " in certus("parse", "--no-joint", "--grammar", grammar, odd).out
+    assert "(FRAG " in certus("constituents", "--no-joint", "--grammar", grammar, odd).out
 
 
 @pytest.mark.parametrize("kind", [["--hmm"], ["--bits", "10", "--epochs", "3"]], ids=["hmm", "linear"])

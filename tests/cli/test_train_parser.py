@@ -7,6 +7,7 @@ import pytest
 
 import certus as library
 from certus.errors import InvalidInput
+from certus.learn.learners import LEARNERS, online
 from certus.models.parser import Parser
 
 SENTENCE = (
@@ -27,6 +28,15 @@ def test_a_parser_is_trained_and_its_folder_holds_just_the_model(certus, tmp_pat
     assert "trees 2/2" in ran.err
     assert "dev UAS 100.00" in ran.err
     assert [path.name for path in out.iterdir()] == ["parser.safetensors"]
+
+
+def test_the_command_line_offers_every_learner(certus, tmp_path):
+    assert f"--learner {'|'.join(LEARNERS)}" in certus("train", "parser", "--help").out
+    assert f"--learner {'|'.join(online())}" in certus("train", "tagger", "--help").out
+    (tmp_path / "train.conllu").write_text(SENTENCE)
+    files = "--train", tmp_path / "train.conllu", "--output", tmp_path / "model", "--learner"
+    assert "learner is 'magic'; expected one of 'mira'" in certus("train", "parser", *files, "magic").complaint
+    assert "relaxed learns trees only; use one of mira" in certus("train", "tagger", *files, "relaxed").complaint
 
 
 @pytest.mark.parametrize(
@@ -133,11 +143,6 @@ def test_the_number_of_threads_and_the_way_in_change_nothing(certus, tmp_path):
     assert ways.pop().count("\n\n") == 2
 
 
-def test_options_that_would_be_ignored_are_refused(certus):
-    assert "--format brackets" in certus("parse", "--no-joint", "a dog").complaint
-    assert "--workers is for dependencies" in certus("parse", "--format", "tree", "--workers", "2", "a dog").complaint
-
-
 def test_a_missing_or_damaged_model_is_refused(certus, tmp_path):
     assert "no parser.safetensors" in certus("parse", "--model", tmp_path, "a dog").complaint
     (tmp_path / "parser.safetensors").write_bytes(b"nothing of the kind")
@@ -166,7 +171,7 @@ def test_what_training_makes_of_odd_input_is_said(certus, tmp_path, monkeypatch)
     def stop(*_, **__):
         raise InvalidInput("enough.")
 
-    monkeypatch.setattr("certus.models.training.train_parser", stop)
+    monkeypatch.setattr("certus.cli.train_parser.train_parser", stop)
     for one, other, column in ((untagged, dev, "upos"), (dev, untagged, "xpos")):
         said = certus(*command, one, "--dev", other).err
         assert f"{untagged}: no word has a tag in column {column}, but words of {dev} do" in said

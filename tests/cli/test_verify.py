@@ -13,9 +13,7 @@ import certus as library
 @pytest.fixture
 def saved(certus, tmp_path):
     path = tmp_path / "r.json"
-    assert (
-        certus("parse", "--format", "brackets", "--save-result", path, "the old man the boats in the river .").code == 0
-    )
+    assert certus("constituents", "--save-result", path, "the old man the boats in the river .").code == 0
     return path
 
 
@@ -165,5 +163,5 @@ def test_what_cannot_be_checked_is_not_refused(certus, tmp_path, monkeypatch):
         raise library.NotSupported("too many to recount.")
 
     assert certus("verify", path).code == 0
-    monkeypatch.setattr(library, "verify", unsupported)
+    monkeypatch.setattr("certus.cli.verify.check", unsupported)
     assert certus("verify", path).complaint == f"certus: {path}: too many to recount."

@@ -92,7 +92,7 @@ def check_round_trip(bank, memory, parse):
     horizontal, vertical, tag_vertical = memory
     grammar = Grammar.from_treebank(bank, horizontal=horizontal, vertical=vertical, tag_vertical=tag_vertical)
     for tree in bank:
-        problem = Constituency(grammar, tree.leaves())
+        problem = Constituency(grammar, tree.words)
         score = problem.score(tree)
         assert np.isfinite(score)
         if parse:
@@ -120,7 +120,7 @@ def own_grammar(tree, memory):
 @given(trees())
 def test_binarised_and_back(tree):
     copy, grammar = own_grammar(tree, Memory(None, 99, 99))
-    assert copy in set(Constituency(grammar, copy.leaves()).all_structures())
+    assert copy in set(Constituency(grammar, copy.words).all_structures())
 
 
 @settings(max_examples=30)
@@ -128,7 +128,7 @@ def test_binarised_and_back(tree):
 def test_a_treebank_of_one_tree_gives_it_back(tree, memory):
     """With one tag a word, the tree itself is among the trees of its own grammar, which are all different."""
     grammar = Grammar.from_treebank([tree], horizontal=memory[0], vertical=memory[1], tag_vertical=memory[2])
-    problem = Constituency(grammar, tree.leaves())
+    problem = Constituency(grammar, tree.words)
     results = problem.kbest(50)
     structures = [result.structure for result in results]
     assert len(set(structures)) == len(structures)
@@ -182,7 +182,7 @@ def test_unknown_words_take_the_tags_of_their_class():
     assert max(grammar.entry("shouting"), key=lambda item: item[1])[0].label == "N"
     assert grammar.entry("Running", first=True) == grammar.entry("running")
     assert grammar.entry("Running") != grammar.entry("running")
-    assert Constituency(grammar, ["shouting", "shouted"]).decode().structure.tags() == ["N", "V"]
+    assert Constituency(grammar, ["shouting", "shouted"]).decode().structure.tags == ["N", "V"]
 
 
 def test_brackets_are_looked_up_as_penn_writes_them():
@@ -288,9 +288,9 @@ def test_penn_sample_round_trip_and_questions():
     grammar = check_round_trip(bank, (1, 2, 2), parse=False)
     for tree in bank[:60]:
         copy, own = own_grammar(tree, Memory(None, 99, 99))
-        assert copy in set(Constituency(own, copy.leaves()).all_structures())
-    short = min(bank, key=lambda tree: abs(len(tree.leaves()) - 9))
-    problem = Constituency(grammar, short.leaves())
+        assert copy in set(Constituency(own, copy.words).all_structures())
+    short = min(bank, key=lambda tree: abs(len(tree.words) - 9))
+    problem = Constituency(grammar, short.words)
     result = problem.decode()
     assert result.score >= problem.score(short)
     assert result.score == pytest.approx(problem.reference_maximum())

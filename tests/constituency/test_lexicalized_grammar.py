@@ -47,7 +47,7 @@ def test_probabilities_sum_to_one(grammar):
 
 def test_a_tree_scores_its_log_probability(grammar):
     for tree in TREES:
-        problem = LexicalizedConstituency(grammar, tree.leaves())
+        problem = LexicalizedConstituency(grammar, tree.words)
         gold = lexicalized(tree)
         assert problem.score(gold) == pytest.approx(grammar.log_probability(spines(gold)))
         best = problem.decode()
@@ -76,7 +76,7 @@ def test_files(grammar, tmp_path):
     again = LexicalizedGrammar.load(path)
     assert again.to_json() == grammar.to_json()
     assert repr(again) == repr(grammar)
-    words = TREES[2].leaves()
+    words = TREES[2].words
     assert (
         LexicalizedConstituency(again, words).decode().score == LexicalizedConstituency(grammar, words).decode().score
     )
@@ -95,10 +95,10 @@ def test_files(grammar, tmp_path):
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_sentences_of_a_treebank():
-    trees = [t for t in read_trees(shared_data("ptb-sample", "dev.mrg.gz"), clean=True) if len(t.leaves()) <= 20]
+    trees = [t for t in read_trees(shared_data("ptb-sample", "dev.mrg.gz"), clean=True) if len(t.words) <= 20]
     grammar = LexicalizedGrammar.from_treebank(trees)
     for tree in trees[:3]:
-        problem = LexicalizedConstituency(grammar, tree.leaves())
+        problem = LexicalizedConstituency(grammar, tree.words)
         gold = lexicalized(tree)
         result = problem.decode()
         assert problem.score(gold) == pytest.approx(grammar.log_probability(spines(gold)))

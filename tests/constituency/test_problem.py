@@ -44,7 +44,7 @@ def penalised(draw):
     penalty = np.array(draw(st.lists(cell, min_size=size, max_size=size)), dtype=float).reshape(problem.views["tags"])
     adjusted = {}
     for tree, score in found.items():
-        cells = [penalty[i, problem.tags.index(tag)] for i, tag in enumerate(tree.tags())]
+        cells = [penalty[i, problem.tags.index(tag)] for i, tag in enumerate(tree.tags)]
         adjusted[tree] = score + sum(cells)
     return problem, {"tags": penalty}, adjusted
 
@@ -266,7 +266,7 @@ def test_long_sentences():
     n = 200
     grammar = Grammar.from_text('1 S -> "a" \n 0 S -> S S\n0 S -> S X S\n2 X -> "a"')
     result = Constituency(grammar, ["a"] * n).decode()
-    assert len(result.structure.leaves()) == n
+    assert len(result.structure.words) == n
     # Every X needs an S on either side: at most 99 of 200 words are X, 2 points instead of 1.
     assert result.score == 99 * 2 + 101
     problem = Constituency(grammar, ["a"] * n)

@@ -7,9 +7,9 @@ from certus.errors import InvalidInput
 from certus.features import templates as T
 from certus.features.encode import PAD, Encoder
 from certus.features.templates import Templates
-from certus.io.conllu import Sentence, Token
 from certus.kernels import features as kernel
 from certus.kernels.features import ABSENT
+from certus.text import Sentence, Token
 
 BITS = 32  # so many that two features hardly ever share an index, and none do here
 
@@ -128,10 +128,26 @@ def test_marks_do_not_mix():
         _ = Templates("hm", ("h.t b q",)).arrays
 
 
-@pytest.mark.parametrize("line", ["h.w x.t", "h.w m.q", "h+3.w", "h"])
+@pytest.mark.parametrize("line", ["h.w x.t", "h.w m.q", "h+3.w", "h", "0.w", "h0.w"])
 def test_a_component_that_is_none_is_named(line):
-    with pytest.raises(InvalidInput, match="is no component"):
+    with pytest.raises(
+        InvalidInput, match=r"is no component; write role\[\+-1 or 2\]\.attribute with a role out of h, m"
+    ):
         _ = Templates("hm", (line,)).arrays
+
+
+@pytest.mark.parametrize("line", ["0.zz", "3.w", "w", "h.w", "1.w"])
+def test_a_component_of_single_words_has_an_offset_and_no_role(line):
+    with pytest.raises(InvalidInput, match=r"is no component; write offset\.attribute .* out of w, s3\."):
+        _ = Templates("", (line,), ("w", "s3")).arrays
+    ptr, _, offset, column, seed, _ = Templates("", ("0.w", "-1.w 0.s3"), ("w", "s3")).arrays
+    assert ptr.tolist() == [0, 1, 3]
+    assert (offset.tolist(), column.tolist()) == ([0, -1, 0], [0, 0, 1])
+    assert len(set(seed.tolist())) == 2
+
+
+def test_templates_are_written_on_lines_or_between_slashes():
+    assert T.template_lines("  h.w  m.w  # of words\n\n 0.w / -1.w 0.w\n") == ("h.w m.w", "0.w", "-1.w 0.w")
 
 
 def test_an_encoder_needs_words():

@@ -51,7 +51,7 @@ def trees(path: Path) -> None:
     from certus.io.brackets import read_trees
 
     found = list(read_trees(path, clean=True))
-    if found and sum(len(tree.leaves()) for tree in found) < 200:
+    if found and sum(len(tree.words) for tree in found) < 200:
         certus.Grammar.from_treebank(found, fallback=None)
 
 
@@ -86,9 +86,7 @@ def _use_forest(forest: Any) -> None:
 
 
 def forest(path: Path) -> None:
-    from certus.io.forests import read_forest
-
-    _use_forest(read_forest(path))
+    _use_forest(certus.TranslationForest.read(path))
 
 
 def graph(path: Path) -> None:
@@ -102,7 +100,7 @@ def graph(path: Path) -> None:
 
 
 def grammar(path: Path) -> None:
-    from certus.cli.models import load_grammar
+    from certus.models.loading import load_grammar
 
     found = load_grammar(path)
     if isinstance(found, certus.Grammar):
@@ -130,9 +128,9 @@ def weights(path: Path) -> None:
 
 
 def translations(path: Path) -> None:
-    from certus.cli.search_errors import _read_translations
+    from certus.io.translations import read_translations
 
-    _read_translations(path, scored=False)
+    read_translations(path)
 
 
 # -- JSON ------------------------------------------------------------------------------------------------------------
@@ -162,9 +160,7 @@ def _grammars() -> list[bytes]:
 
 
 def _forests() -> list[bytes]:
-    from certus.io.forests import forest_from_text
-
-    return [json.dumps(forest_from_text(FOREST).to_json()).encode()]
+    return [json.dumps(certus.TranslationForest.from_text(FOREST).to_json()).encode()]
 
 
 def _graphs() -> list[bytes]:
@@ -180,7 +176,6 @@ def problems() -> dict[str, Any]:
     from certus.hypergraph import formats
     from certus.io.arpa import parse_arpa
     from certus.io.brackets import parse_trees
-    from certus.io.forests import forest_from_text
     from certus.relax.constrained_hyperpath import ConstrainedHyperpath
     from certus.translation import PhraseOption
 
@@ -217,7 +212,7 @@ def problems() -> dict[str, Any]:
         "listed dependency": listed,
         "labelled dependency": certus.Dependency(arc).labelled(scores(4, 4, 2)),
         "phrase translation": certus.PhraseTranslation(options, lm, source=["der", "hund"]),
-        "forest translation": certus.ForestTranslation(forest_from_text(FOREST), lm, 0.5),
+        "forest translation": certus.ForestTranslation(certus.TranslationForest.from_text(FOREST), lm, 0.5),
         "joint": certus.Joint(tagging, certus.Tagging(scores(3, 2), bigram=scores(3, 3)), on="tags"),
         "constrained": tagging.subject_to(C.at_most(1, "tags", [(0, 1), (1, 1), (2, 1)])),
         "masked": tagging.subject_to(C.forbid("tags", (0, 1))),
@@ -255,7 +250,7 @@ def _limited(problem: Any) -> bool:
 
 
 def _corpus() -> list[Any]:
-    from certus.io.conllu import Sentence, Token
+    from certus.text import Sentence, Token
 
     rows = [
         [("the", "DET", 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("barks", "VERB", 0, "root")],
@@ -302,8 +297,8 @@ def _parsers() -> list[bytes]:
 
 
 def tagger(path: Path) -> None:
-    from certus.io.conllu import Sentence
     from certus.models.tagger import Tagger
+    from certus.text import Sentence
 
     found = Tagger.load(path)
     for sentence in found.tag([Sentence.from_words(WORDS), Sentence.from_words(WORDS[:1]), Sentence.from_words([])]):
@@ -313,8 +308,8 @@ def tagger(path: Path) -> None:
 
 
 def parser(path: Path) -> None:
-    from certus.io.conllu import Sentence, Token
     from certus.models.parser import Parser
+    from certus.text import Sentence, Token
 
     found = Parser.load(path)
     tags = ["DET", "NOUN", "VERB", "DET", "NOUN", "X", "VERB"]
@@ -345,8 +340,8 @@ def _parser_checkpoint() -> list[bytes]:
     kept: list[bytes] = []
 
     def write(path: Path) -> None:
-        def stop(*report: Any) -> None:
-            if report[0] in ("labels", "trees"):
+        def stop(epoch: Any) -> None:
+            if epoch.stage in ("labels", "trees"):
                 kept.append(path.read_bytes())
 
         train_parser(_corpus(), settings=_checkpointed(), checkpoint=path, progress=stop)

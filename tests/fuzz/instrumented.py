@@ -15,7 +15,7 @@ MODULES = [
     "certus.hypergraph.formats",
     "certus.constituency.head_rules",
     "certus.constituency.rule_text",
-    "certus.constituency.tree",
+    "certus.text",
     "certus.features.brown",
     "certus.translation.forest",
 ]

@@ -85,5 +85,5 @@ def test_penn_sample():
     path = shared_data("ptb-sample", "dev.mrg.gz")
     cleaned = list(read_trees(path, clean=True))
     assert len(cleaned) == 276
-    assert sum(len(tree.leaves()) for tree in cleaned) == 6368
-    assert sum(len(tree.leaves()) for tree in read_trees(path)) == 6816
+    assert sum(len(tree.words) for tree in cleaned) == 6368
+    assert sum(len(tree.words) for tree in read_trees(path)) == 6816

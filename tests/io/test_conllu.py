@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from certus import FormatError, InvalidInput
-from certus.io.conllu import Sentence, Token, find_cycle, parse_conllu, read_conllu, write_conllu
+from certus.io.conllu import find_cycle, parse_conllu, read_conllu, write_conllu
+from certus.text import Sentence, Token
 from tests.data import shared_data
 
 TEXT = """\

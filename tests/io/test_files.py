@@ -5,6 +5,7 @@ import zlib
 
 import pytest
 
+from certus import TranslationForest
 from certus.constituency import Grammar
 from certus.errors import FormatError, InvalidInput
 from certus.features.brown import Clusters
@@ -13,7 +14,6 @@ from certus.io.arpa import read_arpa
 from certus.io.brackets import read_trees
 from certus.io.conllu import read_conllu
 from certus.io.files import LIMIT, read_bytes, text_lines, unpack_limit, unpacked, whole_number
-from certus.io.forests import read_forest
 from certus.io.hiero import read_rules, read_weights
 from certus.io.moses import read_phrase_table
 
@@ -24,7 +24,7 @@ READERS = [
     read_phrase_table,
     read_rules,
     read_weights,
-    read_forest,
+    TranslationForest.read,
     Clusters.load,
 ]
 
@@ -101,8 +101,8 @@ def test_endless_digits(tmp_path):
         (lambda path: list(read_conllu(path)), f"{many}-{many}{row[1:]}\n\n"),
         (read_arpa, f"\\data\\\nngram 1={many}\n"),
         (read_rules, f"[X] ||| a [X,{many}] ||| [1] ||| p=1\n"),
-        (read_forest, f"{many} 1\n"),
-        (read_forest, f"1 1\n{many}\n"),
+        (TranslationForest.read, f"{many} 1\n"),
+        (TranslationForest.read, f"1 1\n{many}\n"),
         (Clusters.load, f"0\ta\t{many}\n"),
     ):
         path.write_text(text)
@@ -127,8 +127,8 @@ def test_sizes_that_a_file_only_announces(tmp_path):
     path = tmp_path / "file"
     for read, text, message in (
         (formats.load, "certus hypergraph 1\nvertices 999999999 edges 0 root 0\n", "too short for so many"),
-        (read_forest, "999999999 999999999\n0\n", "expected the number of edges into node 1"),
-        (read_forest, "1 1\n999999999\na ||| p=1\n", "the file ends before the last"),
+        (TranslationForest.read, "999999999 999999999\n0\n", "expected the number of edges into node 1"),
+        (TranslationForest.read, "1 1\n999999999\na ||| p=1\n", "the file ends before the last"),
         (read_arpa, "\\data\\\nngram 1=999999999\n\n\\1-grams:\n-1 a\n", "is the file cut short"),
         (read_arpa, "\\data\\\n" + "".join(f"ngram {k}=0\n" for k in range(1, 99)), "n-grams of more than 32 words"),
         (grammar, "S ->" + " a" * 5000, "5000 symbols on the right-hand side"),

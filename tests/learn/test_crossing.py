@@ -10,7 +10,8 @@ from certus.features.encode import Encoder
 from certus.kernels import crossing
 from certus.kernels.features import ABSENT, part_features
 from certus.learn.crossing import Crossing, Scorer
-from certus.learn.trees import LEARNERS, Trainer, TreeModel
+from certus.learn.learners import LEARNERS
+from certus.learn.trees import Trainer, TreeModel
 from certus.learn.weights import Weights
 from tests.learn.test_trees import BITS, KINDS, score, sentence
 from tests.oracles.trees import all_trees
@@ -150,7 +151,7 @@ def test_learning_reaches_trees_with_crossing_arcs(iterations, monkeypatch):
     allowed[:, 0] = False
     weights = Weights(BITS)
     trainer = Trainer(
-        TreeModel(KINDS[3], False, True), batch, trees, lambda s: allowed, weights, LEARNERS["perceptron"], 1
+        TreeModel(KINDS[3], False, True), batch, trees, lambda s: allowed, weights, LEARNERS["perceptron"].step, 1
     )
     errors = [sum(wrong for _, wrong in trainer.epoch(k)) for k in range(12)]
     assert errors[0] > 0

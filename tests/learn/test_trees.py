@@ -7,12 +7,13 @@ import pytest
 
 from certus.features import templates as T
 from certus.features.encode import Encoder
-from certus.io.conllu import Sentence, Token
 from certus.kernels import parser as kernel
 from certus.kernels import updates
 from certus.kernels.features import ABSENT, named_features
-from certus.learn.trees import LEARNERS, Trainer, TreeModel, projectivised
-from certus.learn.weights import Weights
+from certus.learn.learners import LEARNERS, online
+from certus.learn.trees import Trainer, TreeModel, projectivised
+from certus.learn.weights import Step, Weights
+from certus.text import Sentence, Token
 from tests.oracles.trees import all_trees, is_projective, projective_trees
 
 BITS = 16
@@ -128,7 +129,7 @@ def test_differences_are_the_features_of_the_parts_that_differ(order):
         assert net == score(model, batch, weight, a, name) - score(model, batch, weight, b, name)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", online())
 @pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False), (3, True)])
 def test_training_reaches_trees_that_can_be_learned(learner, order, projective):
     rng = np.random.default_rng(5)
@@ -136,11 +137,12 @@ def test_training_reaches_trees_that_can_be_learned(learner, order, projective):
     batch = Encoder(("NOUN", "VERB", "DET")).encode(sentences)
     trees = [np.array([-1, *range(len(s))]) for s in sentences]  # chains: each word's head is the word before it
     model = TreeModel(KINDS[order], projective, True)
-    trainer = Trainer(model, batch, trees, lambda s: all_arcs(len(trees[s]) - 1), Weights(BITS), LEARNERS[learner], 1)
+    step = LEARNERS[learner].step
+    trainer = Trainer(model, batch, trees, lambda s: all_arcs(len(trees[s]) - 1), Weights(BITS), step, 1)
     for epoch in range(12):
         list(trainer.epoch(epoch))
     # The perceptron guesses without a margin: one more epoch counts what is still wrong.
-    trainer.learner = LEARNERS["perceptron"]
+    trainer.step = LEARNERS["perceptron"].step
     assert sum(wrong for _, wrong in trainer.epoch(12)) == 0
 
 
@@ -157,7 +159,7 @@ def test_averaged_weights_are_the_mean_of_all_steps():
     for _ in range(6):
         plus, minus = rng.integers(0, 16, (2, 3)).astype(np.uint64)
         seen.append(weights.value.copy())
-        updates.move(plus, minus, 1.0, 0.5, 0.0, weights.clock, weights.value, weights.total, weights.squares)
+        weights.move(plus, minus, 1.0, Step(0.5))
         weights.clock += 1.0
     seen.append(weights.value.copy())
     np.testing.assert_allclose(weights.averaged(), np.mean(seen, axis=0), atol=1e-6)

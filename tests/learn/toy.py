@@ -4,10 +4,10 @@ import numpy as np
 
 from certus.features import templates as T
 from certus.features.encode import Encoder
-from certus.io.conllu import Sentence, Token
 from certus.kernels.features import ABSENT
 from certus.learn.examples import Examples
 from certus.learn.trees import TreeModel
+from certus.text import Sentence, Token
 from tests.oracles.trees import all_trees, projective_trees
 
 BITS = 12

@@ -10,13 +10,13 @@ from certus.dependency.vine import OUTER_LEFT, OUTER_RIGHT, Vine
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.features import templates as T
 from certus.features.encode import Encoder
-from certus.io.conllu import Sentence
 from certus.learn.parts import Features, Parts
 from certus.learn.trees import TreeModel
 from certus.learn.vine import VineParts, vine_model
 from certus.models.cascade import stages
 from certus.models.filters import KINDS, LinearFilter, StagedCascade, Treebank, all_arcs, train_cascade, train_filter
 from certus.models.training import train_parser
+from certus.text import Sentence
 from tests.learn.toy import treebank as random_sentences
 from tests.models.test_parser import SMALL
 from tests.models.test_parser import treebank as small_grammar

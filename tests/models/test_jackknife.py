@@ -3,9 +3,9 @@
 import pytest
 
 from certus.errors import InvalidInput
-from certus.io.conllu import Sentence, Token
 from certus.models.jackknife import jackknife
 from certus.models.tagger import Tagger
+from certus.text import Sentence, Token
 
 CORPUS = [Sentence([Token(1, f"w{k}", upos="N")]) for k in range(7)]
 

@@ -8,10 +8,10 @@ import pytest
 
 from certus.features.encode import Encoder
 from certus.features.templates import LABEL, LABEL_PAIR
-from certus.io.conllu import Sentence, Token
 from certus.learn.weights import Packed
 from certus.models.explain import features_of
 from certus.models.labels import LabelTrainer
+from certus.text import Sentence, Token
 
 pytestmark = pytest.mark.compiled
 
@@ -41,8 +41,19 @@ def trained():
     batch = Encoder.of(TREEBANK, clusters={}, top=10).encode(TREEBANK)
     trees, labels = [s.heads for s in TREEBANK], [[t.deprel for t in s] for s in TREEBANK]
     trainer = LabelTrainer(batch, trees, labels, bits=12, seed=1)
-    errors = [trainer.epoch(k) for k in range(12)]
+    errors = [sum(wrong for _, wrong in trainer.epoch(k)) for k in range(12)]
     return batch, trainer, errors
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "adagrad"])
+def test_every_online_learner_learns_labels(trained, learner):
+    batch, other, _ = trained
+    trees, labels = [s.heads for s in TREEBANK], [[t.deprel for t in s] for s in TREEBANK]
+    trainer = LabelTrainer(batch, trees, labels, bits=12, seed=1, learner=learner)
+    for k in range(12):
+        list(trainer.epoch(k))
+    found = labels_of(trainer.labeller(trainer.weights.averaged()), batch)
+    assert all((own == gold).all() for own, gold in zip(found, other.gold, strict=True))
 
 
 def labels_of(labeller, batch):

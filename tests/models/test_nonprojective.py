@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from certus.errors import InvalidInput
-from certus.io.conllu import Sentence
 from certus.learn.weights import Packed
 from certus.models.parser import Parser, Settings
 from certus.models.pipeline import Pipeline
 from certus.models.training import train_parser
+from certus.text import Sentence
 from tests.models.test_parser import bare, treebank
 from tests.oracles.trees import is_projective, is_tree
 

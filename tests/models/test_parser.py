@@ -8,12 +8,12 @@ import pytest
 
 from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.features import templates
-from certus.io.conllu import Sentence, Token
-from certus.learn.learners import BY_MARGINALS, NAMES
-from certus.models import training
+from certus.learn.learners import LEARNERS, online
+from certus.models import checkpoints, training
 from certus.models.files import save_model
 from certus.models.parser import VERSION, Parser, Settings
 from certus.models.training import train_parser
+from certus.text import Sentence, Token
 from tests.models.contents import contents
 from tests.oracles.trees import is_projective, is_tree
 
@@ -121,8 +121,8 @@ def test_a_training_that_was_killed_ends_with_the_same_parser(tmp_path, stop):
     class Killed(Exception):
         pass
 
-    def until(*report):
-        epochs.append(report)
+    def until(epoch):
+        epochs.append(epoch)
         if len(epochs) == stop:
             raise Killed
 
@@ -139,7 +139,7 @@ def test_a_training_that_was_killed_ends_with_the_same_parser(tmp_path, stop):
 
 
 def test_resuming_something_else_is_refused(tmp_path):
-    def stop(*report):
+    def stop(epoch):
         raise KeyboardInterrupt
 
     checkpoint = tmp_path / "checkpoint"
@@ -259,17 +259,17 @@ def test_settings_that_make_no_sense_are_refused():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("learner", [n for n in NAMES if n not in ("mira", "perceptron", "adagrad")])
+@pytest.mark.parametrize("learner", [name for name in LEARNERS if name not in online()])
 def test_every_learner_trains_a_parser_and_resumes(tmp_path, learner):
     data, gold = treebank(25, 1), treebank(12, 3)
     settings = replace(SMALL, learner=learner, order=1 if learner == "log-linear-lbfgs" else 2, label_epochs=1)
     losses = []
-    whole = train_parser(data, gold, settings=settings, progress=lambda *report: losses.append(report[5]))
+    whole = train_parser(data, gold, settings=settings, progress=lambda epoch: losses.append(epoch.loss))
     assert whole.accuracy(gold) > 0.95
     assert None not in losses[-4:]
 
-    def stop(stage, epoch, *report):
-        if (stage, epoch) == ("trees", 2):
+    def stop(epoch):
+        if (epoch.stage, epoch.epoch) == ("trees", 2):
             raise KeyboardInterrupt
 
     checkpoint = tmp_path / "checkpoint"
@@ -280,7 +280,7 @@ def test_every_learner_trains_a_parser_and_resumes(tmp_path, learner):
 
 
 def test_sums_over_higher_order_trees_with_crossing_arcs_are_refused():
-    for learner in BY_MARGINALS:
+    for learner in (name for name, known in LEARNERS.items() if known.marginals):
         with pytest.raises(NotSupported, match="NP-hard"):
             Settings(learner=learner, order=2, projective=False)
 
@@ -300,15 +300,15 @@ def test_damaged_checkpoints(tmp_path, damage, message):
     class Stopped(Exception):
         pass
 
-    def stop(stage, *rest):
-        if stage == "trees":
+    def stop(epoch):
+        if epoch.stage == "trees":
             raise Stopped
 
     path = tmp_path / "checkpoint"
     with pytest.raises(Stopped):
-        train_parser(treebank(4, 1), settings=SMALL, checkpoint=path, progress=stop)
+        train_parser(treebank(4, 1), treebank(2, 2), settings=SMALL, checkpoint=path, progress=stop)
     config, arrays = contents(path)
     damage(config, arrays)
-    save_model(path, training.KIND, training.VERSION, config, arrays)
+    save_model(path, training.CHECKPOINT, checkpoints.VERSION, config, arrays)
     with pytest.raises(FormatError, match=message):
-        train_parser(treebank(4, 1), settings=SMALL, checkpoint=path, resume=True)
+        train_parser(treebank(4, 1), treebank(2, 2), settings=SMALL, checkpoint=path, resume=True)

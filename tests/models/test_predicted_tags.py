@@ -8,13 +8,13 @@ import pytest
 
 from certus import writing
 from certus.errors import FormatError
-from certus.io.conllu import Sentence, Token
 from certus.models import predicted_tags as module
 from certus.models.parser import FILE, Settings
 from certus.models.pipeline import NEW_TAGGER_FILE, TAGGER_FILE, load
 from certus.models.predicted_tags import TAGS_FILE, predicted_tags, save_parser
 from certus.models.tagger import Tagger
 from certus.models.training import train_parser
+from certus.text import Sentence, Token
 
 pytestmark = pytest.mark.compiled  # trains taggers
 

@@ -1,6 +1,7 @@
 """The trained tagger: learning, exact search, the same model after a break, damaged files."""
 
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 from certus import verify
 from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.features.brown import Clusters
-from certus.features.tagging import ATTRIBUTES, Lexicon, WordEncoder, template_arrays
-from certus.io.conllu import Sentence, Token
+from certus.features.tagging import Lexicon, WordEncoder
+from certus.learn.learners import online
+from certus.models import checkpoints
 from certus.models.files import save_model
-from certus.models.tagger import CHECKPOINT, KIND, VERSION, Epoch, Tagger
+from certus.models.loop import Epoch
+from certus.models.tagger import CHECKPOINT, KIND, VERSION, Tagger
+from certus.text import Sentence, Token
 from tests.models.contents import contents
 
 NAMES = {"D": "DT", "N": "NN", "V": "VB", "P": "NNP"}
@@ -39,6 +43,7 @@ CORPUS = [
     )
 ] * 3
 DEV = [sentence("the/D walk/N helps/V Mary/P"), sentence("dogs/N walk/V the/D cats/N"), Sentence([])]
+PATHS = {"dog": "0110101", "barks": "10"}
 CLUSTERS = {"dog": "00", "cat": "00", "walk": "01", "Mary": "10", "Peter": "10"}
 
 
@@ -105,6 +110,20 @@ def test_problem_of_too_many_tags(tagger):
         model.problem(["dog"])
 
 
+@pytest.mark.parametrize("learner", online())
+def test_every_online_learner_learns_tags(learner):
+    seen: list[Epoch] = []
+    tagger = Tagger.train(CORPUS, learner=learner, epochs=8, bits=12, progress=seen.append)
+    assert [t.upos for s in tagger.tag(DEV) for t in s] == [t.upos for s in DEV for t in s]
+    assert seen[-1].errors < seen[0].errors
+    assert all((epoch.loss is None) == (learner == "perceptron") for epoch in seen)
+
+
+def test_learners_of_trees_alone_are_refused():
+    with pytest.raises(NotSupported, match="relaxed learns trees only; use one of mira, perceptron, adagrad"):
+        Tagger.train(CORPUS, learner="relaxed")
+
+
 def test_same_seed_same_model_other_seed_other_model():
     first, second, third = (Tagger.train(CORPUS, epochs=2, bits=10, seed=seed) for seed in (1, 1, 2))
     assert weights(first) == weights(second)
@@ -115,7 +134,7 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("after", [1, 3, 4, 6])
+@pytest.mark.parametrize("after", [1, 3, 4, 5, 7])
 def test_resumed_training_ends_with_the_same_model(tmp_path, after):
     options = {"column": ["upos", "xpos"], "epochs": 4, "bits": 10, "checkpoint": tmp_path / "state"}
     whole_run: list[Epoch] = []
@@ -123,9 +142,9 @@ def test_resumed_training_ends_with_the_same_model(tmp_path, after):
     seen: list[Epoch] = []
 
     def stop(epoch: Epoch) -> None:
+        seen.append(epoch)
         if len(seen) == after:
             raise Killed
-        seen.append(epoch)
 
     with pytest.raises(Killed):
         Tagger.train(CORPUS, DEV, progress=stop, **options)
@@ -148,7 +167,7 @@ def test_checkpoint_of_another_run_is_refused(tmp_path):
 def test_stops_when_dev_gets_no_better():
     seen: list[Epoch] = []
     Tagger.train(CORPUS, DEV, epochs=40, bits=12, progress=seen.append)
-    best = max(range(len(seen)), key=lambda k: (seen[k].accuracy, -k))
+    best = max(range(len(seen)), key=lambda k: (seen[k].score, -k))
     assert len(seen) == best + 1 + 4
 
 
@@ -259,37 +278,39 @@ def test_frequent_words_take_only_their_tags():
     assert lexicon.known == {"a", "c"}
     assert lexicon.sets == {"a": (0, 2)}
     encoder = WordEncoder(lexicon)
-    rows, first, length = encoder.encode([["a", "b"], [], ["a"]])
-    assert rows.tolist() == [0, 0, 2, 3, 1, 1, 0, 0, 1, 1, 0, 0, 2, 1, 1]
-    assert first.tolist() == [2, 8, 12]
-    assert length.tolist() == [2, 0, 1]
-    assert encoder.set_of[2:4].tolist() == [1, 0]
+    words = encoder.encode([["a", "b"], [], ["a"]])
+    assert words.rows.tolist() == [0, 0, 2, 3, 1, 1, 0, 0, 1, 1, 0, 0, 2, 1, 1]
+    assert words.first.tolist() == [2, 8, 12]
+    assert words.length.tolist() == [2, 0, 1]
+    assert words.set_of[2:4].tolist() == [1, 0]
     assert encoder.allowed[encoder.set_ptr[1] : encoder.set_ptr[2]].tolist() == [0, 2]
 
 
 def test_attributes_of_a_word():
     encoder = WordEncoder(Lexicon(frozenset({"Re-use"}), {"re-use": (3,)}, Clusters({"re-use": "0110101"}, {}).paths))
-    named = dict(zip(ATTRIBUTES, encoder.attributes("Re-use"), strict=True))
+    named = encoder.attributes("Re-use")
     assert named["w"] == "Re-use"
     assert (named["p2"], named["s3"]) == ("re", "use")
     assert (named["h"], named["k"]) == ("Xx-x", "Xx-+")
     assert (named["a"], named["c"]) == ("0110", "0110101")
     assert named["m"] == "-1,3"
-    assert encoder.attributes("other")[:2] == ("<rare>", "<rare>")
+    other = encoder.attributes("other")
+    assert (other["w"], other["l"]) == ("<rare>", "<rare>")
 
 
-def test_templates_are_checked():
-    ptr, offset, _, seed = template_arrays(["0.w", "-1.l 0.s3"])
-    assert ptr.tolist() == [0, 1, 3]
-    assert offset.tolist() == [0, -1, 0]
-    assert len(set(seed.tolist())) == 2
-    for bad in ("0.zz", "3.w", "w"):
-        with pytest.raises(InvalidInput, match="no component"):
-            template_arrays([bad])
+@pytest.mark.parametrize(("clusters", "digest"), [({}, "509b1a0e724beb2d"), (PATHS, "ad05c591ca9e6713")])
+def test_features_are_those_that_saved_taggers_were_trained_with(clusters, digest):
+    encoder = WordEncoder(Lexicon(frozenset({"the", "Dog"}), {"the": (0,), "dog": (1, 2)}, clusters))
+    words = encoder.encode([["The", "dog", "Dog", "barks", "McDonald's-2", "."]])
+    ptr, _, offset, column, seed, _ = encoder.templates.arrays
+    code = blake2b(digest_size=8)
+    for array in (ptr, offset, column, seed, words.value[words.rows]):
+        code.update(array.tobytes())
+    assert code.hexdigest() == digest
 
 
 def test_memory_of_words_is_emptied(tagger, monkeypatch):
-    monkeypatch.setattr("certus.features.tagging.MOST_ROWS", 4)
+    monkeypatch.setattr("certus.features.encode.MOST_ROWS", 4)
     whole = tagger.tag(CORPUS[:4])
     assert tagger.tag(CORPUS[:4]) == whole
 
@@ -303,14 +324,14 @@ def test_path_may_be_a_string(tagger, tmp_path):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda config, arrays: config.update(model=7), "model is 7; expected a whole number 0..0"),
+        (lambda config, arrays: config.update(stage="feats"), "stage is 'feats'; expected one of 'upos'"),
         (lambda config, arrays: config.update(epoch=-1), "epoch is -1; expected a whole number 1..2"),
-        (lambda config, arrays: config.update(best="good"), "best is 'good'"),
-        (lambda config, arrays: config.pop("since_best"), "since_best is missing"),
-        (damage_arrays(weight=np.zeros(3, dtype=np.float32)), r"weight is float32\[3\]; expected float32\[261\]"),
+        (lambda config, arrays: config.update(score="good"), "score is 'good'"),
+        (lambda config, arrays: config.pop("best_epoch"), "best_epoch is missing"),
+        (damage_arrays(value=np.zeros(3, dtype=np.float32)), r"value is float32\[3\]; expected float32\[261\]"),
         (damage_arrays(total=np.full(261, np.nan)), "total holds a number that is not finite"),
-        (damage_arrays(moves=np.full(261, -1, dtype=np.float32)), "moves holds a number below 0"),
-        (lambda config, arrays: arrays.pop("best"), "the array best is missing"),
+        (damage_arrays(squares=np.full(261, -1, dtype=np.float32)), "squares holds a number below 0"),
+        (lambda config, arrays: arrays.pop("done.upos"), "the array done.upos is missing"),
     ],
 )
 def test_damaged_checkpoints(tmp_path, damage, message):
@@ -319,6 +340,6 @@ def test_damaged_checkpoints(tmp_path, damage, message):
     Tagger.train(CORPUS, **options)
     config, arrays = contents(path)
     damage(config, arrays)
-    save_model(path, CHECKPOINT, VERSION, config, arrays)
+    save_model(path, CHECKPOINT, checkpoints.VERSION, config, arrays)
     with pytest.raises(FormatError, match=message):
         Tagger.train(CORPUS, **options, resume=True)

@@ -45,7 +45,7 @@ def tags_under(problem, multipliers):
     """The tags that parser and tagger choose at these multipliers (algorithm 6)."""
     y = problem.a.solve({"tags": multipliers}).structure
     z = problem.b.solve({"tags": -multipliers}).structure
-    return " ".join(y.tags()), " ".join(problem.b.names(z))
+    return " ".join(y.tags), " ".join(problem.b.names(z))
 
 
 def test_example_4_2_1_a_run_of_the_algorithm():
@@ -70,7 +70,7 @@ def test_example_4_2_1_a_run_of_the_algorithm():
     assert result.iterations == 3
     assert result.certificate.kind == "dual"
     assert result.certificate.exact
-    assert " ".join(result.structure[0].tags()) == "N V D A N"
+    assert " ".join(result.structure[0].tags) == "N V D A N"
     assert result.score == -1.0
     np.testing.assert_array_equal(result.certificate.duals["tags"], third)
     assert result.trace.step.tolist() == [1.0, 1.0, 0.0]

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from certus import ForestTranslation, LanguageModel, SynchronousGrammar
+from certus import ForestTranslation, LanguageModel, SynchronousGrammar, TranslationForest
 from certus.clock import Clock
 from certus.io.arpa import parse_arpa
-from certus.io.forests import forest_from_text
 from certus.relax import steps
 from certus.translation.leaf_graph import Leaves
 from certus.translation.leaf_paths import decode_by_leaves
@@ -55,7 +54,7 @@ def bigram_model(bigrams: dict[str, float]) -> LanguageModel:
 
 
 def test_example_5_1_1_hypergraph() -> None:
-    forest = forest_from_text(FIGURE_5_2).weighted({"w": 1.0})
+    forest = TranslationForest.from_text(FIGURE_5_2).weighted({"w": 1.0})
     derivations = list(forest.graph.hyperpaths())
     assert sorted(" ".join(forest.yields(y)) for y in derivations) == sorted(SENTENCES)
     problem = ForestTranslation(forest, bigram_model({"dog barks": -0.25, "<s> the": -0.5}), 1.0)
@@ -67,7 +66,7 @@ def test_example_5_1_1_hypergraph() -> None:
 def test_example_5_1_2_synchronous_grammar() -> None:
     grammar = SynchronousGrammar.from_text(RULES, weights={"w": 1.0})
     forest = grammar.forest(["abarks", "le", "dug"])
-    figure = forest_from_text(FIGURE_5_2).weighted({"w": 1.0})
+    figure = TranslationForest.from_text(FIGURE_5_2).weighted({"w": 1.0})
 
     def scored(f):
         return sorted((" ".join(f.yields(y)), f.score(y)) for y in f.graph.hyperpaths())
@@ -78,7 +77,7 @@ def test_example_5_1_2_synchronous_grammar() -> None:
 
 
 def test_run_5_8_of_the_simple_algorithm() -> None:
-    forest = forest_from_text(FIGURE_5_2_ORDERED).weighted({"w": 1.0})
+    forest = TranslationForest.from_text(FIGURE_5_2_ORDERED).weighted({"w": 1.0})
     problem = ForestTranslation(forest, bigram_model({"cat barks": -7.0}), 1.0)
     leaves = Leaves(forest, problem.lm, 1.0)
     words = ["<s>", "</s>", *(problem.lm.words[w] for w in leaves.words[2:])]

@@ -45,7 +45,6 @@ def test_a_weight_that_is_no_number_is_refused():
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_scores_are_those_of_another_decoder():
-    from certus.io.forests import read_forest
     from certus.io.hiero import read_weights
 
     weights = read_weights(shared_data("mt", "weights.json"))
@@ -53,7 +52,7 @@ def test_scores_are_those_of_another_decoder():
     peer = json.loads(shared_data("mt", "peers", "cdec.3gram.cube1000.json").read_text())["sentences"]
     total = 0.0
     for k in (1, 4, 8, 14):
-        forest = read_forest(shared_data("mt", "forests", f"test{k:03}.hg.gz")).weighted(weights)
+        forest = TranslationForest.read(shared_data("mt", "forests", f"test{k:03}.hg.gz")).weighted(weights)
         found = cube_pruning(forest, lm, weights["LM"], pops=200)
         total += found.score - peer[k]["model_score"]
         if " ".join(found.words) == peer[k]["translation"]:

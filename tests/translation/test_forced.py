@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 
+from certus import TranslationForest
 from certus.translation.forced import forced_derivation
 from tests.translation.cases import forests
 
@@ -26,9 +27,9 @@ def test_finds_the_best_derivation_of_every_string(forest):
 
 
 def test_spans_of_the_tail_are_followed():
-    from certus.io.forests import forest_from_text
-
-    forest = forest_from_text("2 4\n3\na ||| f=1\na a ||| f=1\n||| f=1\n1\n[0] b [0] |||\n".replace("\n|||", "\n |||"))
+    forest = TranslationForest.from_text(
+        "2 4\n3\na ||| f=1\na a ||| f=1\n||| f=1\n1\n[0] b [0] |||\n".replace("\n|||", "\n |||")
+    )
     weighted = forest.weighted({"f": 1.0})
     assert forced_derivation(weighted, ["a", "a", "b"]) == [3, 1, 2]
     assert forced_derivation(weighted, ["b", "a"]) == [3, 2, 0]

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 
 from certus import FormatError, Hypergraph, InvalidInput, TranslationForest
-from certus.io.forests import forest_from_text, forest_to_text, read_forest, write_forest
 from tests.translation.cases import forests
 
 TEXT = """4 6
@@ -25,7 +24,7 @@ barks |||
 
 
 def test_reads_cdec_text_as_documented():
-    forest = forest_from_text(TEXT).weighted({"f": 2.0, "g": 1.0, "unused": 9.0})
+    forest = TranslationForest.from_text(TEXT).weighted({"f": 2.0, "g": 1.0, "unused": 9.0})
     found = {" ".join(forest.yields(y)): forest.score(y) for y in forest.graph.hyperpaths()}
     assert found == {
         "the dog barks loudly": 3.0,
@@ -40,11 +39,11 @@ def test_reads_cdec_text_as_documented():
 @given(forests())
 def test_files_round_trip(tmp_path_factory, forest):
     folder = tmp_path_factory.mktemp("forest")
-    write_forest(folder / "f.json", forest)
-    again = read_forest(folder / "f.json")
+    forest.write(folder / "f.json")
+    again = TranslationForest.read(folder / "f.json")
     assert again.to_json() == forest.to_json()
-    write_forest(folder / "f.gz", forest)
-    assert forest_to_text(read_forest(folder / "f.gz")) == forest_to_text(forest)
+    forest.write(folder / "f.gz")
+    assert TranslationForest.read(folder / "f.gz").to_text() == forest.to_text()
 
 
 def test_json_is_hypergraph_json_with_spans_and_rules():
@@ -91,7 +90,7 @@ def test_leaves_spell_what_derivations_yield(forest):
 
 
 def test_rules_of_a_vertex_share_leaves_and_a_word_twice_in_a_rule_has_two():
-    forest = forest_from_text(TEXT)
+    forest = TranslationForest.from_text(TEXT)
     view = forest.leaf_graph()
     leaves = [(forest.words[w], int(o)) for w, o in zip(view.word, view.owner, strict=True) if w >= 0]
     assert sorted(leaves) == [
@@ -123,12 +122,12 @@ def test_rules_of_a_vertex_share_leaves_and_a_word_twice_in_a_rule_has_two():
 def test_errors_name_the_line(old, new, message):
     assert old in TEXT
     with pytest.raises(FormatError, match=message):
-        forest_from_text(TEXT.replace(old, new, 1), "f")
+        TranslationForest.from_text(TEXT.replace(old, new, 1), path="f")
 
 
 def test_a_feature_without_a_weight_is_named():
     with pytest.raises(InvalidInput, match="the feature 'g' has no weight"):
-        forest_from_text(TEXT).weighted({"f": 1.0})
+        TranslationForest.from_text(TEXT).weighted({"f": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -137,7 +136,7 @@ def test_a_feature_without_a_weight_is_named():
 )
 def test_what_is_no_derivation_is_refused(edges, message):
     with pytest.raises(InvalidInput, match=message):
-        forest_from_text(TEXT).score(edges)
+        TranslationForest.from_text(TEXT).score(edges)
 
 
 @pytest.mark.parametrize(

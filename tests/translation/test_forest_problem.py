@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import ForestTranslation, Infeasible, InvalidInput, LanguageModel, NotSupported, VerificationError, verify
+from certus import (
+    ForestTranslation,
+    Infeasible,
+    InvalidInput,
+    LanguageModel,
+    NotSupported,
+    TranslationForest,
+    VerificationError,
+    verify,
+)
 from certus.io.arpa import parse_arpa
-from certus.io.forests import forest_from_text, read_forest
 from certus.translation.leaf_program import solve_lp
 from tests.data import shared_data
 from tests.oracles.questions import answer
@@ -56,7 +64,7 @@ ngram 3=1
 
 
 def small() -> ForestTranslation:
-    forest = forest_from_text(FOREST).weighted({"w": 1.0})
+    forest = TranslationForest.from_text(FOREST).weighted({"w": 1.0})
     return ForestTranslation(forest, LanguageModel(parse_arpa(LM)), 2.0)
 
 
@@ -184,7 +192,9 @@ def swapped(rng) -> ForestTranslation:
     pairs = [f"-1 {x} {y}" for x in ["<s>", *words] for y in names[2:]]
     text = ["\\data\\", f"ngram 1={len(names)}", f"ngram 2={len(pairs)}", f"ngram 3={len(grams)}", "\\1-grams:"]
     text += [f"-1 {w}" for w in names] + ["\\2-grams:", *pairs, "\\3-grams:", *grams, "\\end\\"]
-    return ForestTranslation(forest_from_text("\n".join(lines)), LanguageModel(parse_arpa("\n".join(text))), 3.0)
+    return ForestTranslation(
+        TranslationForest.from_text("\n".join(lines)), LanguageModel(parse_arpa("\n".join(text))), 3.0
+    )
 
 
 def test_questions_about_all_derivations_are_answered_on_small_forests():
@@ -245,7 +255,7 @@ def test_a_real_forest_is_decoded_to_the_best_score_another_decoder_found():
     weights = json.loads((folder / "weights.json").read_text())["hiero"]["weights"]
     peer = json.loads((folder / "peers" / "cdec.2gram.exact.json").read_text())["sentences"]
     sentence = next(s for s in peer if s["id"] < 20)
-    forest = read_forest(folder / "forests" / f"test{sentence['id']:03d}.hg.gz").weighted(weights)
+    forest = TranslationForest.read(folder / "forests" / f"test{sentence['id']:03d}.hg.gz").weighted(weights)
     result = ForestTranslation(forest, LanguageModel.read(folder / "lm.en.2gram.arpa.gz"), weights["LM"]).decode()
     assert result.certificate.exact
     assert result.score == pytest.approx(sentence["model_score"], abs=1e-3)

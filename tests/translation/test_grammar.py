@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import FormatError, Infeasible, InvalidInput, SynchronousGrammar
-from certus.io.forests import read_forest
+from certus import FormatError, Infeasible, InvalidInput, SynchronousGrammar, TranslationForest
 from certus.io.hiero import parse_rules, read_rules, read_weights
+from certus.translation import GrammarModel
 from tests.data import shared_data
 
 RULES = """[X] ||| le dug ||| the dog ||| w=-4
@@ -240,10 +240,23 @@ def test_forests_are_those_of_another_decoder():
         source_words={word for s in sentences for word in s.split()},
     )
     for k, sentence in enumerate(sentences):
-        theirs = read_forest(shared_data("mt", "forests", f"test{k:03}.hg.gz")).weighted(weights)
+        theirs = TranslationForest.read(shared_data("mt", "forests", f"test{k:03}.hg.gz")).weighted(weights)
         ours = grammar.forest(sentence.split())
         # theirs has a goal above S, with one edge
         assert (ours.graph.n_vertices + 1, ours.graph.n_edges + 1) == (theirs.graph.n_vertices, theirs.graph.n_edges)
         for question in (sweeps.log_partition, lambda graph, w: sweeps.best(graph, w)[0]):
             assert question(ours.graph, ours.weights) == pytest.approx(question(theirs.graph, theirs.weights), abs=1e-9)
         assert np.isfinite(ours.weights).all()
+
+
+def test_a_model_from_files_gives_the_problem_of_a_sentence(tmp_path):
+    (tmp_path / "rules").write_text("[X] ||| le chien ||| the dog ||| p=-1\n[S] ||| [X,1] ||| [1]\n")
+    (tmp_path / "weights").write_text("p 2\nLM 0.5\n")
+    (tmp_path / "lm").write_text("\\data\\\nngram 1=4\n\\1-grams:\n-1 <unk>\n0 <s>\n-1 </s>\n-2 dog\n\\end\\\n")
+    model = GrammarModel.read(tmp_path / "rules", tmp_path / "lm", tmp_path / "weights")
+    problem = model.problem(["le", "chien"])
+    result = problem.decode()
+    assert problem.words(result.structure) == ["the", "dog"]
+    assert result.score == pytest.approx(-2 - 0.5 * 4 * np.log(10))
+    with pytest.raises(InvalidInput, match="no weight for LM"):
+        GrammarModel.read(tmp_path / "rules", model.lm, {"p": 1.0})

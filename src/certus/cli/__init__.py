@@ -2,18 +2,27 @@
 
 Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 the answer is no (``verify``) and nothing
 else, 2 bad input or usage, with one line that says where and what to do, 70 a fault of certus itself or too little
-memory, 130 interrupted, 141 the reader of our output went away. Nothing heavy is imported until a command runs.
+memory, 130 interrupted, 141 the reader of our output went away. Numba and scipy are imported when a command needs them.
 """
 
+import os
+import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from threading import Thread
 from typing import NoReturn
 
+import typer
+
+from certus.cli.app import app
+from certus.cli.messages import FAULT, INTERRUPTED, READER_GONE, complain, say
+from certus.cli.progress import stop
 from certus.cli.streams import discard, usable_streams
 from certus.errors import CertusError
-
-REFUSED, BAD_INPUT, FAULT, INTERRUPTED, READER_GONE = 1, 2, 70, 130, 141
+from certus.threads import interruptible
+from certus.writing import discard_unfinished
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,27 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     with usable_streams():
         try:
-            from certus.threads import interruptible
-
             return interruptible(_run, arguments)
         except KeyboardInterrupt:
             if arguments is not None:
                 raise
             _leave()
-
-
-def say(message: str) -> None:
-    """A message on stderr, as far as anybody reads it."""
-    try:
-        print(message, file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        discard(sys.stderr)
-
-
-def complain(message: str, code: int = BAD_INPUT) -> int:
-    """One line on stderr; returns the exit code, that for bad input unless another is given."""
-    say("certus: " + " ".join(message.split()))
-    return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -82,18 +75,12 @@ def _answered(arguments: Sequence[str] | None) -> int:
         usage = getattr(error, "format_message", None)  # typer's usage errors, under any version's class names
         if usage is not None:
             return complain(usage())
-        import traceback
-
         say(traceback.format_exc().rstrip())
         return complain(f"{type(error).__name__}: a fault of certus, not of the input. Please report it.", FAULT)
 
 
 def _command(arguments: Sequence[str] | None) -> int:
     """What typer makes of the arguments."""
-    import typer
-
-    from certus.cli.app import app
-
     try:
         return int(app(args=arguments, prog_name="certus", standalone_mode=False) or 0)
     except typer.Abort as error:  # what it makes of an EOFError
@@ -104,12 +91,6 @@ def _command(arguments: Sequence[str] | None) -> int:
 
 def _leave() -> NoReturn:
     """End the process now, whatever its other threads are at."""
-    import os
-    import signal
-    from threading import Thread
-
-    from certus.cli.progress import stop
-    from certus.writing import discard_unfinished
 
     def last_words() -> None:
         stop()

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
-from certus.cli import say
+from certus.cli.messages import say
 from certus.cli.overwriting import refuse_overwriting
+from certus.cli.progress import counted
+from certus.features import brown
 
 
 def cluster(
@@ -16,9 +18,6 @@ def cluster(
     min_count: Annotated[int, typer.Option(min=1, help="Leave out words seen less often")] = 1,
 ) -> None:
     """Cluster words by the words around them (Brown clusters); a heuristic."""
-    from certus.cli.progress import counted
-    from certus.features import brown
-
     refuse_overwriting(output, text)
     with counted("clustering") as advance:
         found = brown.cluster(brown.read_sentences(text), clusters, min_count=min_count, progress=advance)

@@ -1,20 +1,15 @@
 """certus evaluate: compare a system's trees, tags or translations with the gold ones."""
 
-import json as json_
-from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, Any
 
 import typer
 
-from certus.errors import FormatError, InvalidInput
-
-if TYPE_CHECKING:
-    from certus.models.evaluation import AttachmentScores
-
-Item = TypeVar("Item")
-Scores = dict[str, float | int]
+from certus.cli.messages import print_json
+from certus.cli.options import JsonObject
+from certus.errors import InvalidInput
+from certus.evaluate import compare_conllu, compare_translations, compare_trees
+from certus.io.conllu import is_conllu
 
 
 def evaluate(
@@ -25,7 +20,7 @@ def evaluate(
     tokenizer: Annotated[
         str | None, typer.Option(help="--bleu: tokenizer of sacrebleu; none for text that is tokenised", metavar="NAME")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    json: JsonObject = False,
 ) -> None:
     """Score system output against a gold standard, sentence by sentence, on the same words.
 
@@ -37,28 +32,27 @@ def evaluate(
     """
     if tokenizer is not None and not bleu:
         raise InvalidInput("--tokenizer is for --bleu; leave it out.")
+    scores: dict[str, Any]
     if bleu:
-        quality, signature = translation_scores(gold, system, tokenizer or "13a")
-        if json:
-            print(json_.dumps(quality | {"signature": signature}))
-            return
-        for name, value in quality.items():
-            print(f"{name:<24}{_shown(value)}")
-        print(f"{'signature':<24}{signature}")
-        return
-    kinds = {is_conllu(gold), is_conllu(system)}
-    if len(kinds) == 2:
+        translations = compare_translations(gold, system, tokenizer=tokenizer or "13a")
+        scores = translations.scores() | {"signature": translations.signature}
+    elif is_conllu(gold) != is_conllu(system):
         raise InvalidInput(f"{gold} and {system} are in different formats; give two .conllu files, or two of brackets.")
-    lengths: dict[str, Scores] = {}
-    if kinds == {True}:
-        attachments = conllu_scores(gold, system)
-        scores = attachments.scores()
-        lengths = attachments.scores_by_length() if by_length else {}
+    elif is_conllu(gold):
+        attachments = compare_conllu(gold, system)
+        scores = {**attachments.scores()}
+        if by_length:
+            scores["by length"] = attachments.scores_by_length()
     else:
-        scores = bracket_scores(gold, system)
+        scores = {**compare_trees(gold, system).scores()}
     if json:
-        print(json_.dumps(scores | {"by length": lengths} if lengths else scores))
-        return
+        print_json(scores)
+    else:
+        _print(scores)
+
+
+def _print(scores: dict[str, Any]) -> None:
+    lengths = scores.pop("by length", {})
     for name, value in scores.items():
         print(f"{name:<24}{_shown(value)}")
     if lengths:
@@ -67,92 +61,5 @@ def evaluate(
         print(f"{name:<24}" + "".join(f"{_shown(value):>11}" for value in row.values()))
 
 
-def _shown(value: float) -> str:
-    return f"{value:>8}" if isinstance(value, int) else f"{value:>8.2f}"
-
-
-def is_conllu(path: Path) -> bool:
-    """True for names that end in .conllu or .conllu.gz."""
-    return path.name.removesuffix(".gz").endswith(".conllu")
-
-
-def conllu_scores(gold: Path, system: Path) -> "AttachmentScores":
-    """Scores of two CoNLL-U files with the same words."""
-    from certus.io.conllu import read_conllu
-    from certus.models.evaluation import AttachmentScores
-
-    scores = AttachmentScores()
-    for number, (g, s) in enumerate(_paired(gold, system, read_conllu(gold), read_conllu(system)), start=1):
-        _same_words(system, number, g.words, s.words)
-        scores.add(g, s)
-    _some(gold, scores.count["sentences"])
-    return scores
-
-
-def bracket_scores(gold: Path, system: Path) -> Scores:
-    """Labelled bracket scores and tagging accuracy over two files of trees with the same words."""
-    from certus.constituency.evalb import evaluate as compare
-    from certus.io.brackets import read_trees
-
-    trees = list(_paired(gold, system, read_trees(gold, clean=True), read_trees(system, clean=True)))
-    for number, (g, s) in enumerate(trees, start=1):
-        _same_words(system, number, g.words(), s.words())
-    _some(gold, len(trees))
-    score = compare(trees)
-    return {
-        "sentences": len(trees),
-        "words": score.words,
-        "precision": score.precision,
-        "recall": score.recall,
-        "F1": score.f1,
-        "exact": score.exact,
-        "tags": score.tag_accuracy,
-    }
-
-
-def translation_scores(gold: Path, system: Path, tokenizer: str) -> tuple[Scores, str]:
-    """BLEU and chrF of two files with a sentence a line, and sacrebleu's signature of how BLEU was computed."""
-    from certus.io.files import read_text
-
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-        from sacrebleu.metrics.chrf import CHRF
-    except ImportError:
-        raise InvalidInput(
-            "BLEU needs the package sacrebleu, which is not installed; install it with: pip install 'certus[mt]'"
-        ) from None
-    if tokenizer not in BLEU.TOKENIZERS:
-        raise InvalidInput(f"sacrebleu has no tokenizer {tokenizer!r}; it has {', '.join(BLEU.TOKENIZERS)}.")
-    references, outputs = (read_text(path).removesuffix("\n").split("\n") for path in (gold, system))
-    if not any(references):
-        raise FormatError(gold, None, "holds no sentences.")
-    if len(references) != len(outputs):
-        raise FormatError(
-            system, None, f"has {len(outputs)} lines, but {gold} has {len(references)}; one is needed for each."
-        )
-    metric = BLEU(tokenize=tokenizer, force=True)
-    score = metric.corpus_score(outputs, [references])
-    scores: Scores = {"sentences": len(references), "BLEU": float(score.score), "brevity penalty": float(score.bp)}
-    scores["chrF"] = float(CHRF().corpus_score(outputs, [references]).score)
-    return scores, str(metric.get_signature())
-
-
-def _paired(gold: Path, system: Path, a: Iterator[Item], b: Iterator[Item]) -> Iterator[tuple[Item, Item]]:
-    for number, (g, s) in enumerate(zip_longest(a, b), start=1):
-        if g is None or s is None:
-            path = gold if g is None else system
-            raise FormatError(path, None, f"ends after {number - 1} sentences; the other file has more.")
-        yield g, s
-
-
-def _same_words(system: Path, number: int, gold: list[str], words: list[str]) -> None:
-    if gold != words:
-        i = next((i for i, (a, b) in enumerate(zip(gold, words, strict=False)) if a != b), min(len(gold), len(words)))
-        found = f'"{words[i]}"' if i < len(words) else "nothing"
-        expected = f'"{gold[i]}"' if i < len(gold) else "nothing"
-        raise FormatError(system, None, f"sentence {number}, word {i + 1} is {found}; the gold file has {expected}.")
-
-
-def _some(gold: Path, sentences: int) -> None:
-    if not sentences:
-        raise FormatError(gold, None, "holds no sentences.")
+def _shown(value: float | str) -> str:
+    return f"{value:>8.2f}" if isinstance(value, float) else f"{value:>8}"

@@ -5,8 +5,12 @@ from typing import Annotated
 
 import typer
 
-from certus.cli import say
+from certus.cli.messages import say
 from certus.cli.overwriting import refuse_overwriting
+from certus.cli.progress import watched
+from certus.features.brown import read_sentences
+from certus.io.arpa import write_arpa
+from certus.translation.kneser_ney import estimate_kneser_ney
 
 
 def lm(
@@ -18,11 +22,6 @@ def lm(
 
     Orders whose discounts cannot be estimated, as happens with little text, take the fixed ones 0.5, 1 and 1.5.
     """
-    from certus.cli.progress import watched
-    from certus.features.brown import read_sentences
-    from certus.io.arpa import write_arpa
-    from certus.translation.kneser_ney import estimate_kneser_ney
-
     refuse_overwriting(output, *text)
     sentences = (sentence for path in text for sentence in read_sentences(path))
     found = estimate_kneser_ney(watched(sentences, "reading"), order)

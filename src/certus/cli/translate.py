@@ -1,39 +1,38 @@
-"""certus translate: the best translation of each sentence under rules or phrases and a language model."""
+"""certus translate: the best translation of each sentence under rules or phrases and a language o."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from certus.cli import say
-from certus.cli import translation as model
-from certus.cli.options import Inputs, JsonLines
-from certus.cli.text import Line, read_lines
+from certus.cli import options as o
+from certus.cli.inputs import read_lines
+from certus.cli.messages import complain, print_json, proof_fields, say
+from certus.cli.progress import watched
 from certus.clock import Clock
-
-if TYPE_CHECKING:
-    from certus.result import Result
+from certus.errors import Infeasible, InvalidInput, LimitReached
+from certus.result import Result
 
 
 def translate(
-    inputs: Inputs = None,
-    grammar: model.GrammarFile = None,
-    glue: model.GlueFile = None,
-    phrase_table: model.PhraseTableFile = None,
-    lm: model.LmFile = None,
-    lm_unknown: model.LmUnknown = None,
-    weights: model.WeightsFile = None,
+    inputs: o.Inputs = None,
+    grammar: o.GrammarFile = None,
+    glue: o.GlueFile = None,
+    phrase_table: o.PhraseTableFile = None,
+    lm: o.LmFile = None,
+    lm_unknown: o.LmUnknown = None,
+    weights: o.WeightsFile = None,
     method: Annotated[
         str | None,
         typer.Option(help="How to search; see the documentation", show_default="exact, and the fastest of these"),
     ] = None,
     pops: Annotated[int | None, typer.Option(min=1, help="Grammar, --method cube: pops of cube pruning")] = None,
     width: Annotated[int | None, typer.Option(min=1, help="Phrase table, --method stack or beam: width")] = None,
-    max_span: model.MaxSpan = 10,
-    goal: model.Goal = "S",
-    distortion_limit: model.DistortionLimit = 6,
+    max_span: o.MaxSpan = 10,
+    goal: o.Goal = "S",
+    distortion_limit: o.DistortionLimit = 6,
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Iterations before giving up on a proof")] = None,
-    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds for one sentence")] = None,
-    json: JsonLines = False,
+    time_limit: o.TimeLimit = None,
+    json: o.JsonLines = False,
 ) -> int:
     """Translate sentences, one a line, tokenised, from text, files or stdin; one translation a line.
 
@@ -41,63 +40,45 @@ def translate(
     empty line gives an empty line. A sentence that cannot be translated is reported on stderr with its line and gives
     an empty line too; the exit code is then 2.
     """
-    from certus.cli import complain
-    from certus.cli.progress import watched
-    from certus.errors import Infeasible, InvalidInput, LimitReached
-
     if pops is not None and grammar is None:
         raise InvalidInput("--pops is for cube pruning, which needs --grammar.")
     if width is not None and phrase_table is None:
         raise InvalidInput("--width is for phrases, which need --phrase-table.")
-    problem_of = model.load_translator(
-        grammar,
-        glue,
-        phrase_table,
-        lm,
-        weights,
+    model = o.translation_model(
+        grammar=grammar,
+        glue=glue,
+        phrase_table=phrase_table,
+        lm=lm,
         lm_unknown=lm_unknown,
+        weights=weights,
         max_span=max_span,
         goal=goal,
         distortion_limit=distortion_limit,
     )
-    options = model.decoding_options(
-        method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit
-    )
+    options = o.given(method=method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit)
     code, done, proved, whole = 0, 0, 0, Clock()
     for line in watched(read_lines(inputs or [], tokenised=True), "translating"):
+        place = {"source": line.source, "line": line.number, "words": line.words}
         if not line.words:
-            print(_described(line, translation="") if json else "", flush=True)
+            print_json(place | {"translation": ""}) if json else print(flush=True)
             continue
         clock = Clock()
         try:
-            problem = problem_of(line.words)
+            problem = model.problem(line.words)
             result: Result[Any] = problem.decode(**options)
         except (Infeasible, LimitReached) as error:
             code = complain(f"{line.place}: {error}")
-            print(_described(line, error=str(error)) if json else "", flush=True)
+            print_json(place | {"error": str(error)}) if json else print(flush=True)
             continue
         seconds = clock.seconds
         done += 1
         proved += result.certificate.exact
         translation = " ".join(problem.words(result.structure))
-        print(_described(line, result, seconds, translation=translation) if json else translation, flush=True)
+        if json:
+            print_json(place | {"translation": translation} | proof_fields(result) | {"seconds": seconds})
+        else:
+            print(translation, flush=True)
     if done:
         rate = whole.seconds / done
         say(f"{done} sentences, {proved} proved optimal, {rate:.3g} seconds a sentence")
     return code
-
-
-def _described(line: Line, result: "Result[Any] | None" = None, seconds: float = 0.0, **more: str) -> str:
-    import json
-
-    data: dict[str, Any] = {"source": line.source, "line": line.number, "words": line.words, **more}
-    if result is not None:
-        data |= {
-            "score": result.score,
-            "bound": result.certificate.bound,
-            "exact": result.certificate.exact,
-            "kind": result.certificate.kind,
-            "iterations": result.iterations,
-            "seconds": seconds,
-        }
-    return json.dumps(data, ensure_ascii=False)

@@ -1,12 +1,15 @@
 """certus verify: check a saved result in another process, without the kernels that found it."""
 
-import json as json_
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from certus import load_result
+from certus import verify as check
+from certus.cli.messages import REFUSED, complain, print_json
 from certus.cli.options import JsonLines
+from certus.errors import CertusError, FormatError, VerificationError
 
 
 def verify(
@@ -18,11 +21,6 @@ def verify(
     Exit code 0 if every certificate holds; 1 if one was checked and does not; 2 if none is refused, but one could not
     be checked: its file cannot be read, or it is of a kind that cannot be verified.
     """
-    from certus import load_result
-    from certus import verify as check
-    from certus.cli import REFUSED, complain
-    from certus.errors import CertusError, FormatError, VerificationError
-
     code = 0
     for path in files:
         failure = None
@@ -37,22 +35,9 @@ def verify(
             continue
         certificate = result.certificate
         if json:
-            print(
-                json_.dumps(
-                    {
-                        "file": str(path),
-                        "verified": failure is None,
-                        "reason": failure,
-                        "problem": problem.name,
-                        "kind": certificate.kind,
-                        "score": certificate.score,
-                        "bound": certificate.bound,
-                        "exact": certificate.exact,
-                    },
-                    ensure_ascii=False,
-                ),
-                flush=True,
-            )
+            proof = {name: getattr(certificate, name) for name in ("kind", "score", "bound", "exact")}
+            checked = {"file": str(path), "verified": failure is None, "reason": failure, "problem": problem.name}
+            print_json(checked | proof)
         elif failure is not None:
             print(f"{path}: FALSE: {failure}", flush=True)
         else:

@@ -6,7 +6,7 @@ from certus.constituency.lexicalize import LexicalizedTree
 from certus.constituency.lexicalized import LexicalizedConstituency
 from certus.constituency.lexicalized_grammar import LexicalizedGrammar
 from certus.constituency.problem import Constituency
-from certus.constituency.tree import Tree
+from certus.text import Tree
 
 __all__ = [
     "Constituency",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from certus.constituency.tree import Tree
+from certus.text import Tree
 
 
 class Symbol(NamedTuple):

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from certus.constituency.binarise import Binary, Chain, Memory, Symbol
+from certus.constituency.indexed import GrammarIndex
 from certus.constituency.lexicon import Entry, Lexicon, lexicon_from_json
+from certus.constituency.rule_text import read_rules
 from certus.constituency.saved_grammar import SavedGrammar
-from certus.constituency.tree import Tree
+from certus.constituency.treebank import estimate
 from certus.errors import InvalidInput
 from certus.schema import Field
 from certus.serialize import floats_to_json
-
-if TYPE_CHECKING:
-    from certus.constituency.indexed import GrammarIndex
+from certus.text import Tree
 
 FORMAT = "certus grammar"
 VERSION = 1
@@ -91,8 +91,6 @@ class Grammar(SavedGrammar):
         >>> g.root, g.tags
         ('S', ('N', 'V'))
         """
-        from certus.constituency.rule_text import read_rules
-
         return cls(*read_rules(text, root, path))
 
     @classmethod
@@ -128,8 +126,6 @@ class Grammar(SavedGrammar):
         -----
         Words seen rarely, or never, are smoothed through their signatures: capitals, digits, hyphens and suffixes.
         """
-        from certus.constituency.treebank import estimate
-
         for name, value, least in (
             ("horizontal", horizontal, 0),
             ("vertical", vertical, 1),
@@ -162,10 +158,8 @@ class Grammar(SavedGrammar):
         return tuple(sorted(found, key=_order))
 
     @cached_property
-    def index(self) -> "GrammarIndex":
+    def index(self) -> GrammarIndex:
         """The grammar as flat arrays, made when first asked for."""
-        from certus.constituency.indexed import GrammarIndex
-
         return GrammarIndex(self)
 
     def __repr__(self) -> str:

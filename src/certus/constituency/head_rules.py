@@ -14,7 +14,7 @@ SETS = ("conjunctions", "punctuation", "verbs")
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class HeadSearch:
     """One search among children: where it starts, and sets of labels looked for one after the other."""
 
     side: str
@@ -33,7 +33,7 @@ class HeadRules:
     2
     """
 
-    searches: Mapping[str, tuple[Search, ...]]
+    searches: Mapping[str, tuple[HeadSearch, ...]]
     conjunctions: frozenset[str] = field(default_factory=frozenset)
     punctuation: frozenset[str] = field(default_factory=frozenset)
     verbs: frozenset[str] = field(default_factory=frozenset)
@@ -41,7 +41,7 @@ class HeadRules:
     @classmethod
     def from_text(cls, text: str, *, path: object = "<text>") -> "HeadRules":
         """Read rules, one search a line: ``phrase  left|right  labels``. FormatError names a line that is none."""
-        searches: dict[str, tuple[Search, ...]] = {}
+        searches: dict[str, tuple[HeadSearch, ...]] = {}
         sets: dict[str, frozenset[str]] = {}
         for number, line in enumerate(text.splitlines(), start=1):
             phrase, *rest = line.split() or ["#"]
@@ -54,7 +54,7 @@ class HeadRules:
                 found = f'"{rest[0]}"' if rest else "nothing"
                 raise FormatError(path, number, f'after "{phrase}" stands {found}; expected "left" or "right".')
             wanted = tuple(frozenset(labels.split("|")) for labels in rest[1:])
-            searches[phrase] = (*searches.get(phrase, ()), Search(rest[0], wanted))
+            searches[phrase] = (*searches.get(phrase, ()), HeadSearch(rest[0], wanted))
         return cls(searches, **sets)
 
     @classmethod
@@ -63,13 +63,15 @@ class HeadRules:
         return cls.from_text(read_text(path), path=path)
 
     @staticmethod
+    @cache
     def penn() -> "HeadRules":
         """The bundled rules for the Penn Treebank."""
-        return _penn()
+        text = (resources.files(__package__) / "penn.heads").read_text(encoding="utf-8")
+        return HeadRules.from_text(text, path="penn.heads")
 
     def head(self, phrase: str, children: Sequence[str]) -> int:
         """Position of the head among the labels of a phrase's children."""
-        searches = self.searches.get(phrase) or self.searches.get("*") or (Search(LEFT),)
+        searches = self.searches.get(phrase) or self.searches.get("*") or (HeadSearch(LEFT),)
         for search in searches:
             order = range(len(children)) if search.side == LEFT else range(len(children) - 1, -1, -1)
             for labels in search.wanted:
@@ -85,9 +87,3 @@ class HeadRules:
         if k >= 2 and children[k - 1] in self.conjunctions and children[k - 2] not in self.punctuation:
             return k - 2
         return k
-
-
-@cache
-def _penn() -> HeadRules:
-    text = (resources.files("certus.data") / "penn.heads").read_text(encoding="utf-8")
-    return HeadRules.from_text(text, path="penn.heads")

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.checks import Floats
 from certus.constituency.binarise import Binary, Chain, Symbol
-from certus.constituency.grammar import Grammar
-from certus.constituency.tree import Tree
+from certus.text import Tree
+
+if TYPE_CHECKING:
+    from certus.constituency.grammar import Grammar
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -104,7 +106,7 @@ class Indexed:
 class GrammarIndex:
     """What every sentence of one grammar shares: numbers for symbols, and the whole grammar as arrays."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: "Grammar") -> None:
         self.symbols: tuple[Symbol, ...] = grammar.symbols
         self.number = {symbol: k for k, symbol in enumerate(self.symbols)}
         self.rules: tuple[Binary, ...] = tuple(grammar.binary)
@@ -114,7 +116,7 @@ class GrammarIndex:
             self.by_label.setdefault(symbol.label, []).append(symbol)
         self.indexed = self._index(grammar)
 
-    def _index(self, grammar: Grammar) -> Indexed:
+    def _index(self, grammar: "Grammar") -> Indexed:
         count = len(self.symbols)
         number = self.number
         chained = np.zeros(count, dtype=bool)

@@ -14,9 +14,8 @@ import numpy as np
 
 from certus.checks import Ints
 from certus.constituency.head_rules import HeadRules
-from certus.constituency.tree import Tree
 from certus.errors import InvalidInput
-from certus.io.conllu import Sentence, Token
+from certus.text import Sentence, Token, Tree
 
 Spine = tuple[str, ...]  # the tag of a word, and the labels of the phrases it heads, bottom up
 
@@ -49,12 +48,12 @@ class LexicalizedTree:
     @property
     def words(self) -> list[str]:
         """The words, left to right."""
-        return self.tree.leaves()
+        return self.tree.words
 
     @property
     def tags(self) -> list[str]:
         """The labels right above the words."""
-        return self.tree.tags()
+        return self.tree.tags
 
     @property
     def dependencies(self) -> Ints:
@@ -79,7 +78,7 @@ class Spines:
 def lexicalized(tree: Tree, rules: HeadRules | None = None) -> LexicalizedTree:
     """A tree with the heads that rules give; the bundled Penn rules by default."""
     found = rules or HeadRules.penn()
-    word = len(tree.leaves())
+    word = len(tree.words)
     heads = [-1] + [0] * word
     stack: list[tuple[str, int]] = []  # label and head word of finished nodes, leftmost on top
     for label, is_word, arity in reversed(tree.preorder()):
@@ -98,7 +97,7 @@ def lexicalized(tree: Tree, rules: HeadRules | None = None) -> LexicalizedTree:
 
 def spines(lexical: LexicalizedTree) -> Spines:
     """The spines of a lexicalised tree. InvalidInput if the heads do not fit the tree."""
-    words = lexical.tree.leaves()
+    words = lexical.tree.words
     n, heads = len(words), lexical.heads
     if len(heads) != n + 1 or heads[0] != -1 or not all(0 <= h <= n for h in heads[1:]):
         raise InvalidInput(f"heads are {heads}; expected -1 and the heads, 0..{n}, of the {n} words of the tree.")

@@ -30,9 +30,9 @@ from certus.constituency.lexicalize import Spine, Spines, lexicalized, spines
 from certus.constituency.lexicalized_tables import ABOVE_ROOT, LEFT, RIGHT, SHAPE, STOP, Context, Pair, SpineScores
 from certus.constituency.lexicon import Counted
 from certus.constituency.saved_grammar import SavedGrammar
-from certus.constituency.tree import Tree
 from certus.errors import InvalidInput
 from certus.schema import MOST, Field
+from certus.text import Tree
 
 FORMAT, VERSION = "certus lexicalised grammar", 1
 DIVERSITY = 5.0  # what a different outcome of a context counts against its frequencies

@@ -17,12 +17,12 @@ from certus.constituency.grammar import Grammar
 from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
 from certus.constituency.lexicon import Entry, Listed
 from certus.constituency.reference import best_value
-from certus.constituency.tree import Tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
 from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
+from certus.text import Tree
 from certus.threads import long_call
 
 
@@ -333,8 +333,8 @@ class Constituency(DynamicProgram[Tree]):
     def _checked(self, structure: Tree) -> Tree:
         if not isinstance(structure, Tree):
             raise InvalidInput(f"the structure is {type(structure).__name__}; expected a certus.Tree.")
-        if tuple(structure.leaves()) != self.words:
-            raise InvalidInput(f"the tree's words are {structure.leaves()}; expected {list(self.words)}.")
+        if tuple(structure.words) != self.words:
+            raise InvalidInput(f"the tree's words are {structure.words}; expected {list(self.words)}.")
         if structure.label != self.grammar.root:
             raise InvalidInput(f'the tree\'s root is "{structure.label}"; expected "{self.grammar.root}".')
         return structure
@@ -356,7 +356,7 @@ class Constituency(DynamicProgram[Tree]):
 
     def indicator(self, structure: Tree, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))
-        for i, label in enumerate(self._checked(structure).tags()):
+        for i, label in enumerate(self._checked(structure).tags):
             if label not in self.tags:
                 raise InvalidInput(f'word {i + 1} of the tree has the tag "{label}", which the grammar does not have.')
             out[i, self.tags.index(label)] = 1.0

@@ -7,8 +7,8 @@ from typing import Any
 
 from certus.constituency.binarise import Binary, Chain, Memory, Step, Symbol, Word
 from certus.constituency.lexicon import Counted
-from certus.constituency.tree import Tree
 from certus.errors import InvalidInput
+from certus.text import Tree
 
 FALLBACK_WEIGHT = -30.0  # of a rule that was not seen; far below any that was
 
@@ -21,7 +21,7 @@ def estimate(trees: Iterable[Tree], memory: Memory, root: str, fallback: str | N
     words: defaultdict[str, Counter[Symbol]] = defaultdict(Counter)
     for tree in trees:
         rooted = tree if tree.label == root else Tree(root, [tree])
-        leaves = rooted.leaves()
+        leaves = rooted.words
         for step in memory.derivation(rooted):
             if isinstance(step, Binary):
                 binary[step] += 1

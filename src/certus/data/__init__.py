@@ -2,26 +2,20 @@
 
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from certus.constituency import Grammar
-    from certus.tagging import HMM
+from certus.constituency import Grammar
+from certus.tagging import HMM
 
 
 @cache
-def demo_grammar() -> "Grammar":
+def demo_grammar() -> Grammar:
     """The bundled grammar: 13 tags, a few hundred rules, any word."""
-    from certus.constituency import Grammar
-
     return Grammar.from_text(_text("english.grammar"), path="english.grammar")
 
 
 @cache
-def demo_tagger() -> "HMM":
+def demo_tagger() -> HMM:
     """The bundled tagger: a trigram hidden Markov model estimated from the bundled tagged sentences."""
-    from certus.tagging import HMM
-
     return HMM.estimate(demo_tagged_sentences())
 
 

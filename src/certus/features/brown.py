@@ -138,7 +138,7 @@ def _run(
     n_words: int, size: int, following: Counts, preceding: Counts, progress: Callable[[int, int], None] | None
 ) -> tuple[Ints, dict[int, str]]:
     """The slot of each word and the bit string of each slot."""
-    following, preceding = (_padded(counts, n_words) for counts in (following, preceding))
+    sides = [kernels.brown.Neighbours(*_padded(counts, n_words)) for counts in (following, preceding)]
     slots = min(size, n_words) + 1
     count, transposed = np.zeros((2, slots, slots), dtype=np.int64)
     left, right = np.zeros((2, slots), dtype=np.int64)
@@ -146,19 +146,20 @@ def _run(
     gain = np.zeros((slots, slots))
     x = np.arange(1.0, _TABLE)
     table = np.concatenate([[0.0], x * np.log(x)])
-    state = (count, transposed, left, right, alive, gain, table, np.empty(slots, dtype=np.int64))
+    support = np.empty(slots, dtype=np.int64)
+    classes = kernels.brown.Classes(count, transposed, left, right, alive, gain, table, support)
     cluster_of = np.full(n_words, -1, dtype=np.int64)
     free = 0
     for first in range(0, n_words, _ROUND):
         stop = min(first + _ROUND, n_words)
-        words = (first, stop, *following, *preceding, cluster_of)
-        free = long_call((stop - first) * slots**2, kernels.brown.cluster_words, *words, *state, free)
+        words = (first, stop, *sides, cluster_of, classes, free)
+        free = long_call((stop - first) * slots**2, kernels.brown.cluster_words, *words)
         if progress is not None:
             progress(stop, n_words)
 
     merges = np.empty((slots, 2), dtype=np.int64)
     path = {int(c): "" for c in np.flatnonzero(alive)}
-    done = long_call(slots**3, kernels.brown.build_hierarchy, *state, merges)
+    done = long_call(slots**3, kernels.brown.build_hierarchy, classes, merges)
     members = {c: [c] for c in path}
     for kept, joined in merges[:done].tolist():
         for c in members[kept]:

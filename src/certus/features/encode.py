@@ -1,9 +1,10 @@
-"""Sentences as arrays of hashed attribute values, ready for the feature kernels."""
+"""Sentences as arrays of hashed attribute values, ready for the kernels of parsers and taggers."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import lru_cache
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +12,74 @@ from numpy.typing import NDArray
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.features.templates import ATTRIBUTES, stable_hash
-from certus.io.conllu import Sentence, Token
+from certus.text import Sentence, Token
 
 PAD = 4  # rows before and after each sentence; kernels.features has the same
 MOST_COARSE = 63  # coarse tags that in-between features tell apart; all others share one number
+MOST_ROWS = 1 << 20  # kinds of words remembered; then the memory is emptied, so that endless input fits
 
 COLUMNS = ("lemma", "xpos", "feats")  # what a treebank may fill beside forms and coarse tags
 
-_ROOT, _BEFORE, _AFTER, _NONE = range(4)  # rows of the table that every encoder has
+_hash = lru_cache(maxsize=1 << 18)(stable_hash)  # endings, tags and clusters come again and again
+Word = TypeVar("Word", bound=Hashable)
+
+
+class Rows(Generic[Word]):
+    """A row of hashed attribute values, and a number, for every kind of word met so far, in arrays that grow.
+
+    ``describe`` gives the attributes of a word as text, by name, and its number. ``before`` and ``after`` are the pads
+    around a sentence, such as "root"; that has the number 0, the others -1.
+    """
+
+    def __init__(
+        self,
+        attributes: Iterable[str],
+        describe: Callable[[Word], tuple[Mapping[str, str], int]],
+        before: Sequence[str],
+        after: Sequence[str],
+    ) -> None:
+        self.attributes, self.describe = tuple(attributes), describe
+        self.before, self.after = before, after
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all words met."""
+        self.value = np.empty((1024, len(self.attributes)), dtype=np.uint64)
+        self.number = np.empty(1024, dtype=np.int64)
+        self._count = 0
+        self._row: dict[Word, int] = {}
+        pads = dict.fromkeys([*self.before, *self.after])
+        row = {name: self._append([f"{a}:<{name}>" for a in self.attributes], -(name != "root")) for name in pads}
+        self._before, self._after = [row[name] for name in self.before], [row[name] for name in self.after]
+
+    def index(self, sentences: Sequence[Sequence[Word]]) -> tuple[Ints, Ints, Ints]:
+        """The row of each word and pad, one sentence after the other; where their words begin; their lengths."""
+        if self._count > MOST_ROWS:
+            self.clear()
+        known, rows = self._row, list[int]()
+        for words in sentences:
+            rows += self._before
+            rows += [known[word] if word in known else self._add(word) for word in words]
+            rows += self._after
+        length = np.array([len(words) for words in sentences], dtype=np.int64)
+        first = np.cumsum(length + len(self.before) + len(self.after)) - length - len(self.after)
+        return np.array(rows, dtype=np.int64), first, length
+
+    def _add(self, word: Word) -> int:
+        """Give a new word a row."""
+        values, number = self.describe(word)
+        self._row[word] = row = self._append([f"{a}={values[a]}" for a in self.attributes], number)
+        return row
+
+    def _append(self, texts: Sequence[str], number: int) -> int:
+        row = self._count
+        if row == len(self.number):
+            self.value = np.concatenate([self.value, np.empty_like(self.value)])
+            self.number = np.concatenate([self.number, np.empty_like(self.number)])
+        self.value[row] = [_hash(text) for text in texts]
+        self.number[row] = number
+        self._count += 1
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +93,6 @@ class Encoded:
 
 
 Key = tuple[str, str, str, str, str]  # form, lemma, coarse tag, fine tag, morphology
-MOST_ROWS = 1 << 20  # combinations remembered; then the memory is emptied, so that endless input fits
-
-
-class _Rows:
-    """Attribute values of every combination met so far, in arrays that grow."""
-
-    def __init__(self) -> None:
-        self.number: dict[Key, int] = {}
-        self.values = np.empty((1024, len(ATTRIBUTES)), dtype=np.uint64)
-        self.coarse = np.empty(1024, dtype=np.int64)
-        self.count = 0
-        for name, coarse in (("root", 0), ("before", -1), ("after", -1), ("none", -1)):
-            self.append([f"{a}:<{name}>" for a in ATTRIBUTES], coarse)
-
-    def append(self, texts: Sequence[str], coarse: int) -> int:
-        if self.count == len(self.coarse):
-            self.values = np.concatenate([self.values, np.empty_like(self.values)])
-            self.coarse = np.concatenate([self.coarse, np.empty_like(self.coarse)])
-        self.values[self.count] = [stable_hash(text) for text in texts]
-        self.coarse[self.count] = coarse
-        self.count += 1
-        return self.count - 1
 
 
 class Encoder:
@@ -77,7 +116,8 @@ class Encoder:
         self.clusters = dict(clusters or {})
         self.columns = tuple(column for column in COLUMNS if column in set(columns))
         self._number = {tag: min(k, MOST_COARSE) for k, tag in enumerate(self.coarse, start=1)}
-        self._rows = _Rows()
+        before = ["none"] * (PAD - 1) + ["before", "root"]
+        self._rows = Rows[Key](ATTRIBUTES, self._described, before, ["after"] * PAD)
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], *, clusters: Mapping[str, str] | None = None, top: int = 800) -> Self:
@@ -102,21 +142,9 @@ class Encoder:
 
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """The sentences as arrays."""
-        if self._rows.count > MOST_ROWS:
-            self._rows = _Rows()
-        lengths = np.array([len(s) for s in sentences], dtype=np.int64)
-        base = np.cumsum(lengths + 1 + 2 * PAD) - lengths - 1 - PAD
-        rows: list[int] = []
-        known = self._rows.number
-        for sentence in sentences:
-            rows += (_NONE, _NONE, _NONE, _BEFORE, _ROOT)
-            for t in sentence.tokens:
-                key = (t.form, t.lemma, t.upos, t.xpos, t.feats)
-                row = known.get(key)
-                rows.append(self._add(key) if row is None else row)
-            rows += (_AFTER, _AFTER, _AFTER, _AFTER)
-        index = np.array(rows, dtype=np.int64)
-        return Encoded(self._rows.values[index], self._rows.coarse[index], base, lengths)
+        keys = [[(t.form, t.lemma, t.upos, t.xpos, t.feats) for t in sentence.tokens] for sentence in sentences]
+        rows, first, length = self._rows.index(keys)
+        return Encoded(self._rows.value[rows], self._rows.number[rows], first - 1, length)
 
     @property
     def fine(self) -> bool:
@@ -129,9 +157,10 @@ class Encoder:
 
     def values(self, token: Token) -> dict[str, str]:
         """The attributes of a word as text, by the letters that templates use."""
-        return self._values((token.form, token.lemma, token.upos, token.xpos, token.feats))
+        return self._described((token.form, token.lemma, token.upos, token.xpos, token.feats))[0]
 
-    def _values(self, key: Key) -> dict[str, str]:
+    def _described(self, key: Key) -> tuple[dict[str, str], int]:
+        """The attributes of a word, and the number of its coarse tag."""
         form, coarse = key[0], key[2]
         lemma, fine, morphology = (
             value if column in self.columns else "_" for column, value in zip(COLUMNS, (key[1], *key[3:]), strict=True)
@@ -139,7 +168,7 @@ class Encoder:
         if "xpos" not in self.columns and morphology != "_":
             fine = f"{coarse}|{morphology}"
         path = self.clusters.get(form, "none")
-        return {
+        values = {
             "w": form,
             "l": lemma if lemma != "_" else form.lower(),
             "p": coarse,
@@ -150,11 +179,4 @@ class Encoder:
             "c": path,
             "v": form if form in self.frequent else f"<{coarse}>",
         }
-
-    def _add(self, key: Key) -> int:
-        """Give a new combination a row."""
-        values = self._values(key)
-        number = self.number(values["p"])
-        row = self._rows.append([f"{a}={values[a]}" for a in ATTRIBUTES], number)
-        self._rows.number[key] = row
-        return row
+        return values, self.number(coarse)

@@ -34,7 +34,7 @@ from certus.errors import FormatError
 from certus.io.files import read_bytes, whole_number, write_maybe_gzip
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
-MOST_ORDERS = 32
+MAX_ORDERS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,8 @@ def _header(path: object, lines: list[bytes]) -> tuple[int, list[int], list[int]
     counts: list[int] = []
     numbers: list[int] = []
     while at < len(lines) and lines[at].startswith(b"ngram"):
-        if len(counts) == MOST_ORDERS:
-            raise FormatError(path, at + 1, f"n-grams of more than {MOST_ORDERS} words; no model has such.")
+        if len(counts) == MAX_ORDERS:
+            raise FormatError(path, at + 1, f"n-grams of more than {MAX_ORDERS} words; no model has such.")
         name, equals, value = lines[at][5:].partition(b"=")
         if not (equals and name.strip().isdigit() and value.strip().isdigit()):
             raise FormatError(path, at + 1, f"expected 'ngram N=COUNT', found {_shown(lines[at])}.")

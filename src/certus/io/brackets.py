@@ -8,10 +8,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from certus.constituency.tree import Tree
 from certus.errors import FormatError
 from certus.io.files import text_lines
 from certus.serialize import write_text_atomically
+from certus.text import Tree
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 
@@ -75,7 +75,7 @@ def _closed(stack: list[tuple[int, list[str], list[Tree | str]]], path: object, 
 def parse_tree(text: str, *, root: str = "TOP") -> Tree:
     """The one tree in a string.
 
-    >>> parse_tree("(S (NP (N dogs)) (VP (V bark)))").tags()
+    >>> parse_tree("(S (NP (N dogs)) (VP (V bark)))").tags
     ['N', 'V']
     """
     trees = list(parse_trees(text.splitlines(), root=root))
@@ -136,6 +136,3 @@ def plain_label(label: str) -> str:
     if label.startswith("-"):
         return label
     return re.split(r"[-=]", label, maxsplit=1)[0]
-
-
-__all__ = ["clean_tree", "parse_tree", "parse_trees", "plain_label", "read_trees", "write_trees"]

@@ -14,7 +14,7 @@ from certus.schema import MOST
 from certus.writing import write_atomically
 
 LIMIT = "CERTUS_UNPACK_LIMIT"  # the environment variable that holds the most bytes a packed file may become
-LEAST_LIMIT, MOST_RATIO = 1 << 28, 20  # without it: 256 MiB, or so many times the packed size if that is more
+MIN_LIMIT, MAX_RATIO = 1 << 28, 20  # without it: 256 MiB, or so many times the packed size if that is more
 _MAGIC = b"\x1f\x8b"
 
 
@@ -22,7 +22,7 @@ def unpack_limit(packed: int) -> int:
     """The most bytes that a file of ``packed`` bytes may unpack to."""
     given = os.environ.get(LIMIT)
     if given is None:
-        return max(LEAST_LIMIT, MOST_RATIO * packed)
+        return max(MIN_LIMIT, MAX_RATIO * packed)
     if not (given.isascii() and given.isdecimal() and len(given) < 19):
         raise InvalidInput(f"the environment variable {LIMIT} is {given!r}; expected a number of bytes.")
     return int(given)
@@ -126,11 +126,11 @@ def write_maybe_gzip(path: str | os.PathLike[str], text: str) -> None:
     write_atomically(path, gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data)
 
 
-def whole_number(text: str, path: object, line: int, most: int = MOST) -> int:
-    """The whole number that decimal digits spell; FormatError if it is more than ``most``, however many they are."""
+def whole_number(text: str, path: object, line: int, limit: int = MOST) -> int:
+    """The whole number that decimal digits spell; FormatError if it is more than ``limit``, however many they are."""
     digits = text.strip().lstrip("0") or "0"
-    if len(digits) > 19 or int(digits) > most:
-        raise FormatError(path, line, f"the number {digits[:20]}{'...' * (len(digits) > 20)} is more than {most}.")
+    if len(digits) > 19 or int(digits) > limit:
+        raise FormatError(path, line, f"the number {digits[:20]}{'...' * (len(digits) > 20)} is more than {limit}.")
     return int(digits)
 
 

@@ -6,21 +6,30 @@ for a thousand, minutes for ten thousand. Values are KenLM's, in single precisio
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from certus.errors import FormatError, InvalidInput
 from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, Ngrams
+from certus.io.files import opened, text_lines
 
 MAGIC = b"mmap lm http://kheafield.com"
 
 
 def is_kenlm(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a binary model of KenLM."""
-    with open(path, "rb") as stream:
+    with opened(path) as stream:
         return stream.read(len(MAGIC)) == MAGIC
+
+
+def target_words(table: str | os.PathLike[str], field: int) -> Iterator[str]:
+    """The words in a field of a table of rules or phrases, counted from 0: those that a model may be asked for."""
+    for line in text_lines(table):
+        sides = line.split("|||")
+        if len(sides) > field:
+            yield from sides[field].split()
 
 
 def read_kenlm(path: str | os.PathLike[str], words: Iterable[str]) -> Arpa:

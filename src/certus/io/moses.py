@@ -60,21 +60,21 @@ def read_phrase_table(
     return _table(path, text_lines(path), wanted, n_scores, max_phrase_length)
 
 
-def _phrases_of(sentences: Iterable[Sequence[str]], longest: int | None) -> set[str]:
+def _phrases_of(sentences: Iterable[Sequence[str]], max_length: int | None) -> set[str]:
     """Every run of words of every sentence, joined by blanks."""
     out = set()
     for words in sentences:
         for i in range(len(words)):
-            for j in range(i + 1, len(words) + 1 if longest is None else min(len(words), i + longest) + 1):
+            for j in range(i + 1, len(words) + 1 if max_length is None else min(len(words), i + max_length) + 1):
                 out.add(" ".join(words[i:j]))
     return out
 
 
 def _table(
-    path: object, lines: Iterable[str], wanted: set[str] | None, n_scores: int | None, longest: int | None
+    path: object, lines: Iterable[str], wanted: set[str] | None, n_scores: int | None, max_length: int | None
 ) -> PhraseTable:
     entries: dict[tuple[str, ...], list[Entry]] = {}
-    most = 0
+    longest = 0
     for number, line in enumerate(lines, start=1):
         fields = line.rstrip("\n").split(" ||| ")
         if len(fields) < 3:
@@ -91,12 +91,12 @@ def _table(
         source = tuple(fields[0].split())
         if not source:
             raise FormatError(path, number, "the source side is empty.")
-        if longest is not None and len(source) > longest:
+        if max_length is not None and len(source) > max_length:
             continue
         logs = tuple([_log(path, number, score) for score in scores])
         entries.setdefault(source, []).append((tuple(fields[1].split()), logs))
-        most = max(most, len(source))
-    return PhraseTable(entries, n_scores or 0, most)
+        longest = max(longest, len(source))
+    return PhraseTable(entries, n_scores or 0, longest)
 
 
 def _log(path: object, line: int, text: str) -> float:

@@ -11,13 +11,35 @@ for constants, sum_{cd} f(n[c, d]) - sum_c f(l[c]) + f(r[c]). So merging c and d
 and H(0, y) = 0: only neighbours that two classes share count. gain is kept up to date for all pairs; a merge of a and b
 touches the pairs that share a or b as a neighbour, and the row of the merged class is computed anew.
 
-Arrays over K = C + 1 slots: n and nt (its transpose) int64 (K, K), left and right int64 (K,), gain float64 (K, K), of
-which the part above the diagonal is used, alive bool (K,). Words are numbered by decreasing frequency.
+Words are numbered by decreasing frequency.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from certus.kernels.compiling import njit
+
+
+class Classes(NamedTuple):
+    """Arrays over K = C + 1 slots for classes."""
+
+    n: np.ndarray  # (K, K) int64
+    nt: np.ndarray  # its transpose
+    left: np.ndarray  # (K,)
+    right: np.ndarray
+    alive: np.ndarray  # (K,) bool
+    gain: np.ndarray  # (K, K), of which the part above the diagonal is used
+    table: np.ndarray  # x log x, as far as it is looked up
+    support: np.ndarray  # (K,), room for a list of classes
+
+
+class Neighbours(NamedTuple):
+    """The words on one side of each word, and how often: those of w are ptr[w] .. ptr[w + 1] - 1."""
+
+    ptr: np.ndarray
+    word: np.ndarray
+    count: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -37,8 +59,9 @@ def shared(x, y, table):
 
 
 @njit(cache=True, nogil=True)
-def fill_row(a, n, nt, left, right, alive, gain, table, support):
+def fill_row(a, classes):
     """gain[a, d] (stored at the smaller index first) for every living d, from scratch."""
+    n, nt, left, right, alive, gain, table, support = classes
     size = n.shape[0]
     for direction in range(2):
         m = n if direction == 0 else nt
@@ -80,8 +103,9 @@ def best_pair(alive, gain):
 
 
 @njit(cache=True, nogil=True)
-def merge(a, b, n, nt, left, right, alive, gain, table, support):
+def merge(a, b, classes):
     """Class b joins class a: update gain, counts and the row of a."""
+    n, nt, left, right, alive, gain, table, support = classes
     size = n.shape[0]
     for direction in range(2):
         m = nt if direction == 0 else n  # m[a, c]: how often c has a as its right (left) neighbour
@@ -120,26 +144,28 @@ def merge(a, b, n, nt, left, right, alive, gain, table, support):
     left[b] = 0
     right[b] = 0
     alive[b] = False
-    fill_row(a, n, nt, left, right, alive, gain, table, support)
+    fill_row(a, classes)
 
 
 @njit(cache=True, nogil=True)
-def introduce(word, slot, cluster, next_ptr, next_word, next_count, prev_ptr, prev_word, prev_count,
-              n, nt, left, right, alive, gain, table, support):  # fmt: skip
+def introduce(word, slot, cluster, following, preceding, classes):
     """Give a word a class of its own in a free slot. cluster[w] is the slot of each word introduced before, else -1."""
+    n, nt, left, right, alive, gain, table, support = classes
     cluster[word] = slot
-    for k in range(next_ptr[word], next_ptr[word + 1]):
-        left[slot] += next_count[k]
-        c = cluster[next_word[k]]
+    for k in range(following.ptr[word], following.ptr[word + 1]):
+        times = following.count[k]
+        left[slot] += times
+        c = cluster[following.word[k]]
         if c >= 0:
-            n[slot, c] += next_count[k]
-            nt[c, slot] += next_count[k]
-    for k in range(prev_ptr[word], prev_ptr[word + 1]):
-        right[slot] += prev_count[k]
-        c = cluster[prev_word[k]]
+            n[slot, c] += times
+            nt[c, slot] += times
+    for k in range(preceding.ptr[word], preceding.ptr[word + 1]):
+        times = preceding.count[k]
+        right[slot] += times
+        c = cluster[preceding.word[k]]
         if c >= 0 and c != slot:
-            n[c, slot] += prev_count[k]
-            nt[slot, c] += prev_count[k]
+            n[c, slot] += times
+            nt[slot, c] += times
     alive[slot] = True
     size = n.shape[0]
     for direction in range(2):
@@ -153,28 +179,26 @@ def introduce(word, slot, cluster, next_ptr, next_word, next_count, prev_ptr, pr
             for j in range(i + 1, count):
                 c, d = support[i], support[j]
                 gain[c, d] += shared(m[slot, c], m[slot, d], table)
-    fill_row(slot, n, nt, left, right, alive, gain, table, support)
+    fill_row(slot, classes)
 
 
 @njit(cache=True, nogil=True)
-def cluster_words(first, stop, next_ptr, next_word, next_count, prev_ptr, prev_word, prev_count,
-                  cluster, n, nt, left, right, alive, gain, table, support, free):  # fmt: skip
+def cluster_words(first, stop, following, preceding, cluster, classes, free):
     """Introduce words first .. stop - 1 in order; whenever no slot is free, merge the best pair. Returns the free slot.
 
     free is the slot to use next. cluster (V,) is kept up to date for all words.
     """
-    size = n.shape[0]
+    alive = classes.alive
     for word in range(first, stop):
-        introduce(word, free, cluster, next_ptr, next_word, next_count, prev_ptr, prev_word, prev_count,
-                  n, nt, left, right, alive, gain, table, support)  # fmt: skip
+        introduce(word, free, cluster, following, preceding, classes)
         free = -1
-        for c in range(size):
+        for c in range(alive.shape[0]):
             if not alive[c]:
                 free = c
                 break
         if free < 0:
-            a, b = best_pair(alive, gain)
-            merge(a, b, n, nt, left, right, alive, gain, table, support)
+            a, b = best_pair(alive, classes.gain)
+            merge(a, b, classes)
             for w in range(word + 1):
                 if cluster[w] == b:
                     cluster[w] = a
@@ -183,14 +207,14 @@ def cluster_words(first, stop, next_ptr, next_word, next_count, prev_ptr, prev_w
 
 
 @njit(cache=True, nogil=True)
-def build_hierarchy(n, nt, left, right, alive, gain, table, support, merges):
+def build_hierarchy(classes, merges):
     """Merge all living classes into one; merges[k] = (kept slot, slot that joined it) in order. Returns how many."""
     count = 0
     while True:
-        a, b = best_pair(alive, gain)
+        a, b = best_pair(classes.alive, classes.gain)
         if a < 0:
             return count
-        merge(a, b, n, nt, left, right, alive, gain, table, support)
+        merge(a, b, classes)
         merges[count, 0] = a
         merges[count, 1] = b
         count += 1

@@ -10,6 +10,7 @@ the label that it would likely have, by its two words alone, as a number that is
 import numpy as np
 from numba import uint32, uint64
 
+from certus.kernels.averaging import nudge
 from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, role_codes, summed_features
 
@@ -161,34 +162,33 @@ def label_trees(attribute, coarse, base, length, start, heads, seen, templates, 
 
 
 @njit(cache=True, nogil=True)
-def shift_weights(index, count, right, left, mask, step, clock, weight, total):
+def shift_weights(features, right, left, mask, step, rate, clock, weights):
     """Move the weights of features towards one label or pair of labels and away from another."""
-    for k in range(count):
-        i, j = (index[k] + right) & mask, (index[k] + left) & mask
-        weight[i] += step
-        total[i] += clock * step
-        weight[j] -= step
-        total[j] -= clock * step
+    for feature in features:
+        nudge((feature + right) & mask, 1.0, step, rate, clock, weights)
+        nudge((feature + left) & mask, -1.0, step, rate, clock, weights)
 
 
 @njit(cache=True, nogil=True)
-def learn_labels(attribute, coarse, base, heads, gold, seen, templates, pairs, bits, cap, alone, clock, weight, total,
+def learn_labels(attribute, coarse, base, heads, gold, seen, templates, pairs, bits, learner, alone, clock, weights,
                  index):  # fmt: skip
-    """One passive-aggressive step for the modifiers of each head; returns how many labels do not win by 1.
+    """A step of the learner for the modifiers of each head; returns how many labels are wrong, or do not win by 1.
 
     With ``alone`` every word is by itself: there are no pairs, and its arc is seen without the rest of the tree.
     """
+    weight = weights.value
     n = heads.shape[0] - 1
     mask = uint64((1 << bits) - 1)
     feature = np.empty((n + 1, index.shape[0]), dtype=np.uint64)
     score = np.empty((n + 1, seen.shape[3]))
     guess = np.empty(n + 1, dtype=np.int64)
-    count = label_scores(attribute, coarse, base, heads, gold, alone, seen, templates, bits, weight, feature, score)
+    costly = gold if learner.margin else np.full(n + 1, -1, dtype=np.int64)
+    count = label_scores(attribute, coarse, base, heads, costly, alone, seen, templates, bits, weight, feature, score)
     best_labels(attribute, coarse, base, heads, score, pairs, bits, weight, index, guess)
     codes = role_codes(attribute, base, n, pairs)
     part = np.empty(3, dtype=np.int64)
     last = np.empty(n + 1, dtype=np.int64)
-    loss = np.zeros(n + 1)
+    loss = np.full(n + 1, 0.0 if learner.margin else np.inf)
     norm = np.zeros(n + 1)
     wrong = 0
     for move in range(2):  # first what every head loses, then the steps
@@ -198,11 +198,11 @@ def learn_labels(attribute, coarse, base, heads, gold, seen, templates, pairs, b
             p = last[h]
             last[h] = m
             right, left = gold[m], guess[m]
-            step = min(cap, loss[h] / norm[h]) if move and norm[h] > 0.0 else 0.0
+            step = min(learner.cap, loss[h] / norm[h]) if move and norm[h] > 0.0 else 0.0
             if left != right:
                 if move:
-                    shift_weights(feature[m], count[m], uint64(right + 1) * _MIX, uint64(left + 1) * _MIX, mask, step,
-                                  clock, weight, total)  # fmt: skip
+                    ahead, behind = uint64(right + 1) * _MIX, uint64(left + 1) * _MIX
+                    shift_weights(feature[m, : count[m]], ahead, behind, mask, step, learner.rate, clock, weights)
                 else:
                     loss[h] += score[m, left] - score[m, right]
                     norm[h] += 2.0 * count[m]
@@ -211,7 +211,7 @@ def learn_labels(attribute, coarse, base, heads, gold, seen, templates, pairs, b
                 size = pair_features(codes, coarse, base, part, pairs, bits, h, p, m, index)
                 ahead, behind = pair_shift(gold[p], right), pair_shift(guess[p], left)
                 if move:
-                    shift_weights(index, size, ahead, behind, mask, step, clock, weight, total)
+                    shift_weights(index[: np.int64(size)], ahead, behind, mask, step, learner.rate, clock, weights)
                 else:
                     norm[h] += 2.0 * size
                     for k in range(size):

@@ -13,6 +13,7 @@ part_of (E, 5) names the part of each kind that an edge scores, -1 for none.
 import numpy as np
 
 from certus.kernels import arborescence, hypergraph
+from certus.kernels.averaging import nudge
 from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, part_features
 from certus.kernels.hypergraph import LogPlus
@@ -211,23 +212,12 @@ def gather(attribute, coarse, base, rows, amount, templates, bits, index, vector
 
 
 @njit(cache=True, nogil=True)
-def move_along(touched, vector, loss, cap, rate, clock, value, total, squares):
-    """Move the weights along a feature vector and clear it; returns its squared norm.
-
-    With rate 0 the step is loss / norm, at most cap. Otherwise each weight has a step of its own, rate over the root of
-    the sum of its squared changes so far, which squares holds (AdaGrad). total adds up clock times every change.
-    """
-    norm = squared_norm(touched, vector)
-    step = 0.0 if norm == 0.0 else min(cap, loss / norm)
+def move_along(touched, vector, learner, clock, weights):
+    """Move the weights along a feature vector, by the learner's cap or the steps of its rate, and clear the vector."""
     for k in range(touched.shape[0]):
         f = touched[k]
-        if rate > 0.0:
-            squares[f] += vector[f] ** 2
-            step = rate / np.sqrt(squares[f]) if squares[f] > 0.0 else 0.0
-        value[f] += step * vector[f]
-        total[f] += clock * step * vector[f]
+        nudge(f, vector[f], learner.cap, learner.rate, clock, weights)
         vector[f] = 0.0
-    return norm
 
 
 @njit(cache=True, nogil=True)

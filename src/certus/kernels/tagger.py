@@ -12,14 +12,80 @@ A word takes the tags of its set, allowed[set_ptr[s] : set_ptr[s + 1]]; in set 0
 tags whose features alone score best. Viterbi over pairs of tags; ties go to the smallest tags.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import uint64
 
+from certus.kernels.averaging import move, nudge
 from certus.kernels.compiling import njit
 
 _MIX = uint64(0x9E3779B97F4A7C15)
 _FINISH = uint64(0xD6E8FEB86659FD93)
 _ONE, _TWO, _WORD = uint64(0x1D8E4E27C47D124F), uint64(0xA0761D6478BD642F), uint64(0x8EBC6AF09C88C6E3)
+
+
+class Words(NamedTuple):
+    """A batch of sentences, and what is known of the words they are made of."""
+
+    first: np.ndarray  # of each sentence, the place of its first word in rows
+    length: np.ndarray
+    rows: np.ndarray
+    value: np.ndarray  # (rows, attributes)
+    set_of: np.ndarray  # of each row, its set of tags
+
+
+class Templates(NamedTuple):
+    """Components ptr[f] .. ptr[f + 1] - 1 are those of template f."""
+
+    ptr: np.ndarray
+    offset: np.ndarray
+    column: np.ndarray
+    seed: np.ndarray
+
+
+class Model(NamedTuple):
+    """What a tagger looks at, and which tags there are."""
+
+    templates: Templates
+    word: int  # the column of the attribute that the tag before is paired with
+    set_ptr: np.ndarray
+    allowed: np.ndarray
+    bits: int
+    tags: int  # T
+    width: int  # the most tags that a word may take
+
+
+class Room(NamedTuple):
+    """Room for one sentence."""
+
+    place: np.ndarray  # [i, f]: where the weights of feature f of word i begin
+    tag: np.ndarray  # [i, :count[i]]: the tags that word i may take, rising
+    count: np.ndarray
+    unary: np.ndarray  # [i, k]: what they score by features alone
+    whole: np.ndarray
+    chart: np.ndarray
+    back: np.ndarray
+    best: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _room(words, model):
+    """Room for the longest sentence."""
+    longest = 0
+    for s in range(words.length.shape[0]):
+        longest = max(longest, words.length[s])
+    width = model.width
+    return Room(
+        np.empty((longest, model.templates.seed.shape[0]), dtype=np.uint64),
+        np.empty((longest, width), dtype=np.int64),
+        np.empty(longest, dtype=np.int64),
+        np.empty((longest, width)),
+        np.empty(model.tags),
+        np.empty((2, width, width)),
+        np.empty((longest + 1, width, width), dtype=np.int16),
+        np.empty(longest, dtype=np.int64),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -33,8 +99,11 @@ def _place(seed, first, second, shift):
 
 
 @njit(cache=True, nogil=True)
-def _features(n, at, rows, value, ptr, offset, column, seed, shift, place):
+def _features(n, at, words, model, place):
     """place[i, f] <- where the weights of feature f of word i begin."""
+    rows, value = words.rows, words.value
+    ptr, offset, column, seed = model.templates
+    shift = uint64(64 - model.bits)
     for i in range(n):
         for f in range(seed.shape[0]):
             code = seed[f]
@@ -45,11 +114,12 @@ def _features(n, at, rows, value, ptr, offset, column, seed, shift, place):
 
 
 @njit(cache=True, nogil=True)
-def _candidates(n, at, rows, set_of, set_ptr, allowed, T, weight, place, must, tag, count, unary, whole):
-    """tag[i, :count[i]] <- the tags word i may take, rising, with their unary scores; must[i], unless -1, is one."""
-    most = tag.shape[1]
+def _candidates(n, at, words, model, weight, required, room):
+    """Fills the tags that words may take with their unary scores; required[i], unless -1, is one of them."""
+    place, tag, count, unary, whole = room.place, room.tag, room.count, room.unary, room.whole
+    set_ptr, allowed = model.set_ptr, model.allowed
     for i in range(n):
-        s = set_of[rows[at + i]]
+        s = words.set_of[words.rows[at + i]]
         size = set_ptr[s + 1] - set_ptr[s]
         if size > 0:
             count[i] = size
@@ -60,40 +130,50 @@ def _candidates(n, at, rows, set_of, set_ptr, allowed, T, weight, place, must, t
                 for k in range(size):
                     unary[i, k] += weight[place[i, f] + uint64(tag[i, k])]
             continue
-        whole[:T] = 0.0
+        whole[:] = 0.0
         for f in range(place.shape[1]):
             p = place[i, f]
-            for t in range(T):
+            for t in range(whole.shape[0]):
                 whole[t] += weight[p + uint64(t)]
-        kept = 0  # an insertion sort by falling score; equal scores stay in order
-        for t in range(T):
-            k = min(kept, most - 1)
-            if kept == most and not whole[t] > whole[tag[i, k]]:
-                continue
-            while k > 0 and whole[t] > whole[tag[i, k - 1]]:
-                tag[i, k] = tag[i, k - 1]
-                k -= 1
-            tag[i, k] = t
-            kept = min(kept + 1, most)
-        if must[i] >= 0:
-            k = 0
-            while k < kept - 1 and tag[i, k] != must[i]:
-                k += 1
-            tag[i, k] = must[i]
-        for k in range(1, kept):  # another one, by tag
-            t, j = tag[i, k], k
-            while j > 0 and tag[i, j - 1] > t:
-                tag[i, j] = tag[i, j - 1]
-                j -= 1
-            tag[i, j] = t
-        count[i] = kept
-        for k in range(kept):
+        count[i] = _best_few(whole, required[i], tag[i])
+        for k in range(count[i]):
             unary[i, k] = whole[tag[i, k]]
 
 
 @njit(cache=True, nogil=True)
-def _viterbi(n, at, rows, value, word, T, weight, shift, tag, count, unary, chart, back, best):
-    """best[:n] <- the tags of the highest score, which is returned. chart (2, K, K), back (n + 1, K, K)."""
+def _best_few(score, required, tag):
+    """tag <- as many of the tags that score best as it holds, rising; required, unless -1, is one. Returns how many."""
+    width = tag.shape[0]
+    kept = 0  # an insertion sort by falling score; equal scores stay in order
+    for t in range(score.shape[0]):
+        k = min(kept, width - 1)
+        if kept == width and not score[t] > score[tag[k]]:
+            continue
+        while k > 0 and score[t] > score[tag[k - 1]]:
+            tag[k] = tag[k - 1]
+            k -= 1
+        tag[k] = t
+        kept = min(kept + 1, width)
+    if required >= 0:
+        k = 0
+        while k < kept - 1 and tag[k] != required:
+            k += 1
+        tag[k] = required
+    for k in range(1, kept):  # another one, by tag
+        t, j = tag[k], k
+        while j > 0 and tag[j - 1] > t:
+            tag[j] = tag[j - 1]
+            j -= 1
+        tag[j] = t
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _viterbi(n, at, words, model, weight, room):
+    """room.best[:n] <- the tags of the highest score, which is returned."""
+    tag, count, unary, chart, back = room.tag, room.count, room.unary, room.chart, room.back
+    rows, value, word, T = words.rows, words.value, model.word, model.tags
+    shift = uint64(64 - model.bits)
     zero = uint64(0)
     chart[0, 0, 0] = 0.0
     for i in range(n + 1):
@@ -129,167 +209,153 @@ def _viterbi(n, at, rows, value, word, T, weight, shift, tag, count, unary, char
     score = final[kb, 0]
     kc = 0
     for i in range(n, 0, -1):
-        best[i - 1] = tag[i - 1, kb]
+        room.best[i - 1] = tag[i - 1, kb]
         kb, kc = back[i, kb, kc], kb
     return score
 
 
 @njit(cache=True, nogil=True)
-def tag_batch(first, length, rows, value, word, set_of, set_ptr, allowed, ptr, offset, column, seed, bits,
-              T, K, weight, out, best_score):  # fmt: skip
-    """out[first[s] + i] <- tag of word i of sentence s, best_score[s] <- their score. K: the most tags of a word."""
-    shift = uint64(64 - bits)
-    longest = 0
-    for s in range(length.shape[0]):
-        longest = max(longest, length[s])
-    place = np.empty((longest, seed.shape[0]), dtype=np.uint64)
-    tag = np.empty((longest, K), dtype=np.int64)
-    count = np.empty(longest, dtype=np.int64)
-    unary = np.empty((longest, K))
-    whole = np.empty(T)
-    chart = np.empty((2, K, K))
-    back = np.empty((longest + 1, K, K), dtype=np.int16)
-    free = np.full(longest, -1, dtype=np.int64)
-    best = np.empty(longest, dtype=np.int64)
-    for s in range(length.shape[0]):
-        n, at = length[s], first[s]
-        _features(n, at, rows, value, ptr, offset, column, seed, shift, place)
-        _candidates(n, at, rows, set_of, set_ptr, allowed, T, weight, place, free, tag, count, unary, whole)
-        best_score[s] = _viterbi(n, at, rows, value, word, T, weight, shift, tag, count, unary, chart, back, best)
+def tag_batch(words, model, weight, out, best_score):
+    """out[first[s] + i] <- tag of word i of sentence s, best_score[s] <- their score."""
+    room = _room(words, model)
+    free = np.full(room.best.shape[0], -1, dtype=np.int64)
+    for s in range(words.length.shape[0]):
+        n, at = words.length[s], words.first[s]
+        _features(n, at, words, model, room.place)
+        _candidates(n, at, words, model, weight, free, room)
+        best_score[s] = _viterbi(n, at, words, model, weight, room)
         for i in range(n):
-            out[at + i] = best[i]
+            out[at + i] = room.best[i]
 
 
 @njit(cache=True, nogil=True)
-def local_scores(n, at, rows, value, word, set_of, set_ptr, allowed, ptr, offset, column, seed, bits,
-                 T, K, weight, unary, bigram):  # fmt: skip
-    """unary[i, t] <- score of the features of word i with tag t, -inf where it may not take it;
+def local_scores(words, model, weight, unary, bigram):
+    """Of a single sentence, unary[i, t] <- score of the features of word i with tag t, -inf where it may not take it;
     bigram[i, b, t] <- what the tag b before adds, for i = 0 .. n."""
-    shift = uint64(64 - bits)
-    place = np.empty((n, seed.shape[0]), dtype=np.uint64)
-    tag = np.empty((n, K), dtype=np.int64)
-    count = np.empty(n, dtype=np.int64)
-    score = np.empty((n, K))
-    free = np.full(n, -1, dtype=np.int64)
-    _features(n, at, rows, value, ptr, offset, column, seed, shift, place)
-    _candidates(n, at, rows, set_of, set_ptr, allowed, T, weight, place, free, tag, count, score, np.empty(T))
+    n, at, T = words.length[0], words.first[0], model.tags
+    room = _room(words, model)
+    _features(n, at, words, model, room.place)
+    _candidates(n, at, words, model, weight, np.full(n, -1, dtype=np.int64), room)
     unary[:] = -np.inf
     for i in range(n):
-        for k in range(count[i]):
-            unary[i, tag[i, k]] = score[i, k]
+        for k in range(room.count[i]):
+            unary[i, room.tag[i, k]] = room.unary[i, k]
     for i in range(n + 1):
         for b in range(T + 1):
-            after = _place(_ONE, uint64(b), uint64(0), shift)
-            beside = _place(_WORD, uint64(b), value[rows[at + i], word], shift)
+            after, beside, _ = _contexts(at + i, T, b, words, model)
             for t in range(T + 1):
                 bigram[i, b, t] = float(weight[after + uint64(t)]) + weight[beside + uint64(t)]
 
 
 @njit(cache=True, nogil=True)
-def pair_scores(bits, T, weight, trigram):
+def pair_scores(model, weight, trigram):
     """trigram[a, b, t] <- what tags a, b before add to tag t."""
-    shift = uint64(64 - bits)
-    for a in range(T + 1):
-        for b in range(T + 1):
+    shift = uint64(64 - model.bits)
+    for a in range(model.tags + 1):
+        for b in range(model.tags + 1):
             pair = _place(_TWO, uint64(a), uint64(b), shift)
-            for t in range(T + 1):
+            for t in range(model.tags + 1):
                 trigram[a, b, t] = weight[pair + uint64(t)]
 
 
 @njit(cache=True, nogil=True)
-def _add(at, amount, clock, weight, total, moves):
-    """Move a weight by amount / sqrt(how often it has been moved)."""
-    moves[at] += 1.0
-    amount /= np.sqrt(moves[at])
-    weight[at] += amount
-    total[at] += clock * amount
+def _contexts(at, a, b, words, model):
+    """Where the weights begin of tag b before, of b with the word, and of tags a and b before."""
+    shift = uint64(64 - model.bits)
+    after = _place(_ONE, uint64(b), uint64(0), shift)
+    beside = _place(_WORD, uint64(b), words.value[words.rows[at], model.word], shift)
+    return after, beside, _place(_TWO, uint64(a), uint64(b), shift)
 
 
 @njit(cache=True, nogil=True)
-def _move(n, at, rows, value, word, T, shift, place, tags, other, amount, clock, weight, total, moves):
-    """Add amount to the weights of tags where they differ from other."""
+def _differences(n, at, words, model, place, tags, other, out):
+    """out <- the weights of tags where they differ from other; returns how many."""
+    T = model.tags
     b, a = T, T
     other_b, other_a = T, T
+    size = 0
     for i in range(n + 1):
         c = tags[i] if i < n else T
         other_c = other[i] if i < n else T
+        after, beside, pair = _contexts(at + i, a, b, words, model)
         if c != other_c:
             for f in range(place.shape[1]):
-                _add(place[i, f] + uint64(c), amount, clock, weight, total, moves)
+                out[size + f] = place[i, f] + uint64(c)
+            size += place.shape[1]
         if c != other_c or b != other_b:
-            after = _place(_ONE, uint64(b), uint64(0), shift)
-            beside = _place(_WORD, uint64(b), value[rows[at + i], word], shift)
-            _add(after + uint64(c), amount, clock, weight, total, moves)
-            _add(beside + uint64(c), amount, clock, weight, total, moves)
+            out[size] = after + uint64(c)
+            out[size + 1] = beside + uint64(c)
+            size += 2
         if c != other_c or b != other_b or a != other_a:
-            pair = _place(_TWO, uint64(a), uint64(b), shift)
-            _add(pair + uint64(c), amount, clock, weight, total, moves)
+            out[size] = pair + uint64(c)
+            size += 1
         a, b = b, c
         other_a, other_b = other_b, other_c
+    return size
 
 
 @njit(cache=True, nogil=True)
-def _score(n, at, rows, value, word, T, shift, weight, tag, count, unary, tags):
+def _score(n, at, words, model, weight, room, tags):
     """Score of given tags, each among the candidates of its word."""
-    a, b = T, T
+    a, b = model.tags, model.tags
     score = 0.0
     for i in range(n + 1):
-        c = tags[i] if i < n else T
-        score += weight[_place(_TWO, uint64(a), uint64(b), shift) + uint64(c)]
-        score += weight[_place(_ONE, uint64(b), uint64(0), shift) + uint64(c)]
-        score += weight[_place(_WORD, uint64(b), value[rows[at + i], word], shift) + uint64(c)]
+        c = tags[i] if i < n else model.tags
+        after, beside, pair = _contexts(at + i, a, b, words, model)
+        score += weight[pair + uint64(c)]
+        score += weight[after + uint64(c)]
+        score += weight[beside + uint64(c)]
         if i < n:
             k = 0
-            while tag[i, k] != c:
+            while room.tag[i, k] != c:
                 k += 1
-            score += unary[i, k]
+            score += room.unary[i, k]
         a, b = b, c
     return score
 
 
 @njit(cache=True, nogil=True)
-def train_epoch(order, first, length, rows, value, word, set_of, set_ptr, allowed, ptr, offset, column, seed, bits,
-                T, K, gold, step, clock, weight, total, moves):  # fmt: skip
+def train_epoch(order, words, gold, model, learner, clock, weights):
     """One pass over the sentences in the given order; returns (loss, wrong tags).
 
-    Each sentence is decoded with 1 added for each wrong tag; where what was found then beats the gold tags, weights
-    move towards these, each by ``step`` / sqrt(its moves so far): subgradient steps on the hinge loss with Hamming
-    cost, with a step size for each weight as in AdaGrad. clock counts the sentences seen before, for averaging: the
-    average is weight - total / sentences seen. weight, total and moves have one shape.
+    Each sentence is decoded, by a learner with a margin with 1 added for each wrong tag; where what was found is wrong,
+    the weights move towards the gold tags by the step of the learner. With a rate every feature of every word takes its
+    own step, those of the gold tags first: subgradient steps on the hinge loss with Hamming cost. clock counts the
+    sentences seen before.
     """
-    shift = uint64(64 - bits)
-    longest = 0
-    for s in range(length.shape[0]):
-        longest = max(longest, length[s])
-    place = np.empty((longest, seed.shape[0]), dtype=np.uint64)
-    tag = np.empty((longest, K), dtype=np.int64)
-    count = np.empty(longest, dtype=np.int64)
-    unary = np.empty((longest, K))
-    whole = np.empty(T)
-    chart = np.empty((2, K, K))
-    back = np.empty((longest + 1, K, K), dtype=np.int16)
-    best = np.empty(longest, dtype=np.int64)
+    weight = weights.value
+    room = _room(words, model)
+    most = (room.best.shape[0] + 1) * (room.place.shape[1] + 3)
+    plus, minus = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.uint64)
     loss = 0.0
     wrong = 0
     for s in order:
-        n, at = length[s], first[s]
+        n, at = words.length[s], words.first[s]
         target = gold[at : at + n]
-        _features(n, at, rows, value, ptr, offset, column, seed, shift, place)
-        _candidates(n, at, rows, set_of, set_ptr, allowed, T, weight, place, target, tag, count, unary, whole)
-        reference = _score(n, at, rows, value, word, T, shift, weight, tag, count, unary, target)
-        for i in range(n):
-            for k in range(count[i]):
-                if tag[i, k] != target[i]:
-                    unary[i, k] += 1.0
-        found = _viterbi(n, at, rows, value, word, T, weight, shift, tag, count, unary, chart, back, best)
+        _features(n, at, words, model, room.place)
+        _candidates(n, at, words, model, weight, target, room)
+        reference = _score(n, at, words, model, weight, room, target)
+        for i in range(n if learner.margin else 0):
+            for k in range(room.count[i]):
+                if room.tag[i, k] != target[i]:
+                    room.unary[i, k] += 1.0
+        found = _viterbi(n, at, words, model, weight, room)
         clock += 1.0
         mistakes = 0
         for i in range(n):
-            mistakes += best[i] != target[i]
+            mistakes += room.best[i] != target[i]
         if mistakes == 0:
             continue
         wrong += mistakes
         loss += max(found - reference, 0.0)
-        _move(n, at, rows, value, word, T, shift, place, target, best, step, clock, weight, total, moves)
-        _move(n, at, rows, value, word, T, shift, place, best, target, -step, clock, weight, total, moves)
+        ahead = _differences(n, at, words, model, room.place, target, room.best, plus)
+        behind = _differences(n, at, words, model, room.place, room.best, target, minus)
+        if learner.rate > 0.0:
+            for k in range(ahead):
+                nudge(plus[k], 1.0, learner.cap, learner.rate, clock, weights)
+            for k in range(behind):
+                nudge(minus[k], -1.0, learner.cap, learner.rate, clock, weights)
+        else:
+            cost = float(mistakes) if learner.margin else np.inf
+            move(plus[:ahead], minus[:behind], cost, learner, clock, weights)
     return loss, wrong

@@ -8,6 +8,8 @@ import numpy as np
 
 from certus.kernels.compiling import njit
 
+BYTE, WORD, LINE, NUMBER = range(4)  # how far number_some has come: bytes, words and lines read, numbers given
+
 
 @njit(cache=True, nogil=True)
 def count_words(data):
@@ -28,9 +30,9 @@ def count_words(data):
 
 @njit(cache=True, nogil=True)
 def number_some(data, word, line_ptr, table, start, pool, position):
-    """``number_words`` from ``position`` (bytes, words, lines and numbers so far) until done or out of room."""
+    """``number_words`` from ``position`` (4,) until done or out of room."""
     size = table.shape[0] // 2
-    i, w, line, known = position[0], position[1], position[2], position[3]
+    i, w, line, known = position[BYTE], position[WORD], position[LINE], position[NUMBER]
     n = data.shape[0]
     while i < n:
         c = data[i]
@@ -74,7 +76,7 @@ def number_some(data, word, line_ptr, table, start, pool, position):
             known += 1
         word[w] = k
         w += 1
-    position[0], position[1], position[2], position[3] = i, w, line, known
+    position[BYTE], position[WORD], position[LINE], position[NUMBER] = i, w, line, known
 
 
 @njit(cache=True, nogil=True)
@@ -92,7 +94,7 @@ def number_words(data, word, line_ptr):
     line_ptr[0] = 0
     while True:
         number_some(data, word, line_ptr, table, start, pool, position)
-        if position[0] == data.shape[0]:
+        if position[BYTE] == data.shape[0]:
             break
         old = table
         size *= 2
@@ -105,8 +107,8 @@ def number_words(data, word, line_ptr):
                 table[2 * slot], table[2 * slot + 1] = old[q], old[q + 1]
         start = np.concatenate((start, np.zeros_like(start)))
         pool = np.concatenate((pool, np.empty_like(pool)))
-    line_ptr[position[2] + 1] = position[1]
-    known = position[3]
+    line_ptr[position[LINE] + 1] = position[WORD]
+    known = position[NUMBER]
     return pool[: start[known]], start[: known + 1]
 
 

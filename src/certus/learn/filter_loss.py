@@ -26,12 +26,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certus import kernels
 from certus.checks import Floats, Ints
 from certus.errors import InvalidInput
 from certus.learn.examples import Examples
 from certus.learn.parts import ForestParts
-from certus.learn.weights import Weights
+from certus.learn.weights import Step, Weights
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,7 @@ class FilterTrainer:
         loss, gradient, lost = filter_loss(parts, score, examples.trees[s], self.loss.eta)
         if loss > 0.0:
             touched = features.gather(s, parts.rows, -gradient)
-            state = (weights.clock, weights.value, weights.total, weights.squares)
-            kernels.learning.move_along(touched, features.vector, 0.0, 0.0, self.loss.rate, *state)
+            weights.move_along(touched, features.vector, Step(1.0, rate=self.loss.rate))
         weights.clock += 1.0
         return parts.n, lost, loss
 

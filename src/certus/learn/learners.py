@@ -1,6 +1,12 @@
-"""The learners of tree models by name, and what each of them can learn."""
+"""The learners by name, each registered once: what it can learn, and how it begins.
+
+An online learner has a step, by which it moves from the best guess towards what is right; such a one learns trees, tags
+and labels alike. The others learn trees only. The command line, the settings of parsers and the messages of errors read
+``LEARNERS``.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,70 +18,143 @@ from certus.learn.examples import Examples
 from certus.learn.exponentiated import ExponentiatedTrainer
 from certus.learn.log_linear import GradientTrainer, LbfgsTrainer
 from certus.learn.relaxed import RelaxedTrainer
-from certus.learn.trees import LEARNERS as BY_BEST_TREE
 from certus.learn.trees import Trainer, TreeModel
-from certus.learn.weights import Weights
+from certus.learn.weights import Step, Weights
 
-BY_MARGINALS = ("log-linear", "log-linear-lbfgs", "log-linear-eg", "max-margin")
 LOG_COST, HINGE_COST = 1.0, 0.1  # C of L(w), as did well on held-out trees
-NAMES = (*BY_BEST_TREE, *BY_MARGINALS, "relaxed")
+TAGS, LABELS = 3.0, 2.5  # steps beside those of trees, which have more features
 
 
-class TreeTrainer(Protocol):
-    """What trains a tree model: the weights it was given, and their ``extra``, are all its state."""
+class EpochTrainer(Protocol):
+    """What trains a model: the weights it was given, and their ``extra``, are all its state."""
 
     @property
     def objective(self) -> float | None:
         """The loss, or what else the learner lowers or raises, over the last epoch; None if it has no such number."""
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
-        """Go through all sentences once; yields the words and the wrong, or expected to be wrong, heads of each."""
+        """Go through all sentences once; yields words, and how many of them are, or are expected to be, wrong."""
+
+
+@dataclass(frozen=True)
+class TreeTask:
+    """Trees to learn: a model, sentences with their trees, the arcs that trees may have, the weights to move."""
+
+    model: TreeModel
+    batch: Encoded
+    trees: Sequence[Ints]
+    allowed: Callable[[int], Bools]
+    weights: Weights
+    seed: int
+
+    @property
+    def examples(self) -> Examples:
+        """As learners by marginals see them."""
+        return Examples(self.model, self.batch, self.trees, self.allowed, self.weights.bits)
+
+
+Maker = Callable[[TreeTask, float | None], EpochTrainer]  # of a trainer; given C, if it is not the usual one
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner: what makes its trainer of trees; its step, if it is online; what it can learn."""
+
+    name: str
+    trainer: Maker
+    step: Step | None = None
+    marginals: bool = False  # whether it sums over all trees
+    trisiblings: bool = True
+
+    def steps(self, factor: float) -> Step:
+        """Its step where steps are so many times as large; NotSupported if it takes none."""
+        if self.step is None:
+            raise NotSupported(f"{self.name} learns trees only; use one of {', '.join(online())}.")
+        return self.step.times(factor)
+
+
+LEARNERS: dict[str, Learner] = {}
+
+
+def learner(name: str, *, marginals: bool = False, trisiblings: bool = True) -> Callable[[Maker], Maker]:
+    """Register what makes a trainer of trees under a name."""
+
+    def register(trainer: Maker) -> Maker:
+        LEARNERS[name] = Learner(name, trainer, None, marginals, trisiblings)
+        return trainer
+
+    return register
+
+
+def online_learner(name: str, step: Step) -> None:
+    """Register a learner that goes from guess to guess by a step."""
+    LEARNERS[name] = Learner(name, lambda task, cost: Trainer(task.model, task.batch, task.trees, task.allowed,
+                                                              task.weights, step, task.seed), step)  # fmt: skip
+
+
+online_learner("mira", Step(0.02, margin=True))
+online_learner("perceptron", Step(1.0))
+online_learner("adagrad", Step(1.0, margin=True, rate=0.01))
+
+
+@learner("log-linear", marginals=True)
+def _log_linear(task: TreeTask, cost: float | None) -> EpochTrainer:
+    return GradientTrainer(task.examples, task.weights, task.seed, cost=cost or LOG_COST)
+
+
+@learner("log-linear-lbfgs", marginals=True)
+def _log_linear_lbfgs(task: TreeTask, cost: float | None) -> EpochTrainer:
+    return LbfgsTrainer(task.examples, task.weights, cost=cost or LOG_COST)
+
+
+@learner("log-linear-eg", marginals=True)
+def _log_linear_eg(task: TreeTask, cost: float | None) -> EpochTrainer:
+    return ExponentiatedTrainer(task.examples, task.weights, task.seed, margin=False, cost=cost or LOG_COST)
+
+
+@learner("max-margin", marginals=True)
+def _max_margin(task: TreeTask, cost: float | None) -> EpochTrainer:
+    return ExponentiatedTrainer(task.examples, task.weights, task.seed, margin=True, cost=cost or HINGE_COST)
+
+
+@learner("relaxed", trisiblings=False)
+def _relaxed(task: TreeTask, cost: float | None) -> EpochTrainer:
+    return RelaxedTrainer(task.model, task.batch, task.trees, task.allowed, task.weights, task.seed)
+
+
+def online() -> tuple[str, ...]:
+    """The names of the online learners."""
+    return tuple(name for name, known in LEARNERS.items() if known.step is not None)
+
+
+def find_learner(name: str) -> Learner:
+    """The learner of this name; InvalidInput if there is none."""
+    return LEARNERS[one_of("learner", name, tuple(LEARNERS))]
 
 
 def check_learner(name: str, *, projective: bool, order: int, trisiblings: bool = False) -> None:
     """InvalidInput for a learner there is none of, NotSupported for one that cannot learn such a model."""
-    one_of("learner", name, NAMES)
-    if name in BY_MARGINALS and not projective and order > 1:
+    known = find_learner(name)
+    if known.marginals and not projective and order > 1:
+        others = ", ".join(other.name for other in LEARNERS.values() if not other.marginals)
         raise NotSupported(
-            f"{name} sums over all trees, which is NP-hard with crossing arcs above order 1; use mira, perceptron, "
-            "adagrad or relaxed, or order 1, or projective trees."
+            f"{name} sums over all trees, which is NP-hard with crossing arcs above order 1; use one of {others}, or "
+            "order 1, or projective trees."
         )
-    if name == "relaxed" and trisiblings:
-        raise NotSupported("relaxed learns no tri-siblings; leave them out, or use another learner.")
+    if trisiblings and not known.trisiblings:
+        raise NotSupported(f"{name} learns no tri-siblings; leave them out, or use another learner.")
 
 
 def new_weights(name: str, bits: int) -> Weights:
     """Weights of zero for a learner: in double precision for those that add up many small steps."""
-    return Weights(bits, dtype=np.float32 if name in BY_BEST_TREE else np.float64)
+    known = LEARNERS.get(name)
+    return Weights(bits, dtype=np.float32 if known and known.step else np.float64)
 
 
-def new_trainer(
-    name: str,
-    model: TreeModel,
-    batch: Encoded,
-    trees: Sequence[Ints],
-    allowed: Callable[[int], Bools],
-    weights: Weights,
-    seed: int,
-    *,
-    cost: float | None = None,
-) -> TreeTrainer:
-    """A trainer of ``model`` on a batch of sentences with known trees, by the name of a learner.
+def new_trainer(name: str, task: TreeTask, *, cost: float | None = None) -> EpochTrainer:
+    """A trainer of trees, by the name of a learner.
 
-    ``allowed(s)`` are the arcs of sentence s that trees may have, those of its own tree among them. ``cost`` is C, the
-    weight of the treebank against the regulariser, for the learners that have one.
+    ``task.allowed(s)`` are the arcs of sentence s that trees may have, those of its own tree among them. ``cost`` is C,
+    the weight of the treebank against the regulariser, for the learners that have one.
     """
-    one_of("learner", name, NAMES)
-    if name in BY_BEST_TREE:
-        return Trainer(model, batch, trees, allowed, weights, BY_BEST_TREE[name], seed)
-    if name == "relaxed":
-        return RelaxedTrainer(model, batch, trees, allowed, weights, seed)
-    examples = Examples(model, batch, trees, allowed, weights.bits)
-    if name == "log-linear":
-        return GradientTrainer(examples, weights, seed, cost=cost or LOG_COST)
-    if name == "log-linear-lbfgs":
-        return LbfgsTrainer(examples, weights, cost=cost or LOG_COST)
-    margin = name == "max-margin"
-    return ExponentiatedTrainer(
-        examples, weights, seed, margin=margin, cost=cost or (HINGE_COST if margin else LOG_COST)
-    )
+    return find_learner(name).trainer(task, cost)

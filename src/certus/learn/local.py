@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from certus import kernels
 from certus.learn.examples import Examples
-from certus.learn.weights import Weights
+from certus.learn.weights import Step, Weights
 
 
 class LocalTrainer:
@@ -30,8 +29,7 @@ class LocalTrainer:
             margin = np.where(right > 0.0, score, -score)
             total += float(np.logaddexp(0.0, -margin).sum())
             touched = features.gather(s, parts.rows, right - 1.0 / (1.0 + np.exp(-score)))
-            state = (weights.clock, weights.value, weights.total, weights.squares)
-            kernels.learning.move_along(touched, features.vector, 0.0, 0.0, self.rate, *state)
+            weights.move_along(touched, features.vector, Step(1.0, rate=self.rate))
             weights.clock += 1.0
             yield parts.n, float((margin < 0.0).sum())
         self.objective = total / max(len(examples), 1)

@@ -12,7 +12,7 @@ import numpy as np
 from certus import kernels
 from certus.checks import Floats, Ints
 from certus.learn.examples import Examples, log_loss
-from certus.learn.weights import Weights
+from certus.learn.weights import Step, Weights
 
 
 def objective(examples: Examples, weight: Floats, cost: float) -> tuple[float, Floats, float]:
@@ -63,8 +63,7 @@ class GradientTrainer:
             step = self.rate / (1.0 + self.rate * decay * t)
             scale *= 1.0 - step * decay
             touched = features.gather(s, parts.rows, -by_part)
-            kernels.learning.move_along(touched, features.vector, np.inf, step / scale, 0.0, weights.clock,
-                       weights.value, weights.total, weights.squares)  # fmt: skip
+            weights.move_along(touched, features.vector, Step(step / scale))
             weights.clock += scale
             t += 1
             total += loss

@@ -15,7 +15,7 @@ from certus.errors import Infeasible, NotSupported
 from certus.features.encode import Encoded
 from certus.learn.parts import Features, PartVectors, Rows
 from certus.learn.trees import TreeModel
-from certus.learn.weights import Weights
+from certus.learn.weights import Step, Weights
 
 
 class RelaxedParts(PartVectors):
@@ -94,7 +94,5 @@ class RelaxedTrainer:
 def move_towards(features: Features, weights: Weights, s: int, rows: Rows, amount: Floats) -> None:
     """The perceptron's step along a vector over parts, w + sum of amount * phi(part), remembered for averaging."""
     if amount.any():
-        touched = features.gather(s, rows, amount)
-        state = (weights.clock, weights.value, weights.total, weights.squares)
-        kernels.learning.move_along(touched, features.vector, np.inf, 1.0, 0.0, *state)
+        weights.move_along(features.gather(s, rows, amount), features.vector, Step(1.0))
     weights.clock += 1.0

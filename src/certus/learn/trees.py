@@ -12,30 +12,9 @@ from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.features.encode import Encoded
 from certus.features.templates import Templates
-from certus.learn.weights import Weights
+from certus.learn.weights import Step, Weights
 
 _NO_TEMPLATES = Templates("hm", ())
-
-
-@dataclass(frozen=True)
-class Learner:
-    """An online learner: its largest step, whether a wrong guess must lose by the number of its errors, its rate.
-
-    MIRA (LR 8.4.3) takes the smallest step that satisfies the margin, up to ``cap``; the perceptron always a step of 1;
-    AdaGrad, on the same margin, a step for each weight that shrinks as the weight changes.
-    """
-
-    name: str
-    cap: float
-    margin: bool
-    rate: float = 0.0
-
-
-LEARNERS = {
-    "mira": Learner("mira", 0.02, True),
-    "perceptron": Learner("perceptron", 1.0, False),
-    "adagrad": Learner("adagrad", 1.0, True, 0.01),
-}
 ITERATIONS, ROUNDS = 40, 1  # of the relaxation of trees with crossing arcs; what it has then is learned from
 
 
@@ -84,11 +63,11 @@ class Trainer:
         trees: Sequence[Ints],
         allowed: Callable[[int], Bools],
         weights: Weights,
-        learner: Learner,
+        step: Step,
         seed: int,
     ) -> None:
         self.model, self.batch, self.trees, self.allowed = model, batch, trees, allowed
-        self.weights, self.learner, self.seed = weights, learner, seed
+        self.weights, self.step, self.seed = weights, step, seed
         self.objective: float | None = None  # mean hinge loss of the last epoch, if the learner has a margin
         self._loss = 0.0
         longest = int(batch.length.max(initial=0))
@@ -105,7 +84,7 @@ class Trainer:
         self._loss = 0.0
         for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
             yield self._learn(int(s))
-        self.objective = self._loss / max(len(self.trees), 1) if self.learner.margin else None
+        self.objective = self._loss / max(len(self.trees), 1) if self.step.margin else None
 
     def _learn(self, s: int) -> tuple[int, float]:
         batch, weights, gold = self.batch, self.weights, self.trees[s]
@@ -117,7 +96,7 @@ class Trainer:
         arc: Floats = np.empty((n + 1, n + 1))
         sentence = (batch.attribute, batch.coarse, base)
         kernels.parser.score_arcs(*sentence, allowed, templates[0], weights.bits, weights.value, self._index, arc)
-        if self.learner.margin:
+        if self.step.margin:
             add_errors(arc, gold)
         if not self.model.projective and not self.model.first_order:
             return self._learn_crossing(s, arc, allowed)
@@ -164,11 +143,8 @@ class Trainer:
 
     def _move(self, plus: Any, minus: Any, errors: float) -> None:
         """Move the weights towards the features of plus and away from those of minus, by the learner's step."""
-        learner, weights = self.learner, self.weights
-        cost = errors if learner.margin else np.inf
-        steps = (cost, learner.cap, learner.rate, weights.clock, weights.value, weights.total, weights.squares)
-        self._loss += kernels.updates.move(plus, minus, *steps)
-        weights.clock += 1.0
+        self._loss += self.weights.move(plus, minus, errors if self.step.margin else np.inf, self.step)
+        self.weights.clock += 1.0
 
 
 def add_errors(arc: Floats, gold: Ints) -> None:

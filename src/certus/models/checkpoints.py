@@ -10,6 +10,8 @@ from certus.errors import FormatError
 from certus.models.files import Arrays, Stored, load_model, save_model
 from certus.schema import Field
 
+VERSION = 5
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -17,18 +19,17 @@ class Checkpoint:
 
     path: str | os.PathLike[str]
     kind: str
-    version: int
     fingerprint: str
 
     def save(self, config: Mapping[str, Any], arrays: Arrays) -> None:
         """Write the state of the training, all of it or nothing."""
-        save_model(self.path, self.kind, self.version, {"fingerprint": self.fingerprint, **config}, arrays)
+        save_model(self.path, self.kind, VERSION, {"fingerprint": self.fingerprint, **config}, arrays)
 
     def load(self) -> tuple[Field, Stored] | None:
         """The state of the training, None if there is no file yet; FormatError for the file of another training."""
         if not Path(self.path).exists():
             return None
-        config, stored = load_model(self.path, self.kind, self.version)
+        config, stored = load_model(self.path, self.kind, VERSION)
         if config.object().get("fingerprint") != self.fingerprint:
             raise FormatError(
                 self.path,

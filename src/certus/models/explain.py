@@ -13,9 +13,9 @@ from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import Encoded, Encoder
 from certus.features.templates import Templates
-from certus.io.conllu import Sentence
 from certus.models.cascade import with_tree
 from certus.models.scores import problem
+from certus.text import Sentence
 
 if TYPE_CHECKING:
     from certus.models.parser import Parser

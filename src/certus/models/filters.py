@@ -38,14 +38,15 @@ from certus.features import templates as T
 from certus.features.encode import Encoded
 from certus.learn.examples import Examples
 from certus.learn.filter_loss import FilterLoss, FilterTrainer, levels
-from certus.learn.learners import TreeTrainer, new_trainer, new_weights
+from certus.learn.learners import EpochTrainer, TreeTask, new_trainer, new_weights
 from certus.learn.local import LocalTrainer
 from certus.learn.log_linear import GradientTrainer
 from certus.learn.parts import ForestParts, Parts, Rows
 from certus.learn.trees import TreeModel
 from certus.learn.vine import VineParts, vine_model
-from certus.learn.weights import Float32
+from certus.learn.weights import Float32, Weights
 from certus.models.cascade import Cascade, Filter, longest_arcs, with_tree
+from certus.models.loop import Stage, Training
 
 ERROR = 0.002  # share of right arcs that a stage may lose (LR 8.5.1)
 MEASURES = ("score", "max-marginal", "shortfall", "probability", "beam")
@@ -307,25 +308,23 @@ def train_filter(
         model = TreeModel((templates, siblings) if own.siblings else (templates,), projective, single)
     learner = learner or own.learner
     allowed = [with_tree(arcs.copy(), tree) for arcs, tree in zip(treebank.allowed, treebank.trees, strict=True)]
-    weights = new_weights(learner, bits)
     parts: Callable[[TreeModel, Bools], ForestParts] = partial(VineParts, band=band) if own.vine else Parts
-    trainer: TreeTrainer
-    if learner in ("local", "filter-loss", "log-linear"):
+
+    def trainer(weights: Weights) -> EpochTrainer:
         examples = Examples(model, treebank.batch, treebank.trees, allowed.__getitem__, bits, parts)
         if learner == "local":
-            trainer = LocalTrainer(examples, weights, seed)
-        elif learner == "filter-loss":
-            trainer = FilterTrainer(examples, weights, seed, FilterLoss(eta))
-        else:
-            trainer = GradientTrainer(examples, weights, seed, cost=1.0)
-    elif own.vine:
-        raise NotSupported(f"{learner} learns from trees; a vine learns by filter-loss, log-linear or local.")
-    else:
-        trainer = new_trainer(learner, model, treebank.batch, treebank.trees, allowed.__getitem__, weights, seed)
-    for epoch in range(epochs):
-        for _ in trainer.epoch(epoch):
-            pass
-    found = LinearFilter(kind, model, own.measure, bits, weights.averaged(), own.threshold)
+            return LocalTrainer(examples, weights, seed)
+        if learner == "filter-loss":
+            return FilterTrainer(examples, weights, seed, FilterLoss(eta))
+        if learner == "log-linear":
+            return GradientTrainer(examples, weights, seed, cost=1.0)
+        if own.vine:
+            raise NotSupported(f"{learner} learns from trees; a vine learns by filter-loss, log-linear or local.")
+        task = TreeTask(model, treebank.batch, treebank.trees, allowed.__getitem__, weights, seed)
+        return new_trainer(learner, task)
+
+    weight = Training({kind: Stage(partial(new_weights, learner, bits), epochs)}).run(kind, trainer)
+    found = LinearFilter(kind, model, own.measure, bits, weight, own.threshold)
     return replace(found, band=band) if own.vine else found
 
 

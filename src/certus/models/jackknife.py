@@ -5,7 +5,7 @@ from typing import Protocol
 
 from certus.checks import as_positive_int
 from certus.errors import InvalidInput
-from certus.io.conllu import Sentence
+from certus.text import Sentence
 
 
 class FillsTags(Protocol):

@@ -1,8 +1,9 @@
 """The labels of a finished tree's arcs; and names of arcs, their likely labels before that."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,9 @@ from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import MOST_COARSE, Encoded
 from certus.features.templates import LABEL, LABEL_PAIR, Templates
+from certus.learn.learners import LABELS, find_learner
 from certus.learn.weights import Float32, Packed, Weights
 
-STEP = 0.05  # the largest step of one update
 NO_PAIR = Templates("hms", ())
 
 
@@ -62,7 +63,12 @@ NAMELESS = Labeller(
 
 
 class LabelTrainer:
-    """Trains a labeller on trees with known labels, epoch by epoch; with ``alone`` on their arcs one by one."""
+    """Trains a labeller on trees with known labels, epoch by epoch; with ``alone`` on their arcs one by one.
+
+    ``learner`` is an online one.
+    """
+
+    objective = None
 
     def __init__(
         self,
@@ -74,35 +80,41 @@ class LabelTrainer:
         seed: int,
         templates: Templates = LABEL,
         alone: bool = False,
+        learner: str = "mira",
     ) -> None:
         self.names = tuple(sorted({label for sentence in labels for label in sentence}))
         if not self.names:
             raise InvalidInput("there is no label to learn: every sentence is empty.")
         number = {label: k for k, label in enumerate(self.names)}
         self.batch, self.trees, self.seed = batch, trees, seed
-        self.templates, self.alone = templates, alone
+        self.templates, self.alone, self.step = templates, alone, find_learner(learner).steps(LABELS)
         self.gold = [np.array([-1, *(number[label] for label in sentence)], dtype=np.int64) for sentence in labels]
         self.seen = np.zeros((2, MOST_COARSE + 1, MOST_COARSE + 1, len(self.names)), dtype=np.bool_)
         for base, heads, own in zip(batch.base, trees, self.gold, strict=True):
             m, h = np.arange(1, len(heads)), heads[1:]
             coarse = batch.coarse[base : base + len(heads)]
             self.seen[(h < m).astype(np.int64), coarse[h], coarse[m], own[1:]] = True
-        self.weights = Weights(bits)
+        self.weights, self.members = Weights(bits), np.arange(len(trees))
         self.pairs = NO_PAIR if alone else LABEL_PAIR
         self._index = np.empty(max(templates.most, self.pairs.most), dtype=np.uint64)
 
-    def epoch(self, number: int, members: Ints | None = None) -> int:
-        """Go through all sentences once, or those listed; returns how many labels did not win by 1."""
-        batch, weights, wrong = self.batch, self.weights, 0
-        order = np.arange(len(self.trees)) if members is None else members
-        for s in np.random.default_rng([self.seed, number]).permutation(order):
+    def on(self, members: Ints, weights: Weights) -> Self:
+        """The same, for some of the sentences and with weights of their own."""
+        other = copy(self)
+        other.members, other.weights = members, weights
+        return other
+
+    def epoch(self, number: int) -> Iterator[tuple[int, float]]:
+        """Go through all sentences once; yields their words, and how many labels were wrong or did not win by 1."""
+        batch, weights = self.batch, self.weights
+        for s in np.random.default_rng([self.seed, number]).permutation(self.members):
             sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-            wrong += kernels.labels.learn_labels(
+            wrong = kernels.labels.learn_labels(
                 *sentence, self.trees[s], self.gold[s], self.seen, self.templates.arrays, self.pairs.arrays,
-                weights.bits, STEP, self.alone, weights.clock, weights.value, weights.total, self._index,
+                weights.bits, self.step, self.alone, weights.clock, weights.arrays, self._index,
             )  # fmt: skip
             weights.clock += 1.0
-        return wrong
+            yield int(batch.length[s]), float(wrong)
 
     def labeller(self, weight: Float32) -> Labeller:
         """The labeller with these weights."""

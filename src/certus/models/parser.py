@@ -18,16 +18,16 @@ from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import COLUMNS, MOST_COARSE, Encoded, Encoder
-from certus.io.conllu import Sentence, Token
 from certus.io.files import unpacked
-from certus.learn.learners import check_learner
-from certus.learn.trees import LEARNERS, TreeModel
+from certus.learn.learners import LEARNERS, check_learner
+from certus.learn.trees import TreeModel
 from certus.learn.weights import Packed
 from certus.models.cascade import PASS, Cascade, Filter
 from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
 from certus.models.labels import NAMELESS, Labeller
 from certus.models.trees import Room, Trees, about_no_tree
 from certus.schema import Field, in_file, parse_json
+from certus.text import Sentence, Token
 from certus.threads import interruptible
 
 KIND, VERSION = "parser", 6
@@ -106,7 +106,7 @@ class Settings:
     @property
     def named(self) -> bool:
         """Whether the model looks at the names of arcs: above first order, trained by best trees."""
-        return self.order > 1 and self.learner in LEARNERS
+        return self.order > 1 and LEARNERS[self.learner].step is not None
 
 
 def tree_templates(settings: Settings, encoder: Encoder) -> tuple[T.Templates, ...]:

@@ -1,24 +1,24 @@
 """Text to trees: tokeniser, tagger and parser as one, loaded from a folder."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from certus.errors import FormatError, InvalidInput
 from certus.features.encode import Encoded
-from certus.io.conllu import Sentence
 from certus.models.files import pair_of
 from certus.models.parser import BATCH, FILE, Parser
 from certus.models.scores import confidences_of
 from certus.models.tagger import Tagger
 from certus.models.trees import Parsed, proof_of
+from certus.text import Sentence, tokenize
 from certus.threads import in_order, interruptible, thread_count
 
 TAGGER_FILE = "tagger.safetensors"
 NEW_TAGGER_FILE = "tagger.new.safetensors"  # there while its parser is being trained
-MOST_WORDS = 2000  # in a sentence: time grows with the cube of it
+MAX_WORDS = 2000  # in a sentence: time grows with the cube of it
 
 
 @dataclass(frozen=True)
@@ -83,39 +83,39 @@ class Pipeline:
                 for s, sentence in enumerate(parser.labelled(*work, trees))
             ]
 
-        encoded = ((batch, parser.encoder.encode(batch)) for batch in self._tagged(sentences))
+        stream = _of_bounded_length(sentences)
+        batches = iter(lambda: list(islice(stream, BATCH)), [])
+        encoded = ((batch, parser.encoder.encode(batch)) for batch in map(self.tagged, batches))
         for batch in in_order(lambda work: interruptible(parsed, work), encoded, thread_count(workers)):
             yield from batch
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""
-        from certus.models.tokenizer import tokenize
-
         return list(self.parse(Sentence.from_words(words) for words in tokenize(text)))
 
-    def _tagged(self, sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-        """Batches of sentences, all of them with tags."""
-        stream = iter(_of_bounded_length(sentences))
-        while batch := list(islice(stream, BATCH)):
-            bare = [k for k, sentence in enumerate(batch) if any(token.upos == "_" for token in sentence)]
-            if bare:
-                if self.tagger is None:
-                    raise InvalidInput(
-                        "a sentence has words without tags (column 4, UPOS) and the model has no tagger. "
-                        "Tag the sentences first, or use a model trained with --tagger."
-                    )
-                for k, tagged in zip(bare, self.tagger.tag([batch[k] for k in bare]), strict=True):
-                    batch[k] = tagged
-            yield batch
+    def tagged(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences, those that lack a tag with the tags of the tagger; InvalidInput if there is none."""
+        out = list(sentences)
+        bare = [k for k, sentence in enumerate(out) if any(token.upos == "_" for token in sentence)]
+        if not bare:
+            return out
+        if self.tagger is None:
+            raise InvalidInput(
+                "a sentence has words without tags (column 4, UPOS) and the model has no tagger. "
+                "Tag the sentences first, or use a model trained with --tagger."
+            )
+        for k, sentence in zip(bare, self.tagger.tag([out[k] for k in bare]), strict=True):
+            out[k] = sentence
+        return out
 
 
 def _of_bounded_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
     for number, sentence in enumerate(sentences, start=1):
-        if len(sentence) > MOST_WORDS:
+        if len(sentence) > MAX_WORDS:
             name = sentence.comment("sent_id")
             raise InvalidInput(
                 f"sentence {number}{f' ({name})' if name else ''}, which begins with "
-                f'"{" ".join(sentence.words[:5])}", has {len(sentence)} words; expected at most {MOST_WORDS}. '
+                f'"{" ".join(sentence.words[:5])}", has {len(sentence)} words; expected at most {MAX_WORDS}. '
                 "Split it into sentences."
             )
         yield sentence

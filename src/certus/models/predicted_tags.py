@@ -12,12 +12,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from certus.io.conllu import Sentence, read_conllu, write_conllu
+from certus.io.conllu import read_conllu, write_conllu
 from certus.models.files import pair_of
 from certus.models.jackknife import jackknife
 from certus.models.parser import FILE, Parser
 from certus.models.pipeline import NEW_TAGGER_FILE, TAGGER_FILE, tagger_file
 from certus.models.tagger import Tagger
+from certus.text import Sentence
 
 EPOCHS, FOLDS, FOLD_EPOCHS = 8, 4, 4
 TAGS_FILE = "tags.conllu"  # there while a training that is not finished may still ask for it
@@ -57,7 +58,7 @@ def predicted_tags(
             dev or None,
             **model,
             epochs=EPOCHS,
-            progress=lambda epoch: progress(f"tagger of {epoch.column} {epoch.epoch}/{epoch.epochs}"),
+            progress=lambda epoch: progress(f"tagger of {epoch.stage} {epoch.epoch}/{epoch.epochs}"),
             say=lambda message: progress(f"tagger of {message}"),
         )
         tagger.save(folder / NEW_TAGGER_FILE, pair=pair)

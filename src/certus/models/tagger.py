@@ -4,8 +4,8 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
-from certus.checks import Ints, as_positive_int
+from certus.checks import as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.features.brown import Clusters
-from certus.features.tagging import WORD, Lexicon, WordEncoder, template_arrays, templates_of
-from certus.io.conllu import Sentence, Token
-from certus.learn.weights import Packed
+from certus.features.tagging import TEMPLATES, WITH_CLUSTERS, WORD, Lexicon, WordEncoder
+from certus.learn.learners import TAGS, find_learner
+from certus.learn.weights import Float32, Packed, Step, Weights
 from certus.models.checkpoints import Checkpoint
-from certus.models.files import Stored
+from certus.models.loop import Progress, Stage, Training
 from certus.result import Certificate
-from certus.schema import Field, in_file
 from certus.tagging.problem import Tagging
+from certus.text import Sentence, Token
 from certus.threads import interruptible
 
 KIND, VERSION = "tagger", 2
@@ -36,20 +36,7 @@ LEAST_BITS, MOST_BITS = 8, 28
 KNOWN = 2  # forms seen so often are told apart
 SURE = 10  # forms seen so often take no tag but those seen
 OPEN = 6  # tags that any other form may take
-STEP = 0.03  # the first step of each weight
 PATIENCE = 4  # epochs without a better accuracy on dev before training stops
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """What one pass over the training sentences came to; ``accuracy`` is on dev, None without it."""
-
-    column: str
-    epoch: int
-    epochs: int
-    loss: float
-    wrong: int
-    accuracy: float | None
 
 
 @dataclass(frozen=True)
@@ -67,25 +54,19 @@ class ColumnModel:
         return WordEncoder(self.lexicon)
 
     @cached_property
-    def _templates(self) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]:
-        return template_arrays(templates_of(self.lexicon.clusters))
+    def arrays(self) -> Any:
+        """What the kernels take beside the words and the weights."""
+        encoder, size = self.encoder, len(self.tags)
+        ptr, _, offset, column, seed, _ = encoder.templates.arrays
+        templates = kernels.tagger.Templates(ptr, offset, column, seed)
+        width = min(max(OPEN, int(np.diff(encoder.set_ptr).max())), size)
+        return kernels.tagger.Model(templates, WORD, encoder.set_ptr, encoder.allowed, self.bits, size, width)
 
-    @property
-    def model_arrays(self) -> tuple[Any, ...]:
-        """What every kernel takes after the sentences: words, sets of tags, templates and sizes."""
-        encoder = self.encoder
-        widest = max(OPEN, int(np.diff(encoder.set_ptr).max()))
-        return (
-            encoder.value,
-            WORD,
-            encoder.set_of,
-            encoder.set_ptr,
-            encoder.allowed,
-            *self._templates,
-            self.bits,
-            len(self.tags),
-            min(widest, len(self.tags)),
-        )
+    def new_weights(self) -> Weights:
+        """Weights to be trained."""
+        weights = Weights(self.bits, beyond=len(self.tags) + 1)
+        weights.clock = 0.0  # steps are counted before they are taken: the average leaves the last values out
+        return weights
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """The tags of sentences of words."""
@@ -93,12 +74,12 @@ class ColumnModel:
 
     def decode(self, sentences: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[float]]:
         """The tags of sentences of words, and their scores: whole numbers, and the best that these words can have."""
-        rows, first, length = self.encoder.encode(sentences)
-        out, score = np.empty(len(rows), dtype=np.int64), np.empty(len(length))
-        kernels.tagger.tag_batch(*(first, length, rows, *self.model_arrays, self.weight, out, score))
+        words = self.encoder.encode(sentences)
+        out, score = np.empty(len(words.rows), dtype=np.int64), np.empty(len(words.length))
+        kernels.tagger.tag_batch(words, self.arrays, self.weight, out, score)
         names = self.tags
         numbers = out.tolist()
-        spans = zip(first.tolist(), length.tolist(), strict=True)
+        spans = zip(words.first.tolist(), words.length.tolist(), strict=True)
         return [[names[t] for t in numbers[at : at + n]] for at, n in spans], score.tolist()
 
     def problem(self, words: Sequence[str]) -> Tagging:
@@ -106,11 +87,10 @@ class ColumnModel:
         n, size = len(words), len(self.tags)
         if (size + 1) ** 3 > 1 << 24:
             raise NotSupported(f"a table over triples of {size} tags is too large; use Tagger.tag, which needs none.")
-        rows, first, _ = self.encoder.encode([words])
         unary, bigram = np.empty((n, size)), np.empty((n + 1, size + 1, size + 1))
         trigram = np.empty((size + 1,) * 3)
-        kernels.tagger.local_scores(*(n, int(first[0]), rows, *self.model_arrays, self.weight, unary, bigram))
-        kernels.tagger.pair_scores(self.bits, size, self.weight, trigram)
+        kernels.tagger.local_scores(self.encoder.encode([words]), self.arrays, self.weight, unary, bigram)
+        kernels.tagger.pair_scores(self.arrays, self.weight, trigram)
         return Tagging(unary, bigram=bigram, trigram=trigram, tags=self.tags)
 
 
@@ -120,14 +100,14 @@ class Tagger:
     For each column the tags of a sentence maximise a sum over its words of the weights of hashed features (form,
     endings, shape, neighbours, clusters, known tags) with the word's tag, with the tag before, and with the two
     before. Frequent words take the tags they were seen with, others the few that their features favour; within these
-    the search is exact. Training is by subgradient steps on the hinge loss with Hamming cost, with a step size for each
-    weight, averaged: a perceptron with a margin.
+    the search is exact. Training is by any online learner, as a rule by subgradient steps on the hinge loss with
+    Hamming cost, with a step size for each weight, averaged: a perceptron with a margin.
 
     Make one with ``Tagger.train`` or ``Tagger.load``.
 
     Examples
     --------
-    >>> from certus.io.conllu import Sentence, Token
+    >>> from certus.text import Sentence, Token
     >>> corpus = [Sentence([Token(1, "dogs", upos="NOUN"), Token(2, "bark", upos="VERB")])] * 3
     >>> tagger = Tagger.train(corpus, column="upos", epochs=2, bits=10)
     >>> [token.upos for token in tagger.tag([Sentence.from_words(["dogs", "bark"])])[0]]
@@ -205,12 +185,13 @@ class Tagger:
         *,
         column: str | Sequence[str] = "upos",
         clusters: Clusters | Mapping[str, str] | None = None,
+        learner: str = "adagrad",
         epochs: int = 12,
         seed: int = 0,
         bits: int = 20,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
-        progress: Callable[[Epoch], None] | None = None,
+        progress: Progress | None = None,
         say: Callable[[str], None] = lambda message: None,
     ) -> "Tagger":
         """Train a tagger; the same input and seed give the same tagger.
@@ -224,6 +205,8 @@ class Tagger:
             are pairs.
         clusters : Clusters or mapping from words to bit strings, optional
             Brown clusters, as further features.
+        learner : str
+            An online one: see ``certus.learn.learners``.
         bits : int
             Each model has 2**bits weights of one byte.
         checkpoint : path, optional
@@ -237,35 +220,25 @@ class Tagger:
         corpus, held_out = list(sentences), list(dev or ())
         wanted = (column,) if isinstance(column, str) else tuple(column)
         _check_columns(wanted)
-        epochs = as_positive_int("epochs", epochs)
         if not LEAST_BITS <= as_positive_int("bits", bits) <= MOST_BITS:
             raise InvalidInput(f"bits is {bits}; expected {LEAST_BITS} to {MOST_BITS}.")
+        step = find_learner(learner).steps(TAGS)
         paths = clusters.paths if isinstance(clusters, Clusters) else clusters or {}
         _check_corpus(corpus, wanted)
-        settings = {"columns": list(wanted), "epochs": epochs, "seed": seed, "bits": bits}
-        state, file = _State(), None
+        models = {name: _empty_model(name, corpus, paths, bits) for name in wanted}
+        stages = {name: Stage(model.new_weights, epochs, PATIENCE) for name, model in models.items()}
+        settings = {"columns": list(wanted), "epochs": epochs, "seed": seed, "bits": bits, "learner": learner}
+        file = None
         if checkpoint is not None:
-            file = Checkpoint(checkpoint, CHECKPOINT, VERSION, _digest(settings, corpus, held_out, paths))
-        empty = [_empty_model(name, corpus, paths, bits) for name in wanted]
-        if file is not None and resume:
-            if (found := file.load()) is not None:
-                with in_file(checkpoint):
-                    state = _State.restored(*found, [len(model.weight) for model in empty], epochs)
-            else:
-                say(f"{checkpoint}: there is no checkpoint to resume; training starts from the beginning.")
-        models = []
-        for k, model in enumerate(empty):
-            if k == state.model:
-                for _ in _epochs(model, corpus, held_out, epochs, seed, state, progress):
-                    if file is not None:
-                        file.save(state.numbers, state.arrays)
-                if state.epoch < epochs:
-                    best = state.epoch - state.since_best
-                    stopped = f"stopped after epoch {state.epoch}; dev was best after epoch {best}, which is kept."
-                    say(f"{model.column}: {stopped}")
-                state.finish()
-            models.append(replace(model, weight=state.arrays[f"done.{k}"].astype(np.int8)))
-        return cls(models)
+            file = Checkpoint(checkpoint, CHECKPOINT, _digest(settings, corpus, held_out, paths))
+        training = Training(stages, file, progress=progress, say=say)
+        if resume:
+            training.restore()
+        for name, model in models.items():
+            dev_score = partial(_accuracy, model, held_out) if held_out else None
+            found = training.run(name, partial(TagTrainer, model, corpus, step, seed), dev_score)
+            models[name] = replace(model, weight=Packed.of(found).value)
+        return cls(list(models.values()))
 
     # -- files -----------------------------------------------------------------------------------------------------
 
@@ -341,7 +314,7 @@ def weights_of(bits: int, tags: int) -> int:
 
 def _digest(settings: Mapping[str, Any], corpus: Sequence[Sentence], dev: Sequence[Sentence], paths: Any) -> str:
     """Tells apart runs that would train different taggers."""
-    given = [settings, sorted(paths.items()), templates_of(paths)]
+    given = [settings, sorted(paths.items()), (WITH_CLUSTERS if paths else TEMPLATES).lines]
     code = hashlib.blake2b(json.dumps(given).encode(), digest_size=16)
     for part in (corpus, dev):
         code.update(b"part\n")
@@ -352,85 +325,32 @@ def _digest(settings: Mapping[str, Any], corpus: Sequence[Sentence], dev: Sequen
     return code.hexdigest()
 
 
-@dataclass
-class _State:
-    """How far training has come: the model at work, its epochs done, the best of them; weights by name."""
+class TagTrainer:
+    """Trains the weights of a column on tagged sentences, epoch by epoch; ``objective`` is the mean hinge loss."""
 
-    model: int = 0
-    epoch: int = 0
-    best: float = -1.0
-    since_best: int = 0
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    def __init__(self, model: ColumnModel, corpus: Sequence[Sentence], step: Step, seed: int, weights: Weights) -> None:
+        number = {tag: t for t, tag in enumerate(model.tags)}
+        self.model, self.step, self.seed, self.weights = model, step, seed, weights
+        self.words = model.encoder.encode([sentence.words for sentence in corpus])
+        self.gold = np.full(len(self.words.rows), -1, dtype=np.int64)
+        for at, sentence in zip(self.words.first.tolist(), corpus, strict=True):
+            self.gold[at : at + len(sentence)] = [number[tag_of(token, model.column)] for token in sentence]
+        self.objective: float | None = None
 
-    @property
-    def numbers(self) -> dict[str, float]:
-        return {"model": self.model, "epoch": self.epoch, "best": self.best, "since_best": self.since_best}
-
-    @classmethod
-    def restored(cls, config: Field, stored: Stored, sizes: Sequence[int], epochs: int) -> "_State":
-        """The state in a checkpoint of models with these numbers of weights; InvalidInput if it is none."""
-        at = config["model"].whole(0, len(sizes) - 1)
-        arrays = {f"done.{k}": stored.array(f"done.{k}", np.int8, (sizes[k],)) for k in range(at)}
-        kinds = {"weight": np.float32, "total": np.float64, "moves": np.float32, "best": np.int8}
-        arrays |= {name: stored.array(name, kind, (sizes[at],)) for name, kind in kinds.items()}
-        if arrays["moves"].min() < 0.0:
-            raise InvalidInput("moves holds a number below 0; the file is damaged.")
-        return cls(
-            at,
-            config["epoch"].whole(1, epochs),
-            config["best"].number(0.0, 1.0),
-            config["since_best"].whole(0, epochs),
-            arrays,
-        )
-
-    def finish(self) -> None:
-        """Keep the best weights of the model at work, and go on to the next."""
-        done = {name: array for name, array in self.arrays.items() if name.startswith("done.")}
-        self.arrays = {**done, f"done.{self.model}": self.arrays["best"]}
-        self.model, self.epoch, self.best, self.since_best = self.model + 1, 0, -1.0, 0
+    def epoch(self, number: int) -> Iterator[tuple[int, float]]:
+        """Go through all sentences once; yields the words and the wrong tags of all of them."""
+        weights, words, count = self.weights, self.words, len(self.words.length)
+        order = np.random.default_rng([self.seed, number]).permutation(count)
+        task = (order, words, self.gold, self.model.arrays, self.step, weights.clock, weights.arrays)
+        loss, wrong = interruptible(kernels.tagger.train_epoch, *task)
+        weights.clock += count
+        self.objective = float(loss / count) if self.step.margin else None
+        yield int(words.length.sum()), float(wrong)
 
 
-def _epochs(
-    model: ColumnModel,
-    corpus: Sequence[Sentence],
-    dev: Sequence[Sentence],
-    epochs: int,
-    seed: int,
-    state: _State,
-    progress: Callable[[Epoch], None] | None,
-) -> Iterator[None]:
-    """Bring the state forward, an epoch at a time, until training should end."""
-    number = {tag: t for t, tag in enumerate(model.tags)}
-    rows, first, length = model.encoder.encode([sentence.words for sentence in corpus])
-    gold = np.full(len(rows), -1, dtype=np.int64)
-    for at, sentence in zip(first.tolist(), corpus, strict=True):
-        gold[at : at + len(sentence)] = [number[tag_of(token, model.column)] for token in sentence]
-    arrays = state.arrays
-    if state.epoch == 0:
-        arrays["weight"] = np.zeros(len(model.weight), dtype=np.float32)
-        arrays["total"] = np.zeros(len(model.weight))
-        arrays["moves"] = np.zeros(len(model.weight), dtype=np.float32)
-    while state.epoch < epochs and state.since_best < PATIENCE:
-        order = np.random.default_rng([seed, state.epoch]).permutation(len(corpus))
-        clock = float(state.epoch * len(corpus))
-        work = (gold, STEP, clock, arrays["weight"], arrays["total"], arrays["moves"])
-        loss, wrong = interruptible(kernels.tagger.train_epoch, order, first, length, rows, *model.model_arrays, *work)
-        state.epoch += 1
-        average = arrays["weight"] - arrays["total"] / (state.epoch * len(corpus))
-        weight = Packed.of(average.astype(np.float32)).value
-        accuracy = None
-        if dev:
-            accuracy = _accuracy(replace(model, weight=weight), dev)
-        if accuracy is None or accuracy > state.best:
-            state.best, state.since_best, arrays["best"] = accuracy or 0.0, 0, weight
-        else:
-            state.since_best += 1
-        if progress is not None:
-            progress(Epoch(model.column, state.epoch, epochs, float(loss), int(wrong), accuracy))
-        yield
-
-
-def _accuracy(model: ColumnModel, dev: Sequence[Sentence]) -> float:
+def _accuracy(model: ColumnModel, dev: Sequence[Sentence], weight: Float32) -> float:
+    """The share of words of dev that get the right tag with these weights."""
+    model = replace(model, weight=Packed.of(weight).value)
     found = model.tag([sentence.words for sentence in dev])
     right = sum(
         tag == tag_of(token, model.column)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.errors import FormatError
-from certus.features.tagging import WIDEST, Lexicon, templates_of
+from certus.features.tagging import TEMPLATES, WIDEST, WITH_CLUSTERS, Lexicon
 from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
 from certus.models.tagger import COLUMNS, KIND, LEAST_BITS, MOST_BITS, VERSION, ColumnModel, weights_of
 from certus.schema import Field, in_file
@@ -71,7 +71,7 @@ def read_tagger(path: str | os.PathLike[str]) -> list[ColumnModel]:
 
 
 def _digest(clusters: Mapping[str, str]) -> str:
-    return template_digest(templates_of(clusters))
+    return template_digest((WITH_CLUSTERS if clusters else TEMPLATES).lines)
 
 
 def _words(stored: Stored) -> list[str]:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from certus.checks import Bools, Floats, Ints
 from certus.features.encode import PAD, Encoded
-from certus.io.conllu import Sentence, Token
 from certus.result import Certificate
+from certus.text import Sentence, Token
 
 if TYPE_CHECKING:
     from certus.models.parser import Parser

@@ -4,6 +4,7 @@ from certus.translation.cube_pruning import Translation, cube_pruning
 from certus.translation.forest import LeafGraph, TranslationForest
 from certus.translation.forest_problem import ForestTranslation
 from certus.translation.grammar import SynchronousGrammar
+from certus.translation.grammar_model import GrammarModel
 from certus.translation.language_model import LanguageModel, LmArrays
 from certus.translation.phrase_model import PhraseModel
 from certus.translation.phrase_problem import PhraseTranslation
@@ -11,6 +12,7 @@ from certus.translation.phrases import PhraseOption
 
 __all__ = [
     "ForestTranslation",
+    "GrammarModel",
     "LanguageModel",
     "LeafGraph",
     "LmArrays",

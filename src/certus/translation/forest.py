@@ -20,6 +20,7 @@ place, all words that it does not know being ``<unk>``. A derivation is its edge
 right. What it yields is scored by the language model from ``<s>`` to ``</s>``.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,11 @@ from certus.certificates.rounding import total
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 from certus.hypergraph import Hypergraph
+from certus.hypergraph.formats import from_json, to_json
+from certus.io.files import read_text, write_maybe_gzip
+from certus.io.forests import ForestTable, format_forest, parse_forest
 from certus.schema import MOST, Field
+from certus.serialize import floats_to_json, load_json, write_json
 
 if TYPE_CHECKING:
     from certus.translation.language_model import LanguageModel
@@ -53,7 +58,7 @@ class TranslationForest:
     """The derivations of a source sentence, with target words and rule scores but no language model.
 
     The head of ``certus/translation/forest.py`` describes the arrays. Forests come from ``certus.SynchronousGrammar``,
-    from files (``certus.io.forests``), or from these arrays.
+    from files (``read``), or from these arrays.
 
     Parameters
     ----------
@@ -243,11 +248,51 @@ class TranslationForest:
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "TranslationForest":
+        """Read JSON, if the name ends in .json, or cdec's text form, plain or .gz. FormatError if it is neither.
+
+        The features of a text forest are kept and its weights are zeros: ``forest.weighted(weights)`` scores it.
+        """
+        if str(path).endswith(".json"):
+            return load_json(path, cls.from_json)
+        return cls.from_text(read_text(path), path=path)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the forest, whole or not at all: JSON if its name ends in .json, else as text, .gz by its name."""
+        if str(path).endswith(".json"):
+            write_json(path, self.to_json())
+        else:
+            write_maybe_gzip(path, self.to_text())
+
+    @classmethod
+    def from_text(cls, text: str, *, path: object = "text") -> "TranslationForest":
+        """The forest of cdec's text form; ``path`` is what errors call it."""
+        t = parse_forest(text, path)
+        token, feature = (np.array(flat, dtype=np.int32) for flat in (t.token, t.feature))
+        return cls(
+            Hypergraph(t.in_ptr, t.tail_ptr, np.array(t.tail, dtype=np.int32)),
+            t.token_ptr,
+            token,
+            list(t.words),
+            feature_names=list(t.feature_names),
+            feature_ptr=t.feature_ptr,
+            feature=feature,
+            feature_value=np.array(t.feature_value),
+        )
+
+    def to_text(self) -> str:
+        """cdec's text form: target sides and features only; the root must be the last vertex."""
+        graph = self.graph
+        if graph.root != graph.n_vertices - 1:
+            raise InvalidInput(f"the root is vertex {graph.root}; in cdec's text form the goal is the last vertex.")
+        arrays = (graph.in_ptr, graph.tail_ptr, graph.tail, self.token_ptr, self.token)
+        features = (self.feature_ptr, self.feature, self.feature_value)
+        table = ForestTable(*(array.tolist() for array in (*arrays, *features)))
+        return format_forest(table, self.words, self.feature_names)
+
     def to_json(self) -> dict[str, Any]:
         """Hypergraph JSON (``certus.hypergraph``), with target sides, features and spans under "translation"."""
-        from certus.hypergraph.formats import to_json
-        from certus.serialize import floats_to_json
-
         data = to_json(self.graph, self.weights)
         data["translation"] = {
             "words": self.words,
@@ -266,8 +311,6 @@ class TranslationForest:
     @classmethod
     def from_json(cls, data: Any) -> "TranslationForest":
         """The forest that ``to_json`` described; InvalidInput if it is none."""
-        from certus.hypergraph.formats import from_json
-
         given = Field.of(data, "")
         graph, weights = from_json(given)
         if "translation" not in given:

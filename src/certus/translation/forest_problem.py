@@ -55,10 +55,9 @@ class ForestTranslation(DynamicProgram[Ints]):
     Examples
     --------
     >>> from certus.io.arpa import Arpa, Ngrams
-    >>> from certus.io.forests import forest_from_text
     >>> words = Ngrams(np.arange(5, dtype=np.int32)[:, None], np.array([-9, 0, -1, -2, -0.5]), np.zeros(5))
     >>> lm = LanguageModel(Arpa(["<unk>", "<s>", "</s>", "cat", "dog"], [words]))
-    >>> forest = forest_from_text(chr(10).join(["1 2", "2", "cat ||| ", "dog ||| "]))
+    >>> forest = TranslationForest.from_text(chr(10).join(["1 2", "2", "cat ||| ", "dog ||| "]))
     >>> problem = ForestTranslation(forest, lm)
     >>> problem.words(problem.decode().structure)
     ['dog']

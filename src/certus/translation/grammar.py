@@ -11,6 +11,7 @@ from certus.checks import Floats, as_positive_int, one_of
 from certus.errors import FormatError, InvalidInput
 from certus.io.hiero import RuleTable, parse_rules, read_rules
 from certus.translation.forest import TranslationForest, feature_weights
+from certus.translation.parse_forest import parse_forest
 
 Int32 = NDArray[np.int32]
 
@@ -140,8 +141,6 @@ class SynchronousGrammar:
         ------
         Infeasible : the sentence is empty, or no derivation covers it.
         """
-        from certus.translation.parse_forest import parse_forest
-
         if isinstance(words, str):
             raise InvalidInput(f"words is the string {words[:40]!r}; expected a list of words: split it first.")
         return parse_forest(self, list(words), copy=one_of("unknown", unknown, ("copy", "error")) == "copy")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from certus import kernels
 from certus.checks import Floats
 from certus.errors import InvalidInput
-from certus.io.arpa import BEGIN, END, MOST_ORDERS, UNKNOWN, Arpa, read_arpa
+from certus.io.arpa import BEGIN, END, MAX_ORDERS, UNKNOWN, Arpa, read_arpa
+from certus.io.kenlm import is_kenlm, read_kenlm
 
 Int32 = NDArray[np.int32]
 LN10 = float(np.log(10.0))
@@ -85,15 +86,20 @@ class LanguageModel:
         self.begin_state = int(self.arrays.unigram_state[self.begin])
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, unknown: float | None = None) -> "LanguageModel":
-        """Read an ARPA file, plain or .gz; see ``certus.io.arpa.read_arpa`` for ``unknown`` and for the errors."""
+    def read(
+        cls, path: str | os.PathLike[str], *, unknown: float | None = None, words: Iterable[str] | None = None
+    ) -> "LanguageModel":
+        """Read an ARPA file, plain or .gz; see ``certus.io.arpa.read_arpa`` for ``unknown`` and for the errors.
+
+        With ``words`` the file may also be a binary one of KenLM, of which only what concerns these words is read.
+        """
+        if words is not None and is_kenlm(path):
+            return cls.read_kenlm(path, words)
         return cls(read_arpa(path, unknown=unknown))
 
     @classmethod
     def read_kenlm(cls, path: str | os.PathLike[str], words: Iterable[str]) -> "LanguageModel":
         """Read from a binary file of KenLM what concerns ``words``; needs the extra ``kenlm``. See certus.io.kenlm."""
-        from certus.io.kenlm import read_kenlm
-
         return cls(read_kenlm(path, words))
 
     def __repr__(self) -> str:
@@ -159,8 +165,8 @@ class LanguageModel:
 def _check(arpa: Arpa) -> None:
     """Every word is one unigram, and every n-gram is of known words: the tables rely on it."""
     n_words = len(arpa.words)
-    if not 1 <= len(arpa.orders) <= MOST_ORDERS:
-        raise InvalidInput(f"a language model has {len(arpa.orders)} orders; expected 1 to {MOST_ORDERS}.")
+    if not 1 <= len(arpa.orders) <= MAX_ORDERS:
+        raise InvalidInput(f"a language model has {len(arpa.orders)} orders; expected 1 to {MAX_ORDERS}.")
     if len(set(arpa.words)) < n_words:
         raise InvalidInput("the words of a language model come more than once; expected each once.")
     for mark in (UNKNOWN, BEGIN, END):

@@ -6,6 +6,7 @@ from math import inf
 
 from certus.errors import InvalidInput
 from certus.io.hiero import read_weights
+from certus.io.kenlm import target_words
 from certus.io.moses import PhraseTable, read_phrase_table
 from certus.translation.language_model import LanguageModel
 from certus.translation.phrase_problem import PhraseTranslation
@@ -68,20 +69,23 @@ class PhraseModel:
         lm: str | os.PathLike[str] | LanguageModel,
         weights: str | os.PathLike[str] | Mapping[str, float],
         *,
+        lm_unknown: float | None = None,
         sentences: Iterable[Sequence[str]] | None = None,
         distortion_limit: int | None = 6,
         window: bool = True,
         unknown: float | None = -100.0,
     ) -> "PhraseModel":
-        """Read a phrase table, plain or .gz, as far as ``sentences`` need it; an ARPA model; and weights.
+        """Read a phrase table, plain or .gz, as far as ``sentences`` need it; a language model; and weights.
 
-        Weights are read by ``certus.io.hiero.read_weights``, from the section "phrase_based" of a JSON file if it has
-        one.
+        The language model is in ARPA format, or KenLM's binary one; ``lm_unknown`` is the log10 probability of unknown
+        words for an ARPA model without ``<unk>``. Weights are read by ``certus.io.hiero.read_weights``, from the
+        section "phrase_based" of a JSON file if it has one.
         """
         given = weights if isinstance(weights, Mapping) else read_weights(weights, "phrase_based")
-        model = lm if isinstance(lm, LanguageModel) else LanguageModel.read(lm)
+        if not isinstance(lm, LanguageModel):
+            lm = LanguageModel.read(lm, unknown=lm_unknown, words=target_words(phrase_table, 1))
         table = read_phrase_table(phrase_table, sentences)
-        return cls(table, model, given, distortion_limit=distortion_limit, window=window, unknown=unknown)
+        return cls(table, lm, given, distortion_limit=distortion_limit, window=window, unknown=unknown)
 
     def options(self, source: Sequence[str]) -> list[PhraseOption]:
         """The options of a sentence, by place."""

@@ -1,0 +1,88 @@
+"""Marginals and log-partition functions of trees with crossing arcs: against torch-struct and torch's own autograd.
+
+torch-struct runs in its float32, by one inverse and one log-determinant; the way of supar (log-determinant and its
+gradient, float64) is written out in plain torch. Ours is float64, without subtraction.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import certus
+from certus.bench.cases import Case, Row, Skipped, best_seconds, exponent, random_arcs
+from certus.bench.peers import torch
+
+
+def run(sentences: int = 32, sizes: tuple[int, ...] = (25, 40)) -> Iterator[Case | Row | Skipped]:
+    peer = torch()
+    if peer is None:
+        yield Skipped("torch is not installed")
+    for n in sizes:
+        arc = random_arcs(n, sentences)
+        for root in ("single", "multi"):
+            peers = {} if peer is None else {"autograd": _autograd(peer, arc, root == "single")}
+            struct = None if peer is None else _torch_struct(peer, arc, root == "multi")
+            if struct is not None:
+                peers["torch-struct"] = struct
+            yield Case(
+                f"marginals and log-partition, n = {n}, {root}",
+                lambda a=arc, r=root: _both(certus.DependencyBatch(a, projective=False, root=r)),
+                peers,
+                items=sentences,
+                agrees=_agree,
+                bar="torch-struct / ours at least 3",
+            )
+        for scale in (30.0, 300.0):
+            wide = random_arcs(n, sentences, scale)
+            yield Case(
+                f"marginals, n = {n}, scores x {scale:g}",
+                lambda a=wide: certus.DependencyBatch(a, projective=False).marginals(),
+                items=sentences,
+            )
+    times = {}
+    for n in (10, 20, 40, 80, 160):
+        batch = certus.DependencyBatch(random_arcs(n, sentences), projective=False, workers=1)
+        times[n] = best_seconds(batch.marginals) / sentences
+    yield Row("growth", {"power of n": exponent(times), **{f"us at {n}": 1e6 * t for n, t in times.items()}})
+
+
+def _both(batch: Any) -> tuple[Any, Any]:
+    return batch.marginals()["arcs"], batch.log_partition()
+
+
+def _agree(ours: tuple[Any, Any], name: str, theirs: tuple[Any, Any]) -> None:
+    if name == "torch-struct":  # float32, and 1e-5 is added to every weight; the root is on its diagonal
+        np.testing.assert_allclose(theirs[0].numpy()[:, 0, 1:], ours[0][:, 1, 2:], atol=1e-3)
+        np.testing.assert_allclose(theirs[1].numpy(), ours[1], rtol=1e-3)
+    else:
+        np.testing.assert_allclose(theirs[0].numpy(), ours[0], atol=1e-9)
+        np.testing.assert_allclose(theirs[1].numpy(), ours[1], rtol=1e-9)
+
+
+def _torch_struct(torch: Any, arc: Any, multi: bool) -> Any:
+    try:
+        from torch_struct.deptree import deptree_nonproj, deptree_part
+    except ImportError:
+        return None
+    scores = torch.tensor(arc[:, 1:, 1:], dtype=torch.float32)
+    words = torch.arange(scores.shape[1])
+    scores[:, words, words] = torch.tensor(arc[:, 0, 1:], dtype=torch.float32)
+    return lambda: (deptree_nonproj(scores, multi), deptree_part(scores, multi))
+
+
+def _autograd(torch: Any, arc: Any, single: bool) -> Any:
+    given, diagonal = torch.tensor(arc), torch.eye(arc.shape[1], dtype=torch.bool)
+
+    def call() -> tuple[Any, Any]:
+        scores = given.detach().requires_grad_()
+        highest = scores.detach().amax((1, 2))
+        weight = (scores - highest[:, None, None]).exp().masked_fill(diagonal, 0.0)
+        inner = weight[:, 1:, 1:]
+        laplacian = torch.diag_embed(inner.sum(1) if single else weight[:, :, 1:].sum(1)) - inner
+        if single:
+            laplacian = torch.cat((weight[:, :1, 1:], laplacian[:, 1:]), 1)
+        total = laplacian.slogdet()[1] + highest * (scores.shape[1] - 1)
+        return torch.autograd.grad(total.sum(), scores)[0], total.detach()
+
+    return call

@@ -1,0 +1,132 @@
+"""Lines and sentences from text, files or stdin, read as they come.
+
+Lines are split into words as the Penn Treebank has them, for grammars; texts into sentences and words as the English
+Web Treebank has them, for taggers and dependency parsers.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+from certus.cli.messages import say
+from certus.cli.overwriting import refuse_reading_output
+from certus.cli.streams import stdin_bytes
+from certus.errors import FormatError, InvalidInput
+from certus.io.conllu import is_conllu, parse_conllu, read_conllu
+from certus.text import Sentence, tokenize
+
+LONGEST_PARAGRAPH = 1 << 16  # characters; text without empty lines is cut at the end of a line
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of input, split into words, and where it came from."""
+
+    source: str
+    number: int
+    words: list[str]
+
+    @property
+    def place(self) -> str:
+        """``file:line``, as messages begin."""
+        return f"{self.source}:{self.number}"
+
+
+def read_lines(inputs: list[str], *, tokenised: bool) -> Iterator[Line]:
+    """Every line of the inputs; an empty one has no words.
+
+    An input that names a file is read, "-" is stdin, and no input at all is stdin too. Anything else is a sentence
+    itself, unless it looks like the name of a file that is missing.
+    """
+    style = "blank" if tokenised else "penn"
+    for source, number, text in _numbered(inputs):
+        yield Line(source, number, list(chain.from_iterable(tokenize(text, style=style))))
+
+
+def read_sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: bool) -> Iterator[Sentence]:
+    """The sentences of the inputs as they come.
+
+    Files named .conllu, and stdin with ``conllu``, are CoNLL-U, and keep all they hold. With ``tokenised`` every line
+    of a text is a sentence of words; with ``lines`` it is a sentence, to be split into words; otherwise sentences are
+    found too.
+    """
+    for given in inputs or ["-"]:
+        if is_conllu(given):
+            refuse_reading_output(given, given)
+            yield from read_conllu(given)
+        elif conllu and given == "-":
+            stream = stdin_bytes()
+            refuse_reading_output("stdin", sys.stdin)
+            yield from parse_conllu(stream, path="stdin")
+        else:
+            for piece in _pieces(given, lines=lines or tokenised):
+                sentences = tokenize(piece, style="blank" if tokenised else "web")
+                for words in [list(chain.from_iterable(sentences))] if lines else sentences:
+                    yield Sentence.from_words(words)
+
+
+def _pieces(given: str, *, lines: bool) -> Iterator[str]:
+    """The text of one input, in pieces that end at empty lines; with ``lines``, line by line."""
+    held: list[str] = []
+    size = 0
+    for _, _, text in _numbered([given]):
+        if text.strip():
+            held.append(text)
+            size += len(text)
+        if held and (lines or not text.strip() or size > LONGEST_PARAGRAPH):
+            yield "\n".join(held)
+            held, size = [], 0
+    if held:
+        yield "\n".join(held)
+
+
+def _numbered(inputs: list[str]) -> Iterator[tuple[str, int, str]]:
+    """Where each line of the inputs stands, and the line."""
+    for position, given in enumerate(inputs or ["-"], start=1):
+        if given == "-":
+            stream = stdin_bytes()
+            if sys.stdin.isatty():
+                say("certus: reading from the terminal; Ctrl-D ends.")
+            refuse_reading_output("stdin", sys.stdin)
+            yield from _lines_of("stdin", stream)
+        elif _names_a_file(given):
+            with open(given, "rb") as stream:
+                refuse_reading_output(given, stream)
+                yield from _lines_of(given, stream)
+        else:
+            try:
+                given.encode()
+            except UnicodeEncodeError:
+                raise InvalidInput(f"argument {position} is not UTF-8 text, and no file has that name.") from None
+            for number, text in enumerate(given.split("\n"), start=1):
+                yield f"argument {position}", number, text
+
+
+def _names_a_file(given: str) -> bool:
+    if not any(map(str.isalnum, given)):
+        return False
+    try:
+        if Path(given).is_file():
+            return True
+    except (OSError, ValueError):  # too long, or holds a NUL: not a name
+        return False
+    if Path(given).is_dir():
+        raise InvalidInput(f"{given} is a folder; give a file, or a sentence in quotes.")
+    if re.fullmatch(r"\S*(/\S*|\.[A-Za-z]\w{0,9})", given):
+        raise InvalidInput(f"{given}: no such file. To have it read as a sentence, pipe it in on stdin.")
+    return False
+
+
+def _lines_of(source: str, stream: BinaryIO) -> Iterator[tuple[str, int, str]]:
+    for number, raw in enumerate(stream, start=1):
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise FormatError(source, number, f"not UTF-8 text (byte {error.start} of the line).") from None
+        if "\0" in text:
+            raise FormatError(source, number, "holds a NUL character; the input must be text.")
+        yield source, number, text.rstrip("\r\n")

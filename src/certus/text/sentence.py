@@ -1,0 +1,97 @@
+"""Sentences of words with their annotation, in the columns of CoNLL-U."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from certus.checks import Ints, one_of
+from certus.errors import InvalidInput
+
+
+@dataclass(slots=True)
+class Token:
+    """One word of a sentence: its columns as they stand in the file; ``head`` is None where the file has "_"."""
+
+    id: int
+    form: str
+    lemma: str = "_"
+    upos: str = "_"
+    xpos: str = "_"
+    feats: str = "_"
+    head: int | None = None
+    deprel: str = "_"
+    deps: str = "_"
+    misc: str = "_"
+
+    def __str__(self) -> str:
+        head = "_" if self.head is None else self.head
+        word = f"{self.id}\t{self.form}\t{self.lemma}\t{self.upos}\t{self.xpos}\t{self.feats}"
+        return f"{word}\t{head}\t{self.deprel}\t{self.deps}\t{self.misc}"
+
+
+@dataclass(slots=True)
+class Sentence:
+    """The words of a sentence, 1..n in order, with the comment lines before it.
+
+    ``others`` are the lines of multiword tokens and empty nodes as they stand in the file, each with the number of
+    words before it.
+    """
+
+    tokens: list[Token]
+    comments: list[str] = field(default_factory=list)
+    others: list[tuple[int, str]] = field(default_factory=list)
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> "Sentence":
+        """A sentence of bare words."""
+        return cls([Token(i, word) for i, word in enumerate(words, start=1)])
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __iter__(self) -> Iterator[Token]:
+        return iter(self.tokens)
+
+    @property
+    def words(self) -> list[str]:
+        """The forms of the words."""
+        return [token.form for token in self.tokens]
+
+    def tagged(self, column: str = "upos") -> list[tuple[str, str]]:
+        """Pairs (form, tag), with tags from column "upos" or "xpos"."""
+        one_of("column", column, ("upos", "xpos"))
+        return [(token.form, token.upos if column == "upos" else token.xpos) for token in self.tokens]
+
+    @property
+    def heads(self) -> Ints:
+        """Heads in shape (n + 1,): entry m is the head of word m, 0 for the root, and entry 0 is -1."""
+        heads = [-1]
+        for token in self.tokens:
+            if token.head is None:
+                raise InvalidInput(f'word {token.id} ("{token.form}") has no head; its column 7 (HEAD) is "_".')
+            heads.append(token.head)
+        return np.array(heads, dtype=np.int64)
+
+    def comment(self, key: str) -> str | None:
+        """The value of a comment ``# key = value``, or None."""
+        for line in self.comments:
+            name, equals, value = line[1:].partition("=")
+            if equals and name.strip() == key:
+                return value.strip()
+        return None
+
+    def __str__(self) -> str:
+        """The sentence in CoNLL-U, with the blank line that ends it."""
+        lines = list(self.comments)
+        others = iter([*self.others, (-1, "")])
+        before, other = next(others)
+        for position, token in enumerate(self.tokens):
+            while before == position:
+                lines.append(other)
+                before, other = next(others)
+            lines.append(str(token))
+        while before == len(self.tokens):
+            lines.append(other)
+            before, other = next(others)
+        return "\n".join(lines) + "\n\n"
