@@ -22,10 +22,11 @@ from certus.errors import (
     NotSupported,
     VerificationError,
 )
-from certus.hypergraph import Automaton, ConstrainedHyperpath, Hypergraph, HypergraphBuilder, Hyperpath, intersect
+from certus.hypergraph import Automaton, DynamicProgram, Forest, Hypergraph, HypergraphBuilder, Hyperpath, intersect
 from certus.joint import Joint
 from certus.models.pipeline import load
-from certus.problem import DynamicProgram, Forest, Problem
+from certus.problem import Problem
+from certus.relax.constrained_hyperpath import ConstrainedHyperpath
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_result, save_result
 from certus.tagging import HMM, Tagging, TaggingBatch

@@ -11,7 +11,11 @@ from certus.certificates.rounding import Extent
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.problem import DynamicProgram, Index, Penalties, Problem
+from certus.hypergraph import Forest
+from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
+from certus.relax import branch
+from certus.relax.constraints import best_by_enumeration
+from certus.relax.engine import Engine
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution, certified, with_proof_of
@@ -61,7 +65,7 @@ class Joint(Problem[Pair]):
         shapes = a.views[self.on_a], b.views[self.on_b]
         if shapes[0] != shapes[1]:
             raise InvalidInput(f"view {on!r} has shape {shapes[0]} in a and {shapes[1]} in b; they must be equal.")
-        self.tags = _common_tags(getattr(a, "tags", None), getattr(b, "tags", None)) if on == "tags" else None
+        self.tags = _common_tags(a.tags, b.tags) if on == "tags" else None
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not (isfinite(weight) and weight > 0):
             raise InvalidInput(f"weight is {weight!r}; expected a positive number.")
         self.a, self.b, self.on, self.weight = a, b, on, float(weight)
@@ -142,8 +146,6 @@ class Joint(Problem[Pair]):
 
         Raises Infeasible when no pair agrees, and LimitReached when the time ran out before a pair was found.
         """
-        from certus.relax import branch
-
         return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
     @sound_list
@@ -153,34 +155,30 @@ class Joint(Problem[Pair]):
         Exact: goes through the k-best structures of a under the multipliers, completes each by its k-best partners, and
         ends when the multipliers show that no later structure of a can take part. Slow when the relaxation is loose.
         """
-        as_positive_int("k", k)
-        if not isinstance(self.a, DynamicProgram) or not isinstance(self.b, DynamicProgram):
+        if as_positive_int("k", k) == 1:
+            return [self.decode()]
+        a, b = self.a.forest(), self.b.forest()
+        if a is None or b is None:
             raise NotSupported("kbest() of a joint problem needs two dynamic programs; ask decode().")
         best = self.decode()
-        if k == 1:
-            return [best]
-        first, *others = self._ranked(self.a, self.b, k)
+        first, *others = self._ranked(a, b, k)
         return [with_proof_of(first, best, self.terms(first.structure)), *others]
 
-    def _ranked(self, a: DynamicProgram[Any], b: DynamicProgram[Any], k: int) -> list[Result[Pair]]:
-        from certus.hypergraph import sweeps
-        from certus.relax.engine import Engine
-
+    def _ranked(self, a: Forest, b: Forest, k: int) -> list[Result[Pair]]:
         relaxation = self.relaxation()
         engine = Engine(relaxation)
         descent = engine.descend(np.zeros(relaxation.n_rows), engine.initial, max_iterations=200, window=15)
         penalty = relaxation.penalties(descent.multipliers, engine.initial)
         rest = engine.solve(1, penalty, ()).value
         error = max(self.error(), relaxation.error(descent.multipliers, engine.initial))
-        forest = a.forest()
-        weights = forest.penalised(relaxation.question(0, penalty, ())[0])
+        penalties = relaxation.question(0, penalty, ())[0]
         partners: dict[bytes, list[Any]] = {}
         asked, pairs, done = 2 * k, {}, 0
         while True:
-            found = sweeps.kbest(forest.graph, weights, asked)
+            found = a.kbest(asked, penalties)
             for at in range(done, len(found)):
-                y = a.from_edges(found[at][1].tolist())
-                used = a.indicator(y, self.on)
+                y = self.a.from_edges(found[at][0])
+                used = self.a.indicator(y, self.on)
                 key = used.tobytes()
                 if key not in partners:
                     partners[key] = self._partners(b, used, k)
@@ -188,7 +186,7 @@ class Joint(Problem[Pair]):
                     pairs[at, j] = (self.score((y, z)), (y, z))
             done = len(found)
             best = sorted(pairs.items(), key=lambda item: (-item[1][0], item[0]))[:k]
-            if len(found) < asked or (len(best) == k and best[-1][1][0] >= found[-1][0] + rest):
+            if len(found) < asked or (len(best) == k and best[-1][1][0] >= found[-1][1] + rest):
                 return [self._listed(pair, s, rank, error) for rank, (_, (s, pair)) in enumerate(best, start=1)]
             asked *= 2
 
@@ -196,18 +194,14 @@ class Joint(Problem[Pair]):
         scores = partial(self.terms, pair)
         return Result(pair, score, certified(scores, score, score, error, kind="combinatorial", rank=rank))
 
-    def _partners(self, b: DynamicProgram[Any], used: Floats, k: int) -> list[Any]:
-        """The k best structures of b that use the given parts."""
-        from certus.hypergraph import sweeps
-
-        forest = b.forest()
-        mask = {self.on: np.where(used > 0, 0.0, -np.inf)}
+    def _partners(self, forest: Forest, used: Floats, k: int) -> list[Any]:
+        """The k best structures of b, whose forest is given, that use the given parts."""
         try:
-            listed = sweeps.kbest(forest.graph, forest.penalised(mask), k)
+            listed = forest.kbest(k, {self.on: np.where(used > 0, 0.0, -np.inf)})
         except Infeasible:
             return []
-        found = (b.from_edges(edges.tolist()) for _, edges in listed)
-        return [z for z in found if np.array_equal(used, b.indicator(z, self.on))]
+        found = (self.b.from_edges(edges) for edges, _ in listed)
+        return [z for z in found if np.array_equal(used, self.b.indicator(z, self.on))]
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         raise NotSupported(
@@ -218,22 +212,16 @@ class Joint(Problem[Pair]):
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Pair]:
         """Climbs the whole ladder: exact, and as costly as decode()."""
-        from certus.relax import branch
-
         result = branch.climb(self, self.relaxation().penalised(penalties))
         return Solution(result.structure, result.score)
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         """By enumeration: for small problems only. Certificates of joint problems are checked by their multipliers."""
-        from certus.relax.constraints import best_by_enumeration
-
         return best_by_enumeration(self, penalties)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        from certus.saved import problem_to_json
-
         return {
             "a": problem_to_json(self.a),
             "b": problem_to_json(self.b),
@@ -243,8 +231,6 @@ class Joint(Problem[Pair]):
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        from certus.saved import problem_from_json
-
         given = Field.of(data, "")
         a, b = (problem_from_json(given[side]) for side in ("a", "b"))
         on, weight = given["on"].text(), given["weight"].number()

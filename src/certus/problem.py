@@ -1,29 +1,33 @@
 """A problem holds scores; you ask it questions. This is the one idea, the same for every structure.
 
-``Problem`` is what users see and what the relaxation engine needs. ``DynamicProgram`` answers every question of a
-problem that can be spelt out as a hypergraph; models override the questions for which they have a faster kernel.
+``Problem`` declares all that users, relaxation, verification, saving and batches ask of one. What a kind of problem can
+do is what it overrides: the defaults say that it cannot, by None where that is an answer (``forest``, ``relaxation``,
+``easier``, ``reference_dual``), else by NotSupported.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from certus.certificates import rounding
-from certus.certificates.sound import measured, sound, sound_list, summed
-from certus.checks import Floats, Ints, as_positive_int
-from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.checks import Floats
+from certus.errors import InvalidInput, NotSupported
 from certus.result import Result, Solution, certified
+from certus.schema import Field
 
 if TYPE_CHECKING:
-    from certus.hypergraph import Hypergraph
+    from certus.hypergraph.dynamic_program import Forest
     from certus.relax.constraints import Constrained, Constraint
+    from certus.relax.system import Relaxation
 
 Y = TypeVar("Y")
 Penalties = Mapping[str, Floats]
 Index = tuple[int, ...]
+
+# The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself.
+PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
 
 
 class Problem(ABC, Generic[Y]):
@@ -34,10 +38,17 @@ class Problem(ABC, Generic[Y]):
     finite, or -inf to forbid a part. A structure that uses a part twice has a 2 there.
     """
 
-    name: ClassVar[str]  # the word for this kind of problem in a saved result
+    name: ClassVar[str] = ""  # the word for this kind of problem in a saved result, if it can be saved
     # View -> axis along which no structure uses two cells ({"tags": 1}: one tag per position), so that a part is
     # required by forbidding its rivals along the axis. Views that are not so are left out.
     exclusive: ClassVar[Mapping[str, int]] = {}
+    certificate_kind: str = "combinatorial"  # of what ``solve`` finds: it is exact, but for rounding
+    tags: Sequence[str] | None = None  # the names of the tags, in the order of the view "tags"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if {"name", "from_json"} <= vars(cls).keys():
+            PROBLEMS[cls.name] = cls
 
     # -- structures ------------------------------------------------------------------------------------------------
 
@@ -127,9 +138,23 @@ class Problem(ABC, Generic[Y]):
 
     def subject_to(self, *constraints: "Constraint") -> "Constrained[Y]":
         """The same problem restricted to structures that satisfy linear constraints on its parts."""
-        from certus.relax.constraints import Constrained
+        # Found by its name, since it is made of problems and of their relaxation, which stands above this module.
+        kind: Any = PROBLEMS["constrained"]
+        constrained: Constrained[Y] = kind(self, constraints)
+        return constrained
 
-        return Constrained(self, constraints)
+    # -- dynamic programs ------------------------------------------------------------------------------------------
+
+    def forest(self) -> "Forest | None":
+        """The problem spelt out as a hypergraph, if it is a dynamic program; else None.
+
+        Raises NotSupported where it is one, but too large to spell out.
+        """
+        return None
+
+    def from_edges(self, edges: Sequence[int]) -> Y:
+        """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
+        raise self._not_supported("from_edges")
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
@@ -157,9 +182,21 @@ class Problem(ABC, Generic[Y]):
         """
         return None
 
+    def relaxation(self) -> "Relaxation | None":
+        """The relaxation that the problem is decoded by; None if it has an algorithm of its own for ``solve``."""
+        return None
+
     @abstractmethod
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         """The value ``solve`` must reach, found again without any kernel; -inf when infeasible. For certus.verify."""
+
+    def reference_dual(self, duals: Any) -> tuple[float, float] | None:
+        """The bound that multipliers prove, without any kernel, and how far rounding may take it from the truth.
+
+        For a problem with a Lagrangian of its own, whose certificates have multipliers that ``relaxation`` does not
+        know; InvalidInput if they do not fit. None for all others.
+        """
+        return None
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
@@ -168,7 +205,7 @@ class Problem(ABC, Generic[Y]):
         raise self._not_supported("to_json")
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
+    def from_json(cls, data: Any) -> Self:
         """The problem that ``to_json`` described."""
         raise NotSupported(f"{cls.__name__} cannot be read from JSON.")
 
@@ -200,139 +237,37 @@ class Problem(ABC, Generic[Y]):
         return rounding.of_best(self.extent(), value)
 
     def proved(
-        self, structure: Y, value: float, *, kind: str, rank: int = 1, scores: Sequence[float] | None = None
+        self, structure: Y, value: float, *, kind: str | None = None, rank: int = 1, scores: list[float] | None = None
     ) -> Result[Y]:
         """Result of an algorithm that is exact but for rounding and found ``value`` for the structure.
 
-        ``scores`` are its terms, where they are known.
+        ``kind`` is that of the certificate, by default the problem's own; ``scores`` are the terms, if they are known.
         """
         used = self.terms(structure) if scores is None else scores
         score = rounding.total(used)
-        certificate = certified(lambda: used, score, value, self.error_at(value), kind=kind, rank=rank)
+        certificate = certified(
+            lambda: used, score, value, self.error_at(value), kind=kind or self.certificate_kind, rank=rank
+        )
         return Result(structure, score, certificate)
 
     def _not_supported(self, question: str) -> NotSupported:
         return NotSupported(f"{type(self).__name__} does not answer {question}().")
 
 
-@dataclass(frozen=True, slots=True)
-class Forest:
-    """A dynamic program spelt out: structures are the hyperpaths of ``graph``, one to one, scores sums of ``weights``.
-
-    ``parts[view][e]`` is the flat index of the one cell of the view that edge e uses, or -1.
-    """
-
-    graph: "Hypergraph"
-    weights: Floats
-    parts: Mapping[str, Ints]
-
-    def penalised(self, penalties: Penalties | None) -> Floats:
-        """Edge weights with the penalties added."""
-        if not penalties:
-            return self.weights
-        weights = self.weights.copy()
-        for view, penalty in penalties.items():
-            cell = self.parts[view]
-            used = cell >= 0
-            weights[used] += penalty.reshape(-1)[cell[used]]
-        return weights
-
-    def onto_view(self, view: str, shape: Index, values: Floats, *, maximum: bool) -> Floats:
-        """Edge values summed (or maximised) per cell of a view."""
-        cell = self.parts[view]
-        used = cell >= 0
-        out = np.full(int(np.prod(shape, dtype=np.int64)), -np.inf if maximum else 0.0)
-        (np.maximum if maximum else np.add).at(out, cell[used], values[used])
-        return out.reshape(shape)
+# -- problems by the name of their kind ------------------------------------------------------------------------------
 
 
-class DynamicProgram(Problem[Y]):
-    """A problem whose structures are the hyperpaths of a hypergraph; answers every question through it."""
-
-    kind: ClassVar[str] = "dynamic program"
-
-    @abstractmethod
-    def forest(self) -> Forest:
-        """The hypergraph, weights and parts. Models may cache it."""
-
-    @abstractmethod
-    def from_edges(self, edges: Sequence[int]) -> Y:
-        """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
-
-    @sound
-    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Y]:
-        solution = self.solve()
-        return self.proved(solution.structure, solution.value, kind=self.kind)
-
-    def solve(self, penalties: Penalties | None = None) -> Solution[Y]:
-        from certus.hypergraph import sweeps
-
-        forest = self.forest()
-        value, edges = sweeps.best(forest.graph, forest.penalised(penalties))
-        return Solution(self.from_edges(edges.tolist()), value)
-
-    @sound_list
-    def kbest(self, k: int) -> list[Result[Y]]:
-        return self._listed(k)
-
-    def _listed(self, k: int) -> list[Result[Y]]:
-        """The k best structures for the scores as they are."""
-        from certus.hypergraph import sweeps
-
-        forest = self.forest()
-        found = sweeps.kbest(forest.graph, forest.weights, as_positive_int("k", k))
-        return [
-            self.proved(self.from_edges(edges.tolist()), value, kind=self.kind, rank=rank)
-            for rank, (value, edges) in enumerate(found, start=1)
-        ]
-
-    @summed
-    def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
-        from certus.hypergraph import sweeps
-
-        forest = self.forest()
-        drawn = sweeps.sample(forest.graph, forest.weights, as_positive_int("k", k), seed=seed)
-        return [self.from_edges(edges.tolist()) for edges in drawn]
-
-    @summed
-    def log_partition(self) -> float:
-        from certus.hypergraph import sweeps
-
-        forest = self.forest()
-        return sweeps.log_partition(forest.graph, forest.weights)
-
-    @summed
-    def entropy(self) -> float:
-        from certus.hypergraph import sweeps
-
-        forest = self.forest()
-        return sweeps.entropy(forest.graph, forest.weights)
-
-    @summed
-    def marginals(self) -> dict[str, Floats]:
-        from certus.hypergraph import sweeps
-
-        forest = self.forest()
-        edge = sweeps.marginals(forest.graph, forest.weights)
-        return {view: forest.onto_view(view, shape, edge, maximum=False) for view, shape in self.views.items()}
-
-    @measured
-    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        from certus.hypergraph import sweeps
-
-        forest = self.forest()
-        edge = sweeps.max_marginals(forest.graph, forest.penalised(penalties))
-        return {view: forest.onto_view(view, shape, edge, maximum=True) for view, shape in self.views.items()}
-
-    def all_structures(self) -> Iterator[Y]:
-        for edges in self.forest().graph.hyperpaths():
-            yield self.from_edges(edges)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        from certus.hypergraph.reference import best_value
-
-        forest = self.forest()
-        return best_value(forest.graph, forest.penalised(penalties))
+def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
+    """A problem as JSON data that says its kind."""
+    if problem.name not in PROBLEMS:
+        known = ", ".join(PROBLEMS)
+        raise InvalidInput(f"{type(problem).__name__} is not a kind of problem that can be saved; those are {known}.")
+    return {"kind": problem.name, "data": problem.to_json()}
 
 
-__all__ = ["DynamicProgram", "Forest", "Index", "Infeasible", "Penalties", "Problem"]
+def problem_from_json(data: Any) -> Problem[Any]:
+    """The problem that problem_to_json described."""
+    given = Field.of(data, "problem")
+    kind = PROBLEMS[given["kind"].one_of(tuple(PROBLEMS))]
+    given["data"].object()
+    return kind.from_json(given["data"])

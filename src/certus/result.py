@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.certificates.rounding import EXACT, MASK, WIDTH, allowed, too_wide
-
-if TYPE_CHECKING:
-    from certus.problem import Problem
 
 Y = TypeVar("Y")
 
@@ -156,22 +153,3 @@ class BatchResult:
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"
-
-
-class Items(Protocol):
-    """A batch: its items are problems."""
-
-    def __getitem__(self, item: int) -> "Problem[Any]": ...
-
-
-def settled(items: Items, found: BatchResult, unproved: list[int]) -> BatchResult:
-    """The results of a batch, once the items that it left unproved are decoded by themselves."""
-    c, reasons = found.certificate, dict[int, str]()
-    for b in unproved:
-        alone = items[b].decode()
-        found.structure[b, : len(alone.structure)] = alone.structure
-        certificate = alone.certificate
-        c.score[b], c.bound[b], c.tolerance[b] = certificate.score, certificate.bound, certificate.tolerance
-        if certificate.reason is not None:
-            reasons[b] = certificate.reason
-    return replace(found, certificate=replace(c, reasons=reasons)) if reasons else found

@@ -1,64 +1,17 @@
 """Results on disk: a problem, a structure and its certificate as JSON, to be verified elsewhere."""
 
 import os
-from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from certus.errors import InvalidInput
-from certus.problem import Problem
+from certus.problem import Problem, problem_from_json, problem_to_json
 from certus.relax import proof
 from certus.result import KINDS, Certificate, Result, Trace
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json, load_json, write_json
 
 FORMAT, VERSION = "certus result", 2
-
-# Where each kind of problem lives; imported only when a file asks for it.
-PROBLEMS = {
-    "hyperpath": ("certus.hypergraph", "Hyperpath"),
-    "constrained hyperpath": ("certus.hypergraph.constrained", "ConstrainedHyperpath"),
-    "tagging": ("certus.tagging", "Tagging"),
-    "constituency": ("certus.constituency", "Constituency"),
-    "lexicalized constituency": ("certus.constituency", "LexicalizedConstituency"),
-    "dependency": ("certus.dependency", "Dependency"),
-    "labelled dependency": ("certus.dependency.labels", "LabelledDependency"),
-    "phrase translation": ("certus.translation", "PhraseTranslation"),
-    "forest translation": ("certus.translation.forest_problem", "ForestTranslation"),
-    "joint": ("certus.joint", "Joint"),
-    "constrained": ("certus.relax.constraints", "Constrained"),
-}
-
-T = TypeVar("T")
-
-
-def field(data: dict[str, Any], name: str, kind: type[T] | tuple[type[T], ...]) -> Any:
-    """A field of a JSON object that has the type it should."""
-    value = data.get(name)
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    if not isinstance(value, kinds) or isinstance(value, bool):
-        wanted = " or ".join(k.__name__ for k in kinds)
-        raise InvalidInput(f'"{name}" is {type(value).__name__ if name in data else "missing"}; expected {wanted}.')
-    return value
-
-
-def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
-    """A problem as JSON data that says its kind."""
-    name = getattr(problem, "name", None)
-    if name not in PROBLEMS:
-        known = ", ".join(PROBLEMS)
-        raise InvalidInput(f"{type(problem).__name__} is not a kind of problem that can be saved; those are {known}.")
-    return {"kind": name, "data": problem.to_json()}
-
-
-def problem_from_json(data: Any) -> Problem[Any]:
-    """The problem that problem_to_json described."""
-    given = Field.of(data, "problem")
-    module, name = PROBLEMS[given["kind"].one_of(tuple(PROBLEMS))]
-    given["data"].object()
-    made: Problem[Any] = getattr(import_module(module), name).from_json(given["data"])
-    return made
 
 
 def save_result(path: str | os.PathLike[str], problem: Problem[Any], result: Result[Any]) -> None:
@@ -110,39 +63,33 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
     saved = Field(data).format(FORMAT, VERSION)
     problem = problem_from_json(saved["problem"])
     structure = problem.structure_from_json(saved["structure"])
-    given = saved["certificate"].object()
-    kind = field(given, "kind", str)
-    if kind not in KINDS:
-        raise InvalidInput(f"certificate kind {kind!r} is unknown; expected one of {', '.join(KINDS)}.")
-    rank = field(given, "rank", int)
-    duals: Any = None
-    if given.get("duals") is not None:
-        witness = field(given, "duals", dict)
-        duals = (
-            proof.from_json(witness["proof"])
-            if "proof" in witness
-            else proof.multipliers_from_json(field(witness, "multipliers", dict))
-        )
-    score, bound, tolerance = (_number_from_json(given, name) for name in ("score", "bound", "tolerance"))
-    floor = None if given.get("floor") is None else _number_from_json(given, "floor")
-    reason = None if given.get("reason") is None else saved["certificate"]["reason"].text()
-    certificate = Certificate(kind, score, bound, tolerance, duals, rank, floor, reason)
+    given = saved["certificate"]
+    score, bound, tolerance = (given[name].score(top=True) for name in ("score", "bound", "tolerance"))
+    certificate = Certificate(
+        given["kind"].one_of(KINDS),
+        score,
+        bound,
+        tolerance,
+        None if "duals" not in given else _duals(given["duals"]),
+        given["rank"].whole(1),
+        None if "floor" not in given else given["floor"].score(),
+        None if "reason" not in given else given["reason"].text(),
+    )
     trace = _trace(saved["trace"]) if "trace" in saved else Trace()
-    return problem, Result(structure, _number_from_json(data, "score"), certificate, trace)
+    return problem, Result(structure, saved["score"].score(top=True), certificate, trace)
 
 
-def _trace(field: Field) -> Trace:
-    active = field["active"].wholes(0, MOST)
-    dual, primal, step = (field[name].scores((len(active),)) for name in ("dual", "primal", "step"))
+def _duals(given: Field) -> Any:
+    if "proof" in given:
+        return proof.from_json(given["proof"].value)
+    return proof.multipliers_from_json(given["multipliers"])
+
+
+def _trace(given: Field) -> Trace:
+    active = given["active"].wholes(0, MOST)
+    dual, primal, step = (given[name].scores((len(active),)) for name in ("dual", "primal", "step"))
     return Trace(dual, primal, step, active)
 
 
 def _number_to_json(value: float) -> float | str:
     return float(value) if np.isfinite(value) else str(float(value))
-
-
-def _number_from_json(data: dict[str, Any], name: str) -> float:
-    value = data.get(name)
-    if value in ("inf", "-inf"):
-        return float(value)
-    return Field(value, name).number()

@@ -15,7 +15,8 @@ from certus.certificates.rounding import EPSILON, EXACT, allowed, total
 from certus.certificates.sound import hopeless, own_floor, rounded_up, whole
 from certus.checks import Floats
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
-from certus.problem import DynamicProgram, Problem
+from certus.hypergraph.reference import kbest_values
+from certus.problem import Problem
 from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
 from certus.relax.system import Fixings, Relaxation
 from certus.result import KINDS, Certificate, Result
@@ -130,15 +131,14 @@ def _bound(problem: Problem[Any], certificate: Certificate, above: float) -> tup
     if certificate.rank > 1:
         return _with_error(problem, _ranked(problem, certificate.rank))
     if certificate.kind == "integer program":
-        from certus.relax.linear import integer_bound
+        from certus.relax.linear import integer_bound  # scipy, which nothing else here needs
 
         return integer_bound(problem)
     if certificate.kind not in ("dual", "branch and bound"):
         return _with_error(problem, problem.reference_maximum())
-    own = getattr(problem, "reference_dual", None)
-    if certificate.kind == "dual" and own is not None:  # a problem that relaxes itself in its own way
-        bound, error = own(certificate.duals)
-        return float(bound), float(error)
+    own = problem.reference_dual(certificate.duals) if certificate.kind == "dual" else None
+    if own is not None:
+        return own
     relaxation = Relaxation.of(problem)
     if certificate.kind == "dual":
         return _walk(relaxation, Leaf(certificate.duals), above)
@@ -155,19 +155,17 @@ def _with_error(problem: Problem[Any], value: float) -> tuple[float, float]:
 def _ranked(problem: Problem[Any], rank: int) -> float:
     """Score of the structure of that rank, found by plain k-best or by counting all."""
     try:
-        if not isinstance(problem, DynamicProgram):
-            raise NotSupported("")
         forest = problem.forest()
     except NotSupported:
+        forest = None
+    if forest is None:
         structures = list(islice(problem.all_structures(), MOST_ENUMERATED + 1))
         if len(structures) > MOST_ENUMERATED:
             raise NotSupported(
                 f"the k-th best of more than {MOST_ENUMERATED} structures cannot be recounted; verify rank 1."
-            ) from None
+            )
         values = sorted((s for s in map(problem.score, structures) if s > -np.inf), reverse=True)
     else:
-        from certus.hypergraph.reference import kbest_values
-
         values = kbest_values(forest.graph, forest.weights, rank)
     if len(values) < rank:
         raise VerificationError(f"rank {rank} is claimed; there are {len(values)} structures.")

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certus import Infeasible, InvalidInput
+from certus import Dependency, Infeasible, InvalidInput
 from certus.dependency.arborescence import (
-    best_arborescence,
     best_heads_batch,
     max_marginals,
     max_marginals_batch,
@@ -18,6 +17,10 @@ from tests.strategies import arc_scores
 
 ROOTS = ("single", "multi")
 INF = np.inf
+
+
+def best_arborescence(arc, root="single"):
+    return Dependency(arc, root=root).decode()
 
 
 def scored_trees(arc, root):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import Dependency, DynamicProgram, Infeasible, InvalidInput, LabelledDependency, LabelledTree, NotSupported
+from certus import Dependency, Infeasible, InvalidInput, LabelledDependency, LabelledTree, NotSupported
 from certus.dependency import tree_constraints as trees
 from tests.dependency.cases import draw_problem, whole_scores
 from tests.oracles.trees import all_trees, projective_trees
@@ -145,8 +145,10 @@ def test_penalties_on_arcs_and_on_labels(case, seed):
             best[view][cell] = max(best[view][cell], score)
     answers = [problem.max_marginals(penalties)]
     if problem.trees.projective and every:
-        answers.append(DynamicProgram.max_marginals(problem, penalties))  # by the forest, labels spelt out
-        assert DynamicProgram.solve(problem, penalties).value == max(every.values())
+        forest = problem.forest()  # labels spelt out
+        answers.append(forest.max_marginals(problem.views, penalties))
+        edges, value = forest.best(penalties)
+        assert every[pair(problem.from_edges(edges))] == value == max(every.values())
     for found in answers:
         assert found.keys() == best.keys()
         assert all((found[view] == best[view]).all() for view in best)
@@ -179,7 +181,7 @@ def test_sums_over_labelled_trees(case, seed):
     assert all(pair(y) in every for y in problem.sample(3, seed=seed))
     answers = [problem.marginals()]
     if problem.trees.projective:
-        answers.append(DynamicProgram.marginals(problem))
+        answers.append(problem.forest().marginals(problem.views))
     for found in answers:
         assert found.keys() == expected.keys()
         assert all(np.allclose(found[view], expected[view], atol=1e-9, rtol=0) for view in expected)

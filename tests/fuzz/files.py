@@ -174,9 +174,9 @@ def problems() -> dict[str, Any]:
     """A small problem of each kind that can be saved."""
     from certus import constraints as C
     from certus.hypergraph import formats
-    from certus.hypergraph.constrained import ConstrainedHyperpath
     from certus.io.arpa import parse_arpa
     from certus.io.brackets import parse_trees
+    from certus.relax.constrained_hyperpath import ConstrainedHyperpath
     from certus.translation import PhraseOption
 
     rng = np.random.default_rng(1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import certus
-from certus.hypergraph.constrained import METHODS, ConstrainedHyperpath
+from certus.relax.constrained_hyperpath import METHODS, ConstrainedHyperpath
 from tests.fuzz.cases import Case, Kind, Listed
 from tests.fuzz.scores import Rng, Scores
 

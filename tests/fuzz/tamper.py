@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import certus
+from certus.problem import PROBLEMS, problem_to_json
 from certus.result import KINDS as CERTIFICATES
-from certus.saved import PROBLEMS, problem_to_json
 from tests.fuzz import cases
 from tests.fuzz.cases import KINDS, Case
 from tests.fuzz.claims import Claim, about

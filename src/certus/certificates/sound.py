@@ -20,10 +20,10 @@ import numpy as np
 
 from certus.certificates.rounding import EXACT, OVERFLOW, WIDTH, Extent, Floats, grain, of_sum, overflow, step_of
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
-from certus.result import Certificate, Result
 
 if TYPE_CHECKING:
     from certus.problem import Problem
+    from certus.result import Certificate, Result
 
 P = ParamSpec("P")
 Asked = TypeVar("Asked", bound="Problem[Any]")
@@ -36,11 +36,11 @@ LARGE = 1e9  # scores of this size in a sum leave seven digits of a difference
 NOTHING = 1e4  # exp(-NOTHING) is nothing, however many structures there are
 
 
-def sound(decode: Callable[Concatenate[Asked, P], Result[Y]]) -> Callable[Concatenate[Asked, P], Result[Y]]:
+def sound(decode: "Callable[Concatenate[Asked, P], Result[Y]]") -> "Callable[Concatenate[Asked, P], Result[Y]]":
     """Decorates a problem's ``decode``."""
 
     @wraps(decode)
-    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Result[Y]:
+    def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> "Result[Y]":
         first = decode(problem, *args, **options) if _together(problem.extent()) else None
         if first is not None and first.certificate.reason is None:
             return first
@@ -50,11 +50,11 @@ def sound(decode: Callable[Concatenate[Asked, P], Result[Y]]) -> Callable[Concat
     return asked
 
 
-def sound_list(kbest: Callable[[Asked, int], list[Result[Y]]]) -> Callable[[Asked, int], list[Result[Y]]]:
+def sound_list(kbest: "Callable[[Asked, int], list[Result[Y]]]") -> "Callable[[Asked, int], list[Result[Y]]]":
     """Decorates a problem's ``kbest``."""
 
     @wraps(kbest)
-    def asked(problem: Asked, k: int) -> list[Result[Y]]:
+    def asked(problem: Asked, k: int) -> "list[Result[Y]]":
         return _answers(problem, lambda p: kbest(p, k), k)
 
     return asked
@@ -133,8 +133,8 @@ def _moderate(problem: Asked) -> Asked:
 
 
 def _answers(
-    problem: Asked, ask: Callable[[Asked], list[Result[Y]]], wanted: int, known: list[Result[Y]] | None = None
-) -> list[Result[Y]]:
+    problem: Asked, ask: "Callable[[Asked], list[Result[Y]]]", wanted: int, known: "list[Result[Y]] | None" = None
+) -> "list[Result[Y]]":
     """At least one result: the structures of highest score, each with a certificate for the problem as given.
 
     ``known`` is what ``ask`` gives for the problem as it is, where that is known.
@@ -280,11 +280,11 @@ def _proved(result: Result[Y], proof: Certificate) -> Result[Y]:
     return replace(result, certificate=certificate)
 
 
-def _with_floor(found: list[Result[Y]], floor: float | None) -> list[Result[Y]]:
+def _with_floor(found: "list[Result[Y]]", floor: float | None) -> "list[Result[Y]]":
     if floor is None:
         return found
 
-    def floored(c: Certificate) -> Certificate:
+    def floored(c: "Certificate") -> "Certificate":
         return replace(c, floor=floor if c.floor is None else max(c.floor, floor))
 
     return [replace(r, certificate=floored(r.certificate)) for r in found]

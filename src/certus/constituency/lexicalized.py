@@ -18,8 +18,8 @@ from certus.constituency.lexicalized_reference import best_value
 from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
 from certus.constituency.problem import tree_from_json
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.hypergraph import Hypergraph
-from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.threads import long_call
@@ -61,6 +61,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     """
 
     name = "lexicalized constituency"
+    tags: tuple[str, ...]
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "tags": 1}
     memory_limit: ClassVar[int] = 6 << 30
 

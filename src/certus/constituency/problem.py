@@ -18,8 +18,8 @@ from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
 from certus.constituency.lexicon import Entry, Listed
 from certus.constituency.reference import best_value
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.hypergraph import Hypergraph
-from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.text import Tree
@@ -59,6 +59,7 @@ class Constituency(DynamicProgram[Tree]):
     """
 
     name = "constituency"
+    tags: tuple[str, ...]
     exclusive: ClassVar[Mapping[str, int]] = {"tags": 1}
     memory_limit: ClassVar[int] = 6 << 30
 

@@ -1,7 +1,17 @@
 """Dependency trees: one problem, many factorizations, projective or not."""
 
+# The three kinds of trees that Dependency serves enter themselves when they are imported.
+from certus.dependency import crossing_trees, higher_order_trees, projective_trees
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import Automaton, HeadAutomata
 from certus.dependency.problem import Dependency
 
-__all__ = ["AutomataDependency", "Automaton", "Dependency", "HeadAutomata"]
+__all__ = [
+    "AutomataDependency",
+    "Automaton",
+    "Dependency",
+    "HeadAutomata",
+    "crossing_trees",
+    "higher_order_trees",
+    "projective_trees",
+]

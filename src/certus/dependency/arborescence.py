@@ -7,52 +7,14 @@ treatment of the single root and the max-marginals are described in ``certus.ker
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from certus import kernels
 from certus.certificates.rounding import extent_of
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible
-from certus.result import Result
 
 FAR = 1e6  # scores so many times below the others cost six digits of a difference
-
-
-def best_arborescence(arc: ArrayLike, *, root: str = "single") -> Result[Ints]:
-    r"""Highest-scoring dependency tree, crossing arcs allowed.
-
-    Solves  max over trees y of  sum_{(h, m) in y} arc[h, m],  where node 0 is the root, every other node has one
-    head, and no cycle exists. Exact; O(n^2) time and memory for n tokens, for either kind of root.
-
-    Parameters
-    ----------
-    arc : array_like of shape (n + 1, n + 1)
-        ``arc[h, m]`` for the arc h -> m; ``-inf`` forbids it. Column 0 and the diagonal are not used.
-    root : "single" or "multi"
-        Exactly one child of node 0, or any number.
-
-    Returns
-    -------
-    Result[Heads]
-        ``structure[m]`` is the head of m and ``structure[0]`` is -1. Certificate kind: "combinatorial". Ties are
-        broken the same way on every machine.
-
-    Raises
-    ------
-    Infeasible : the arcs that are not ``-inf`` contain no tree.
-
-    Examples
-    --------
-    >>> best_arborescence([[0, 5, 1], [0, 0, 4], [0, 3, 0]]).structure.tolist()
-    [-1, 0, 1]
-
-    References
-    ----------
-    [Edmonds67]_, [Tarjan77]_ for the contractions; the expansion and the root constraint are ours.
-    """
-    from certus.dependency.problem import Dependency
-
-    return Dependency(arc, root=root).decode()
 
 
 def best_heads(arc: Floats, root: str) -> tuple[Ints, float]:

@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
+from certus.batch import Batch
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
 from certus.certificates.sound import LARGE
-from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_scores, one_of
+from certus.dependency import arborescence, matrix_tree, projective
 from certus.dependency.problem import Dependency
-from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.result import BatchCertificate, BatchResult, settled
+from certus.errors import InvalidInput, NotSupported
+from certus.result import BatchCertificate, BatchResult
 from certus.threads import in_order, long_call, thread_count
 
 
-class DependencyBatch:
+class DependencyBatch(Batch):
     """B dependency problems of up to N - 1 words, answered together.
 
     Item b is a ``certus.Dependency`` over its first ``lengths[b]`` words, with scores of arcs, or of arcs and siblings
@@ -59,12 +61,11 @@ class DependencyBatch:
     ) -> None:
         self.projective = bool(projective)
         self.root = one_of("root", root, ("single", "multi"))
-        self.workers = None if workers is None else as_positive_int("workers", workers)
         self.arc = _as_floats("arc", arc)
         shape = self.arc.shape
         if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 1:
             raise InvalidInput(f"arc has shape {shape}; expected (items, words + 1, words + 1).")
-        self.lengths = as_lengths(lengths, shape[0], shape[1] - 1)
+        super().__init__(lengths, shape[0], shape[1] - 1, workers)
         self._largest = self._checked_arcs()
         self._floored = False  # arcs of no use are forbidden already
         self.sibling: Floats | None = None
@@ -95,14 +96,11 @@ class DependencyBatch:
             as_scores("arc", self._masked())
         return float(largest)
 
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __getitem__(self, b: int) -> Dependency:
-        """Item b as a problem of its own."""
-        end = int(self.lengths[b]) + 1
-        sibling = None if self.sibling is None else self.sibling[b, :end, :end, :end]
-        return Dependency(self.arc[b, :end, :end], sibling, projective=self.projective, root=self.root)
+    def __getitem__(self, item: int) -> Dependency:
+        """One item as a problem of its own."""
+        end = int(self.lengths[item]) + 1
+        sibling = None if self.sibling is None else self.sibling[item, :end, :end, :end]
+        return Dependency(self.arc[item, :end, :end], sibling, projective=self.projective, root=self.root)
 
     def decode(self) -> BatchResult:
         """The best trees: ``structure`` (B, N) padded with -1, ``score`` (B,), ``certificate.exact`` (B,).
@@ -118,10 +116,8 @@ class DependencyBatch:
         def serve(part: slice) -> None:
             arc, sibling, lengths = self._items(part)
             if self.projective:
-                from certus.dependency.projective import decode
-
                 answer = heads[part], value[part], score[part]
-                largest.append(decode(arc, sibling, lengths, single, *answer, part.start))
+                largest.append(projective.decode(arc, sibling, lengths, single, *answer, part.start))
             else:
                 flat, width = arc.reshape(-1), arc.shape[1]
                 kernels.arborescence.best_heads_batch(flat, width, lengths, single, heads[part], value[part])
@@ -137,14 +133,15 @@ class DependencyBatch:
             measures = kernel.Scale(terms, scale(), WIDTH * EPSILON, EXACT, MASK)
             stuck, unproved = kernel.certify(self.arc, heads, self.lengths, measures, proofs)
             if stuck >= 0:
-                raise self._without_tree(stuck)
+                self._check_feasible(stuck)
+                raise AssertionError(f"item {stuck} has a tree")
             if not unproved:
                 break
         found = BatchResult(heads, score, BatchCertificate(self._kind, score, bound, tolerance))
         unproved_items = np.flatnonzero(open_items).tolist()
         if unproved_items and not self.projective and not self._floored:
             unproved_items = self._without_masks(found, unproved_items)
-        return settled(self, found, unproved_items)
+        return self._settled(found, unproved_items)
 
     @property
     def _kind(self) -> str:
@@ -180,7 +177,8 @@ class DependencyBatch:
         """Under "arcs", the probability of each arc, (B, N, N); 0 in the padding. Raises Infeasible as decode does."""
         total, arcs = self._log_totals(True)
         if total.min(initial=0.0) == -np.inf:
-            raise self._without_tree(int(total.argmin()))
+            self._check_feasible(int(total.argmin()))
+            raise AssertionError(f"item {int(total.argmin())} has a tree")
         return {"arcs": arcs}
 
     def max_marginals(self) -> dict[str, Floats]:
@@ -193,13 +191,9 @@ class DependencyBatch:
         def serve(part: slice) -> None:
             arc, sibling, lengths = self._items(part)
             if self.projective:
-                from certus.dependency.projective import max_totals
-
-                out[part] = max_totals(arc, sibling, lengths, self.root == "single", part.start)
+                out[part] = projective.max_totals(arc, sibling, lengths, self.root == "single", part.start)
             else:
-                from certus.dependency.arborescence import max_marginals_batch
-
-                out[part] = max_marginals_batch(arc, lengths, self.root)
+                out[part] = arborescence.max_marginals_batch(arc, lengths, self.root)
 
         self._run(serve, 3)
         if self._highest() > LARGE:
@@ -214,12 +208,10 @@ class DependencyBatch:
         def serve(part: slice) -> None:
             arc, sibling, lengths = self._items(part)
             if self.projective:
-                from certus.dependency.projective import log_totals
-
-                total[part], arcs = log_totals(arc, sibling, lengths, self.root == "single", with_arcs, part.start)
+                total[part], arcs = projective.log_totals(
+                    arc, sibling, lengths, self.root == "single", with_arcs, part.start
+                )
             else:
-                from certus.dependency import matrix_tree
-
                 if with_arcs:
                     arcs, total[part] = matrix_tree.marginals_batch(arc, lengths, self.root)
                 else:
@@ -244,14 +236,6 @@ class DependencyBatch:
         parts = [slice(a, b) for a, b in pairwise(len(self) * k // chunks for k in range(chunks + 1))]
         list(in_order(serve, parts, threads))
 
-    def _without_tree(self, b: int) -> Infeasible:
-        """The error for item b, which has no tree."""
-        try:
-            self[b].decode()
-        except Infeasible as error:
-            return Infeasible(f"item {b} of the batch: {error}")
-        raise AssertionError(f"item {b} has a tree")
-
 
 def _as_floats(name: str, values: ArrayLike) -> Floats:
     """Values as a C-contiguous float64 array, copied only if its type or layout asks for it."""
@@ -259,18 +243,3 @@ def _as_floats(name: str, values: ArrayLike) -> Floats:
         return np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
-
-
-def as_lengths(lengths: ArrayLike | None, items: int, longest: int) -> Ints:
-    """Words of each item, checked."""
-    if lengths is None:
-        whole = np.empty(items, dtype=np.int64)
-        whole.fill(longest)
-        return whole
-    array = np.asarray(lengths)
-    if array.shape != (items,) or (items and array.dtype.kind not in "iu"):
-        raise InvalidInput(f"lengths has shape {array.shape} and type {array.dtype}; expected {items} whole numbers.")
-    wrong = np.flatnonzero((array < 0) | (array > longest))
-    if len(wrong):
-        raise InvalidInput(f"lengths[{wrong[0]}] is {array[wrong[0]]}; expected 0..{longest}.")
-    return array.astype(np.int64)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from certus import kernels
 from certus.checks import Floats, Ints
 from certus.dependency.parts import LAYOUT, LEFT, RIGHT, check_memory
-from certus.hypergraph import Hypergraph
-from certus.problem import Forest
+from certus.hypergraph import Forest, Hypergraph
 from certus.threads import long_call
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import parts as P
+from certus.dependency.problem import Dependency, checked_arcs
 from certus.errors import Infeasible, InvalidInput
 from certus.problem import Index, Penalties, Problem
 from certus.result import Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
-    from certus.dependency.problem import Dependency
     from certus.kernels.head_lattices import Lattices
 
 NO_HEAD = -1
@@ -172,8 +172,6 @@ class HeadAutomata(Problem[Choices]):
     exclusive: ClassVar[Mapping[str, int]] = {"above": 0}
 
     def __init__(self, arc: Any, automaton: AutomatonOf, *, by_head: bool = False, root: str = "single") -> None:
-        from certus.dependency.problem import checked_arcs
-
         self._set(checked_arcs(arc), automaton, by_head, root)
 
     def _set(self, arc: Floats, automaton: AutomatonOf, by_head: bool, root: str) -> None:

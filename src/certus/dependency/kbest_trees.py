@@ -13,6 +13,7 @@ import numpy as np
 
 from certus import kernels
 from certus.checks import Floats, Ints
+from certus.dependency.arborescence import best_heads
 
 
 def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
@@ -20,8 +21,6 @@ def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
 
     Work is done only for the trees that are asked for. Raises Infeasible when there is no tree at all.
     """
-    from certus.dependency.arborescence import best_heads
-
     n = len(arc) - 1
     heads, value = best_heads(arc, root)
     flat = arc.reshape(-1)

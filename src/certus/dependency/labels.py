@@ -6,11 +6,11 @@ or drawn, or given their probabilities, arc by arc.
 """
 
 import heapq
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import count, product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,15 +19,15 @@ from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores
 from certus.dependency import parts as P
+from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
-from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.hypergraph import Forest, Hypergraph
+from certus.problem import Index, Penalties, Problem
+from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
-
-if TYPE_CHECKING:
-    from certus.relax.system import Relaxation
 
 
 class LabelledTree(NamedTuple):
@@ -40,7 +40,7 @@ class LabelledTree(NamedTuple):
     labels: Ints
 
 
-class LabelledDependency(DynamicProgram[LabelledTree]):
+class LabelledDependency(Problem[LabelledTree]):
     r"""The best dependency tree with labelled arcs, for scores of arcs with labels and of higher-order parts.
 
     A structure is a ``LabelledTree(heads, labels)``. Its score is that of its tree (see ``certus.Dependency``) and
@@ -81,7 +81,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         self._set(trees, *_with_arc_scores(labels, trees))
 
     @classmethod
-    def _over(cls, trees: Dependency, label: ArrayLike) -> Self:
+    def over(cls, trees: Dependency, label: ArrayLike) -> Self:
         """See ``Dependency.labelled``."""
         return cls._of(trees, *_with_arc_scores(checked_labels(label), trees))
 
@@ -96,7 +96,8 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         self._lost = lost  # some sum of label and arc is below all numbers
         self.label = label  # [h, m, l]: of the arc h -> m and its label l together
         best = label.max(axis=2)
-        self.trees = trees._with_arcs(best) if whole else trees._with_folded_arcs(best)  # the best label folded in
+        self.trees = trees.with_arcs(best, rounded=not whole)  # the best label folded in
+        self.certificate_kind = trees.certificate_kind
         self.n = trees.n
 
     @property
@@ -152,7 +153,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
 
     def without_scores_below(self, least: float) -> Self:
         label = np.where(self.label < least, -np.inf, self.label)
-        trees = self.trees._with_arcs(label.max(axis=2)).without_scores_below(least)
+        trees = self.trees.with_arcs(label.max(axis=2)).without_scores_below(least)
         return self._of(trees, label, self._whole, self._lost and least == -np.inf)
 
     def with_scores_rounded_up(self, step: float) -> Self:
@@ -171,13 +172,15 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     def decode(
         self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
     ) -> Result[LabelledTree]:
-        best = self.trees._decoded(max_iterations, time_limit, exact)
+        best = self.trees.tree_kind.decode(
+            self.trees, max_iterations=max_iterations, time_limit=time_limit, exact=exact
+        )
         labelled = self._with_best_labels(best.structure, self.label)
         return Result(labelled, best.score, best.certificate, best.trace, best.info)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[LabelledTree]:
         scores = self._penalised(penalties)
-        best = self.trees._with_arcs(scores.max(axis=2)).solve()
+        best = self.trees.with_arcs(scores.max(axis=2)).solve()
         return Solution(self._with_best_labels(best.structure, scores), best.value)
 
     @sound_list
@@ -187,7 +190,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         The k best trees hold them all. Each tree starts with its best labels; the next ones after a labelling have
         one word more with its next label, no word before the one that changed last, so that none appears twice.
         """
-        trees = self.trees._listed(as_positive_int("k", k))
+        trees = self.trees.tree_kind.kbest(self.trees, as_positive_int("k", k))
         words = np.arange(1, self.n + 1)
         falling = np.argsort(-self.label, axis=2, kind="stable")
         ordered = np.take_along_axis(self.label, falling, axis=2)
@@ -214,7 +217,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         scores = self._penalised(penalties)
         best = scores.max(axis=2)
-        arcs = self.trees._with_arcs(best).max_marginals({})["arcs"]
+        arcs = self.trees.with_arcs(best).max_marginals({})["arcs"]
         rest = arcs - np.where(best > -np.inf, best, 0.0)  # of the best tree with the arc, less the arc
         return {"arcs": arcs, "labels": rest[:, :, None] + scores}
 
@@ -223,11 +226,9 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     @cached_property
     def _summed(self) -> tuple[Dependency, Floats]:
         """The problem with the labels summed out, and the probability of each label given its arc."""
-        from certus.dependency.matrix_tree import fold_labels
-
         arc, given = fold_labels(self.label)
         assert given is not None
-        return self.trees._with_arcs(arc), given
+        return self.trees.with_arcs(arc), given
 
     @summed
     def log_partition(self) -> float:
@@ -267,10 +268,10 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
     # -- the hypergraph --------------------------------------------------------------------------------------------
 
     @cached_property
-    def _forest(self) -> Forest:
-        from certus.hypergraph import Hypergraph
-
-        bare = self.trees._with_arcs(np.where(self.arc > -np.inf, 0.0, -np.inf)).forest()
+    def _forest(self) -> Forest | None:
+        bare = self.trees.with_arcs(np.where(self.arc > -np.inf, 0.0, -np.inf)).forest()
+        if bare is None:
+            return None
         graph, cell = bare.graph, bare.parts["arcs"]
         n_labels = self.label.shape[2]
         allowed = self.label.reshape(-1, n_labels)[cell] > -np.inf
@@ -287,11 +288,13 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         labelled = Hypergraph(first[graph.in_ptr], tail_ptr, tail, graph.root)
         return Forest(labelled, weights, {"arcs": arcs, "labels": labels})
 
-    def forest(self) -> Forest:
-        """The hypergraph whose hyperpaths are the labelled projective trees, one to one: an edge per arc and label."""
+    def forest(self) -> Forest | None:
+        """The hypergraph whose hyperpaths are the labelled projective trees, an edge per arc and label; else None."""
         return self._forest
 
     def from_edges(self, edges: Sequence[int]) -> LabelledTree:
+        if self._forest is None:
+            raise self._not_supported("from_edges")
         cell = self._forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
         h, m, label = np.unravel_index(cell[cell >= 0], self.label.shape)
         heads, labels = np.full(self.n + 1, -1, dtype=np.int64), np.full(self.n + 1, -1, dtype=np.int64)
@@ -300,25 +303,21 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
-    @property
-    def relaxation(self) -> "Callable[[], Relaxation]":
-        """The relaxation of the problem with the best label folded in, where it has one; absent otherwise.
+    def relaxation(self) -> Relaxation | None:
+        """The relaxation of the problem with the best label folded in, where it has one; else None.
 
         Its spanning tree carries the labels, each with what it loses against the best one, so that multipliers and
         proofs of the folded problem fit it as they are.
         """
-        folded = self.trees.relaxation
-
-        def labelled() -> "Relaxation":
-            relaxation = folded()
-            tree, automata = relaxation.subproblems
-            assert isinstance(tree, Dependency)
-            best = np.where(self.arc > -np.inf, self.arc, 0.0)
-            scores = tree.arc[:, :, None] + (self.label - best[:, :, None])
-            views = {**relaxation.views, "labels": ((0, "labels"),)}
-            return replace(relaxation, subproblems=(self._of(tree, scores), automata), views=views)
-
-        return labelled
+        folded = self.trees.relaxation()
+        if folded is None:
+            return None
+        tree, automata = folded.subproblems
+        assert isinstance(tree, Dependency)
+        best = np.where(self.arc > -np.inf, self.arc, 0.0)
+        scores = tree.arc[:, :, None] + (self.label - best[:, :, None])
+        views = {**folded.views, "labels": ((0, "labels"),)}
+        return replace(folded, subproblems=(self._of(tree, scores), automata), views=views)
 
     @property
     def views(self) -> Mapping[str, Index]:
@@ -356,7 +355,7 @@ class LabelledDependency(DynamicProgram[LabelledTree]):
         return self._of(self.trees, scores)
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self.trees._with_arcs(self._penalised(penalties).max(axis=2)).reference_maximum()
+        return self.trees.with_arcs(self._penalised(penalties).max(axis=2)).reference_maximum()
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,12 @@ from certus.checks import Floats, Ints, as_positive_int, one_of
 from certus.clock import Clock
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables, shape_of_automata
+from certus.dependency.problem import Dependency
 from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
+from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Certificate, Result, Trace, certified
 from certus.threads import long_call
-
-if TYPE_CHECKING:
-    from certus.dependency.problem import Dependency
-    from certus.relax.system import Relaxation
 
 Mask = NDArray[np.uint8]
 
@@ -53,9 +51,6 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
     Two subproblems, the spanning tree and the head automata, and rows that make their arcs equal. With ``projective``
     the first-order projective parser stands in the tree's place (LR 6.8).
     """
-    from certus.dependency.problem import Dependency
-    from certus.relax.system import Entries, Relaxation, Rows
-
     automata = HeadAutomata.of(problem, SHARE)
     tree = Dependency(_share(problem.arc, SHARE), root=problem.root, projective=projective)
     shape = problem.arc.shape

@@ -1,34 +1,36 @@
 """certus.Dependency: dependency trees scored by arcs and by higher-order parts, projective or not."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of, of_best, of_sum, rounded_up
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
-from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import parts as P
-from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.dependency.tree_kind import TreeKind
+from certus.errors import InvalidInput, NotSupported
+from certus.hypergraph import Forest, sweeps
+from certus.problem import PROBLEMS, Index, Penalties, Problem
+from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
 
 if TYPE_CHECKING:
+    from certus.dependency.forest import DependencyForest
     from certus.dependency.labels import LabelledDependency
-    from certus.relax.system import Relaxation
 
 Heads = Ints
 ROOTS = ("single", "multi")
 GRANDPARENTS = ("all", "outermost")
 
 
-class Dependency(DynamicProgram[Heads]):
+class Dependency(Problem[Heads]):
     r"""The best dependency tree over n words, for scores of arcs and of higher-order parts.
 
     A structure is an int64 array ``heads`` of size n + 1: ``heads[m]`` is the head of word m, node 0 is the root and
@@ -82,7 +84,8 @@ class Dependency(DynamicProgram[Heads]):
 
     Trees with crossing arcs: n^2 for arcs alone ("combinatorial"); with anything above arcs the problem is NP-hard
     and is decoded by relaxation, to a certificate of kind "dual" or "branch and bound". k-best, marginals, sampling
-    and the rest are answered through ``forest()`` for every projective model, and for arcs alone otherwise.
+    and the rest are answered for every projective model, and for arcs alone otherwise. That makes three kinds of trees,
+    whose algorithms are in ``projective_trees``, ``crossing_trees`` and ``higher_order_trees`` beside this.
 
     Examples
     --------
@@ -186,27 +189,23 @@ class Dependency(DynamicProgram[Heads]):
         self.root = one_of("root", root, ROOTS)
         self.grandparents = one_of("grandparents", grandparents, GRANDPARENTS)
         self.n = len(arc) - 1
-        self._folded = False  # arc scores are rounded sums
+        self.tree_kind = TreeKind.kinds[self.projective, bool(self.scores)]
+        self.certificate_kind = self.tree_kind.certificate_kind
+        self._rounded = False  # arc scores are rounded sums
 
-    def _with_arcs(self, arc: Floats, scores: Mapping[str, P.Scores] | None = None) -> Self:
-        """The same problem with other scores, already checked."""
+    def with_arcs(self, arc: Floats, scores: Mapping[str, P.Scores] | None = None, *, rounded: bool = False) -> Self:
+        """The same problem with other scores, already checked; ``rounded``: those of arcs are rounded sums."""
         other = type(self).__new__(type(self))
         kept = self.scores if scores is None else scores
         other._set(arc, kept, self.projective, self.root, self.grandparents)
-        other._folded = self._folded
-        return other
-
-    def _with_folded_arcs(self, arc: Floats) -> Self:
-        """The same with arc scores that are rounded sums of others."""
-        other = self._with_arcs(arc)
-        other._folded = True
+        other._rounded = self._rounded or rounded
         return other
 
     def labelled(self, label: ArrayLike) -> "LabelledDependency":
         """The same problem with labels on its arcs: ``label[h, m, l]`` is added to the score of the arc h -> m."""
-        from certus.dependency.labels import LabelledDependency
-
-        return LabelledDependency._over(self, label)
+        kind: Any = PROBLEMS["labelled dependency"]  # found by its name, since it is made of problems of this kind
+        labelled: LabelledDependency = kind.over(self, label)
+        return labelled
 
     # -- what was given --------------------------------------------------------------------------------------------
 
@@ -253,7 +252,7 @@ class Dependency(DynamicProgram[Heads]):
         return self._terms(P.checked_heads(structure, self.n, projective=self.projective, single=self.single))
 
     def _terms(self, heads: Heads) -> list[float]:
-        """The scores of a tree's parts, in plain Python."""
+        """The scores of a tree's parts, in plain Python, for heads that are known to be a tree of this problem."""
         found: list[float] = self.arc[heads[1:], np.arange(1, self.n + 1)].tolist()
         if not self.scores:
             return found
@@ -298,21 +297,19 @@ class Dependency(DynamicProgram[Heads]):
         return [scores.all() for scores in self.scores.values()]
 
     def all_scores(self) -> tuple[Floats, ...] | None:
-        return None if self._folded else (self.arc, *self.part_scores())
+        return None if self._rounded else (self.arc, *self.part_scores())
 
     def error_at(self, value: float) -> float:
-        extent = self.extent()
-        # Contracting cycles may subtract what is added again later: masks matter.
-        return of_best(extent, value) if self.projective else of_sum(2 * extent.length, extent.size)
+        return self.tree_kind.error_at(self, value)
 
     def without_scores_below(self, least: float) -> Self:
         arc = np.where(self.arc < least, -np.inf, self.arc)
         kept = {kind: s.at_least(least, P.readable(kind, arc, self.single)) for kind, s in self.scores.items()}
-        return self._with_arcs(arc, kept)
+        return self.with_arcs(arc, kept)
 
     def with_scores_rounded_up(self, step: float) -> Self:
         above = {kind: s.rounded_up(step) for kind, s in self.scores.items()}
-        return self._with_arcs(rounded_up(self.arc, step), above)
+        return self.with_arcs(rounded_up(self.arc, step), above)
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -320,90 +317,23 @@ class Dependency(DynamicProgram[Heads]):
     def decode(
         self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
     ) -> Result[Heads]:
-        return self._decoded(max_iterations, time_limit, exact)
-
-    def _decoded(self, max_iterations: int, time_limit: float | None, exact: bool) -> Result[Heads]:
-        """The best tree for the scores as they are."""
-        if self.projective or not self.scores:
-            solution = self.solve()
-            heads = solution.structure
-            return self.proved(heads, solution.value, kind=self.certificate_kind, scores=self._terms(heads))
-        from certus.dependency import nonprojective
-
-        return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
-
-    @property
-    def certificate_kind(self) -> str:
-        """Kind of the certificates of what is found without relaxation."""
-        return "dynamic program" if self.projective else "combinatorial"
-
-    def solve(self, penalties: Penalties | None = None) -> Solution[Heads]:
-        arc = self._penalised(penalties)
-        if self.projective:
-            from certus.dependency import projective
-
-            found = projective.best(self, arc)
-            return super().solve(penalties) if found is None else found
-        if self.scores:
-            result = self._with_arcs(arc).decode()
-            return Solution(result.structure, result.certificate.bound)
-        from certus.dependency import arborescence
-
-        return Solution(*arborescence.best_heads(arc, self.root))
+        return self.tree_kind.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Heads]]:
-        return self._listed(k)
-
-    def _listed(self, k: int) -> list[Result[Heads]]:
-        """The k best trees for the scores as they are."""
-        if self.projective:
-            return super()._listed(k)
-        self._only_arcs("kbest", "decode(), or projective=True")
-        from certus.dependency.kbest_trees import iterate_trees
-
-        found = islice(iterate_trees(self.arc, self.root), as_positive_int("k", k))
-        return [
-            self.proved(heads, value, kind=self.certificate_kind, rank=rank, scores=self._terms(heads))
-            for rank, (heads, value) in enumerate(found, start=1)
-        ]
+        return self.tree_kind.kbest(self, k)
 
     @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Heads]:
-        if self.projective:
-            return super().sample(k, seed=seed)
-        self._only_arcs("sample", "arc-factored scores, or projective=True")
-        from certus.dependency import matrix_tree
-
-        rng = np.random.default_rng(seed)
-        return list(matrix_tree.sample_trees(self.arc, as_positive_int("k", k), self.root, rng))
+        return self.tree_kind.sample(self, k, seed)
 
     @summed
     def log_partition(self) -> float:
-        if self.projective:
-            from certus.dependency import projective
-
-            found = projective.log_partition(self)
-            return super().log_partition() if found is None else found
-        self._only_arcs("log_partition", "arc-factored scores, or projective=True")
-        from certus.dependency import matrix_tree
-
-        try:
-            return matrix_tree.log_partition(self.arc, self.root)
-        except Infeasible:
-            return -np.inf
+        return self.tree_kind.log_partition(self)
 
     @summed
     def marginals(self) -> dict[str, Floats]:
-        if self.projective:
-            from certus.dependency import projective
-
-            found = projective.marginals(self)
-            return super().marginals() if found is None else {"arcs": found}
-        self._only_arcs("marginals", "arc-factored scores, projective=True, or max_marginals() of the arcs alone")
-        from certus.dependency import matrix_tree
-
-        return {"arcs": matrix_tree.marginals(self.arc, self.root)}
+        return {"arcs": self.tree_kind.marginals(self)}
 
     @summed
     def part_marginals(self, kind: str) -> Floats:
@@ -411,84 +341,58 @@ class Dependency(DynamicProgram[Heads]):
 
         ``kind`` is "sibling", "grandparent", "grandsibling", "trisibling", "stop" or "null". Projective problems only.
         """
-        from certus.hypergraph import sweeps
-
         one_of("kind", kind, tuple(self.scores))
-        forest = self.forest()
+        spelt_out = self.spelt_out
         shape = P.shape_of(kind, self.n)
         P.check_memory(f"the marginals of {kind} parts", shape)
-        edges, index = self._forest.parts(kind)
+        edges, index = spelt_out.parts(kind)
         probability = np.zeros(shape)
-        np.add.at(probability, index, sweeps.marginals(forest.graph, forest.weights)[edges])
+        np.add.at(probability, index, sweeps.marginals(spelt_out.forest.graph, spelt_out.forest.weights)[edges])
         return probability
 
     @summed
     def entropy(self) -> float:
-        if self.projective:
-            return super().entropy()
-        self._only_arcs("entropy", "arc-factored scores, or projective=True")
-        from certus.dependency import matrix_tree
-
-        return matrix_tree.entropy(self.arc, self.root)
+        return self.tree_kind.entropy(self)
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        arc = self._penalised(penalties)
-        if self.projective:
-            from certus.dependency import projective
-
-            found = projective.max_marginals(self, arc)
-            return super().max_marginals(penalties) if found is None else {"arcs": found}
-        self._only_arcs("max_marginals", "decode(), or the max-marginals of the arcs alone")
-        from certus.dependency import arborescence
-
-        try:
-            return {"arcs": arborescence.max_marginals(arc, self.root)}
-        except Infeasible:
-            return {"arcs": np.full(arc.shape, -np.inf)}
-
-    def _only_arcs(self, question: str, instead: str) -> None:
-        if self.scores:
-            raise NotSupported(
-                f"{question}() of trees with crossing arcs and scores above arcs ({', '.join(self.scores)}) has no "
-                f"tractable answer: even the best tree is NP-hard. Ask for {instead}."
-            )
+        return {"arcs": self.tree_kind.max_marginals(self, penalties)}
 
     # -- the hypergraph --------------------------------------------------------------------------------------------
 
     @cached_property
-    def _forest(self) -> Any:
-        from certus.dependency.forest import DependencyForest
+    def _spelt_out(self) -> "DependencyForest | None":
+        return self.tree_kind.forest(self)
 
-        return DependencyForest(self)
+    @property
+    def spelt_out(self) -> "DependencyForest":
+        """The forest, with the parts that its edges have; NotSupported where trees may cross."""
+        if self._spelt_out is None:
+            raise NotSupported("trees with crossing arcs are no dynamic program; this needs projective=True.")
+        return self._spelt_out
 
-    def forest(self) -> Forest:
-        """The hypergraph whose hyperpaths are the projective trees, one to one (LR 2.2.4, DEP 5 and B)."""
-        if not self.projective:
-            raise NotSupported("trees with crossing arcs are no dynamic program; forest() needs projective=True.")
-        forest: Forest = self._forest.forest
-        return forest
+    def forest(self) -> Forest | None:
+        """The hypergraph whose hyperpaths are the projective trees, one to one (LR 2.2.4, DEP 5 and B); else None."""
+        return None if self._spelt_out is None else self._spelt_out.forest
 
     def from_edges(self, edges: Sequence[int]) -> Heads:
-        heads: Heads = self._forest.heads(edges)
-        return heads
+        return self.spelt_out.heads(edges)
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
-    @property
-    def relaxation(self) -> "Callable[[], Relaxation]":
-        """For trees with crossing arcs and scores above arcs: the relaxation they are decoded by. Absent otherwise."""
-        if self.projective or not self.scores:
-            raise AttributeError("relaxation: this problem has an exact algorithm and is not relaxed.")
-        from certus.dependency import nonprojective
+    def relaxation(self) -> Relaxation | None:
+        """For trees with crossing arcs and scores above arcs: the relaxation they are decoded by. Else None."""
+        return self.tree_kind.relaxation(self)
 
-        return lambda: nonprojective.relaxation(self)
+    def solve(self, penalties: Penalties | None = None) -> Solution[Heads]:
+        return self.tree_kind.solve(self, penalties)
 
     @property
     def views(self) -> Mapping[str, Index]:
         return {"arcs": self.arc.shape}
 
-    def _penalised(self, penalties: Penalties | None) -> Floats:
+    def penalised(self, penalties: Penalties | None) -> Floats:
+        """The arc scores with penalties added."""
         if not penalties:
             return self.arc
         for view in penalties:
@@ -515,21 +419,10 @@ class Dependency(DynamicProgram[Heads]):
             arc[h, m] = keep
         else:
             raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
-        return self._with_arcs(arc)
+        return self.with_arcs(arc)
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        arc = self._penalised(penalties)
-        if self.projective:
-            from certus.dependency.reference import best_projective
-
-            return best_projective(self, arc)
-        self._only_arcs("reference_maximum", "certus.verify, which rechecks the dual certificate of decode()")
-        from certus.dependency.arborescence import reference_best
-
-        try:
-            return reference_best(arc, root=self.root)
-        except Infeasible:
-            return -np.inf
+        return self.tree_kind.reference_maximum(self, penalties)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
 from certus.dependency.parts import first_crossing
 from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
-from certus.hypergraph import Hypergraph
-from certus.problem import DynamicProgram, Forest, Index
+from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.problem import Index
 from certus.result import Result
 
 OUTER_LEFT, OUTER_RIGHT = -2, -3
@@ -55,7 +55,6 @@ class Vine(DynamicProgram[Ints]):
     [-1, 0, 1]
     """
 
-    name: ClassVar[str] = "vine"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "outer_head": 1}
 
     def __init__(self, arc: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, *, band: int) -> None:
@@ -76,7 +75,7 @@ class Vine(DynamicProgram[Ints]):
     def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
         solution = self.solve()  # not checked again: that would take n^2 steps
         y = solution.structure
-        return self.proved(y, solution.value, kind=self.kind, scores=self._terms(y))
+        return self.proved(y, solution.value, scores=self._terms(y))
 
     def _terms(self, y: Ints) -> list[float]:
         found = []

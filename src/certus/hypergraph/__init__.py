@@ -2,8 +2,8 @@
 
 from certus.hypergraph.automata import Automaton, intersect
 from certus.hypergraph.builder import HypergraphBuilder
-from certus.hypergraph.constrained import ConstrainedHyperpath
+from certus.hypergraph.dynamic_program import DynamicProgram, Forest
 from certus.hypergraph.graph import Hypergraph
 from certus.hypergraph.hyperpath import Hyperpath
 
-__all__ = ["Automaton", "ConstrainedHyperpath", "Hypergraph", "HypergraphBuilder", "Hyperpath", "intersect"]
+__all__ = ["Automaton", "DynamicProgram", "Forest", "Hypergraph", "HypergraphBuilder", "Hyperpath", "intersect"]

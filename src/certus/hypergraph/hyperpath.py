@@ -11,10 +11,11 @@ from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 from certus.hypergraph import formats
+from certus.hypergraph.dynamic_program import DynamicProgram, Forest
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.reference import longest, useful_edges
 from certus.hypergraph.require import requiring
-from certus.problem import DynamicProgram, Forest, Index
+from certus.problem import Index
 from certus.schema import Field
 
 

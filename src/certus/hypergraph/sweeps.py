@@ -13,6 +13,7 @@ from certus.certificates.rounding import extent_of, of_best
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32, gathered
+from certus.hypergraph.kbest import LazyKBest
 
 SEMIRINGS = ("max", "log", "count", "boolean")
 
@@ -124,8 +125,6 @@ def kbest(graph: Hypergraph, weights: ArrayLike, k: int) -> list[tuple[float, In
     ------
     Infeasible : there is no derivation.
     """
-    from certus.hypergraph.kbest import LazyKBest
-
     wanted = as_positive_int("k", k)
     weight = as_weights(graph, weights)
     chart, back = _viterbi(graph, weight)

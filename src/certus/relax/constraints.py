@@ -15,11 +15,13 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.rounding import Extent
+from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.problem import DynamicProgram, Forest, Index, Penalties, Problem
+from certus.hypergraph import Forest
+from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
+from certus.relax import branch
 from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution, with_proof_of
@@ -244,7 +246,7 @@ class Constrained(Problem[Y]):
     @cached_property
     def _mask(self) -> dict[str, Floats] | None:
         """-inf where a part is forbidden, when that is all the constraints say; None when they say more."""
-        if hasattr(self.problem, "relaxation"):
+        if self.problem.relaxation() is not None:
             return None
         mask = {view: np.zeros(self.views[view]) for c in self.constraints for _, view, _ in c.terms}
         for c in self.constraints:
@@ -277,30 +279,48 @@ class Constrained(Problem[Y]):
         given = dict(penalties or {})
         return {v: mask.get(v, 0.0) + given.get(v, 0.0) for v in {**mask, **given}}  # type: ignore[misc]
 
-    def _program(self, question: str) -> DynamicProgram[Y]:
-        """The masked dynamic program, which answers every question; NotSupported when masking does not suffice."""
+    @cached_property
+    def _forest(self) -> Forest | None:
+        forest = None if self._mask is None else self.problem.forest()
+        return forest and replace(forest, weights=forest.penalised(self._mask))
+
+    def forest(self) -> Forest | None:
+        """The problem's own, less what is masked, when masking suffices; else None."""
+        return self._forest
+
+    def from_edges(self, edges: Sequence[int]) -> Y:
+        self._answering("from_edges")
+        return self.problem.from_edges(edges)
+
+    def _answering(self, question: str) -> Forest:
+        """The forest, which answers every question; NotSupported if there is none."""
         if self._mask is None:
             raise NotSupported(
                 f"{question}() under constraints that tie parts has no tractable answer; ask decode() or kbest(k)."
             )
-        if not isinstance(self.problem, DynamicProgram):
+        if self._forest is None:
             raise NotSupported(f"{question}() under constraints needs a dynamic program; ask decode() or kbest(k).")
-        return Masked(self.problem, self._mask)
+        return self._forest
 
+    @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
-        return self._program("sample").sample(k, seed=seed)
+        return [self.from_edges(edges) for edges in self._answering("sample").sample(k, seed)]
 
+    @summed
     def log_partition(self) -> float:
-        return self._program("log_partition").log_partition()
+        return self._answering("log_partition").log_partition()
 
+    @summed
     def marginals(self) -> dict[str, Floats]:
-        return self._program("marginals").marginals()
+        return self._answering("marginals").marginals(self.views)
 
+    @summed
     def entropy(self) -> float:
-        return self._program("entropy").entropy()
+        return self._answering("entropy").entropy()
 
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        return self._program("max_marginals").max_marginals(penalties)
+        return self._answering("max_marginals").max_marginals(self.views, penalties)
 
     # -- decoding --------------------------------------------------------------------------------------------------
 
@@ -340,17 +360,12 @@ class Constrained(Problem[Y]):
         exact: bool = True,
         step: StepRule[Any] | None = None,
     ) -> Result[Y]:
-        from certus.relax import branch
-
         if self._mask is not None:
             solution = self.problem.solve(self._mask)
-            kind = getattr(self.problem, "kind", "combinatorial")
-            return self.proved(solution.structure, solution.value, kind=kind)
+            return self.proved(solution.structure, solution.value, kind=self.problem.certificate_kind)
         return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Y]:
-        from certus.relax import branch
-
         if self._mask is not None:
             return self.problem.solve(self._masked(penalties))
         result = branch.climb(self, self.relaxation().penalised(penalties))
@@ -363,8 +378,9 @@ class Constrained(Problem[Y]):
         Exact. Fast when constraints are mild; asks for every structure when fewer than k satisfy the constraints.
         """
         as_positive_int("k", k)
-        if self._mask is not None and isinstance(self.problem, DynamicProgram):
-            return self._program("kbest").kbest(k)
+        if self._forest is not None:
+            listed = ((self.from_edges(edges), value) for edges, value in self._forest.kbest(k))
+            return [self.proved(y, v, kind="dynamic program", rank=rank) for rank, (y, v) in enumerate(listed, start=1)]
         best = self.decode()  # raises Infeasible when there is nothing to look for
         if k == 1:
             return [best]
@@ -394,14 +410,10 @@ class Constrained(Problem[Y]):
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        from certus.saved import problem_to_json
-
         return {"problem": problem_to_json(self.problem), "constraints": [c.to_json() for c in self.constraints]}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        from certus.saved import problem_from_json
-
         given = Field.of(data, "")
         constraints = [Constraint.from_json(c) for c in given["constraints"].items()]
         problem = problem_from_json(given["problem"])
@@ -412,52 +424,6 @@ class Constrained(Problem[Y]):
 
     def structure_from_json(self, data: Any) -> Y:
         return self.problem.structure_from_json(data)
-
-
-class Masked(DynamicProgram[Y]):
-    """A dynamic program with penalties added for good."""
-
-    name = "masked"
-
-    def __init__(self, problem: DynamicProgram[Y], penalties: Penalties) -> None:
-        self.problem, self.penalties = problem, penalties
-
-    @property
-    def views(self) -> Mapping[str, Index]:
-        return self.problem.views
-
-    def indicator(self, structure: Y, view: str) -> Floats:
-        return self.problem.indicator(structure, view)
-
-    def terms(self, structure: Y) -> list[float]:
-        found = [float(x) for x in self.problem.terms(structure)]
-        for view, penalty in self.penalties.items():
-            used = self.problem.indicator(structure, view)
-            found += (penalty[used > 0] * used[used > 0]).tolist()
-        return found
-
-    def extent(self) -> Extent:
-        extent = self.problem.extent()
-        return extent.joined(extent_of(extent.length, *self.penalties.values()))
-
-    def all_scores(self) -> Iterable[Floats] | None:
-        scores = self.problem.all_scores()
-        return None if scores is None else (*scores, *self.penalties.values())
-
-    def without_scores_below(self, least: float) -> Self:
-        kept = {view: np.where(p < least, -np.inf, p) for view, p in self.penalties.items()}
-        return type(self)(self.problem.without_scores_below(least), kept)
-
-    def with_scores_rounded_up(self, step: float) -> Self:
-        raised = {view: rounded_up(p, step) for view, p in self.penalties.items()}
-        return type(self)(self.problem.with_scores_rounded_up(step), raised)
-
-    def forest(self) -> Forest:
-        forest = self.problem.forest()
-        return replace(forest, weights=forest.penalised(self.penalties))
-
-    def from_edges(self, edges: Sequence[int]) -> Y:
-        return self.problem.from_edges(edges)
 
 
 def best_by_enumeration(problem: Problem[Y], penalties: Penalties | None) -> float:

@@ -22,7 +22,8 @@ from scipy import optimize, sparse
 from certus.certificates.rounding import WIDTH
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible, LimitReached, NotSupported, VerificationError
-from certus.problem import DynamicProgram, Forest, Index, Problem
+from certus.hypergraph import Forest
+from certus.problem import Index, Problem
 from certus.relax.system import Relaxation
 from certus.result import Certificate, Result
 from certus.threads import interruptible
@@ -158,9 +159,10 @@ class _Piece:
 
     def __init__(self, relaxation: Relaxation, i: int) -> None:
         problem = relaxation.subproblems[i]
-        if not isinstance(problem, DynamicProgram):
+        forest = problem.forest()
+        if forest is None:
             raise NotSupported(f"{type(problem).__name__} is not a dynamic program and has no linear program here.")
-        self.forest: Forest = problem.forest()
+        self.forest: Forest = forest
         self.relaxation, self.i = relaxation, i
         self.kept: NDArray[np.intp] = np.flatnonzero(self.forest.weights > -np.inf)
         self.n = len(self.kept)
@@ -208,8 +210,8 @@ def solve_lp(problem: Problem[Any]) -> LPReport:
     r = program.relaxation
     uses, mixtures = [], []
     for subproblem, edges in zip(r.subproblems, program.edges, strict=True):
-        assert isinstance(subproblem, DynamicProgram)
         forest = subproblem.forest()
+        assert forest is not None
         flow = np.zeros(forest.graph.n_edges)
         flow[forest.weights > -np.inf] = x[edges]
         uses.append((forest, flow))
@@ -255,8 +257,8 @@ def solve_ilp(problem: Problem[Y], *, time_limit: float | None = None) -> Result
     leaves = []
     for i, edges in enumerate(program.edges):
         subproblem = program.relaxation.subproblems[i]
-        assert isinstance(subproblem, DynamicProgram)
         forest = subproblem.forest()
+        assert forest is not None
         uses = np.zeros(forest.graph.n_edges, dtype=np.int64)
         uses[forest.weights > -np.inf] = np.round(x[edges]).astype(np.int64)
         leaves.append(subproblem.from_edges(_derivation(forest, uses)))

@@ -83,10 +83,9 @@ class Relaxation:
     @staticmethod
     def of(problem: Problem[Any]) -> "Relaxation":
         """The relaxation a problem describes itself, or the problem as its own only subproblem."""
-        described = getattr(problem, "relaxation", None)
+        described = problem.relaxation()
         if described is not None:
-            relaxation: Relaxation = described()
-            return relaxation
+            return described
         return Relaxation((problem,), (1.0,), {v: ((0, v),) for v in problem.views}, (), lambda leaves: leaves[0])
 
     def with_rows(self, rows: Iterable[Rows], fixed: Iterable[tuple[str, int, int]] = ()) -> "Relaxation":

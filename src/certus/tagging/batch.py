@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
+from certus.batch import Batch
 from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of
 from certus.certificates.sound import LARGE
-from certus.checks import Floats, Ints, as_positive_int, as_scores
-from certus.errors import Infeasible, InvalidInput
-from certus.result import BatchCertificate, BatchResult, settled
+from certus.checks import Floats, Ints, as_scores
+from certus.errors import InvalidInput
+from certus.result import BatchCertificate, BatchResult
 from certus.tagging.problem import Tagging
 from certus.tagging.tables import Table, as_table, flattened, work, writeable
 from certus.threads import in_order, long_call, thread_count
 
 
-class TaggingBatch:
+class TaggingBatch(Batch):
     """B tagging problems over the same T tags, of up to N positions, answered together.
 
     Each item is a ``certus.Tagging`` of its first ``lengths[j]`` positions; padding is not read. The kernels run
@@ -55,7 +56,7 @@ class TaggingBatch:
         if array.ndim != 3 or array.shape[2] < 1:
             raise InvalidInput(f"unary has shape {array.shape}; expected (items, positions, tags).")
         items, n, self.size = array.shape
-        self.lengths = _as_lengths(lengths, items, n)
+        super().__init__(lengths, items, n, workers)
         padding = np.arange(n) >= self.lengths[:, None]
         if padding.any() and np.issubdtype(array.dtype, np.floating):
             array = array.copy()
@@ -66,21 +67,17 @@ class TaggingBatch:
             for name, order, values in (("bigram", 2, bigram), ("trigram", 3, trigram))
         ]
         self._padding = padding
-        self.workers = None if workers is None else as_positive_int("workers", workers)
 
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __getitem__(self, j: int) -> Tagging:
-        """Item j as a problem of its own."""
-        n = int(self.lengths[j])
+    def __getitem__(self, item: int) -> Tagging:
+        """One item as a problem of its own."""
+        n = int(self.lengths[item])
         tables = []
         for table in self._tables:
             if table is None or not table.step:
                 tables.append(None if table is None else table.scores)
             else:
-                tables.append(table.scores[j, : n + table.boundary])
-        return Tagging(self.unary[j, :n], *tables)
+                tables.append(table.scores[item, : n + table.boundary])
+        return Tagging(self.unary[item, :n], *tables)
 
     def decode(self) -> BatchResult:
         """The best sequences: ``structure`` (B, N) padded with -1, ``score`` (B,), ``certificate.exact`` (B,)."""
@@ -93,7 +90,7 @@ class TaggingBatch:
         tolerance = WIDTH * EPSILON * terms * (2.0 * terms * max(highest, 0.0) + np.maximum(-score, 0.0))
         proved = (tolerance <= EXACT * absolute) & (2.0 * (bound - score) <= tolerance)
         certificate = BatchCertificate("dynamic program", score, bound, tolerance)
-        return settled(self, BatchResult(structure, score, certificate), np.flatnonzero(~proved).tolist())
+        return self._settled(BatchResult(structure, score, certificate), np.flatnonzero(~proved).tolist())
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""
@@ -144,10 +141,7 @@ class TaggingBatch:
             chunks = min(items, 8 * threads)
             list(in_order(serve, list(pairwise(items * k // chunks for k in range(chunks + 1))), threads))
         for j in np.flatnonzero(value == -np.inf)[:1]:
-            try:
-                self[int(j)].decode()
-            except Infeasible as error:
-                raise Infeasible(f"item {j} of the batch: {error}") from None
+            self._check_feasible(int(j))
         return value
 
     def _scores(self, structure: Ints) -> tuple[Floats, Floats]:
@@ -174,15 +168,3 @@ def _table_scores(table: Table, padded: Ints, row: Ints, length: Ints) -> tuple[
     used_item, used_row = np.nonzero(read)
     ending = tuple(padded[used_item, used_row + 3 - table.order + k] for k in range(table.order))
     return used_item, table.scores[(used_item, used_row, *ending)] if table.step else table.scores[ending]
-
-
-def _as_lengths(lengths: ArrayLike | None, items: int, n: int) -> Ints:
-    if lengths is None:
-        return np.full(items, n, dtype=np.int64)
-    array = np.asarray(lengths)
-    if array.shape != (items,) or (items and array.dtype.kind not in "iu"):
-        raise InvalidInput(f"lengths has shape {array.shape} and type {array.dtype}; expected {items} whole numbers.")
-    wrong = np.flatnonzero((array < 0) | (array > n))
-    if len(wrong):
-        raise InvalidInput(f"lengths[{wrong[0]}] is {array[wrong[0]]}; expected 0..{n}.")
-    return array.astype(np.int64)

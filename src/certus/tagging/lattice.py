@@ -3,7 +3,7 @@
 import numpy as np
 
 from certus.checks import Floats
-from certus.problem import Forest
+from certus.hypergraph import Forest, Hypergraph
 from certus.tagging.tables import Table
 
 
@@ -13,8 +13,6 @@ def spell_out(unary: Floats, bigram: Table | None, trigram: Table | None) -> For
     The edge from (a, b) to (b, c) at position i carries all scores of c being there, and the part (i, c). Tags whose
     unary score is -inf are left out.
     """
-    from certus.hypergraph.graph import Hypergraph
-
     n, T = unary.shape
     end = np.array([T])
     allowed = [end, end, *(np.flatnonzero(row > -np.inf) for row in unary), end]

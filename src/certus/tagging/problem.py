@@ -14,10 +14,12 @@ from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, summed
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.hypergraph import DynamicProgram, Forest
+from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
+from certus.tagging.lattice import spell_out
 from certus.tagging.tables import Table, as_names, as_table, flattened, work, writeable
 from certus.threads import long_call
 
@@ -293,8 +295,6 @@ class Tagging(DynamicProgram[Ints]):
 
     @cached_property
     def _forest(self) -> Forest:
-        from certus.tagging.lattice import spell_out
-
         return spell_out(self.unary, self._bigram, self._trigram)
 
     def from_edges(self, edges: Sequence[int]) -> Ints:

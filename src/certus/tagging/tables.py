@@ -1,6 +1,6 @@
 """Tables of bigram and trigram scores: their shapes, their checks, and how a kernel reads them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -128,7 +128,7 @@ def as_names(tags: object, size: int) -> tuple[str, ...] | None:
     """Check names of tags: distinct strings, as many as there are tags."""
     if tags is None:
         return None
-    if isinstance(tags, str) or not hasattr(tags, "__iter__"):
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
         raise InvalidInput(f"tags is {tags!r}; expected a sequence of {size} names.")
     names = tuple(tags)
     if len(names) != size or not all(isinstance(name, str) for name in names):

@@ -11,7 +11,8 @@ from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.problem import DynamicProgram, Forest, Index, Penalties
+from certus.hypergraph import DynamicProgram, Forest
+from certus.problem import Index, Penalties
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
@@ -65,7 +66,7 @@ class ForestTranslation(DynamicProgram[Ints]):
     """
 
     name: ClassVar[str] = "forest translation"
-    kind: ClassVar[str] = "combinatorial"
+    certificate_kind = "combinatorial"
 
     def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
@@ -257,7 +258,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         if k == 1 or 2.0 * best.certificate.gap > best.certificate.tolerance:
             return [best]
         found = within(self, best, k)
-        return [self.proved(y, value, kind=self.kind, rank=rank) for rank, (value, y) in enumerate(found, start=1)]
+        return [self.proved(y, value, rank=rank) for rank, (value, y) in enumerate(found, start=1)]
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         weights = self.translation_forest.weights

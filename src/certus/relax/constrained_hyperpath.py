@@ -21,10 +21,11 @@ from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import formats, sweeps
+from certus.hypergraph.dynamic_program import DynamicProgram, Forest
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.hyperpath import Hyperpath
 from certus.hypergraph.reference import best_value
-from certus.problem import DynamicProgram, Forest, Index
+from certus.problem import Index
 from certus.relax.engine import Log
 from certus.relax.steps import StepRule, polyak
 from certus.result import Result, certified

@@ -1,0 +1,60 @@
+"""Trees with crossing arcs, scored by arcs alone: spanning trees by contraction, sums by the matrix-tree theorem."""
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from certus.checks import Floats, Ints, as_positive_int
+from certus.dependency import arborescence, matrix_tree
+from certus.dependency.kbest_trees import iterate_trees
+from certus.dependency.tree_kind import TreeKind
+from certus.errors import Infeasible
+from certus.problem import Penalties
+from certus.result import Result, Solution
+
+if TYPE_CHECKING:
+    from certus.dependency.problem import Dependency
+
+
+class CrossingTrees(TreeKind):
+    """All trees, scored by arcs: every question has an answer, by a combinatorial algorithm."""
+
+    serves = ((False, False),)
+    certificate_kind = "combinatorial"
+
+    def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
+        return Solution(*arborescence.best_heads(problem.penalised(penalties), problem.root))
+
+    def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
+        return arborescence.reference_best(problem.penalised(penalties), root=problem.root)
+
+    def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
+        found = islice(iterate_trees(problem.arc, problem.root), as_positive_int("k", k))
+        return [
+            problem.proved(heads, value, rank=rank, scores=problem._terms(heads))
+            for rank, (heads, value) in enumerate(found, start=1)
+        ]
+
+    def sample(self, problem: "Dependency", k: int, seed: int | None) -> list[Ints]:
+        rng = np.random.default_rng(seed)
+        return list(matrix_tree.sample_trees(problem.arc, as_positive_int("k", k), problem.root, rng))
+
+    def log_partition(self, problem: "Dependency") -> float:
+        try:
+            return matrix_tree.log_partition(problem.arc, problem.root)
+        except Infeasible:
+            return -np.inf
+
+    def marginals(self, problem: "Dependency") -> Floats:
+        return matrix_tree.marginals(problem.arc, problem.root)
+
+    def entropy(self, problem: "Dependency") -> float:
+        return matrix_tree.entropy(problem.arc, problem.root)
+
+    def max_marginals(self, problem: "Dependency", penalties: Penalties | None) -> Floats:
+        arc = problem.penalised(penalties)
+        try:
+            return arborescence.max_marginals(arc, problem.root)
+        except Infeasible:
+            return np.full(arc.shape, -np.inf)

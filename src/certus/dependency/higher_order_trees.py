@@ -1,0 +1,39 @@
+"""Trees with crossing arcs and scores above arcs: NP-hard, decoded by relaxation (LR 6)."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from certus.checks import Ints
+from certus.dependency import nonprojective
+from certus.dependency.tree_kind import TreeKind
+from certus.problem import Penalties
+from certus.relax.system import Relaxation
+from certus.result import Result, Solution
+
+if TYPE_CHECKING:
+    from certus.dependency.problem import Dependency
+
+
+class HigherOrderTrees(TreeKind):
+    """All trees, scored by arcs and by parts above them: the best one is found and proved by relaxation; no more."""
+
+    serves = ((False, True),)
+    certificate_kind = "dual"
+    instead: ClassVar[Mapping[str, str]] = {
+        "kbest": "decode(), or projective=True",
+        "marginals": "arc-factored scores, projective=True, or max_marginals() of the arcs alone",
+        "max_marginals": "decode(), or the max-marginals of the arcs alone",
+        "reference_maximum": "certus.verify, which rechecks the dual certificate of decode()",
+    }
+
+    def decode(
+        self, problem: "Dependency", *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
+    ) -> Result[Ints]:
+        return nonprojective.decode(problem, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+
+    def relaxation(self, problem: "Dependency") -> Relaxation:
+        return nonprojective.relaxation(problem)
+
+    def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
+        result = problem.with_arcs(problem.penalised(penalties)).decode()
+        return Solution(result.structure, result.certificate.bound)

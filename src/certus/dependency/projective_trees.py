@@ -1,0 +1,65 @@
+"""Trees without crossing arcs: dynamic programs, by kernels of their own or by the forest (DEP 5)."""
+
+from typing import TYPE_CHECKING
+
+from certus.certificates.rounding import of_best
+from certus.checks import Floats, Ints
+from certus.dependency import projective
+from certus.dependency.forest import DependencyForest
+from certus.dependency.reference import best_projective
+from certus.dependency.tree_kind import TreeKind
+from certus.problem import Penalties
+from certus.result import Result, Solution
+
+if TYPE_CHECKING:
+    from certus.dependency.problem import Dependency
+
+
+class ProjectiveTrees(TreeKind):
+    """Trees without crossing arcs, with any scores: every question has an answer."""
+
+    serves = ((True, False), (True, True))
+    certificate_kind = "dynamic program"
+
+    def forest(self, problem: "Dependency") -> DependencyForest:
+        return DependencyForest(problem)
+
+    def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
+        found = projective.best(problem, problem.penalised(penalties))
+        if found is not None:
+            return found
+        spelt_out = problem.spelt_out
+        edges, value = spelt_out.forest.best(penalties)
+        return Solution(spelt_out.heads(edges), value)
+
+    def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
+        return best_projective(problem, problem.penalised(penalties))
+
+    def error_at(self, problem: "Dependency", value: float) -> float:
+        return of_best(problem.extent(), value)
+
+    def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
+        spelt_out = problem.spelt_out
+        found = ((spelt_out.heads(edges), value) for edges, value in spelt_out.forest.kbest(k))
+        return [problem.proved(heads, value, rank=rank) for rank, (heads, value) in enumerate(found, start=1)]
+
+    def sample(self, problem: "Dependency", k: int, seed: int | None) -> list[Ints]:
+        spelt_out = problem.spelt_out
+        return [spelt_out.heads(edges) for edges in spelt_out.forest.sample(k, seed)]
+
+    def log_partition(self, problem: "Dependency") -> float:
+        found = projective.log_partition(problem)
+        return problem.spelt_out.forest.log_partition() if found is None else found
+
+    def marginals(self, problem: "Dependency") -> Floats:
+        found = projective.marginals(problem)
+        return problem.spelt_out.forest.marginals(problem.views)["arcs"] if found is None else found
+
+    def entropy(self, problem: "Dependency") -> float:
+        return problem.spelt_out.forest.entropy()
+
+    def max_marginals(self, problem: "Dependency", penalties: Penalties | None) -> Floats:
+        found = projective.max_marginals(problem, problem.penalised(penalties))
+        if found is not None:
+            return found
+        return problem.spelt_out.forest.max_marginals(problem.views, penalties)["arcs"]

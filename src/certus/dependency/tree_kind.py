@@ -1,0 +1,96 @@
+"""What ``certus.Dependency`` asks of a kind of trees.
+
+``projective_trees``, ``crossing_trees`` and ``higher_order_trees`` beside this answer, each for its own trees.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from certus.certificates.rounding import of_sum
+from certus.checks import Floats, Ints
+from certus.errors import NotSupported
+from certus.problem import Penalties
+from certus.relax.system import Relaxation
+from certus.result import Result, Solution
+
+if TYPE_CHECKING:
+    from certus.dependency.forest import DependencyForest
+    from certus.dependency.problem import Dependency
+
+
+class TreeKind(ABC):
+    """One kind of trees, without scores: what it can answer for a problem, whose scores are read as they are.
+
+    A kind serves the problems that are ``projective`` or not and have scores above arcs or not, and enters itself for
+    them, since its algorithms may stand on problems of another kind.
+    """
+
+    kinds: ClassVar[dict[tuple[bool, bool], "TreeKind"]] = {}
+    serves: ClassVar[tuple[tuple[bool, bool], ...]]  # (projective, with scores above arcs)
+    certificate_kind: ClassVar[str]
+    instead: ClassVar[Mapping[str, str]] = {}  # what to ask for instead of a question that is refused
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for served in cls.serves:
+            TreeKind.kinds[served] = cls()
+
+    def decode(
+        self, problem: "Dependency", *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
+    ) -> Result[Ints]:
+        """The best tree, with its certificate."""
+        solution = self.solve(problem, None)
+        return problem.proved(solution.structure, solution.value, scores=problem._terms(solution.structure))
+
+    @abstractmethod
+    def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
+        """The best tree under penalties, and its value."""
+
+    def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
+        """The value that ``solve`` must reach, without any kernel."""
+        self._refuse(problem, "reference_maximum")
+
+    def error_at(self, problem: "Dependency", value: float) -> float:
+        """How far rounding may have taken a best value from the truth."""
+        extent = problem.extent()
+        return of_sum(2 * extent.length, extent.size)  # contracted cycles subtract what is added again: masks matter
+
+    def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
+        """The k best trees."""
+        self._refuse(problem, "kbest")
+
+    def sample(self, problem: "Dependency", k: int, seed: int | None) -> list[Ints]:
+        """k trees drawn with probability proportional to exp(score)."""
+        self._refuse(problem, "sample")
+
+    def log_partition(self, problem: "Dependency") -> float:
+        """Log of the sum of exp(score) over all trees."""
+        self._refuse(problem, "log_partition")
+
+    def marginals(self, problem: "Dependency") -> Floats:
+        """The probability of each arc."""
+        self._refuse(problem, "marginals")
+
+    def entropy(self, problem: "Dependency") -> float:
+        """The entropy of the distribution over trees."""
+        self._refuse(problem, "entropy")
+
+    def max_marginals(self, problem: "Dependency", penalties: Penalties | None) -> Floats:
+        """The best score of a tree with each arc."""
+        self._refuse(problem, "max_marginals")
+
+    def _refuse(self, problem: "Dependency", question: str) -> NoReturn:
+        instead = self.instead.get(question, "arc-factored scores, or projective=True")
+        raise NotSupported(
+            f"{question}() of trees with crossing arcs and scores above arcs ({', '.join(problem.scores)}) has no "
+            f"tractable answer: even the best tree is NP-hard. Ask for {instead}."
+        )
+
+    def forest(self, problem: "Dependency") -> "DependencyForest | None":
+        """The trees as hyperpaths; None where they are no dynamic program."""
+        return None
+
+    def relaxation(self, problem: "Dependency") -> Relaxation | None:
+        """The relaxation that ``decode`` solves; None where there is an exact algorithm."""
+        return None

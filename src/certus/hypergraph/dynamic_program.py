@@ -1,0 +1,143 @@
+"""Dynamic programs spelt out as hypergraphs, and problems that answer every question through theirs.
+
+Models override the questions for which they have a faster kernel.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from certus.certificates.sound import measured, sound, sound_list, summed
+from certus.checks import Floats, Ints, as_positive_int
+from certus.hypergraph import sweeps
+from certus.hypergraph.graph import Hypergraph
+from certus.hypergraph.reference import best_value
+from certus.problem import Index, Penalties, Problem
+from certus.result import Result, Solution
+
+Y = TypeVar("Y")
+Views = Mapping[str, Index]
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """A dynamic program spelt out: structures are the hyperpaths of ``graph``, one to one, scores sums of ``weights``.
+
+    ``parts[view][e]`` is the flat index of the one cell of the view that edge e uses, or -1. Answers are hyperpaths,
+    given by their edges, or arrays over the cells of views.
+    """
+
+    graph: Hypergraph
+    weights: Floats
+    parts: Mapping[str, Ints]
+
+    def penalised(self, penalties: Penalties | None) -> Floats:
+        """Edge weights with the penalties added."""
+        if not penalties:
+            return self.weights
+        weights = self.weights.copy()
+        for view, penalty in penalties.items():
+            cell = self.parts[view]
+            used = cell >= 0
+            weights[used] += penalty.reshape(-1)[cell[used]]
+        return weights
+
+    def onto_view(self, view: str, shape: Index, values: Floats, *, maximum: bool) -> Floats:
+        """Edge values summed (or maximised) per cell of a view."""
+        cell = self.parts[view]
+        used = cell >= 0
+        out = np.full(int(np.prod(shape, dtype=np.int64)), -np.inf if maximum else 0.0)
+        (np.maximum if maximum else np.add).at(out, cell[used], values[used])
+        return out.reshape(shape)
+
+    def best(self, penalties: Penalties | None = None) -> tuple[list[int], float]:
+        """The best hyperpath and its value. Raises Infeasible when there is none."""
+        value, edges = sweeps.best(self.graph, self.penalised(penalties))
+        return edges.tolist(), value
+
+    def kbest(self, k: int, penalties: Penalties | None = None) -> list[tuple[list[int], float]]:
+        """The k best hyperpaths and their values, best first."""
+        found = sweeps.kbest(self.graph, self.penalised(penalties), as_positive_int("k", k))
+        return [(edges.tolist(), value) for value, edges in found]
+
+    def sample(self, k: int, seed: int | None) -> list[list[int]]:
+        """k hyperpaths drawn with probability proportional to exp(score)."""
+        drawn = sweeps.sample(self.graph, self.weights, as_positive_int("k", k), seed=seed)
+        return [edges.tolist() for edges in drawn]
+
+    def log_partition(self) -> float:
+        """Log of the sum of exp(score) over all hyperpaths."""
+        return sweeps.log_partition(self.graph, self.weights)
+
+    def entropy(self) -> float:
+        """Entropy, in nats, of the distribution proportional to exp(score)."""
+        return sweeps.entropy(self.graph, self.weights)
+
+    def marginals(self, views: Views) -> dict[str, Floats]:
+        """The expected count of each part of the views."""
+        edge = sweeps.marginals(self.graph, self.weights)
+        return {view: self.onto_view(view, shape, edge, maximum=False) for view, shape in views.items()}
+
+    def max_marginals(self, views: Views, penalties: Penalties | None = None) -> dict[str, Floats]:
+        """The best value of a hyperpath that uses each part of the views."""
+        edge = sweeps.max_marginals(self.graph, self.penalised(penalties))
+        return {view: self.onto_view(view, shape, edge, maximum=True) for view, shape in views.items()}
+
+
+class DynamicProgram(Problem[Y]):
+    """A problem whose structures are the hyperpaths of a hypergraph; answers every question through it."""
+
+    certificate_kind = "dynamic program"
+
+    @abstractmethod
+    def forest(self) -> Forest:
+        """The hypergraph, weights and parts. Models may cache it."""
+
+    @abstractmethod
+    def from_edges(self, edges: Sequence[int]) -> Y:
+        """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
+
+    @sound
+    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Y]:
+        solution = self.solve()
+        return self.proved(solution.structure, solution.value)
+
+    def solve(self, penalties: Penalties | None = None) -> Solution[Y]:
+        edges, value = self.forest().best(penalties)
+        return Solution(self.from_edges(edges), value)
+
+    @sound_list
+    def kbest(self, k: int) -> list[Result[Y]]:
+        found = self.forest().kbest(k)
+        return [self.proved(self.from_edges(edges), value, rank=rank) for rank, (edges, value) in enumerate(found, 1)]
+
+    @summed
+    def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
+        return [self.from_edges(edges) for edges in self.forest().sample(k, seed)]
+
+    @summed
+    def log_partition(self) -> float:
+        return self.forest().log_partition()
+
+    @summed
+    def entropy(self) -> float:
+        return self.forest().entropy()
+
+    @summed
+    def marginals(self) -> dict[str, Floats]:
+        return self.forest().marginals(self.views)
+
+    @measured
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        return self.forest().max_marginals(self.views, penalties)
+
+    def all_structures(self) -> Iterator[Y]:
+        for edges in self.forest().graph.hyperpaths():
+            yield self.from_edges(edges)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        forest = self.forest()
+        return best_value(forest.graph, forest.penalised(penalties))
