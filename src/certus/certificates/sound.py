@@ -218,11 +218,11 @@ def whole(problem: "Problem[Any]") -> float:
     return 0.0 if scores is None else grain(problem.extent(), scores)
 
 
-def _spoiled(found: list[Result[Y]]) -> bool:
+def _spoiled(found: "list[Result[Y]]") -> bool:
     return any(r.certificate.reason for r in found)
 
 
-def _by_grain(problem: "Problem[Any]", found: list[Result[Y]]) -> list[Result[Y]]:
+def _by_grain(problem: "Problem[Any]", found: "list[Result[Y]]") -> "list[Result[Y]]":
     """The results, those proved that are within a grain of their bounds."""
     if not _spoiled(found):
         return found
@@ -241,7 +241,9 @@ def rounded_up(problem: Asked) -> Asked | None:
         return None
 
 
-def _by_rounding_up(problem: Asked, ask: Callable[[Asked], list[Result[Y]]], found: list[Result[Y]]) -> list[Result[Y]]:
+def _by_rounding_up(
+    problem: Asked, ask: "Callable[[Asked], list[Result[Y]]]", found: "list[Result[Y]]"
+) -> "list[Result[Y]]":
     """The results, those proved that score as much as the best where every score was rounded up.
 
     Only structures whose scores are multiples of the step can: those of nothing but 0, above all.
@@ -268,13 +270,13 @@ def _multiples(scores: Iterable[float], step: float) -> bool:
     return all(score % step == 0.0 for score in scores)
 
 
-def _within(result: Result[Y], step: float) -> bool:
+def _within(result: "Result[Y]", step: float) -> bool:
     """Whether bound and score of a result lie so close that no structure, better by a step, is between them."""
     c = result.certificate
     return c.kind != "integer program" and c.gap + c.tolerance / WIDTH < step
 
 
-def _proved(result: Result[Y], proof: Certificate) -> Result[Y]:
+def _proved(result: "Result[Y]", proof: "Certificate") -> "Result[Y]":
     """The result with a proof that nothing scores more."""
     certificate = replace(proof, score=result.score, bound=result.score, tolerance=0.0, reason=None)
     return replace(result, certificate=certificate)
