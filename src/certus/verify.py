@@ -5,6 +5,7 @@ recomputed from its witness: a dynamic program is run again, a vector of multipl
 walked. What rounding may account for is derived again, so that the tolerance cannot be used to hide a gap.
 """
 
+from fractions import Fraction
 from itertools import islice
 from math import isnan
 from typing import Any, TypeVar
@@ -96,7 +97,9 @@ def _attainable(problem: Problem[Any], certificate: Certificate, bound: float, e
     step = whole(problem)
     if certificate.kind in ("dynamic program", "combinatorial"):
         error = 0.0  # without multipliers, which have no grain
-    return float(np.floor((bound + error) / step) * step) if step else np.inf
+    if not step or not np.isfinite(bound + error):
+        return float(bound) if step and bound == -np.inf else np.inf
+    return float((Fraction(bound) + Fraction(error)) // Fraction(step) * Fraction(step))
 
 
 def _floored(problem: Problem[Any], floor: float | None, score: float) -> Problem[Any]:
@@ -178,7 +181,7 @@ def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, fl
     A bound for structures that use certain parts need not insist on the parts: where it is no more than ``above``
     without that, so much the better, as insisting rounds more; where it is more, insisting harder may help.
     """
-    bound, most = -np.inf, -np.inf
+    found: list[tuple[float, float]] = []
     stack: list[tuple[Proof, Fixings]] = [(proof, relaxation.initial_fixings())]
     while stack:
         node, fixings = stack.pop()
@@ -196,14 +199,15 @@ def _walk(relaxation: Relaxation, proof: Proof, above: float) -> tuple[float, fl
             rounded = relaxation.error(multipliers, free, required=int(any(insisted)), extra=extra)
             if here + rounded <= above or (removed is None and not fixings.ones):
                 break
-        bound, most = max(bound, here), max(most, here + rounded)
+        found.append((here, rounded))
         if isinstance(node, Fix):
             zeros = fixings.zeros.copy()
             for part in node.removed:
                 for index in part.indices:
                     zeros[relaxation.cells_of(part.view, index)] = True
             stack.append((node.rest, Fixings(zeros, fixings.ones)))
-    return bound, most - bound if bound > -np.inf else 0.0
+    bound = max(here for here, _ in found)
+    return bound, max((rounded - (bound - here) for here, rounded in found if here > -np.inf), default=0.0)
 
 
 def _node_bound(

@@ -246,7 +246,8 @@ def _by_rounding_up(
 ) -> "list[Result[Y]]":
     """The results, those proved that score as much as the best where every score was rounded up.
 
-    Only structures whose scores are multiples of the step can: those of nothing but 0, above all.
+    Only structures whose scores are multiples of the step can: those of nothing but 0, above all. For rank k, the
+    structures that then score more are those listed before, and no other.
     """
     step, still_open = step_of(problem.extent()), [r for r in found if r.certificate.reason is not None]
     if not step or not any(_multiples(problem.terms(r.structure), step) for r in still_open):
@@ -258,12 +259,15 @@ def _by_rounding_up(
         most = ask(raised)
     except LimitReached:
         return found
-    step = whole(raised)
-    out = []
-    for result, upper in zip(found, most, strict=False):
-        beaten = result.certificate.reason is None or upper.score > result.score or not _within(upper, step)
-        out.append(result if beaten else _proved(result, upper.certificate))
-    return out + found[len(out) :]
+    grained, scores = whole(raised), [raised.score(r.structure) for r in found]
+    out = list(found)
+    for at, (result, upper) in enumerate(zip(found, most, strict=False)):
+        if result.certificate.reason is None or scores[at] != result.score or upper.score > result.score:
+            continue
+        before = sum(score > result.score for score in scores[:at])
+        if before == sum(u.score > result.score for u in most[:at]) and _within(upper, grained):
+            out[at] = _proved(result, upper.certificate)
+    return out
 
 
 def _multiples(scores: Iterable[float], step: float) -> bool:
