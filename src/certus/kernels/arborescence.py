@@ -44,6 +44,22 @@ class Space(NamedTuple):
     forbidden: np.ndarray
 
 
+class Components(NamedTuple):
+    """The nodes, numbers 0..n, and the cycles contracted, from n + 1 on; views of the work arrays of best_heads."""
+
+    best: np.ndarray  # adjusted score of the best arc from outside
+    rows: np.ndarray  # adjusted scores of arcs h -> c, for c > n, n + 1 cells each
+    head: np.ndarray  # the node that the best arc comes from
+    child: np.ndarray  # first member of a contracted component
+    sibling: np.ndarray  # next member of the same component, -1 at the end
+    top: np.ndarray  # the outermost component of a node
+    after: np.ndarray  # next node of the same outermost component, -1 at the end
+    last: np.ndarray  # last node of a component
+    entry: np.ndarray  # first node of a component
+    mark: np.ndarray  # 0 unseen, 1 on the walk, 2 hangs below a root
+    walk: np.ndarray
+
+
 class Work(NamedTuple):
     """Room for best_heads, as work_sizes has it, and for the scores of one sentence."""
 
@@ -57,6 +73,25 @@ def work_sizes(n):
     """Cells that best_heads needs in its float and integer work arrays for up to n words."""
     size = 2 * n + 2
     return size + n * (n + 1) + 2 * (n + LANES), 9 * size
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _components(n, floats, ints):
+    """The parts of the work arrays for n words."""
+    size = 2 * n + 2
+    return Components(
+        floats[:size],
+        floats[size : size + n * (n + 1)],
+        ints[:size],
+        ints[size : 2 * size],
+        ints[2 * size : 3 * size],
+        ints[3 * size : 4 * size],
+        ints[4 * size : 5 * size],
+        ints[5 * size : 6 * size],
+        ints[6 * size : 7 * size],
+        ints[7 * size : 8 * size],
+        ints[8 * size : 9 * size],
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -97,7 +132,7 @@ def _greedy(score, stride, n, best, head):
 
 
 @njit(cache=True, nogil=True)
-def _start(score, n, first, greedy, floats, ints):
+def _start(score, n, first, greedy, components):
     """Give each word its best head: the word that _greedy found, or 0 if the arc from there scores as much.
 
     With first = 1 only if there is no other. greedy (2 * (n + LANES),) has what _greedy left, best and head.
@@ -105,34 +140,21 @@ def _start(score, n, first, greedy, floats, ints):
     for m in range(U(1), U(n + 1)):
         x = greedy[m]
         root = x == -np.inf if first == 1 else score[m] >= x
-        floats[m] = score[m] if root else x
-        ints[m] = 0 if root else np.int64(greedy[m + U(n + LANES)])
+        components.best[m] = score[m] if root else x
+        components.head[m] = 0 if root else np.int64(greedy[m + U(n + LANES)])
 
 
 @njit(cache=True, nogil=True)
-def _contract(score, stride, n, first, extra, floats, ints):
+def _contract(score, stride, n, first, extra, components):
     """Contract cycles until every component hangs, directly or not, below node 0 (or below ``extra``, a second root).
 
     Starts from best and head of every word as _start gave them. Returns the number of components (original nodes
     included), or -1 if some component has no head. ``first`` is 1 to use arcs from 0 only where there is no other
-    choice, 0 to treat them as all others. Fills, by component c: best[c], the adjusted score of its best arc from
-    outside; head[c], the word or root that arc comes from; child and sibling, the members of contracted components;
-    rows, adjusted scores of arcs h -> c for c > n; top[v], the outermost component of node v.
+    choice, 0 to treat them as all others.
     """
-    size = 2 * n + 2
-    best = floats[:size]
-    rows = floats[size:]
-    head = ints[:size]
-    child = ints[size : 2 * size]  # first member of a contracted component
-    sibling = ints[2 * size : 3 * size]  # next member of the same component, -1 at the end
-    top = ints[3 * size : 4 * size]
-    after = ints[4 * size : 5 * size]  # next node of the same outermost component, -1 at the end
-    last = ints[5 * size : 6 * size]  # last node of a component; its first is entry[c]
-    entry = ints[6 * size : 7 * size]
-    mark = ints[7 * size : 8 * size]  # 0 unseen, 1 on the walk, 2 hangs below a root
-    walk = ints[8 * size : 9 * size]
+    best, _, head, _, sibling, top, after, last, entry, mark, walk = components
     width = U(n + 1)
-    for v in range(U(n + 1)):
+    for v in range(width):
         top[v] = v
         after[v] = -1
         last[v] = v
@@ -161,76 +183,76 @@ def _contract(score, stride, n, first, extra, floats, ints):
                 c = u
                 continue
             # u is on the walk: the walk from u to its end is a cycle. It becomes component ``count``.
-            new = U(count)
-            base = (new - width) * width
+            depth = _merge(score, stride, (u, U(count), width), depth, first, components)
+            c = U(count)
             count += 1
-            mark[new] = 1
-            sibling[new] = -1
-            for h in range(width):
-                rows[base + h] = -np.inf
-            previous = -1
-            tail = -1
-            while True:
-                depth -= 1
-                v = U(walk[U(depth)])
-                loss = best[v]
-                if v < width:
-                    for h in range(width):
-                        x = score[h * U(stride) + v] - loss
-                        y = rows[base + h]
-                        rows[base + h] = x if x > y else y
-                else:
-                    inner = (v - width) * width
-                    for h in range(width):
-                        x = rows[inner + h] - loss
-                        y = rows[base + h]
-                        rows[base + h] = x if x > y else y
-                sibling[v] = previous
-                previous = v
-                if tail == -1:
-                    last[new] = last[v]
-                else:
-                    after[U(last[v])] = tail
-                tail = entry[v]
-                if v == u:
-                    break
-            child[new] = previous
-            entry[new] = tail
-            while tail != -1:
-                top[U(tail)] = new
-                rows[base + U(tail)] = -np.inf
-                tail = after[U(tail)]
-            most = -np.inf
-            arg = 0
-            for h in range(U(first), width):
-                x = rows[base + h]
-                if x > most:
-                    most = x
-                    arg = h
-            if first == 1 and most == -np.inf:
-                most = rows[base]
-                arg = 0
-            best[new] = most
-            head[new] = arg
-            c = new
         for k in range(U(depth)):
             mark[U(walk[k])] = 2
     return count
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _merge(score, stride, cycle, depth, first, components):
+    """Make a component of the cycle, from u to the end of the walk, which is cut off; returns the depth left."""
+    best, rows, head, child, sibling, top, after, last, entry, mark, walk = components
+    u, new, width = cycle
+    base = (new - width) * width
+    mark[new] = 1
+    sibling[new] = -1
+    for h in range(width):
+        rows[base + h] = -np.inf
+    previous = -1
+    tail = -1
+    while True:
+        depth -= 1
+        v = U(walk[U(depth)])
+        loss = best[v]
+        if v < width:
+            for h in range(width):
+                x = score[h * U(stride) + v] - loss
+                y = rows[base + h]
+                rows[base + h] = x if x > y else y
+        else:
+            inner = (v - width) * width
+            for h in range(width):
+                x = rows[inner + h] - loss
+                y = rows[base + h]
+                rows[base + h] = x if x > y else y
+        sibling[v] = previous
+        previous = v
+        if tail == -1:
+            last[new] = last[v]
+        else:
+            after[U(last[v])] = tail
+        tail = entry[v]
+        if v == u:
+            break
+    child[new] = previous
+    entry[new] = tail
+    while tail != -1:
+        top[U(tail)] = new
+        rows[base + U(tail)] = -np.inf
+        tail = after[U(tail)]
+    most = -np.inf
+    arg = 0
+    for h in range(U(first), width):
+        x = rows[base + h]
+        if x > most:
+            most = x
+            arg = h
+    if first == 1 and most == -np.inf:
+        most = rows[base]
+        arg = 0
+    best[new] = most
+    head[new] = arg
+    return depth
+
+
 @njit(cache=True, nogil=True)
-def _expand(score, stride, n, heads, floats, ints):
+def _expand(score, stride, n, heads, components):
     """Heads of the words from the components that _contract left: a component entered from h keeps its cycle's arcs,
     except at the member through which the arc from h comes in."""
-    size = 2 * n + 2
-    best = floats[:size]
-    rows = floats[size:]
-    head = ints[:size]
-    child = ints[size : 2 * size]
-    sibling = ints[2 * size : 3 * size]
-    top = ints[3 * size : 4 * size]
-    done = ints[7 * size : 8 * size]
-    stack = ints[8 * size : 9 * size]
+    best, rows, head, child, sibling, top, _, _, _, done, stack = components
     width = U(n + 1)
     heads[0] = -1
     for m in range(U(1), width):
@@ -263,7 +285,6 @@ def _expand(score, stride, n, heads, floats, ints):
                 depth += 1
                 v = sibling[U(v)]
             head[U(through)] = h
-    return
 
 
 @njit(cache=True, nogil=True)
@@ -278,20 +299,21 @@ def best_heads(score, stride, n, single, heads, floats, ints):
     size = 2 * n + 2
     zero, one = np.int64(0), np.int64(1)  # one type for all calls: compiled once
     greedy = floats[size + n * (n + 1) :]
+    components = _components(n, floats, ints)
     _greedy(score, stride, n, greedy, greedy[n + LANES :])
-    _start(score, n, zero, greedy, floats, ints)
-    if _contract(score, stride, n, zero, zero, floats, ints) < 0:
+    _start(score, n, zero, greedy, components)
+    if _contract(score, stride, n, zero, zero, components) < 0:
         return -np.inf
-    _expand(score, stride, n, heads, floats, ints)
+    _expand(score, stride, n, heads, components)
     if single:
         roots = 0
         for m in range(U(1), U(n + 1)):
             roots += heads[m] == 0
         if roots > 1:
-            _start(score, n, one, greedy, floats, ints)
-            if _contract(score, stride, n, one, zero, floats, ints) < 0:
+            _start(score, n, one, greedy, components)
+            if _contract(score, stride, n, one, zero, components) < 0:
                 return -np.inf
-            _expand(score, stride, n, heads, floats, ints)
+            _expand(score, stride, n, heads, components)
             roots = 0
             for m in range(U(1), U(n + 1)):
                 roots += heads[m] == 0
@@ -339,77 +361,81 @@ def max_marginals(score, stride, n, single, out):
     """
     n_floats, n_ints = work_sizes(n)
     floats = np.empty(n_floats)
-    ints = np.empty(n_ints, np.int64)
-    size = 2 * n + 2
-    best = floats[:size]
-    rows = floats[size:]
-    head = ints[:size]
-    top = ints[3 * size : 4 * size]
-    after = ints[4 * size : 5 * size]
-    entry = ints[6 * size : 7 * size]
-    distance = np.empty(size)
+    components = _components(n, floats, np.empty(n_ints, np.int64))
+    best, rows, head, _, _, top, _, _, entry, _, _ = components
+    distance = np.empty(2 * n + 2)
     outermost = np.empty(n + 1, np.int64)  # components, those that are settled cut off at the end
     width = n + 1
     first = np.int64(1 if single else 0)
-    greedy = floats[size + n * (n + 1) :]
+    greedy = floats[2 * n + 2 + n * (n + 1) :]
     _greedy(score, stride, n, greedy, greedy[n + LANES :])
     out[:, :] = -np.inf
     for m in range(1, n + 1):
-        _start(score, n, first, greedy, floats, ints)
-        count = _contract(score, stride, n, first, m, floats, ints)
+        _start(score, n, first, greedy, components)
+        count = _contract(score, stride, n, first, m, components)
         if count < 0:
             continue
         value = 0.0
         for c in range(1, count):
             if c != m:
                 value += best[c]
-        components = 0
+        left = 0
         roots = 0
         for v in range(1, n + 1):
             c = top[v]
             if v != m and entry[c] == v:
-                outermost[components] = c
-                components += 1
+                outermost[left] = c
+                left += 1
                 roots += head[c] == 0
         if single and roots > 1:
             continue
         if score[m] > -np.inf and not (single and roots > 0):
             out[0, m] = score[m] + value
-        for k in range(components):
+        for k in range(left):
             c = outermost[k]
             x = score[c] if c < width else rows[(c - width) * width]
             distance[c] = best[c] - x
             if single and roots == 1 and head[c] != 0:
                 distance[c] = np.inf
-        while components > 0:
-            place = 0
-            for k in range(1, components):
-                if distance[outermost[k]] < distance[outermost[place]]:
-                    place = k
-            near = outermost[place]
-            base = distance[near]
-            if base == np.inf:
-                break
-            components -= 1
-            outermost[place] = outermost[components]
-            h = entry[near]
-            while h != -1:
-                x = score[h * stride + m]
-                if x > -np.inf:
-                    out[h, m] = x + (value - base)
-                row = U(h * stride)
-                for c in range(U(1), U(width)):  # words that are no components of their own get a distance for nothing
-                    y = base + (best[c] - score[row + c])
+        _distances(score, stride, (m, value), components, distance, outermost[:left], out)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _distances(score, stride, tree, components, distance, outermost, out):
+    """Dijkstra's algorithm over the outermost components; fills out[h, m] as their words h are reached."""
+    m, value = tree
+    best, rows, _, _, _, _, after, _, entry, _, _ = components
+    width = out.shape[0]
+    left = outermost.shape[0]
+    while left > 0:
+        place = 0
+        for k in range(1, left):
+            if distance[outermost[k]] < distance[outermost[place]]:
+                place = k
+        near = outermost[place]
+        base = distance[near]
+        if base == np.inf:
+            break
+        left -= 1
+        outermost[place] = outermost[left]
+        h = entry[near]
+        while h != -1:
+            x = score[h * stride + m]
+            if x > -np.inf:
+                out[h, m] = x + (value - base)
+            row = U(h * stride)
+            for c in range(U(1), U(width)):  # words that are no components of their own get a distance for nothing
+                y = base + (best[c] - score[row + c])
+                distance[c] = y if y < distance[c] else distance[c]
+            h = after[h]
+        for k in range(left):
+            c = outermost[k]
+            if c >= width:
+                h = entry[near]
+                while h != -1:
+                    y = base + (best[c] - rows[(c - width) * width + h])
                     distance[c] = y if y < distance[c] else distance[c]
-                h = after[h]
-            for k in range(components):
-                c = outermost[k]
-                if c >= width:
-                    h = entry[near]
-                    while h != -1:
-                        y = base + (best[c] - rows[(c - width) * width + h])
-                        distance[c] = y if y < distance[c] else distance[c]
-                        h = after[h]
+                    h = after[h]
 
 
 @njit(cache=True, nogil=True)
