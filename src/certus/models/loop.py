@@ -7,7 +7,7 @@ that was killed goes on from its checkpoint, and ends with the same weights as w
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -47,6 +47,13 @@ class Epoch:
 Progress = Callable[[Epoch], None]
 
 
+class Evaluation(Protocol):
+    """What gives averaged weights a score on dev, 0 to 1."""
+
+    def __call__(self, weight: Float32, /) -> float:
+        """The score."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """What makes the weights of a stage, its epochs, how many of them dev may get no better, if averages begin anew."""
@@ -82,7 +89,7 @@ class Training:
         self,
         name: str,
         trainer_of: Callable[[Weights], EpochTrainer],
-        evaluate: Callable[[Float32], float] | None = None,
+        evaluate: Evaluation | None = None,
     ) -> Float32:
         """The averaged weights of a stage, trained unless they are there already; the best ones, by ``evaluate``."""
         stage = self.stages[name]
@@ -113,7 +120,7 @@ class Training:
         """Whether dev has not become better for too long."""
         return stage.patience is not None and self.score >= 0.0 and self.epoch - self.best_epoch >= stage.patience
 
-    def _keep(self, stage: Stage, evaluate: Callable[[Float32], float] | None) -> float | None:
+    def _keep(self, stage: Stage, evaluate: Evaluation | None) -> float | None:
         """Keep the average of the weights if it is the best so far, or without dev the last; returns the dev score."""
         if evaluate is None and self.epoch < stage.epochs:
             return None
