@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.features.templates import ATTRIBUTES, stable_hash
 from certus.io.conllu import Sentence, Token
+from certus.kernels.tuples import Sentence as EncodedSentence
 
 PAD = 4  # rows before and after each sentence; kernels.features has the same
 MOST_COARSE = 63  # coarse tags that in-between features tell apart; all others share one number
@@ -21,14 +21,17 @@ COLUMNS = ("lemma", "xpos", "feats")  # what a treebank may fill beside forms an
 _ROOT, _BEFORE, _AFTER, _NONE = range(4)  # rows of the table that every encoder has
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """A batch of sentences: node v of sentence s is row ``base[s] + v`` of ``attribute`` and ``coarse``."""
 
     attribute: NDArray[np.uint64]
     coarse: Ints
     base: Ints
     length: Ints
+
+    def sentence(self, s: int) -> EncodedSentence:
+        """One sentence, as the kernels take it."""
+        return EncodedSentence(self.attribute, self.coarse, int(self.base[s]), int(self.length[s]))
 
 
 Key = tuple[str, str, str, str, str]  # form, lemma, coarse tag, fine tag, morphology

@@ -14,10 +14,9 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
-from certus.checks import Ints
 from certus.errors import InvalidInput
+from certus.kernels.tuples import TemplateArrays
 
 ATTRIBUTES = {
     "w": "form",
@@ -62,8 +61,8 @@ class Templates:
         return tuple(line for group in groups for line in group), ends.tolist()
 
     @cached_property
-    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.uint64], Ints]:
-        """ptr, role, offset, column, seed and group, as kernels.features takes them."""
+    def arrays(self) -> TemplateArrays:
+        """As the kernels take them."""
         ptr, role, offset, column = [0], [], [], []
         lines, ends = self.ordered
         for line in lines:
@@ -81,9 +80,8 @@ class Templates:
                 column.append(_COLUMN[found[3]])
             ptr.append(len(role))
         seed = np.array([stable_hash(f"{self.roles}:{line}") for line in lines], dtype=np.uint64)
-        group = [*ends, len(self.roles), int(self.of_arcs)]
-        ints = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column, group)]
-        return ints[0], ints[1], ints[2], ints[3], seed, ints[4]
+        components = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column)]
+        return TemplateArrays._make((*components, seed, *ends, len(self.roles), self.of_arcs, self.most))
 
     @property
     def described(self) -> list[str]:

@@ -12,8 +12,7 @@ tag of either; and those that give features for each coarse tag that occurs betw
 
 Arrays: attribute (rows, A) uint64 holds a row of hashed attribute values for each node, with PAD rows on both sides of
 every sentence; node v of a sentence is row base + v. Coarse tags in [0, 64) stand in coarse (rows,) int64, -1 in pads.
-Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, group (5,): where three groups end,
-how many roles there are, and 1 where there are two features.
+A sentence and templates are named tuples of kernels.tuples; ptr (T + 1,), seed (T,) uint64.
 Codes are 32 bits wide: more than any model has weights, and twice as many fit a register of the processor.
 """
 
@@ -101,15 +100,16 @@ def hash_between(code, first, n_codes, tag, shape, bits, index, count):
 
 
 @njit(cache=True, nogil=True)
-def finish(code, coarse, base, part, names, group, bits, index):
+def finish(code, sentence, part, names, templates, bits, index):
     """Turn the codes (T,) of a part into feature indices below 2**bits; returns how many there are.
 
     names is a number for the names of the part's arcs, 0 for none.
     """
+    coarse, base = sentence.coarse, sentence.base
     h = part[0]
     m = part[1]
     low, high = (h, m) if h < m else (m, h)
-    if group[4]:
+    if templates.shaped:
         shape = arc_shape(high - low, int(h < m))
     else:
         sides = int(h < m)
@@ -117,11 +117,11 @@ def finish(code, coarse, base, part, names, group, bits, index):
             sides = sides * 4 + side(part[r], low, high)
         shape = shape_code(sides)
     n_codes = uint64(code.shape[0])
-    single = uint64(group[2])
+    single = uint64(templates.counted)
     count = single + single
-    for t in range(uint64(group[0]), uint64(group[1])):
+    for t in range(uint64(templates.plain), uint64(templates.named)):
         code[t] += names
-    if n_codes > uint64(group[1]):
+    if n_codes > uint64(templates.named):
         inside = uint64(0)
         like_head = like_modifier = np.int64(0)
         for v in range(low + 1, high):
@@ -130,7 +130,7 @@ def finish(code, coarse, base, part, names, group, bits, index):
             like_head += tag == coarse[base + h]
             like_modifier += tag == coarse[base + m]
         counted = count_code(like_head, like_modifier)
-        for t in range(uint64(group[1]), single):
+        for t in range(uint64(templates.named), single):
             code[t] += counted
         tag = np.int64(0)
         while inside:
@@ -138,7 +138,7 @@ def finish(code, coarse, base, part, names, group, bits, index):
                 count = hash_between(code, single, n_codes, tag, shape, bits, index, count)
             inside >>= uint64(1)
             tag += 1
-    if not group[4]:
+    if not templates.shaped:
         hash_codes(code, single, shape, bits, index)
         return single
     hash_codes(code, single, uint32(0), bits, index)
@@ -147,38 +147,34 @@ def finish(code, coarse, base, part, names, group, bits, index):
 
 
 @njit(cache=True, nogil=True)
-def named_features(attribute, coarse, base, part, names, templates, bits, index):
+def named_features(sentence, part, names, templates, bits, index):
     """Write the feature indices, below 2**bits, of a part into index and return how many there are.
 
     names is a number for the names of the part's arcs, 0 for none.
     """
-    ptr, role, offset, column, seed, group = templates
+    attribute, base, seed = sentence.attribute, sentence.base, templates.seed
     code = np.empty(seed.shape[0], dtype=np.uint32)
     for t in range(seed.shape[0]):
         total = seed[t] >> _HALF
         factor = _MIX
-        for c in range(ptr[t], ptr[t + 1]):
-            total += (attribute[base + part[role[c]] + offset[c], column[c]] * factor) >> _HALF
+        for c in range(templates.ptr[t], templates.ptr[t + 1]):
+            row = base + part[templates.role[c]] + templates.offset[c]
+            total += (attribute[row, templates.column[c]] * factor) >> _HALF
             factor *= _FINISH
         code[t] = total
-    return finish(code, coarse, base, part, names, group, bits, index)
+    return finish(code, sentence, part, names, templates, bits, index)
 
 
 @njit(cache=True, nogil=True)
-def part_features(attribute, coarse, base, part, templates, bits, index):
-    """named_features of a part whose arcs have no names."""
-    return named_features(attribute, coarse, base, part, uint32(0), templates, bits, index)
-
-
-@njit(cache=True, nogil=True)
-def role_codes(attribute, base, n, templates):
+def role_codes(sentence, templates):
     """(roles (n + 3) + 1, T): row r * (n + 3) + v + 2 is what node v adds to each code in role r; the last is spare.
 
     Node v goes from ABSENT to n.
     """
-    ptr, role, offset, column, seed, group = templates
+    attribute, base, n = sentence.attribute, sentence.base, sentence.n
+    ptr, role, offset, column, seed = templates.ptr, templates.role, templates.offset, templates.column, templates.seed
     size = n + 3
-    codes = np.zeros((group[3] * size + 1, seed.shape[0]), dtype=np.uint32)
+    codes = np.zeros((templates.roles * size + 1, seed.shape[0]), dtype=np.uint32)
     for v in range(ABSENT, n + 1):
         for t in range(seed.shape[0]):
             codes[v + 2, t] = seed[t] >> _HALF
@@ -215,12 +211,12 @@ def add_codes(codes, size, part, code):
 
 
 @njit(cache=True, nogil=True)
-def summed_features(codes, coarse, base, part, names, templates, bits, index):
+def summed_features(codes, sentence, part, names, templates, bits, index):
     """named_features from the codes that role_codes gave."""
     last = codes.shape[0] - 1
     code = codes[last]
     add_codes(codes, last // part.shape[0], part, code)
-    return finish(code, coarse, base, part, names, templates[5], bits, index)
+    return finish(code, sentence, part, names, templates, bits, index)
 
 
 @njit(cache=True, nogil=True)

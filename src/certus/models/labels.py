@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import MOST_COARSE, Encoded
 from certus.features.templates import LABEL, LABEL_PAIR, Templates
+from certus.kernels.tuples import LabelModel, LinearModel
 from certus.learn.weights import Float32, Packed, Weights
 
 STEP = 0.05  # the largest step of one update
@@ -34,25 +34,20 @@ class Labeller:
     def label(self, batch: Encoded, start: Ints, heads: Ints) -> Ints:
         """Number of the label of each word, -1 at node 0; heads of sentence s begin at start[s]."""
         found = np.empty(len(heads), dtype=np.int64)
-        index = np.empty(max(self.templates.most, LABEL_PAIR.most), dtype=np.uint64)
-        sentences = (batch.attribute, batch.coarse, batch.base, batch.length, start, heads)
-        model = (self.seen, self.templates.arrays, LABEL_PAIR.arrays, self.bits, self.weight.value)
-        kernels.labels.label_trees(*sentences, *model, index, found)
+        kernels.labels.label_trees(batch, start, heads, self.arrays, found)
         return found
 
     def names(self, batch: Encoded, s: int, allowed: Bools) -> NDArray[np.uint32]:
         """Names of the allowed arcs of sentence s, (n + 1, n + 1), 0 elsewhere: likely labels, by two words alone."""
-        name = np.empty(allowed.shape, dtype=np.uint32)
-        index = np.empty(self.templates.most, dtype=np.uint64)
-        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), allowed)
-        arguments: tuple[Any, ...] = (*sentence, *self.arguments, index, name)
-        kernels.labels.name_arcs(*arguments)
-        return name
+        names = np.empty(allowed.shape, dtype=np.uint32)
+        kernels.labels.name_arcs(batch.sentence(s), allowed, self.arrays, names)
+        return names
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
-        """As the kernels take them."""
-        return (self.seen, self.templates.arrays, self.bits, self.weight.value)
+    def arrays(self) -> LabelModel:
+        """As the kernels take it."""
+        model = LinearModel(self.templates.arrays, self.bits, self.weight.value)
+        return LabelModel(self.seen, model, LABEL_PAIR.arrays)
 
 
 # A labeller that names nothing, for models that do not ask.
@@ -89,18 +84,16 @@ class LabelTrainer:
             self.seen[(h < m).astype(np.int64), coarse[h], coarse[m], own[1:]] = True
         self.weights = Weights(bits)
         self.pairs = NO_PAIR if alone else LABEL_PAIR
-        self._index = np.empty(max(templates.most, self.pairs.most), dtype=np.uint64)
 
     def epoch(self, number: int, members: Ints | None = None) -> int:
         """Go through all sentences once, or those listed; returns how many labels did not win by 1."""
         batch, weights, wrong = self.batch, self.weights, 0
+        model = LinearModel(self.templates.arrays, weights.bits, weights.value)
+        labeller = LabelModel(self.seen, model, self.pairs.arrays)
         order = np.arange(len(self.trees)) if members is None else members
         for s in np.random.default_rng([self.seed, number]).permutation(order):
-            sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-            wrong += kernels.labels.learn_labels(
-                *sentence, self.trees[s], self.gold[s], self.seen, self.templates.arrays, self.pairs.arrays,
-                weights.bits, STEP, self.alone, weights.clock, weights.value, weights.total, self._index,
-            )  # fmt: skip
+            tree = (batch.sentence(s), self.trees[s], self.gold[s], self.alone)
+            wrong += kernels.labels.learn_labels(*tree, labeller, STEP, weights.clock, weights.total)
             weights.clock += 1.0
         return wrong
 
