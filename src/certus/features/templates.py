@@ -63,7 +63,7 @@ class Templates:
     @cached_property
     def arrays(self) -> TemplateArrays:
         """As the kernels take them."""
-        ptr, role, offset, column = [0], [], [], []
+        ptr, component = [0], []
         lines, ends = self.ordered
         for line in lines:
             for word in line.split():
@@ -75,13 +75,12 @@ class Templates:
                         f"template {line!r}: {word!r} is no component; write role[+-1 or 2].attribute with a role out "
                         f"of {', '.join(self.roles)} and an attribute out of {', '.join(_COLUMN)}."
                     )
-                role.append(self.roles.index(found[1]))
-                offset.append(int(found[2] or 0))
-                column.append(_COLUMN[found[3]])
-            ptr.append(len(role))
+                component.append((self.roles.index(found[1]), int(found[2] or 0), _COLUMN[found[3]]))
+            ptr.append(len(component))
         seed = np.array([stable_hash(f"{self.roles}:{line}") for line in lines], dtype=np.uint64)
-        components = [np.array(values, dtype=np.int64) for values in (ptr, role, offset, column)]
-        return TemplateArrays._make((*components, seed, *ends, len(self.roles), self.of_arcs, self.most))
+        components = np.array(component, dtype=np.int64).reshape(-1, 3)
+        sizes = (*ends, len(self.roles), self.of_arcs, self.most)
+        return TemplateArrays._make((np.array(ptr), components, seed, *sizes))
 
     @property
     def described(self) -> list[str]:

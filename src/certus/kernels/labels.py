@@ -19,7 +19,7 @@ _BEFORE = uint64(0xD6E8FEB86659FD93)
 NAME = uint32(0x9E3779B1)  # times the number of a label and one: the name of an arc
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def label_parts(heads, alone, part):
     """part[m] (n + 1, 5) <- the nodes that the label of word m is chosen by; head and modifier only if alone."""
     n = heads.shape[0] - 1
@@ -38,7 +38,7 @@ def label_parts(heads, alone, part):
             part[h, 4] = m
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def best_label(index, count, bits, allowed, gold, weight, score):
     """Best label by the features in index[:count]; with gold >= 0, every other label gets a cost of 1 on top."""
     mask = uint64((1 << bits) - 1)
@@ -59,7 +59,7 @@ def best_label(index, count, bits, allowed, gold, weight, score):
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def label_scores(sentence, heads, gold, alone, labeller, feature, score):
     """score[m, label] <- what the label of each word scores by itself, -inf if it does not come into question.
 
@@ -82,7 +82,7 @@ def label_scores(sentence, heads, gold, alone, labeller, feature, score):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def pair_features(codes, sentence, labeller, part, index):
     """Features of two modifiers next to each other, without their labels, into index; returns how many.
 
@@ -91,13 +91,13 @@ def pair_features(codes, sentence, labeller, part, index):
     return summed_features(codes, sentence, part, uint32(0), labeller.pairs, labeller.model.bits, index)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def pair_shift(before, label):
     """What two labels next to each other add to a feature."""
     return uint64(before + 1) * _BEFORE + uint64(label + 1) * _MIX
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def best_labels(sentence, heads, labeller, score, labels):
     """The labels of a tree with the best sum of score and of the pairs of labels of neighbouring modifiers of a head.
 
@@ -167,7 +167,7 @@ def label_trees(batch, start, heads, labeller, labels):
         best_labels(sentence, own, labeller, score, labels[start[s] : start[s] + n + 1])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def shift_weights(features, right, left, mask, step, clock, weight, total):
     """Move the weights of features towards one label or pair of labels and away from another."""
     for feature in features:

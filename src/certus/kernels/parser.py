@@ -42,7 +42,7 @@ def score_arcs(sentence, allowed, model, out):
     coarse, base = sentence.coarse, sentence.base
     size = n + 3
     codes = role_codes(sentence, templates)
-    index = np.empty(templates.most, dtype=np.uint64)
+    index = np.empty(templates.most, dtype=np.uint32)
     plain, single, n_codes = uint64(templates.named), uint64(templates.counted), uint64(codes.shape[1])
     flat = codes.reshape(codes.size)
     code = np.empty(n_codes, dtype=np.uint32)
@@ -65,8 +65,8 @@ def score_arcs(sentence, allowed, model, out):
                         counted = count_code(times[coarse[base + h]], times[tag])
                         for t in range(plain, single):
                             code[t] += counted
-                    hash_codes(code, single, uint32(0), bits, index)
-                    hash_codes(code, single, shape, bits, index[single:])
+                    hash_codes(code, single, uint32(0), bits, index, uint64(0))
+                    hash_codes(code, single, shape, bits, index, single)
                     count = single + single
                     if single < n_codes:
                         for k in range(n_met):
@@ -82,7 +82,7 @@ def score_arcs(sentence, allowed, model, out):
                 times[met[k]] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def short_arcs(sentence, longest):
     """allowed (n + 1, n + 1): arcs no longer than longest[right, coarse tag of h, coarse tag of m]."""
     coarse, base, n = sentence.coarse, sentence.base, sentence.n
@@ -129,7 +129,7 @@ def max_marginals(arc, crossing, single, out):
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def keep_likely_arcs(through, best, width, heads, allowed):
     """Forbid arcs whose max-marginal is more than width below the best tree, and all but so many best heads."""
     n = allowed.shape[0] - 1
@@ -154,7 +154,7 @@ def keep_likely_arcs(through, best, width, heads, allowed):
                 allowed[h, m] = allowed[h, m] and through[h, m] >= cut
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def filter_arcs(sentence, stage, heads, crossing, single, allowed):
     """Forbid the arcs that a filter removes; False, and none is forbidden, if there is no tree over those allowed."""
     arc, through = np.empty(allowed.shape), np.empty(allowed.shape)
@@ -202,7 +202,7 @@ class PartScorer(NamedTuple):
     code: Any  # room for the codes of a part
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def part_scorer(sentence, templates, bits, weight):
     """The scorer of parts with these templates."""
     codes = role_codes(sentence, templates)
@@ -216,7 +216,7 @@ def part_scorer(sentence, templates, bits, weight):
                       uint64(templates.named), bits, weight, np.empty(width, dtype=np.uint32))  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def part_score(scorer, h, m, x, y, sides, names):
     """Sum of the weights of the features of a part; ABSENT for nodes that it does not have.
 
@@ -229,11 +229,11 @@ def part_score(scorer, h, m, x, y, sides, names):
         code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
     for t in range(scorer.named, scorer.named_end):
         code[t] += names
-    hash_codes(code, width, shape_code(sides), scorer.bits, code)
+    hash_codes(code, width, shape_code(sides), scorer.bits, code, uint64(0))
     return total_weight(scorer.weight, code, scorer.size)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def score_trisiblings(h, m, modifiers, scorer, names, out):
     """out[p, 1 + r] <- score of the tri-sibling h, m, modifiers[p], modifiers[r]; in column 0 there is no third."""
     low, high = min(h, m), max(h, m)

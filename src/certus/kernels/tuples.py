@@ -17,7 +17,7 @@ class Sentence(NamedTuple):
 
 
 class TemplateArrays(NamedTuple):
-    """Templates in the order of the kernels; components of template t are ptr[t] .. ptr[t + 1] - 1.
+    """Templates in the order of the kernels; components of template t, (role, offset, column), are from ptr[t] on.
 
     Plain ones end at ``plain``, those with names of arcs at ``named``, those that count at ``counted``, and the others
     are given for each tag between. ``roles`` is the number of nodes of a part, ``shaped`` whether each template gives
@@ -25,9 +25,7 @@ class TemplateArrays(NamedTuple):
     """
 
     ptr: Array
-    role: Array
-    offset: Array
-    column: Array
+    component: Array
     seed: Array
     plain: int
     named: int
