@@ -253,8 +253,14 @@ def score_trisiblings(h, m, modifiers, scorer, names, out):
             out[p, 1 + r] = part_score(scorer, h, m, s, t, sides + side(t, low, high), named)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def best_above_first(sentence, names, arc, allowed, single, model, heads):
+    """As ``search_above_first``, for Python to call."""
+    return search_above_first(sentence, names, arc, allowed, single, model, heads)
+
+
+@njit(cache=True, nogil=True, inner=True)
+def search_above_first(sentence, names, arc, allowed, single, model, heads):
     """Best projective tree of a model above first order over the allowed arcs; returns its value.
 
     DEP 5.4 (Model 1) over lists of arcs. Complete spans C^g(h, e), sibling spans S^h(i, j) and incomplete spans
@@ -516,4 +522,4 @@ def parse_parts(batch, cascade, namer, model, found):
             allowed, arc = scored_arcs(sentence, cascade, model, kept)
             names = np.empty((n + 1, n + 1), dtype=np.uint32)
             name_arcs(sentence, allowed, namer, names)
-            found.value[s] = best_above_first(sentence, names, arc, allowed, cascade.single, model, own)
+            found.value[s] = search_above_first(sentence, names, arc, allowed, cascade.single, model, own)
