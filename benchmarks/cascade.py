@@ -30,7 +30,7 @@ from certus.features import templates as T
 from certus.features.brown import Clusters
 from certus.features.encode import Encoded, Encoder
 from certus.io.conllu import read_conllu
-from certus.learn.trees import projectivised
+from certus.learn.trees import arc_scores, projectivised
 from certus.models.cascade import PASS, Cascade, Pruning, stages
 from certus.models.filters import ERROR, StagedCascade, Treebank, highest_threshold, of_parser, train_filter
 from certus.models.parser import Parser, Settings
@@ -94,18 +94,16 @@ class Measured:
 
 def decode(parser: Parser, batch: Encoded, s: int, allowed: np.ndarray) -> np.ndarray:
     """The best tree of the parser's model over the allowed arcs."""
-    from certus.kernels.parser import best_above_first, best_tree, score_arcs
+    from certus.kernels.parser import best_above_first, best_tree
 
-    n = int(batch.length[s])
-    heads, arc, index = np.empty(n + 1, dtype=np.int64), np.empty((n + 1, n + 1)), parser.index()
-    sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-    model = (parser.model.arrays, parser.settings.bits, parser.weight.value, index)
-    score_arcs(*sentence, allowed, model[0][0], *model[1:], arc)
+    sentence, model = batch.sentence(s), parser.model.weighted(parser.settings.bits, parser.weight.value)
+    heads = np.empty(sentence.n + 1, dtype=np.int64)
+    arc = arc_scores(sentence, allowed, model._replace(templates=model.templates[0]))
     if parser.model.first_order:
         best_tree(arc, parser.model.crossing, parser.model.single, heads)
     else:
         names = parser.namer.names(batch, s, allowed)
-        best_above_first(*sentence, names, arc, allowed, parser.model.single, *model[:3], heads)
+        best_above_first(sentence, names, arc, allowed, parser.model.single, model, heads)
     return heads
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from certus.io.conllu import read_conllu
 from certus.kernels.labels import label_scores
+from certus.kernels.tuples import LabelModel, LinearModel
 from certus.learn.weights import Packed
 from certus.models.labels import LabelTrainer
 from certus.models.parser import Parser
@@ -32,10 +33,11 @@ def labelled_arcs(trainer: LabelTrainer, weight: np.ndarray, batch, s: int) -> n
     none, feature = np.full(n + 1, -1), np.empty((n + 1, trainer.templates.most), dtype=np.uint64)
     score = np.empty((n + 1, len(trainer.names)))
     m = np.arange(1, n + 1)
+    model = LinearModel(trainer.templates.arrays, trainer.weights.bits, weight)
+    labeller = LabelModel(trainer.seen, model, trainer.pairs.arrays)
     for step in range(1, n + 1):
         heads = (np.arange(n + 1) + step) % (n + 1)
-        where = (batch.attribute, batch.coarse, int(batch.base[s]), heads, none, True)
-        label_scores(*where, trainer.seen, trainer.templates.arrays, trainer.weights.bits, weight, feature, score)
+        label_scores(batch.sentence(s), heads, none, True, labeller, feature, score)
         found[heads[m], m] = score[m]
     return found
 

@@ -91,17 +91,17 @@ def test_features_are_equal_exactly_when_what_they_see_is(name):
     tags = ("DET", "NOUN", "VERB", "ADJ", "PUNCT")
     batch = Encoder(tags, ("the", "dog"), {"dog": "0010110", "cat": "0010111"}).encode([Sentence([]), sentence()])
     rng = np.random.default_rng(3)
-    n, base = len(WORDS), int(batch.base[1])
+    n, words = len(WORDS), batch.sentence(1)
     index, again = np.empty(templates.most, dtype=np.uint64), np.empty(templates.most, dtype=np.uint64)
-    codes = kernel.role_codes(batch.attribute, base, n, templates.arrays)
+    codes = kernel.role_codes(words, templates.arrays)
     meaning = {}
     for _ in range(60):
         h, m = rng.choice(n + 1, 2, replace=False)
         rest = [ABSENT if rng.random() < 0.2 else rng.integers(0, n + 1) for _ in templates.roles[2:]]
         part = np.array([h, m, *rest], dtype=np.int64)
         names = np.uint32(rng.integers(2) * 2654435769)
-        arguments = (batch.coarse, base, part, names, templates.arrays, BITS)
-        count = kernel.named_features(batch.attribute, *arguments, index)
+        arguments = (words, part, names, templates.arrays, BITS)
+        count = kernel.named_features(*arguments, index)
         assert kernel.summed_features(codes, *arguments, again) == count
         assert index[:count].tolist() == again[:count].tolist()
         expected = spelt_out(templates, part.tolist(), int(names))
@@ -140,7 +140,8 @@ def test_a_component_that_is_none_is_named(line):
 def test_a_component_of_single_words_has_an_offset_and_no_role(line):
     with pytest.raises(InvalidInput, match=r"is no component; write offset\.attribute .* out of w, s3\."):
         _ = Templates("", (line,), ("w", "s3")).arrays
-    ptr, _, offset, column, seed, _ = Templates("", ("0.w", "-1.w 0.s3"), ("w", "s3")).arrays
+    arrays = Templates("", ("0.w", "-1.w 0.s3"), ("w", "s3")).arrays
+    (_, offset, column), ptr, seed = arrays.component.T, arrays.ptr, arrays.seed
     assert ptr.tolist() == [0, 1, 3]
     assert (offset.tolist(), column.tolist()) == ([0, -1, 0], [0, 0, 1])
     assert len(set(seed.tolist())) == 2

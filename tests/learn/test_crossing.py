@@ -8,10 +8,10 @@ import pytest
 from certus.dependency.nonprojective import polyak_rule
 from certus.features.encode import Encoder
 from certus.kernels import crossing
-from certus.kernels.features import ABSENT, part_features
-from certus.learn.crossing import Crossing, Scorer
+from certus.kernels.features import ABSENT, named_features
+from certus.learn.crossing import Crossing
 from certus.learn.learners import LEARNERS
-from certus.learn.trees import Trainer, TreeModel
+from certus.learn.trees import Trainer, TreeModel, arc_scores
 from certus.learn.weights import Weights
 from tests.learn.test_trees import BITS, KINDS, score, sentence
 from tests.oracles.trees import all_trees
@@ -30,10 +30,10 @@ def drawn(order, single, n, seed, forbidden=(), **limits):
     allowed[:, 0] = False
     for arc in forbidden:
         allowed[arc] = False
-    scorer = Scorer(model.arrays, BITS, weight, np.empty(model.most, dtype=np.uint64))
-    arc = scorer.arcs(batch, 0, allowed)
+    linear = model.weighted(BITS, weight)
+    arc = arc_scores(batch.sentence(0), allowed, linear._replace(templates=linear.templates[0]))
     names = np.zeros(allowed.shape, dtype=np.uint32)
-    return model, batch, weight, Crossing(scorer, batch, 0, names, arc, allowed, single=single, **limits)
+    return model, batch, weight, Crossing(batch.sentence(0), names, linear, arc, allowed, single=single, **limits)
 
 
 def lead(weight, found, tree):
@@ -104,10 +104,10 @@ def choices(n, h, single):
                 yield g, [m for m in reversed(taken) if m < h], [m for m in taken if m > h]
 
 
-def value_of(model, where, weight, choice, h):
+def value_of(model, words, weight, choice, h):
     """Score of the parts of one head's choice."""
     g, *sides = choice
-    index = np.empty(model.most, dtype=np.uint64)
+    index = np.empty(max(t.most for t in model.templates), dtype=np.uint64)
     total = 0.0
     for side in sides:
         for k, m in enumerate(side):
@@ -120,7 +120,7 @@ def value_of(model, where, weight, choice, h):
             for template in model.templates:
                 if template.roles in parts:
                     row = np.array(parts[template.roles], dtype=np.int64)
-                    count = part_features(*where, row, template.arrays, BITS, index)
+                    count = named_features(words, row, np.uint32(0), template.arrays, BITS, index)
                     total += weight[index[:count]].sum(dtype=np.float64)
     return total
 
@@ -129,8 +129,8 @@ def value_of(model, where, weight, choice, h):
 @pytest.mark.parametrize("single", [True, False])
 def test_without_iterations_every_head_chooses_its_best_modifiers(order, single):
     model, batch, weight, found = drawn(order, single, 3, 7, iterations=0, rounds=1)
-    where = (batch.attribute, batch.coarse, int(batch.base[0]))
-    best = sum(max(value_of(model, where, weight, choice, h) for choice in choices(3, h, single)) for h in range(4))
+    words = batch.sentence(0)
+    best = sum(max(value_of(model, words, weight, choice, h) for choice in choices(3, h, single)) for h in range(4))
     assert not found.proved
     tree = (-1, 0, 1, 1)
     ahead = score(model, batch, weight, tree) - best

@@ -14,7 +14,7 @@ from tests.learn.toy import BITS, KINDS, all_arcs, model_of, treebank, trees_ove
 
 def choices(model, allowed):
     """For each word the parts of all its choices of modifiers and head."""
-    has = [len(t[4]) > 0 for t in model.arrays]
+    has = [len(t.seed) > 0 for t in model.arrays]
     n = len(allowed) - 1
     for h in range(n + 1):
         reach = np.flatnonzero(allowed[h])

@@ -8,10 +8,10 @@ import pytest
 from certus.features import templates as T
 from certus.features.encode import Encoder
 from certus.kernels import parser as kernel
-from certus.kernels import updates
+from certus.kernels import parts as part_kernels
 from certus.kernels.features import ABSENT, named_features
 from certus.learn.learners import LEARNERS, online
-from certus.learn.trees import Trainer, TreeModel, projectivised
+from certus.learn.trees import Trainer, TreeModel, arc_scores, projectivised
 from certus.learn.weights import Step, Weights
 from certus.text import Sentence, Token
 from tests.oracles.trees import all_trees, is_projective, projective_trees
@@ -71,10 +71,9 @@ def part_score(model, batch, weight, roles, part, name):
     pairs = (("h", "m", 1), ("h", "s", 0x85EBCA77), ("h", "t", 0x27D4EB2F), ("g", "h", 0xC2B2AE3D))
     found = [(at.get(a, ABSENT), at.get(b, ABSENT), factor) for a, b, factor in pairs]
     names = sum(int(name[a, b]) * factor for a, b, factor in found if ABSENT not in (a, b)) % 2**32
-    index = np.empty(model.most, dtype=np.uint64)
+    index = np.empty(by_roles[roles].most, dtype=np.uint64)
     row = np.array(part, dtype=np.int64)
-    where = (batch.attribute, batch.coarse, int(batch.base[0]))
-    count = named_features(*where, row, np.uint32(names), by_roles[roles].arrays, BITS, index)
+    count = named_features(batch.sentence(0), row, np.uint32(names), by_roles[roles].arrays, BITS, index)
     return weight[index[:count]].sum(dtype=np.float64)
 
 
@@ -88,7 +87,6 @@ def test_the_best_tree_above_first_order_is_the_best_of_all(order, single):
     rng = np.random.default_rng(7)
     model = TreeModel(KINDS[order], True, single)
     weight = rng.integers(-8, 9, 1 << BITS).astype(np.float32)
-    index = np.empty(model.most, dtype=np.uint64)
     for n in (1, 2, 3, 4, 5, 5):
         batch = Encoder(("NOUN", "VERB", "DET")).encode([sentence(n, rng)])
         allowed = rng.random((n + 1, n + 1)) < 0.8
@@ -96,15 +94,19 @@ def test_the_best_tree_above_first_order_is_the_best_of_all(order, single):
         np.fill_diagonal(allowed, False)
         every = projective_trees(n, "single" if single else "multi")
         trees = [heads for heads in every if all(allowed[heads[m], m] for m in range(1, n + 1))]
-        arc = np.empty((n + 1, n + 1))
-        where = (batch.attribute, batch.coarse, int(batch.base[0]))
-        kernel.score_arcs(*where, allowed, model.arrays[0], BITS, weight, index, arc)
+        words, linear = batch.sentence(0), model.weighted(BITS, weight)
+        arc = arc_scores(words, allowed, linear._replace(templates=linear.templates[0]))
         heads = np.empty(n + 1, dtype=np.int64)
         name = random_names(n, rng)
-        value = kernel.best_above_first(*where, name, arc, allowed, single, model.arrays, BITS, weight, heads)
+        value = kernel.best_above_first(words, name, arc, allowed, single, linear, heads)
         if not trees:
             assert value == -np.inf
             continue
+        rows = part_kernels.tree_parts(heads).reshape(-1, 5)
+        rows = rows[rows[:, 0] != part_kernels.NO_PART]
+        scores = np.empty(len(rows))
+        part_kernels.score_parts(words, name, linear, rows, scores)
+        assert scores.sum() == value
         known = {}
         assert value == max(score(model, batch, weight, tree, name, known) for tree in trees)
         assert value == score(model, batch, weight, tuple(heads.tolist()), name, known)
@@ -116,16 +118,15 @@ def test_differences_are_the_features_of_the_parts_that_differ(order):
     model = TreeModel(KINDS[order], True, True)
     n = 5
     batch = Encoder(("NOUN", "VERB", "DET")).encode([sentence(n, rng)])
-    where = (batch.attribute, batch.coarse, int(batch.base[0]))
     weight = rng.integers(-8, 9, 1 << BITS).astype(np.float32)
-    index = np.empty(model.most, dtype=np.uint64)
-    plus, minus = np.empty((2, n * model.most_in_tree), dtype=np.uint64)
+    out = np.empty((2, n * model.most_in_tree), dtype=np.uint64)
     trees = [np.array(heads) for heads in projective_trees(n)]
     name = random_names(n, rng)
     for _ in range(12):
         a, b = (trees[rng.integers(len(trees))] for _ in range(2))
-        n_plus, n_minus = updates.differences(*where, name, a, b, model.arrays, BITS, index, plus, minus)
-        net = weight[plus[:n_plus]].sum(dtype=np.float64) - weight[minus[:n_minus]].sum(dtype=np.float64)
+        linear = model.weighted(BITS, weight)
+        n_plus, n_minus = part_kernels.differences(batch.sentence(0), name, linear, a, b, out)
+        net = weight[out[0, :n_plus]].sum(dtype=np.float64) - weight[out[1, :n_minus]].sum(dtype=np.float64)
         assert net == score(model, batch, weight, a, name) - score(model, batch, weight, b, name)
 
 

@@ -52,7 +52,7 @@ def trees_over(model, allowed):
 
 def parts_of(model, heads):
     """The parts of a tree as rows (kind, h, m, x, y) of the kinds the model has."""
-    has = [len(t[4]) > 0 for t in model.arrays]
+    has = [len(t.seed) > 0 for t in model.arrays]
     for m in range(1, len(heads)):
         h = int(heads[m])
         side = [v for v in (range(m + 1, h) if m < h else range(m - 1, h, -1)) if heads[v] == h]

@@ -63,7 +63,7 @@ def has_tree(allowed):
 
 def vine_of(stage, vine, batch, s):
     """The vine parses of a sentence as a problem, with the scores that a filter gives the index set."""
-    n, sentence = vine.n, (batch.attribute, batch.coarse, int(batch.base[s]))
+    n, sentence = vine.n, batch.sentence(s)
     arc = stage._arc_scores(sentence, vine.short)
     outer = np.full((2, n + 1, 2), -np.inf)
     rows = vine.rows[vine.n_short :]
@@ -107,7 +107,7 @@ def test_the_indices_of_a_tree_in_a_vine_score_as_its_short_arcs_and_loose_ends(
     model = vine_model(T.FIRST_FILTER, single=False)
     stage, vine = random_filter(model, "score", 5, band=band), VineParts(model, all_arcs(n), band)
     problem = vine_of(stage, vine, batch, 0)
-    sentence = (batch.attribute, batch.coarse, int(batch.base[0]))
+    sentence = batch.sentence(0)
     short = stage._arc_scores(sentence, vine.short)[vine.short]
     score = np.concatenate((short, stage._scores(sentence, vine.rows[vine.n_short :])))
     for heads in projective_trees(n, "multi"):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus.certificates.rounding import rounded_up
 from certus.checks import Floats, Ints, as_scores
+from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.errors import InvalidInput
 
 LEFT, RIGHT = 0, 1
@@ -21,14 +22,7 @@ Index = NDArray[np.integer]
 Readable = Callable[..., Any]
 
 # Index letters of each kind of part, and how many sides (2) an index counts instead of words.
-LAYOUT = {
-    "sibling": "hsm",
-    "grandparent": "ghm",
-    "grandsibling": "ghsm",
-    "trisibling": "htsm",
-    "stop": "hds",
-    "null": "ghd",
-}
+LAYOUT = {**{kind.name: kind.axes for kind in HIGHER_KINDS}, "stop": "hds", "null": "ghd"}
 
 
 class Scores(Protocol):

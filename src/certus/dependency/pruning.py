@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.checks import Ints, one_of
+from certus.dependency.part_kinds import HIGHER_KINDS, PART_KINDS
 from certus.errors import InvalidInput
 
 Bools = NDArray[np.bool_]
-KINDS = ("sibling", "grandparent", "grandsibling", "trisibling")
 
 
 def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
@@ -33,16 +33,20 @@ def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
     >>> [index.tolist() for index in supported("sibling", [[False, True, True], [False] * 3, [False] * 3])]
     [[0, 0, 0], [0, 0, 1], [1, 2, 2]]
     """
-    one_of("kind", kind, KINDS)
+    one_of("kind", kind, [known.name for known in HIGHER_KINDS])
     arcs = np.array(allowed, dtype=bool)
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"allowed has shape {arcs.shape}; expected (n + 1, n + 1).")
-    _, out_ptr, out, into_ptr, into = kernels.projective_forest.index_arcs(arcs)
-    code = KINDS.index(kind)
-    count = kernels.projective_forest.list_parts(code, out_ptr, out, into_ptr, into, np.empty((0, 4), dtype=np.int64))
-    rows = np.empty((count, 4), dtype=np.int64)
-    kernels.projective_forest.list_parts(code, out_ptr, out, into_ptr, into, rows)
-    return tuple(np.ascontiguousarray(rows[:, c]) for c in range(3 if code < 2 else 4))
+    wanted = np.array([known.name == kind for known in PART_KINDS])
+    number = int(np.argmax(wanted))
+    rows = kernels.parts.list_parts(arcs, wanted)[0]
+    own = PART_KINDS[number]
+    index = dict(zip(own.axes, own.columns(rows[rows[:, 0] == number]), strict=True))
+    if "g" in index:
+        h, m, g = index["h"], index["m"], index["g"]
+        outside = (g < np.minimum(h, m)) | (g > np.maximum(h, m))
+        index = {role: nodes[outside] for role, nodes in index.items()}
+    return tuple(index.values())
 
 
 def long_arcs(inner: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, band: int) -> Bools:

@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Generic, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.features.templates import ATTRIBUTES, stable_hash
+from certus.kernels.tuples import Sentence as EncodedSentence
 from certus.text import Sentence, Token
 
 PAD = 4  # rows before and after each sentence; kernels.features has the same
@@ -83,14 +83,17 @@ class Rows(Generic[Word]):
         return row
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """A batch of sentences: node v of sentence s is row ``base[s] + v`` of ``attribute`` and ``coarse``."""
 
     attribute: NDArray[np.uint64]
     coarse: Ints
     base: Ints
     length: Ints
+
+    def sentence(self, s: int) -> EncodedSentence:
+        """One sentence, as the kernels take it."""
+        return EncodedSentence(self.attribute, self.coarse, int(self.base[s]), int(self.length[s]))
 
 
 Key = tuple[str, str, str, str, str]  # form, lemma, coarse tag, fine tag, morphology

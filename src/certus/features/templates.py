@@ -17,10 +17,9 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
-from certus.checks import Ints
 from certus.errors import InvalidInput
+from certus.kernels.tuples import TemplateArrays
 
 ATTRIBUTES = {
     "w": "form",
@@ -67,17 +66,17 @@ class Templates:
         return tuple(line for group in groups for line in group), ends.tolist()
 
     @cached_property
-    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.uint64], Ints]:
-        """ptr, role, offset, column, seed and group, as kernels.features takes them."""
+    def arrays(self) -> TemplateArrays:
+        """As the kernels take them."""
         ptr, components = [0], list[tuple[int, int, int]]()
         lines, ends = self.ordered
         for line in lines:
             components += [self._component(line, word) for word in line.split() if word not in ("y", "q", "b")]
             ptr.append(len(components))
-        role, offset, column = np.array(components, dtype=np.int64).reshape(-1, 3).T.copy()
         seed = np.array([stable_hash(f"{self.roles or 'tagger'}:{line}") for line in lines], dtype=np.uint64)
-        group = [*ends, len(self.roles), int(self.of_arcs)]
-        return np.array(ptr), role, offset, column, seed, np.array(group)
+        component = np.array(components, dtype=np.int64).reshape(-1, 3)
+        sizes = (*ends, len(self.roles), self.of_arcs, self.most)
+        return TemplateArrays._make((np.array(ptr), component, seed, *sizes))
 
     def _component(self, line: str, word: str) -> tuple[int, int, int]:
         """Role, offset and column of a component."""

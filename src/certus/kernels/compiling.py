@@ -86,17 +86,35 @@ class _Cache(FunctionCache):
             super().save_overload(*overload)
 
 
-def njit(**options: Any) -> Any:
-    """``numba.njit``; with ``cache=True`` what it compiles is kept in the cache of certus, if there is one."""
+def njit(*, inner: bool = False, **options: Any) -> Any:
+    """``numba.njit``; with ``cache=True`` what it compiles is kept in the cache of certus, if there is one.
+
+    ``inner`` is for kernels that only kernels call: what Python would call them by is not compiled, which often takes
+    longer than the kernel itself.
+    """
     cached = options.pop("cache", False) and CACHE is not None and not config.DISABLE_JIT
 
     def compiled(function: Any) -> Any:
-        kernel = numba.njit(**options)(function)
+        kernel = numba.njit(no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(function)
+        if inner and not config.DISABLE_JIT:
+            _hide_from_python(kernel)
         if cached:
             kernel._cache = _Cache(function)
         return kernel
 
     return compiled
+
+
+def _hide_from_python(kernel: Any) -> None:
+    """Have a call from Python raise TypeError: there is no code for it to run."""
+
+    def refuse(*arguments: Any, **named: Any) -> None:
+        raise TypeError(f"{kernel.__name__} is called by kernels only; leave out inner=True to call it from Python.")
+
+    def add_overload(compiled: Any) -> None:
+        kernel.overloads[tuple(compiled.signature.args)] = compiled
+
+    kernel._compile_for_args, kernel.add_overload = refuse, add_overload
 
 
 @lru_cache

@@ -1,15 +1,15 @@
 """Trees with crossing arcs under a trained model above first order: head automata scored by features, tied to the tree.
 
 The lattices of ``head_lattices`` get their weights from the features of the parts that a transition completes; see
-``parser`` for templates and sentences. Parts that put a word above its own head are forbidden.
+``parts`` for kinds of parts and names of arcs, ``tuples`` for sentences and models. Parts that put a word above its own
+head are forbidden.
 """
 
 import numpy as np
-from numba import uint64
 
 from certus.kernels import arborescence
 from certus.kernels.compiling import njit
-from certus.kernels.features import ABSENT, role_codes, shape_code
+from certus.kernels.features import ABSENT
 from certus.kernels.features import side as node_side
 from certus.kernels.head_automata import (
     BEST_DUAL,
@@ -28,37 +28,39 @@ from certus.kernels.head_automata import (
 )
 from certus.kernels.head_lattices import restrict, skeleton
 from certus.kernels.labels import name_arcs
-from certus.kernels.parser import names_of, row_score, score_arcs, surviving_arcs, widened
-from certus.kernels.updates import append_features, neighbours
-
-PARTS = 5  # kinds of parts, at most one of each for every word
-ROLES = (2, 3, 3, 4, 4)  # of each kind
+from certus.kernels.parser import part_score, part_scorer, score_arcs, surviving_arcs
+from certus.kernels.parts import (
+    ARC,
+    GRANDPARENT,
+    GRANDSIBLING,
+    KINDS,
+    NO_PART,
+    SIBLING,
+    TRISIBLING,
+    append_features,
+    most_features,
+    names_of,
+    same_part,
+    scorer_of,
+    tree_parts,
+    word_parts,
+)
+from certus.kernels.tuples import LinearModel
 
 
 @njit(cache=True, nogil=True)
-def codes_of(attribute, base, n, templates):
-    """role_codes: what each node adds to the codes of siblings, grandparents, grand-siblings and tri-siblings."""
-    _, sibling, grandparent, grandsibling, trisibling = templates
-    return (role_codes(attribute, base, n, sibling), role_codes(attribute, base, n, grandparent),
-            role_codes(attribute, base, n, grandsibling), role_codes(attribute, base, n, trisibling))  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def scored_lattices(attribute, base, name, allowed, single, templates, bits, weight):
-    """The lattices of the allowed arcs (n + 1, n + 1), weighted by all parts but the arcs themselves.
-
-    name (n + 1, n + 1) are the names of arcs, 0 for none.
-    """
+def scored_lattices(sentence, names, allowed, single, model):
+    """The lattices of the allowed arcs (n + 1, n + 1), weighted by all parts but the arcs themselves."""
     n = allowed.shape[0] - 1
-    rows = n + 3
-    codes = codes_of(attribute, base, n, templates)
-    flat = (widened(codes[0]), widened(codes[1]), widened(codes[2]), widened(codes[3]))
-    size, width = np.zeros(PARTS, dtype=np.uint64), np.zeros(PARTS, dtype=np.uint64)
-    for kind in range(1, PARTS):
-        size[kind] = codes[kind - 1].shape[1]
-        width[kind] = flat[kind - 1].shape[0] // codes[kind - 1].shape[0]
-    code = np.empty(width.max(), dtype=np.uint32)
-    by_head, pairs = size[2] > 0 or size[3] > 0, size[4] > 0
+    _, sibling, grandparent, grandsibling, trisibling = model.templates
+    scorers = (part_scorer(sentence, sibling, model.bits, model.weight),
+               part_scorer(sentence, grandparent, model.bits, model.weight),
+               part_scorer(sentence, grandsibling, model.bits, model.weight),
+               part_scorer(sentence, trisibling, model.bits, model.weight))  # fmt: skip
+    size = np.zeros(KINDS, dtype=np.uint64)
+    for kind in range(SIBLING, KINDS):
+        size[kind] = scorers[kind - 1].size
+    by_head, pairs = size[GRANDPARENT] > 0 or size[GRANDSIBLING] > 0, size[TRISIBLING] > 0
     lat, added = skeleton(allowed, by_head, pairs, single)
     none = np.int64(ABSENT)
     # The parts of one arc: row 0 has no role s, row 1 s == ABSENT, then come the modifiers inside m outwards; column 0
@@ -85,22 +87,18 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
                 for q in range(2 if single and h == 0 else inside + 2):
                     s = other[columns + q] if q > 0 else none
                     for p in range(columns + q if pairs and q > 1 else columns + 1):
-                        kind = 4 if p > columns else (q > 0) + 2 * (p > 0)
-                        g = other[p] if kind & 2 else none
-                        score[q, p] = -np.inf if kind == 2 and g == m else 0.0
-                        if kind == 0 or size[kind] == 0 or (kind & 2 and (g < 0 or g in (m, s))):
+                        kind = TRISIBLING if p > columns else (q > 0) * SIBLING + (p > 0) * GRANDPARENT
+                        above = kind in (GRANDPARENT, GRANDSIBLING)
+                        g = other[p] if above else none
+                        score[q, p] = -np.inf if kind == GRANDPARENT and g == m else 0.0
+                        if kind == ARC or size[kind] == 0 or (above and (g < 0 or g in (m, s))):
                             continue
                         x, y = (s, other[p]) if q > 0 else (g, none)
                         placed = int(h < m) * 4 + node_side(x, low, high)
-                        if kind > 2:
+                        if kind >= GRANDSIBLING:
                             placed = placed * 4 + node_side(y, low, high)
-                        k = width[kind]
-                        score[q, p] = row_score(
-                            flat[kind - 1], size[kind], k, templates[kind][5], uint64(h + 2) * k,
-                            uint64(rows + m + 2) * k, uint64(2 * rows + x + 2) * k, uint64(3 * rows + y + 2) * k,
-                            shape_code(placed), names_of(name, h, m, s, y if kind == 4 else none, g), bits, weight,
-                            code,
-                        )  # fmt: skip
+                        named = names_of(names, h, m, s, y if kind == TRISIBLING else none, g)
+                        score[q, p] = part_score(scorers[kind - 1], h, m, x, y, placed, named)
                 inside += 1
                 row[m] = inside + 1
                 other[columns + 1 + inside] = m
@@ -116,7 +114,7 @@ def scored_lattices(attribute, base, name, allowed, single, templates, bits, wei
 
 
 @njit(cache=True, nogil=True)
-def keep_arcs(lat, arc, single, share, u, score, keep):
+def keep_hopeful_arcs(lat, arc, single, share, u, score, keep):
     """Set keep[a] to 0 where no tree with arc a scores more than ``score``, by the dual value at multipliers u (2, A).
 
     Returns how many arcs went.
@@ -160,11 +158,11 @@ def most_disputed(lat, keep, dispute):
 
 @njit(cache=True, nogil=True)
 def rounding_error(n, largest, u):
-    """What a dual value at multipliers u (2, A) may be off by: sums of up to PARTS * (n + 1) numbers, in any order."""
+    """What a dual value at multipliers u (2, A) may be off by: sums of up to KINDS * (n + 1) numbers, in any order."""
     size = 0.0
     for a in range(u.shape[1]):
         size = max(size, abs(u[0, a]), abs(u[1, a]))
-    return EPSILON * (PARTS * (n + 1)) ** 2 * (largest + 2.0 * size)
+    return EPSILON * (KINDS * (n + 1)) ** 2 * (largest + 2.0 * size)
 
 
 @njit(cache=True, nogil=True)
@@ -193,7 +191,7 @@ def relaxed(lat, scores, single, rule, grain, u, heads):
         if lat.weight[w] > -np.inf:
             largest = max(largest, abs(lat.weight[w]))
     slack = 0.99 * grain
-    tolerance = max(EPSILON * (PARTS * (n + 1)) ** 2 * largest, slack)
+    tolerance = max(EPSILON * (KINDS * (n + 1)) ** 2 * largest, slack)
     memory = np.zeros(MEMORY)
     memory[BEST_PRIMAL] = -np.inf
     moved = np.zeros((2, arcs))
@@ -234,7 +232,7 @@ def relaxed(lat, scores, single, rule, grain, u, heads):
                 return False, memory[BEST_PRIMAL], bound, runs
             for a in range(arcs):
                 moved[0, a], moved[1, a] = u[0, a], u[1, a]
-            gone = keep_arcs(left, arc, single, share, u, memory[BEST_PRIMAL] + slack, keep)
+            gone = keep_hopeful_arcs(left, arc, single, share, u, memory[BEST_PRIMAL] + slack, keep)
             chosen = most_disputed(lat, keep, dispute)
             if chosen >= 0 and (k >= rounds or (gone == 0 and branched < branchings)):
                 k = 0
@@ -251,21 +249,19 @@ def relaxed(lat, scores, single, rule, grain, u, heads):
 
 
 @njit(cache=True, nogil=True)
-def pruned_lattices(attribute, coarse, base, n, cascade, names, templates, bits, weight, index):
-    """The scored lattices of the arcs that a cascade leaves, and the scores of the arcs (n + 1, n + 1).
-
-    cascade are the arguments of surviving_arcs from longest to single, names those of name_arcs from seen to weight.
-    """
-    allowed = surviving_arcs(attribute, coarse, base, n, *cascade, index)
+def pruned_lattices(sentence, cascade, namer, model):
+    """The scored lattices of the arcs that a cascade leaves, and the scores of the arcs (n + 1, n + 1)."""
+    n = sentence.n
+    allowed = surviving_arcs(sentence, cascade)
     arc = np.empty((n + 1, n + 1))
-    score_arcs(attribute, coarse, base, allowed, templates[0], bits, weight, index, arc)
-    name = np.empty((n + 1, n + 1), dtype=np.uint32)
-    name_arcs(attribute, coarse, base, allowed, *names, index, name)
-    return scored_lattices(attribute, base, name, allowed, cascade[11], templates, bits, weight), arc
+    score_arcs(sentence, allowed, LinearModel(model.templates[0], model.bits, model.weight), arc)
+    names = np.empty((n + 1, n + 1), dtype=np.uint32)
+    name_arcs(sentence, allowed, namer, names)
+    return scored_lattices(sentence, names, allowed, cascade.single, model), arc
 
 
 @njit(cache=True, nogil=True)
-def choice_features(attribute, coarse, base, name, lat, scores, share, u, templates, bits, index, gold):
+def choice_features(sentence, names, model, lat, scores, share, u, gold):
     """What the head automata choose at multipliers u (2, A): no tree, but the best in a larger set (LR 6.6).
 
     scores (n+1, n+1) are those of the arcs. Returns (arcs that are not in the tree gold, features of gold, features of
@@ -279,50 +275,37 @@ def choice_features(attribute, coarse, base, name, lat, scores, share, u, templa
     used = np.zeros(arcs, dtype=np.int64)
     column = np.zeros(n + 1, dtype=np.int64)
     best_choices(lat, value, -u[1], used, column)
-    none = np.int64(ABSENT)
-    part = np.full((n + used.sum(), 5), none)  # h, m, s, t, g: of gold, then of the choice
-    inner, second = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
-    neighbours(gold, inner, second)
-    for m in range(1, n + 1):
-        part[m - 1, 0], part[m - 1, 1], part[m - 1, 2], part[m - 1, 3] = gold[m], m, inner[m], second[m]
-        part[m - 1, 4] = gold[gold[m]] if gold[m] > 0 else none
-    shared = np.zeros(part.shape[0], dtype=np.int64)  # kinds of parts that gold and the choice both have, bit by bit
-    count = n
-    wrong = 0
+    right = tree_parts(gold)
+    chosen = np.empty((used.sum(), KINDS, 5), dtype=np.int32)
+    count = wrong = 0
     for side in range(1, 2 * n + 2):
         h = side // 2
+        above = h > 0 and lat.by_head[0] == 1
+        g = lat.arc_head[lat.up[lat.up_ptr[h] + column[h]]] if above else np.int64(ABSENT)
         rank = -1
+        s = t = np.int64(ABSENT)
         for v in range(lat.state_ptr[side] + 1, lat.state_ptr[side + 1] - 1):
             a = lat.state_arc[v]
             if used[a] == 1 and lat.state_rank[v] != rank:
-                part[count, 0], part[count, 1] = h, lat.arc_mod[a]
-                if rank >= 0:
-                    part[count, 2], part[count, 3] = part[count - 1, 1], part[count - 1, 2]
-                if h > 0 and lat.by_head[0] == 1:
-                    part[count, 4] = lat.arc_head[lat.up[lat.up_ptr[h] + column[h]]]
+                m = lat.arc_mod[a]
+                wrong += gold[m] != h
+                word_parts(h, m, s, t, g, chosen[count])
+                s, t = m, s
                 rank = lat.state_rank[v]
-                twin = lat.arc_mod[a] - 1
-                if part[twin, 0] == h:
-                    beside, above = part[count, 2] == part[twin, 2], part[count, 4] == part[twin, 4]
-                    beyond = beside and part[count, 3] == part[twin, 3]
-                    shared[count] = 1 + 2 * beside + 4 * above + 8 * (beside and above) + 16 * beyond
-                    shared[twin] = shared[count]
-                wrong += part[twin, 0] != h
                 count += 1
-    codes = (role_codes(attribute, base, n, templates[0]), *codes_of(attribute, base, n, templates))
-    feature = np.empty(count * index.shape[0] * PARTS, dtype=np.uint64)
-    four = np.empty(4, dtype=np.int64)
-    found = of_gold = np.int64(0)
     for i in range(count):
-        h, m, s, t, g = part[i, 0], part[i, 1], part[i, 2], part[i, 3], part[i, 4]
-        for kind in range(PARTS):
-            if shared[i] >> kind & 1 or (kind & 2 and g < 0) or (kind == 4 and s < 0):
-                continue
-            four[0], four[1], four[2], four[3] = h, m, g if kind == 2 else s, t if kind == 4 else g
-            near = none if kind == 0 or kind == 2 else s
-            names = names_of(name, h, m, near, t if kind == 4 else none, g if kind & 2 else none)
-            found = append_features(codes[kind], coarse, base, four[: ROLES[kind]], names, templates[kind], bits, index,
-                                    feature, found)  # fmt: skip
-        if i == n - 1:
-            of_gold = found
-    return wrong, feature[:of_gold], feature[of_gold:found]
+        for kind in range(KINDS):
+            own = chosen[i, kind]
+            if same_part(own, right[own[2], kind]):  # with several heads m has the part of gold from one of them only
+                own[0] = right[own[2], kind, 0] = NO_PART
+    scorer = scorer_of(sentence, names, model)
+    index = np.empty(most_features(model), dtype=np.uint64)
+    room = np.empty((2, max(n, count) * KINDS * index.shape[0]), dtype=np.uint64)
+    plus = minus = 0
+    for m in range(1, n + 1):
+        for kind in range(KINDS):
+            plus = append_features(scorer, right[m, kind], index, room[0], plus)
+    for i in range(count):
+        for kind in range(KINDS):
+            minus = append_features(scorer, chosen[i, kind], index, room[1], minus)
+    return wrong, room[0, :plus].copy(), room[1, :minus].copy()

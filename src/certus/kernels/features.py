@@ -12,8 +12,7 @@ tag of either; and those that give features for each coarse tag that occurs betw
 
 Arrays: attribute (rows, A) uint64 holds a row of hashed attribute values for each node, with PAD rows on both sides of
 every sentence; node v of a sentence is row base + v. Coarse tags in [0, 64) stand in coarse (rows,) int64, -1 in pads.
-Templates: ptr (T + 1,), role, offset, column of the components, seed (T,) uint64, group (5,): where three groups end,
-how many roles there are, and 1 where there are two features.
+A sentence and templates are named tuples of kernels.tuples; ptr (T + 1,), seed (T,) uint64.
 Codes are 32 bits wide: more than any model has weights, and twice as many fit a register of the processor.
 """
 
@@ -32,7 +31,7 @@ _FOLD = uint32(15)
 _HALF = uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def distance_bin(d):
     """1, 2, 3, 4, 5-6, 7-10, 11-15, 16-20, 21-30, over 30 -> 0 .. 9."""
     if d <= 4:
@@ -50,41 +49,41 @@ def distance_bin(d):
     return 9
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def side(v, low, high):
     """Where a node lies: 0 absent, 1 before the arc, 2 under it, 3 behind."""
     return 0 if v == ABSENT else 1 if v < low else 2 if v < high else 3
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def shape_code(shape):
     """The shape of a part as a number that is added to its codes."""
     return uint32((shape + 1) * _SHAPE)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def arc_shape(distance, right):
     """shape_code of the direction and length of an arc."""
     return shape_code(distance_bin(distance) * 2 + right)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def count_code(like_head, like_modifier):
     """How many words between head and modifier have the coarse tag of either, as a number that is added to codes."""
     return uint32((1 + 4 * min(like_head, 3) + min(like_modifier, 3)) * _SPREAD)
 
 
-@njit(cache=True, nogil=True)
-def hash_codes(code, n_codes, shape, bits, index):
-    """Features of the first n_codes codes with a shape into index."""
+@njit(cache=True, nogil=True, inner=True)
+def hash_codes(code, n_codes, shape, bits, index, at):
+    """Features of the first n_codes codes with a shape into index, from place ``at`` on."""
     shift = uint32(32 - bits)
     for t in range(n_codes):
         mixed = uint32(code[t] + shape)
         mixed = uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD)
-        index[t] = mixed >> shift
+        index[at + t] = mixed >> shift
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def hash_between(code, first, n_codes, tag, shape, bits, index, count):
     """Features of the codes first .. n_codes - 1 with a tag between into index[count:]; returns the new count."""
     shift = uint32(32 - bits)
@@ -100,16 +99,17 @@ def hash_between(code, first, n_codes, tag, shape, bits, index, count):
     return count
 
 
-@njit(cache=True, nogil=True)
-def finish(code, coarse, base, part, names, group, bits, index):
+@njit(cache=True, nogil=True, inner=True)
+def finish(code, sentence, part, names, templates, bits, index):
     """Turn the codes (T,) of a part into feature indices below 2**bits; returns how many there are.
 
     names is a number for the names of the part's arcs, 0 for none.
     """
+    coarse, base = sentence.coarse, sentence.base
     h = part[0]
     m = part[1]
     low, high = (h, m) if h < m else (m, h)
-    if group[4]:
+    if templates.shaped:
         shape = arc_shape(high - low, int(h < m))
     else:
         sides = int(h < m)
@@ -117,11 +117,11 @@ def finish(code, coarse, base, part, names, group, bits, index):
             sides = sides * 4 + side(part[r], low, high)
         shape = shape_code(sides)
     n_codes = uint64(code.shape[0])
-    single = uint64(group[2])
+    single = uint64(templates.counted)
     count = single + single
-    for t in range(uint64(group[0]), uint64(group[1])):
+    for t in range(uint64(templates.plain), uint64(templates.named)):
         code[t] += names
-    if n_codes > uint64(group[1]):
+    if n_codes > uint64(templates.named):
         inside = uint64(0)
         like_head = like_modifier = np.int64(0)
         for v in range(low + 1, high):
@@ -130,7 +130,7 @@ def finish(code, coarse, base, part, names, group, bits, index):
             like_head += tag == coarse[base + h]
             like_modifier += tag == coarse[base + m]
         counted = count_code(like_head, like_modifier)
-        for t in range(uint64(group[1]), single):
+        for t in range(uint64(templates.named), single):
             code[t] += counted
         tag = np.int64(0)
         while inside:
@@ -138,89 +138,75 @@ def finish(code, coarse, base, part, names, group, bits, index):
                 count = hash_between(code, single, n_codes, tag, shape, bits, index, count)
             inside >>= uint64(1)
             tag += 1
-    if not group[4]:
-        hash_codes(code, single, shape, bits, index)
-        return single
-    hash_codes(code, single, uint32(0), bits, index)
-    hash_codes(code, single, shape, bits, index[single:])
-    return count
+    at = uint64(0)
+    for shaped in range(0 if templates.shaped else 1, 2):
+        hash_codes(code, single, shape if shaped else uint32(0), bits, index, at)
+        at += single
+    return count if templates.shaped else single
 
 
 @njit(cache=True, nogil=True)
-def named_features(attribute, coarse, base, part, names, templates, bits, index):
+def named_features(sentence, part, names, templates, bits, index):
     """Write the feature indices, below 2**bits, of a part into index and return how many there are.
 
     names is a number for the names of the part's arcs, 0 for none.
     """
-    ptr, role, offset, column, seed, group = templates
+    attribute, base, component, seed = sentence.attribute, sentence.base, templates.component, templates.seed
     code = np.empty(seed.shape[0], dtype=np.uint32)
     for t in range(seed.shape[0]):
         total = seed[t] >> _HALF
         factor = _MIX
-        for c in range(ptr[t], ptr[t + 1]):
-            total += (attribute[base + part[role[c]] + offset[c], column[c]] * factor) >> _HALF
+        for c in range(templates.ptr[t], templates.ptr[t + 1]):
+            role, offset, column = component[c, 0], component[c, 1], component[c, 2]
+            total += (attribute[base + part[role] + offset, column] * factor) >> _HALF
             factor *= _FINISH
         code[t] = total
-    return finish(code, coarse, base, part, names, group, bits, index)
+    return finish(code, sentence, part, names, templates, bits, index)
 
 
 @njit(cache=True, nogil=True)
-def part_features(attribute, coarse, base, part, templates, bits, index):
-    """named_features of a part whose arcs have no names."""
-    return named_features(attribute, coarse, base, part, uint32(0), templates, bits, index)
-
-
-@njit(cache=True, nogil=True)
-def role_codes(attribute, base, n, templates):
+def role_codes(sentence, templates):
     """(roles (n + 3) + 1, T): row r * (n + 3) + v + 2 is what node v adds to each code in role r; the last is spare.
 
     Node v goes from ABSENT to n.
     """
-    ptr, role, offset, column, seed, group = templates
+    attribute, base, n = sentence.attribute, sentence.base, sentence.n
+    ptr, component, seed = templates.ptr, templates.component, templates.seed
     size = n + 3
-    codes = np.zeros((group[3] * size + 1, seed.shape[0]), dtype=np.uint32)
+    codes = np.zeros((templates.roles * size + 1, seed.shape[0]), dtype=np.uint32)
     for v in range(ABSENT, n + 1):
         for t in range(seed.shape[0]):
             codes[v + 2, t] = seed[t] >> _HALF
             factor = _MIX
             for c in range(ptr[t], ptr[t + 1]):
-                codes[role[c] * size + v + 2, t] += (attribute[base + v + offset[c], column[c]] * factor) >> _HALF
+                role, offset, column = component[c, 0], component[c, 1], component[c, 2]
+                codes[role * size + v + 2, t] += (attribute[base + v + offset, column] * factor) >> _HALF
                 factor *= _FINISH
     return codes
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def add_codes(codes, size, part, code):
     """code (T,) <- the codes of a part out of role_codes; size is n + 3."""
     n_codes = uint64(codes.shape[1])
     flat = codes.reshape(codes.size)
     a = uint64(part[0] + 2) * n_codes
     b = uint64(size + part[1] + 2) * n_codes
-    if part.shape[0] == 2:
-        for t in range(n_codes):
-            code[t] = flat[a + t] + flat[b + t]
-        return
-    c = uint64(2 * size + part[2] + 2) * n_codes
-    if part.shape[0] == 3:
-        for t in range(n_codes):
-            code[t] = flat[a + t] + flat[b + t] + flat[c + t]
-        return
-    d = uint64(3 * size + part[3] + 2) * n_codes
     for t in range(n_codes):
-        code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
-    if part.shape[0] == 5:
-        d = uint64(4 * size + part[4] + 2) * n_codes
+        code[t] = flat[a + t] + flat[b + t]
+    for r in range(2, part.shape[0]):
+        a = uint64(r * size + part[r] + 2) * n_codes
         for t in range(n_codes):
-            code[t] += flat[d + t]
+            code[t] += flat[a + t]
 
 
 @njit(cache=True, nogil=True)
-def summed_features(codes, coarse, base, part, names, templates, bits, index):
+def summed_features(codes, sentence, part, names, templates, bits, index):
     """named_features from the codes that role_codes gave."""
     last = codes.shape[0] - 1
     code = codes[last]
     add_codes(codes, last // part.shape[0], part, code)
-    return finish(code, coarse, base, part, names, templates[5], bits, index)
+    return finish(code, sentence, part, names, templates, bits, index)
 
 
 @njit(cache=True, nogil=True)

@@ -1,13 +1,11 @@
 """Vectors over the parts of dependency trees, and the weights they move.
 
-A part is a row (kind, h, m, x, y): kind 0 the arc "hm", 1 the sibling "hms", 2 the grandparent "hmg", 3 the
-grand-sibling "hmsg", 4 the tri-sibling "hmst"; nodes stand in the order of these roles, ABSENT for one that is missing.
-Trees, marginals and subgradients are vectors with a number for each part. Templates come as in kernels.parser, one
-tuple per kind. Feature vectors are dense arrays of 2**bits numbers that are zero but for the indices in a list of those
-touched, so that sums cost no sorting.
+Parts are rows as in kernels.parts. Trees, marginals and subgradients are vectors with a number for each part. Feature
+vectors are dense arrays of 2**bits numbers that are zero but for the indices in a list of those touched, so that sums
+cost no sorting.
 
-A forest is (in_ptr, tail_ptr, tail, coord) as kernels.projective_forest builds it, with the goal as its last vertex.
-part_of (E, 5) names the part of each kind that an edge scores, -1 for none.
+A forest is (in_ptr, tail_ptr, tail, part_of), the first three as kernels.projective_forest builds them, with the goal
+as its last vertex; part_of (E, KINDS) names the part of each kind that an edge scores, -1 for none.
 """
 
 import numpy as np
@@ -16,11 +14,24 @@ from certus.kernels import arborescence, hypergraph
 from certus.kernels.algebra import LOG
 from certus.kernels.averaging import nudge
 from certus.kernels.compiling import njit
-from certus.kernels.features import ABSENT, part_features
+from certus.kernels.features import ABSENT
+from certus.kernels.parts import (
+    ARC,
+    GRANDPARENT,
+    GRANDSIBLING,
+    KINDS,
+    NO_PART,
+    SIBLING,
+    TRISIBLING,
+    most_features,
+    part_features,
+    put_part,
+    same_part,
+    scorer_of,
+    word_parts,
+)
 from certus.kernels.projective_forest import ATTACH, Factors, build, forest_room, index_arcs
-from certus.kernels.updates import neighbours
 
-ARC, SIBLING, GRANDPARENT, GRANDSIBLING, TRISIBLING = range(5)
 LEAST = 5e-324
 _EDGES = np.iinfo(np.int32).max
 
@@ -30,7 +41,7 @@ _EDGES = np.iinfo(np.int32).max
 
 @njit(cache=True, nogil=True)
 def forest_parts(allowed, single, kinds):
-    """The forest of all projective trees over the allowed arcs, and its parts of the kinds (5,) that are wanted.
+    """The forest of all projective trees over the allowed arcs, and its parts of the kinds (KINDS,) that are wanted.
 
     Returns (in_ptr, tail_ptr, tail, rows, part_of). The first rows are the arcs in order of (h, m); no part twice.
     """
@@ -46,109 +57,46 @@ def forest_parts(allowed, single, kinds):
     in_ptr, tail_ptr, tail, coord = forest
     n_arcs = out.shape[0]
     known = np.full((2, n_arcs, n + 1), -1, dtype=np.int32)  # the rows of siblings and grandparents
-    both = (
-        track_g and track_s
-    )  # only then do edges share a tri-sibling; those that share a grand-sibling are neighbours
+    both = track_g and track_s  # only then do edges share a tri-sibling
     known_ts = np.full((n_arcs, n + 1, n + 1) if both else (1, 1, 1), -1, dtype=np.int32)
-    part_of = np.full((n_edges, 5), -1, dtype=np.int32)
+    part_of = np.full((n_edges, KINDS), -1, dtype=np.int32)
     rows = np.empty((n_arcs + 4 * n_edges, 5), dtype=np.int32)
+    own = np.empty((KINDS, 5), dtype=np.int32)
     for h in range(n + 1):
         for a in range(out_ptr[h], out_ptr[h + 1]):
-            _list(rows, a, ARC, h, out[a], ABSENT, ABSENT)
+            word_parts(h, out[a], ABSENT, ABSENT, ABSENT, own)
+            put_part(rows, a, own[ARC])
     count = n_arcs
-    last = -1  # the grand-sibling listed last
+    last = 0  # the grand-sibling listed last; edges that share one are neighbours
     for e in range(n_edges):
         if not coord[e, 0] & ATTACH:
             continue
         g, h, t, s, m = coord[e, 1], coord[e, 2], coord[e, 3], coord[e, 4], coord[e, 5]
         a = arc_id[h, m]
-        inner = ABSENT if s == h else s
         part_of[e, ARC] = a
-        if kinds[SIBLING]:
-            if known[0, a, s] < 0:
-                known[0, a, s] = count
-                count = _list(rows, count, SIBLING, h, m, inner, ABSENT)
-            part_of[e, SIBLING] = known[0, a, s]
-        if kinds[GRANDPARENT] and g >= 0:
-            if known[1, a, g] < 0:
-                known[1, a, g] = count
-                count = _list(rows, count, GRANDPARENT, h, m, g, ABSENT)
-            part_of[e, GRANDPARENT] = known[1, a, g]
-        if kinds[GRANDSIBLING] and g >= 0:
-            p = last
-            if p < 0 or rows[p, 1] != h or rows[p, 2] != m or rows[p, 3] != inner or rows[p, 4] != g:
-                p = count
-                count = _list(rows, count, GRANDSIBLING, h, m, inner, g)
-            part_of[e, GRANDSIBLING] = last = p
-        if kinds[TRISIBLING] and t >= 0:
-            p = known_ts[a, s, t] if track_g else -1
+        word_parts(h, m, ABSENT if s == h else s, ABSENT if t == h else t, ABSENT if g < 0 else g, own)
+        for kind in range(SIBLING, KINDS):
+            if not kinds[kind] or own[kind, 0] == NO_PART:
+                continue
+            p = -1
+            if kind == GRANDSIBLING:
+                p = last if same_part(rows[last], own[kind]) else -1
+            elif kind == TRISIBLING:
+                p = known_ts[a, s, t] if both else -1
+            else:
+                p = known[kind - 1, a, s if kind == SIBLING else g]
             if p < 0:
                 p = count
-                count = _list(rows, count, TRISIBLING, h, m, inner, ABSENT if t == h else t)
-                if track_g:
-                    known_ts[a, s, t] = p
-            part_of[e, TRISIBLING] = p
+                put_part(rows, p, own[kind])
+                count += 1
+            part_of[e, kind] = p
+            if kind == GRANDSIBLING:
+                last = p
+            elif kind != TRISIBLING:
+                known[kind - 1, a, s if kind == SIBLING else g] = p
+            elif both:
+                known_ts[a, s, t] = p
     return in_ptr, tail_ptr, tail, rows[:count].copy(), part_of
-
-
-@njit(cache=True, nogil=True)
-def _list(rows, count, kind, h, m, x, y):
-    """Append a part; returns the new count."""
-    rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3], rows[count, 4] = kind, h, m, x, y
-    return count + 1
-
-
-@njit(cache=True, nogil=True)
-def score_parts(attribute, coarse, base, rows, templates, bits, weight, index, out):
-    """out[p] <- sum of the weights of the features of each part."""
-    two = np.empty(2, dtype=np.int64)
-    three = np.empty(3, dtype=np.int64)
-    four = np.empty(4, dtype=np.int64)
-    for p in range(rows.shape[0]):
-        count = _features(attribute, coarse, base, rows, p, two, three, four, templates, bits, index)
-        total = 0.0
-        for k in range(count):
-            total += weight[index[k]]
-        out[p] = total
-
-
-@njit(cache=True, nogil=True)
-def _features(attribute, coarse, base, rows, p, two, three, four, templates, bits, index):
-    """Feature indices of part p into index; returns how many. two, three, four: room for a part."""
-    arc, sibling, grandparent, grandsibling, trisibling = templates
-    kind = rows[p, 0]
-    if kind == ARC:
-        two[0], two[1] = rows[p, 1], rows[p, 2]
-        return part_features(attribute, coarse, base, two, arc, bits, index)
-    if kind <= GRANDPARENT:
-        three[0], three[1], three[2] = rows[p, 1], rows[p, 2], rows[p, 3]
-        if kind == SIBLING:
-            return part_features(attribute, coarse, base, three, sibling, bits, index)
-        return part_features(attribute, coarse, base, three, grandparent, bits, index)
-    four[0], four[1], four[2], four[3] = rows[p, 1], rows[p, 2], rows[p, 3], rows[p, 4]
-    if kind == GRANDSIBLING:
-        return part_features(attribute, coarse, base, four, grandsibling, bits, index)
-    return part_features(attribute, coarse, base, four, trisibling, bits, index)
-
-
-@njit(cache=True, nogil=True)
-def mark_tree(rows, heads, out):
-    """out[p] <- 1 for the parts of a tree, 0 for the others."""
-    inner = np.empty_like(heads)
-    second = np.empty_like(heads)
-    neighbours(heads, inner, second)
-    for p in range(rows.shape[0]):
-        kind, h, m, x, y = rows[p, 0], rows[p, 1], rows[p, 2], rows[p, 3], rows[p, 4]
-        found = heads[m] == h
-        if kind == GRANDPARENT:
-            found = found and heads[h] == x
-        elif kind != ARC:
-            found = found and inner[m] == x
-        if kind == GRANDSIBLING:
-            found = found and heads[h] == y
-        elif kind == TRISIBLING:
-            found = found and second[m] == y
-        out[p] = 1.0 if found else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -157,7 +105,7 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
     n_edges, n_vertices = part_of.shape[0], in_ptr.shape[0] - 1
     weight = np.zeros(n_edges)
     for e in range(n_edges):
-        for kind in range(5):
+        for kind in range(KINDS):
             if part_of[e, kind] >= 0:
                 weight[e] += score[part_of[e, kind]]
     marginal[:] = 0.0
@@ -170,7 +118,7 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
     uses = np.empty(n_vertices)
     hypergraph.expected_uses(in_ptr, tail_ptr, tail, conditional, n_vertices - 1, uses, weight)
     for e in range(n_edges):
-        for kind in range(5):
+        for kind in range(KINDS):
             if part_of[e, kind] >= 0:
                 marginal[part_of[e, kind]] += weight[e]
     return chart[n_vertices - 1]
@@ -180,20 +128,19 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
 
 
 @njit(cache=True, nogil=True)
-def gather(attribute, coarse, base, rows, amount, templates, bits, index, vector):
+def gather(sentence, names, model, rows, amount, vector):
     """vector <- sum over parts of amount[p] times their features, from zero; returns the indices touched, each once.
 
     A sum of 0 is written as the smallest number above it, which marks the place as touched.
     """
-    two = np.empty(2, dtype=np.int64)
-    three = np.empty(3, dtype=np.int64)
-    four = np.empty(4, dtype=np.int64)
+    scorer = scorer_of(sentence, names, model)
+    index = np.empty(most_features(model), dtype=np.uint64)
     touched = np.empty(1 << 12, dtype=np.int64)
     size = 0
     for p in range(rows.shape[0]):
         if amount[p] == 0.0:
             continue
-        count = _features(attribute, coarse, base, rows, p, two, three, four, templates, bits, index)
+        count = part_features(scorer, rows[p], index)
         if size + count > touched.shape[0]:
             grown = np.empty(2 * (size + count), dtype=np.int64)
             grown[:size] = touched[:size]
@@ -264,7 +211,7 @@ def forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean):
     n_edges, n_vertices = part_of.shape[0], in_ptr.shape[0] - 1
     weight = np.zeros(n_edges)
     for e in range(n_edges):
-        for kind in range(5):
+        for kind in range(KINDS):
             if part_of[e, kind] >= 0:
                 weight[e] += score[part_of[e, kind]]
     chart = np.empty(n_vertices)
@@ -334,7 +281,7 @@ def forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean):
                 inwards[tail[k]] += inwards[v]
     for e in range(n_edges):
         if uses[e] > 0.0:
-            for kind in range(5):
+            for kind in range(KINDS):
                 if part_of[e, kind] >= 0:
                     mean[part_of[e, kind]] += uses[e]
     return chart[goal]

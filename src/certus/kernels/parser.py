@@ -1,11 +1,11 @@
-"""Scores of the parts of trees from features, cascades of filters, and the best tree.
+"""Cascades of filters, and the best trees of a trained model: the fast path through the parts of kernels.parts.
 
-One word m of a tree has one part of each kind, named by the roles its templates use: the arc "hm", the sibling "hms"
-(s the modifier next inside m, ABSENT if there is none), the grandparent "hmg", the grand-sibling "hmsg" and the
-tri-sibling "hmst".
-Templates come as one tuple per kind, (ptr, role, offset, column, seed, group), in the order arc, sibling,
-grandparent, grand-sibling, tri-sibling; a kind without templates is not part of the model.
+Parts, kinds, names of arcs and models of trees are as there; sentences, models and cascades as in kernels.tuples.
+Scores of parts are computed where the best tree is searched, from the codes of their nodes (kernels.features).
+Functions marked inline are part of their caller: compiled once, not once more on every way that leads to them.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint32, uint64
@@ -24,23 +24,26 @@ from certus.kernels.features import (
     total_weight,
 )
 from certus.kernels.labels import name_arcs
+from certus.kernels.parts import names_of
 from certus.kernels.projective_forest import index_arcs
+from certus.kernels.tuples import LinearModel, Sentence
 
 _LANES = 8
-_BESIDE, _BEYOND, _ABOVE = uint32(0x85EBCA77), uint32(0x27D4EB2F), uint32(0xC2B2AE3D)
 
 
 @njit(cache=True, nogil=True)
-def score_arcs(attribute, coarse, base, allowed, templates, bits, weight, index, out):
+def score_arcs(sentence, allowed, model, out):
     """out[h, m] <- score of each allowed arc; -inf elsewhere.
 
     Goes outward from each head, so that what lies between head and modifier grows by a word at a time.
     """
     n = allowed.shape[0] - 1
+    templates, bits, weight = model
+    coarse, base = sentence.coarse, sentence.base
     size = n + 3
-    codes = role_codes(attribute, base, n, templates)
-    group = templates[5]
-    plain, single, n_codes = uint64(group[1]), uint64(group[2]), uint64(codes.shape[1])
+    codes = role_codes(sentence, templates)
+    index = np.empty(templates.most, dtype=np.uint32)
+    plain, single, n_codes = uint64(templates.named), uint64(templates.counted), uint64(codes.shape[1])
     flat = codes.reshape(codes.size)
     code = np.empty(n_codes, dtype=np.uint32)
     times = np.zeros(64, dtype=np.int64)
@@ -62,8 +65,8 @@ def score_arcs(attribute, coarse, base, allowed, templates, bits, weight, index,
                         counted = count_code(times[coarse[base + h]], times[tag])
                         for t in range(plain, single):
                             code[t] += counted
-                    hash_codes(code, single, uint32(0), bits, index)
-                    hash_codes(code, single, shape, bits, index[single:])
+                    hash_codes(code, single, uint32(0), bits, index, uint64(0))
+                    hash_codes(code, single, shape, bits, index, single)
                     count = single + single
                     if single < n_codes:
                         for k in range(n_met):
@@ -79,22 +82,10 @@ def score_arcs(attribute, coarse, base, allowed, templates, bits, weight, index,
                 times[met[k]] = 0
 
 
-@njit(cache=True, nogil=True)
-def names_of(name, h, m, s, t, g):
-    """The names of the arcs of a part as one number; ABSENT for a node that it does not have."""
-    code = name[h, m]
-    if s != ABSENT:
-        code += uint32(name[h, s] * _BESIDE)
-    if t != ABSENT:
-        code += uint32(name[h, t] * _BEYOND)
-    if g != ABSENT:
-        code += uint32(name[g, h] * _ABOVE)
-    return uint32(code)
-
-
-@njit(cache=True, nogil=True)
-def short_arcs(coarse, base, n, longest):
+@njit(cache=True, nogil=True, inner=True)
+def short_arcs(sentence, longest):
     """allowed (n + 1, n + 1): arcs no longer than longest[right, coarse tag of h, coarse tag of m]."""
+    coarse, base, n = sentence.coarse, sentence.base, sentence.n
     allowed = np.zeros((n + 1, n + 1), dtype=np.bool_)
     for h in range(n + 1):
         for m in range(1, n + 1):
@@ -138,11 +129,11 @@ def max_marginals(arc, crossing, single, out):
     return best
 
 
-@njit(cache=True, nogil=True)
-def keep_arcs(through, best, width, most, allowed):
-    """Forbid arcs whose max-marginal is more than width below the best tree, and all but the ``most`` best heads."""
+@njit(cache=True, nogil=True, inner=True)
+def keep_likely_arcs(through, best, width, heads, allowed):
+    """Forbid arcs whose max-marginal is more than width below the best tree, and all but so many best heads."""
     n = allowed.shape[0] - 1
-    best_few = np.empty(min(most, n + 1))
+    best_few = np.empty(min(heads, n + 1))
     for m in range(1, n + 1):
         count = 0
         for h in range(n + 1):
@@ -157,71 +148,98 @@ def keep_arcs(through, best, width, most, allowed):
                     best_few[k] = best_few[k - 1]
                     k -= 1
                 best_few[k] = score
-        if count > most:
-            cut = best_few[most - 1]
+        if count > heads:
+            cut = best_few[heads - 1]
             for h in range(n + 1):
                 allowed[h, m] = allowed[h, m] and through[h, m] >= cut
 
 
-@njit(cache=True, nogil=True)
-def surviving_arcs(attribute, coarse, base, n, longest, first, first_bits, first_weight, first_width,
-                   second, second_bits, second_weight, second_width, most, crossing, single, index):  # fmt: skip
+@njit(cache=True, nogil=True, inner=True)
+def filter_arcs(sentence, stage, heads, crossing, single, allowed):
+    """Forbid the arcs that a filter removes; False, and none is forbidden, if there is no tree over those allowed."""
+    arc, through = np.empty(allowed.shape), np.empty(allowed.shape)
+    score_arcs(sentence, allowed, stage.model, arc)
+    best = max_marginals(arc, crossing, single, through)
+    if best == -np.inf:
+        return False
+    keep_likely_arcs(through, best, stage.width, heads, allowed)
+    return True
+
+
+@njit(cache=True, nogil=True, inline="always")
+def surviving_arcs(sentence, cascade):
     """allowed (n + 1, n + 1): arcs that pass the length dictionary and two filters by max-marginals.
 
     A dictionary that leaves no tree is passed over. A filter keeps the best tree, so there is always one.
     """
-    allowed = short_arcs(coarse, base, n, longest)
-    arc = np.empty((n + 1, n + 1))
-    through = np.empty((n + 1, n + 1))
-    score_arcs(attribute, coarse, base, allowed, first, first_bits, first_weight, index, arc)
-    best = max_marginals(arc, crossing, single, through)
-    if best == -np.inf:
-        for h in range(n + 1):
-            for m in range(1, n + 1):
+    heads, crossing, single = cascade.heads, cascade.crossing, cascade.single
+    allowed = short_arcs(sentence, cascade.longest)
+    if not filter_arcs(sentence, cascade.first, 2 * heads, crossing, single, allowed):
+        for h in range(sentence.n + 1):
+            for m in range(1, sentence.n + 1):
                 allowed[h, m] = h != m
-        score_arcs(attribute, coarse, base, allowed, first, first_bits, first_weight, index, arc)
-        best = max_marginals(arc, crossing, single, through)
-    keep_arcs(through, best, first_width, 2 * most, allowed)
-    if second[4].shape[0]:
-        score_arcs(attribute, coarse, base, allowed, second, second_bits, second_weight, index, arc)
-        best = max_marginals(arc, crossing, single, through)
-        keep_arcs(through, best, second_width, most, allowed)
+        filter_arcs(sentence, cascade.first, 2 * heads, crossing, single, allowed)
+    if cascade.second.model.templates.seed.shape[0]:
+        filter_arcs(sentence, cascade.second, heads, crossing, single, allowed)
     return allowed
 
 
-@njit(cache=True, nogil=True)
-def widened(codes):
-    """Rows of role_codes one after the other, each filled up with zeros to whole registers, _LANES codes in one."""
+class PartScorer(NamedTuple):
+    """A model of one kind of part of up to four nodes, at work on one sentence.
+
+    Row r * stride + v + 2 of ``flat``, ``width`` codes wide, is what node v adds in role r to the ``size`` codes of a
+    part; rows are filled up with zeros to whole registers. Codes named .. named_end - 1 take in the names of its arcs.
+    """
+
+    flat: Any
+    stride: Any
+    size: Any
+    width: Any
+    named: Any
+    named_end: Any
+    bits: Any
+    weight: Any
+    code: Any  # room for the codes of a part
+
+
+@njit(cache=True, nogil=True, inner=True)
+def part_scorer(sentence, templates, bits, weight):
+    """The scorer of parts with these templates."""
+    codes = role_codes(sentence, templates)
     n_codes = codes.shape[1]
     width = (n_codes + _LANES - 1) // _LANES * _LANES
     flat = np.zeros(codes.shape[0] * width, dtype=np.uint32)
     for i in range(codes.shape[0]):
         for t in range(n_codes):
             flat[i * width + t] = codes[i, t]
-    return flat
+    return PartScorer(flat, sentence.n + 3, uint64(n_codes), uint64(width), uint64(templates.plain),
+                      uint64(templates.named), bits, weight, np.empty(width, dtype=np.uint32))  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
-def row_score(flat, n_codes, width, named, a, b, c, d, shape, names, bits, weight, code):
-    """Sum of the weights of a part's features, n_codes of them; a .. d are where the rows of its roles begin in flat.
+@njit(cache=True, nogil=True, inner=True)
+def part_score(scorer, h, m, x, y, sides, names):
+    """Sum of the weights of the features of a part; ABSENT for nodes that it does not have.
 
-    Rows are width codes wide (see widened). Codes named[0] .. named[1] - 1 take in the names of the part's arcs.
+    sides is its shape as a number: whether h is left of m, then two bits for the side of each node beyond (``side``).
     """
+    flat, width, code, stride = scorer.flat, scorer.width, scorer.code, scorer.stride
+    a, b = uint64(h + 2) * width, uint64(stride + m + 2) * width
+    c, d = uint64(2 * stride + x + 2) * width, uint64(3 * stride + y + 2) * width
     for t in range(width):
         code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
-    for t in range(uint64(named[0]), uint64(named[1])):
+    for t in range(scorer.named, scorer.named_end):
         code[t] += names
-    hash_codes(code, width, shape, bits, code)
-    return total_weight(weight, code, n_codes)
+    hash_codes(code, width, shape_code(sides), scorer.bits, code, uint64(0))
+    return total_weight(scorer.weight, code, scorer.size)
 
 
-@njit(cache=True, nogil=True)
-def score_trisiblings(h, m, modifiers, rows, flat, n_codes, width, named, name, bits, weight, code, out):
+@njit(cache=True, nogil=True, inner=True)
+def score_trisiblings(h, m, modifiers, scorer, names, out):
     """out[p, 1 + r] <- score of the tri-sibling h, m, modifiers[p], modifiers[r]; in column 0 there is no third."""
     low, high = min(h, m), max(h, m)
     degree = modifiers.shape[0]
     none = np.int64(ABSENT)
-    shape = int(h < m) * 16 + 8
+    sides = int(h < m) * 16 + 8
     for p in range(degree):
         s = np.int64(modifiers[p])
         if s <= low or s >= high:
@@ -231,43 +249,37 @@ def score_trisiblings(h, m, modifiers, rows, flat, n_codes, width, named, name, 
             if r >= 0 and (t <= low or t >= high or abs(t - h) >= abs(s - h)):
                 out[p, 1 + r] = -np.inf
                 continue
-            out[p, 1 + r] = row_score(
-                flat, n_codes, width, named, uint64(h + 2) * width, uint64(rows + m + 2) * width,
-                uint64(2 * rows + s + 2) * width, uint64(3 * rows + t + 2) * width,
-                shape_code(shape + side(t, low, high)), names_of(name, h, m, s, t, none), bits, weight, code,
-            )  # fmt: skip
+            named = names_of(names, h, m, s, t, none)
+            out[p, 1 + r] = part_score(scorer, h, m, s, t, sides + side(t, low, high), named)
 
 
 @njit(cache=True, nogil=True)
-def best_above_first(attribute, coarse, base, name, arc, allowed, single, templates, bits, weight, heads):
+def best_above_first(sentence, names, arc, allowed, single, model, heads):
+    """As ``search_above_first``, for Python to call."""
+    return search_above_first(sentence, names, arc, allowed, single, model, heads)
+
+
+@njit(cache=True, nogil=True, inner=True)
+def search_above_first(sentence, names, arc, allowed, single, model, heads):
     """Best projective tree of a model above first order over the allowed arcs; returns its value.
 
     DEP 5.4 (Model 1) over lists of arcs. Complete spans C^g(h, e), sibling spans S^h(i, j) and incomplete spans
     I^g(h, m) are as in kernels.projective_forest; slot a of the charts is an arc (g, h), and one more for node 0. With
     tri-siblings, incomplete spans also know the sibling next inside m. arc (n + 1, n + 1) are the scores of the arcs
-    alone, with the cost of errors in it if there is one, and name (n + 1, n + 1) their names. Ties go to the smallest
+    alone, with the cost of errors in it if there is one, and names (n + 1, n + 1) their names. Ties go to the smallest
     index.
     """
     n = allowed.shape[0] - 1
-    _, sibling, grandparent, grandsibling, trisibling = templates
+    _, sibling, grandparent, grandsibling, trisibling = model.templates
     arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)
     arcs = out.shape[0]
     size = n + 1
-    s_codes = role_codes(attribute, base, n, sibling)
-    g_codes = role_codes(attribute, base, n, grandparent)
-    x_codes = role_codes(attribute, base, n, grandsibling)
-    t_codes = role_codes(attribute, base, n, trisibling)
-    s_flat, g_flat, x_flat, t_flat = widened(s_codes), widened(g_codes), widened(x_codes), widened(t_codes)
-    s_n, g_n, x_n, t_n = (uint64(s_codes.shape[1]), uint64(g_codes.shape[1]),
-                          uint64(x_codes.shape[1]), uint64(t_codes.shape[1]))  # fmt: skip
-    s_w, g_w, x_w, t_w = (uint64(s_flat.shape[0] // s_codes.shape[0]), uint64(g_flat.shape[0] // g_codes.shape[0]),
-                          uint64(x_flat.shape[0] // x_codes.shape[0]),
-                          uint64(t_flat.shape[0] // t_codes.shape[0]))  # fmt: skip
-    s_named, g_named, x_named, t_named = sibling[5], grandparent[5], grandsibling[5], trisibling[5]
-    rows = n + 3
+    beside = part_scorer(sentence, sibling, model.bits, model.weight)
+    above_h = part_scorer(sentence, grandparent, model.bits, model.weight)
+    both = part_scorer(sentence, grandsibling, model.bits, model.weight)
+    three = part_scorer(sentence, trisibling, model.bits, model.weight)
+    with_both, with_three = both.size > 0, three.size > 0
     none = np.int64(ABSENT)
-    s_none, g_none = uint64(3 * rows) * s_w, uint64(3 * rows) * g_w
-    code = np.empty(max(s_w, g_w, x_w, t_w), dtype=np.uint32)
 
     # One cell per arc and place of another modifier of its head, or of another head of its head.
     pair_ptr = np.zeros(size + 1, dtype=np.int64)
@@ -285,7 +297,7 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
     # With tri-siblings: one cell per slot, modifier and modifier inside it, the first of them for none.
     two_ptr = np.zeros(arcs + 2, dtype=np.int64)
     most = 0
-    if t_n:
+    if with_three:
         for a in range(arcs + 1):
             degree = inc_ptr[a + 1] - inc_ptr[a]
             two_ptr[a + 1] = two_ptr[a] + degree * (degree + 1)
@@ -299,10 +311,8 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
     for h in range(size):
         for a in range(out_ptr[h], out_ptr[h + 1]):
             m = np.int64(out[a])
-            first_score[a] = row_score(
-                s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w, uint64(2 * rows) * s_w,
-                s_none, shape_code(int(h < m) * 4), names_of(name, h, m, none, none, none), bits, weight, code,
-            )  # fmt: skip
+            named = names_of(names, h, m, none, none, none)
+            first_score[a] = part_score(beside, h, m, none, none, int(h < m) * 4, named)
     side_size = (arcs + 1) * size
     for i in range(n, 0 if single else -1, -1):
         if i > 0:
@@ -340,11 +350,8 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
                     own = np.int64(arc_id[h, m])
                     place = own - start
                     inner = comp[(1 - d) * side_size + own * size + h + step]
-                    if t_n:
-                        score_trisiblings(
-                            h, m, out[start : start + degree], rows, t_flat, t_n, t_w, t_named, name, bits, weight,
-                            code, t_score,
-                        )  # fmt: skip
+                    if with_three:
+                        score_trisiblings(h, m, out[start : start + degree], three, names, t_score)
                     for w in range(into_ptr[h], into_ptr[h + 1] if h > 0 else into_ptr[h] + 1):
                         g = np.int64(into[w]) if h > 0 else np.int64(-1)
                         if i <= g and g <= j:
@@ -352,11 +359,8 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
                         slot = np.int64(arc_id[g, h]) if h > 0 else np.int64(arcs)
                         above = arc[h, m]
                         if h > 0:
-                            above += row_score(
-                                g_flat, g_n, g_w, g_named, uint64(h + 2) * g_w, uint64(rows + m + 2) * g_w,
-                                uint64(2 * rows + g + 2) * g_w, g_none, shape_code(d * 4 + side(g, i, j)),
-                                names_of(name, h, m, none, none, g), bits, weight, code,
-                            )  # fmt: skip
+                            named = names_of(names, h, m, none, none, g)
+                            above += part_score(above_h, h, m, g, none, d * 4 + side(g, i, j), named)
                         best = -np.inf
                         at = -1
                         for p in range(-1, degree):  # -1: m is innermost
@@ -372,7 +376,7 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
                             if score == -np.inf:
                                 continue
                             if p >= 0:
-                                if t_n:
+                                if with_three:
                                     cells = two_ptr[slot] + p * (degree + 1)
                                     inside = -np.inf
                                     inside_at = -1
@@ -384,21 +388,15 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
                                     score = between[cell] + inside
                                     two_at[two_ptr[slot] + place * (degree + 1) + 1 + p] = inside_at
                                 if np.isnan(s_score[cell]):
-                                    s_score[cell] = row_score(
-                                        s_flat, s_n, s_w, s_named, uint64(h + 2) * s_w, uint64(rows + m + 2) * s_w,
-                                        uint64(2 * rows + s + 2) * s_w, s_none, shape_code(d * 4 + 2),
-                                        names_of(name, h, m, s, none, none), bits, weight, code,
-                                    )  # fmt: skip
+                                    named = names_of(names, h, m, s, none, none)
+                                    s_score[cell] = part_score(beside, h, m, s, none, d * 4 + 2, named)
                                 score += s_score[cell]
                             score += above
-                            if h > 0 and x_n:
-                                score += row_score(
-                                    x_flat, x_n, x_w, x_named, uint64(h + 2) * x_w, uint64(rows + m + 2) * x_w,
-                                    uint64(2 * rows + s + 2) * x_w, uint64(3 * rows + g + 2) * x_w,
-                                    shape_code(d * 16 + 4 * side(s, i, j) + side(g, i, j)),
-                                    names_of(name, h, m, s, none, g), bits, weight, code,
-                                )  # fmt: skip
-                            if t_n:
+                            if h > 0 and with_both:
+                                named = names_of(names, h, m, s, none, g)
+                                sides = d * 16 + 4 * side(s, i, j) + side(g, i, j)
+                                score += part_score(both, h, m, s, g, sides, named)
+                            if with_three:
                                 two[two_ptr[slot] + place * (degree + 1) + 1 + p] = score
                             if score > best:
                                 best = score
@@ -475,57 +473,53 @@ def best_above_first(attribute, coarse, base, name, arc, allowed, single, templa
             stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1, near, first, r
             stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2], stack[top + 1, 3] = 0, far, second, r + 1
             top += 2
-            inside_at = two_at[two_ptr[slot] + p * (degree + 1) + 1 + q] if t_n else inc_at[inc_ptr[slot] + q]
+            inside_at = two_at[two_ptr[slot] + p * (degree + 1) + 1 + q] if with_three else inc_at[inc_ptr[slot] + q]
             p, m, q = q, s, np.int64(inside_at)
     return value
 
 
 @njit(cache=True, nogil=True, inline="always")
-def scored_arcs(attribute, coarse, base, n, cascade, templates, bits, weight, index):
-    """The arcs (n + 1, n + 1) that a cascade leaves, and their scores by a model, -inf for the others.
-
-    cascade are the arguments of surviving_arcs from longest to single.
-    """
-    allowed = surviving_arcs(attribute, coarse, base, n, *cascade, index)
-    arc = np.empty((n + 1, n + 1))
-    score_arcs(attribute, coarse, base, allowed, templates[0], bits, weight, index, arc)
+def scored_arcs(sentence, cascade, model, kept):
+    """The arcs (n + 1, n + 1) that a cascade leaves, also into kept, and their scores by a model, -inf elsewhere."""
+    allowed = surviving_arcs(sentence, cascade)
+    flat = allowed.reshape(allowed.size)
+    for k in range(flat.shape[0]):
+        kept[k] = flat[k]
+    arc = np.empty(allowed.shape)
+    score_arcs(sentence, allowed, LinearModel(model.templates[0], model.bits, model.weight), arc)
     return allowed, arc
 
 
 @njit(cache=True, nogil=True)
-def parse_arcs(attribute, coarse, base, length, cascade, templates, bits, weight, index, start, heads, value,
-               square, kept):  # fmt: skip
-    """Parse a batch with a first-order model: heads of sentence s go to heads[start[s] : start[s] + length[s] + 1].
+def parse_arcs(batch, cascade, model, found):
+    """Parse a batch with a first-order model: the heads of sentence s go to found.heads from found.start[s] on.
 
-    value[s] gets the score of the tree, kept[square[s] : square[s + 1]] which arcs the cascade left.
+    found.value[s] gets the score of the tree, found.kept from found.square[s] on which arcs the cascade left.
     """
-    for s in range(length.shape[0]):
-        own = heads[start[s] : start[s] + length[s] + 1]
+    for s in range(batch.length.shape[0]):
+        n = batch.length[s]
+        own = found.heads[found.start[s] : found.start[s] + n + 1]
         own[0] = -1
-        value[s] = 0.0
-        if length[s] > 0:
-            allowed, arc = scored_arcs(attribute, coarse, base[s], length[s], cascade, templates, bits, weight, index)
-            kept[square[s] : square[s + 1]] = allowed.reshape(-1)
-            value[s] = best_tree(arc, cascade[10], cascade[11], own)
+        found.value[s] = 0.0
+        if n > 0:
+            sentence = Sentence(batch.attribute, batch.coarse, batch.base[s], n)
+            kept = found.kept[found.square[s] : found.square[s + 1]]
+            _, arc = scored_arcs(sentence, cascade, model, kept)
+            found.value[s] = best_tree(arc, cascade.crossing, cascade.single, own)
 
 
 @njit(cache=True, nogil=True)
-def parse_parts(attribute, coarse, base, length, cascade, names, templates, bits, weight, index, start, heads, value,
-                square, kept):  # fmt: skip
-    """The same with a projective model above first order.
-
-    names are the arguments of name_arcs from seen to weight.
-    """
-    for s in range(length.shape[0]):
-        n = length[s]
-        own = heads[start[s] : start[s] + n + 1]
+def parse_parts(batch, cascade, namer, model, found):
+    """The same with a projective model above first order; namer names the arcs."""
+    for s in range(batch.length.shape[0]):
+        n = batch.length[s]
+        own = found.heads[found.start[s] : found.start[s] + n + 1]
         own[0] = -1
-        value[s] = 0.0
+        found.value[s] = 0.0
         if n > 0:
-            allowed, arc = scored_arcs(attribute, coarse, base[s], n, cascade, templates, bits, weight, index)
-            kept[square[s] : square[s + 1]] = allowed.reshape(-1)
-            name = np.empty((n + 1, n + 1), dtype=np.uint32)
-            name_arcs(attribute, coarse, base[s], allowed, *names, index, name)
-            value[s] = best_above_first(
-                attribute, coarse, base[s], name, arc, allowed, cascade[11], templates, bits, weight, own
-            )
+            sentence = Sentence(batch.attribute, batch.coarse, batch.base[s], n)
+            kept = found.kept[found.square[s] : found.square[s + 1]]
+            allowed, arc = scored_arcs(sentence, cascade, model, kept)
+            names = np.empty((n + 1, n + 1), dtype=np.uint32)
+            name_arcs(sentence, allowed, namer, names)
+            found.value[s] = search_above_first(sentence, names, arc, allowed, cascade.single, model, own)

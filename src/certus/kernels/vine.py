@@ -164,7 +164,7 @@ def _beyond_band(arc_right, arc_left, outer_head, outer_modifier, graph, v, k):
 def index_set(allowed, band):
     """(number, rows, shorts): the index set, (3 N, max(N, 2)), its rows (P, 5), and how many of them are arcs.
 
-    Rows are parts as kernels.learning has them: arcs, then outer heads in the place of siblings, with the first word
+    Rows are parts as kernels.parts has them: arcs, then outer heads in the place of siblings, with the first word
     beyond the band as head, then outer modifiers in the place of grandparents, with that word as modifier.
     """
     size = allowed.shape[0]

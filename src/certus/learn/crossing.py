@@ -1,6 +1,5 @@
 """Trees with crossing arcs above first order under a trained model: one sentence, scored and relaxed."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,28 +8,9 @@ from numpy.typing import NDArray
 from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.dependency.nonprojective import polyak_rule
-from certus.features.encode import Encoded
-from certus.learn.weights import Float32
+from certus.kernels.tuples import LinearModel, Sentence
 
 Features = NDArray[np.uint64]
-
-
-@dataclass(frozen=True)
-class Scorer:
-    """The templates of a model as the kernels take them, its weights, and room for the features of a part."""
-
-    templates: tuple[Any, ...]
-    bits: int
-    weight: Float32
-    index: Features
-
-    def arcs(self, batch: Encoded, s: int, allowed: Bools) -> Floats:
-        """Scores of the allowed arcs of sentence s alone, -inf elsewhere."""
-        arc: Floats = np.empty(allowed.shape)
-        sentence: tuple[Any, ...] = (batch.attribute, batch.coarse, int(batch.base[s]), allowed)
-        arguments = (*sentence, self.templates[0], self.bits, self.weight, self.index, arc)
-        kernels.parser.score_arcs(*arguments)
-        return arc
 
 
 class Crossing:
@@ -41,10 +21,9 @@ class Crossing:
 
     def __init__(
         self,
-        scorer: Scorer,
-        batch: Encoded,
-        s: int,
+        sentence: Sentence,
         names: NDArray[np.uint32],
+        model: LinearModel,
         arc: Floats,
         allowed: Bools,
         *,
@@ -52,11 +31,8 @@ class Crossing:
         rounds: int,
         iterations: int,
     ) -> None:
-        self.scorer, self.arc = scorer, arc
-        base = int(batch.base[s])
-        self.sentence = (batch.attribute, batch.coarse, base, names)
-        model = (scorer.templates, scorer.bits, scorer.weight)
-        self.lattices: Any = kernels.crossing.scored_lattices(batch.attribute, base, names, allowed, single, *model)
+        self.sentence, self.names, self.model, self.arc = sentence, names, model, arc
+        self.lattices: Any = kernels.crossing.scored_lattices(sentence, names, allowed, single, model)
         self.multipliers = np.zeros((2, len(self.lattices.arc_head)))
         self.heads: Ints = np.full(len(arc), -1, dtype=np.int64)
         self.rule = (*polyak_rule(iterations, rounds), 0)
@@ -69,9 +45,7 @@ class Crossing:
         Returns the number of its arcs that the tree gold lacks, the features of gold, and those of the choice, both
         without those of the parts that they share.
         """
-        scorer = self.scorer
-        chosen = (self.lattices, self.arc, self.rule[0], self.multipliers)
         features: tuple[int, Features, Features] = kernels.crossing.choice_features(
-            *self.sentence, *chosen, scorer.templates, scorer.bits, scorer.index, gold
+            self.sentence, self.names, self.model, self.lattices, self.arc, self.rule[0], self.multipliers, gold
         )
         return features

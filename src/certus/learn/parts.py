@@ -11,9 +11,10 @@ from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.errors import Infeasible, NotSupported
 from certus.features.encode import Encoded
+from certus.kernels.tuples import Sentence
 from certus.learn.trees import TreeModel
 
-Rows = NDArray[np.int32]  # (P, 5): the parts, as kernels.learning has them
+Rows = NDArray[np.int32]  # (P, 5): the parts, as kernels.parts has them
 
 
 class PartVectors:
@@ -26,12 +27,12 @@ class PartVectors:
         self.allowed: Bools = allowed & ~np.eye(len(allowed), dtype=np.bool_)
         self.allowed[:, 0] = False
         self.n_arcs = int(self.allowed.sum())
-        self.kinds = np.array([len(t[4]) > 0 for t in model.arrays])
+        self.kinds = np.array([len(t.seed) > 0 for t in model.arrays])
 
     def of_tree(self, heads: Ints) -> Floats:
         """1 for the parts of a tree, 0 for the others."""
         vector = np.empty(len(self.rows))
-        kernels.learning.mark_tree(self.rows, heads, vector)
+        kernels.parts.mark_tree(self.rows, heads, vector)
         return vector
 
     def errors(self, heads: Ints) -> Floats:
@@ -97,20 +98,11 @@ class Parts(ForestParts):
                 "train with the perceptron over relaxed trees, or on projective trees."
             )
         super().__init__(model, allowed)
-        if model.first_order:
-            self.rows = self._arcs()
-        else:
-            self.rows = self._forest[3]
+        self.rows = kernels.parts.list_parts(self.allowed, self.kinds)[0] if model.first_order else self._forest[3]
 
     def _build(self) -> tuple[Any, ...]:
         forest: tuple[Any, ...] = kernels.learning.forest_parts(self.allowed, self.model.single, self.kinds)
         return forest
-
-    def _arcs(self) -> Rows:
-        rows = np.full((self.n_arcs, 5), kernels.features.ABSENT, dtype=np.int32)
-        rows[:, 0] = 0
-        rows[:, 1:3] = np.argwhere(self.allowed)
-        return rows
 
     def log_sum(self, score: Floats) -> tuple[float, Floats]:
         if not self.model.first_order:
@@ -157,22 +149,22 @@ class Features:
     """
 
     def __init__(self, model: TreeModel, batch: Encoded, bits: int) -> None:
-        self.batch, self.bits, self.templates = batch, bits, model.arrays
+        self.model, self.batch, self.bits = model, batch, bits
         self.vector: Floats = np.zeros(1 << bits)
-        self._index = np.empty(model.most, dtype=np.uint64)
 
     def scores(self, s: int, rows: Rows, weight: Floats) -> Floats:
         """Score of each part of sentence s."""
         score = np.empty(len(rows))
-        arguments = (*self._sentence(s), rows, self.templates, self.bits, weight, self._index, score)
-        kernels.learning.score_parts(*arguments)
+        kernels.parts.score_parts(*self._sentence(s), self.model.weighted(self.bits, weight), rows, score)
         return score
 
     def gather(self, s: int, rows: Rows, amount: Floats) -> Ints:
         """Add amount times the features of each part to ``vector``; returns the places that are no longer zero."""
-        arguments = (*self._sentence(s), rows, amount, self.templates, self.bits, self._index, self.vector)
-        touched: Ints = kernels.learning.gather(*arguments)
+        model = self.model.weighted(self.bits, self.vector)
+        touched: Ints = kernels.learning.gather(*self._sentence(s), model, rows, amount, self.vector)
         return touched
 
-    def _sentence(self, s: int) -> tuple[Any, ...]:
-        return self.batch.attribute, self.batch.coarse, int(self.batch.base[s])
+    def _sentence(self, s: int) -> tuple[Sentence, NDArray[np.uint32]]:
+        """Sentence s, and its arcs without names."""
+        sentence = self.batch.sentence(s)
+        return sentence, np.zeros((sentence.n + 1, sentence.n + 1), dtype=np.uint32)

@@ -26,15 +26,15 @@ class RelaxedParts(PartVectors):
 
     def __init__(self, model: TreeModel, allowed: Bools) -> None:
         super().__init__(model, allowed)
-        if self.kinds[4]:
+        if self.kinds[kernels.parts.TRISIBLING]:
             raise NotSupported("relaxed trees have no tri-siblings; use a model of arcs up to grand-siblings.")
-        self.rows, *self._index = kernels.relaxed.parts(self.allowed, self.kinds)
+        self.rows, self._at, self._arcs = kernels.parts.list_parts(self.allowed, self.kinds)
 
     def best(self, score: Floats) -> tuple[float, Floats]:
         """Value and parts of the best choice; at least the value of the best tree. O(parts)."""
         vector = np.empty(len(score))
-        arguments = (*self._index, self.kinds, self.model.single, score, vector)
-        value = float(kernels.relaxed.best_choice(*arguments))
+        choice = kernels.relaxed.best_choice(self._at, self._arcs, self.kinds, self.model.single, score, vector)
+        value = float(choice)
         if value == -np.inf:
             raise Infeasible(f"the {self.n_arcs} arcs allowed for {self.n} words leave one without a head.")
         return value, vector

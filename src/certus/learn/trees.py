@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from certus import kernels
 from certus.checks import Bools, Floats, Ints
+from certus.dependency.part_kinds import PART_KINDS
 from certus.features.encode import Encoded
 from certus.features.templates import Templates
+from certus.kernels.tuples import Array, LinearModel, Sentence, TemplateArrays
 from certus.learn.weights import Step, Weights
 
-_NO_TEMPLATES = Templates("hm", ())
 ITERATIONS, ROUNDS = 40, 1  # of the relaxation of trees with crossing arcs; what it has then is learned from
 
 
@@ -27,10 +28,14 @@ class TreeModel:
     single: bool
 
     @cached_property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[TemplateArrays, ...]:
         """The templates as the kernels take them, with empty ones for the kinds the model does not have."""
-        padded = [*self.templates, *[_NO_TEMPLATES] * (5 - len(self.templates))]
-        return tuple(t.arrays for t in padded)
+        missing = [Templates(kind.roles, ()) for kind in PART_KINDS[len(self.templates) :]]
+        return tuple(t.arrays for t in (*self.templates, *missing))
+
+    def weighted(self, bits: int, weight: Array) -> LinearModel:
+        """With weights, as the kernels take it."""
+        return LinearModel(self.arrays, bits, weight)
 
     @property
     def crossing(self) -> bool | None:
@@ -41,11 +46,6 @@ class TreeModel:
     def first_order(self) -> bool:
         """True if the model scores arcs only."""
         return not any(t.lines for t in self.templates[1:])
-
-    @cached_property
-    def most(self) -> int:
-        """More features than any part can have."""
-        return max(t.most for t in self.templates)
 
     @property
     def most_in_tree(self) -> int:
@@ -71,9 +71,7 @@ class Trainer:
         self.objective: float | None = None  # mean hinge loss of the last epoch, if the learner has a margin
         self._loss = 0.0
         longest = int(batch.length.max(initial=0))
-        self._index = np.empty(model.most, dtype=np.uint64)
-        self._plus = np.empty(longest * model.most_in_tree + 1, dtype=np.uint64)
-        self._minus = np.empty_like(self._plus)
+        self._features = np.empty((2, longest * model.most_in_tree + 1), dtype=np.uint64)
         self.names: Callable[[int], NDArray[np.uint32]] | None = None  # names of the arcs of a sentence
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
@@ -88,14 +86,12 @@ class Trainer:
 
     def _learn(self, s: int) -> tuple[int, float]:
         batch, weights, gold = self.batch, self.weights, self.trees[s]
-        n, base = int(batch.length[s]), int(batch.base[s])
+        n = int(batch.length[s])
         if n == 0:
             return 0, 0.0
-        allowed = self.allowed(s)
-        templates = self.model.arrays
-        arc: Floats = np.empty((n + 1, n + 1))
-        sentence = (batch.attribute, batch.coarse, base)
-        kernels.parser.score_arcs(*sentence, allowed, templates[0], weights.bits, weights.value, self._index, arc)
+        allowed, sentence = self.allowed(s), batch.sentence(s)
+        model = self.model.weighted(weights.bits, weights.value)
+        arc = arc_scores(sentence, allowed, model._replace(templates=model.templates[0]))
         if self.step.margin:
             add_errors(arc, gold)
         if not self.model.projective and not self.model.first_order:
@@ -104,8 +100,7 @@ class Trainer:
         if self.model.first_order:
             kernels.parser.best_tree(arc, self.model.crossing, self.model.single, guess)
         else:
-            model = (self.model.single, templates, weights.bits, weights.value)
-            kernels.parser.best_above_first(*sentence, self._names(s), arc, allowed, *model, guess)
+            kernels.parser.best_above_first(sentence, self._names(s), arc, allowed, self.model.single, model, guess)
         return n, self._towards(s, guess)
 
     def _names(self, s: int) -> NDArray[np.uint32]:
@@ -116,12 +111,12 @@ class Trainer:
 
     def _learn_crossing(self, s: int, arc: Floats, allowed: Bools) -> tuple[int, float]:
         """Learn from what the relaxation finds: a tree that is proved the best, or else the choices of all heads."""
-        from certus.learn.crossing import Crossing, Scorer
+        from certus.learn.crossing import Crossing
 
-        gold, weights = self.trees[s], self.weights
-        scorer = Scorer(self.model.arrays, weights.bits, weights.value, self._index)
+        gold, model = self.trees[s], self.model.weighted(self.weights.bits, self.weights.value)
         limits = {"rounds": ROUNDS, "iterations": ITERATIONS}
-        found = Crossing(scorer, self.batch, s, self._names(s), arc, allowed, single=self.model.single, **limits)
+        sentence = self.batch.sentence(s)
+        found = Crossing(sentence, self._names(s), model, arc, allowed, single=self.model.single, **limits)
         if found.proved:
             return len(gold) - 1, self._towards(s, found.heads)
         wrong, plus, minus = found.against(gold)
@@ -130,21 +125,28 @@ class Trainer:
 
     def _towards(self, s: int, guess: Ints) -> float:
         """Move the weights from a guessed tree towards the right one; returns the number of wrong heads."""
-        batch, gold = self.batch, self.trees[s]
+        gold = self.trees[s]
         errors = float((guess[1:] != gold[1:]).sum())
         if np.array_equal(guess, gold):
             self.weights.clock += 1.0
             return errors
-        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), self._names(s), gold, guess)
-        tree = (self.model.arrays, self.weights.bits, self._index, self._plus, self._minus)
-        n_plus, n_minus = kernels.updates.differences(*sentence, *tree)
-        self._move(self._plus[:n_plus], self._minus[:n_minus], errors)
+        sentence, model = self.batch.sentence(s), self.model.weighted(self.weights.bits, self.weights.value)
+        out = self._features
+        n_plus, n_minus = kernels.parts.differences(sentence, self._names(s), model, gold, guess, out)
+        self._move(out[0, :n_plus], out[1, :n_minus], errors)
         return errors
 
     def _move(self, plus: Any, minus: Any, errors: float) -> None:
         """Move the weights towards the features of plus and away from those of minus, by the learner's step."""
         self._loss += self.weights.move(plus, minus, errors if self.step.margin else np.inf, self.step)
         self.weights.clock += 1.0
+
+
+def arc_scores(sentence: Sentence, allowed: Bools, model: LinearModel) -> Floats:
+    """The scores of the allowed arcs of a sentence alone, (n + 1, n + 1), -inf elsewhere."""
+    arc: Floats = np.empty(allowed.shape)
+    kernels.parser.score_arcs(sentence, allowed, model, arc)
+    return arc
 
 
 def add_errors(arc: Floats, gold: Ints) -> None:

@@ -8,7 +8,7 @@ good. The best tree of each filter survives, so there is always a tree left.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from certus import kernels
 from certus.checks import Bools, Ints
 from certus.features.encode import MOST_COARSE, Encoded
 from certus.features.templates import Templates
+from certus.kernels import tuples as kernel_tuples
 from certus.learn.weights import Packed
 
 
@@ -34,9 +35,14 @@ class Filter:
         return not self.templates.lines
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
-        """As the kernels take them."""
-        return (self.templates.arrays, self.bits, self.weight.value, self.width / self.weight.unit)
+    def arrays(self) -> kernel_tuples.ArcFilter:
+        """As the kernels take it."""
+        return kernel_tuples.ArcFilter(self.model, self.width / self.weight.unit)
+
+    @property
+    def model(self) -> kernel_tuples.LinearModel:
+        """The model as the kernels take it."""
+        return kernel_tuples.LinearModel(self.templates.arrays, self.bits, self.weight.value)
 
 
 PASS = Filter(Templates("hm", ()), 1, Packed(np.zeros(2, dtype=np.int8), 1.0), np.inf)  # a filter that does nothing
@@ -64,26 +70,17 @@ class Cascade:
     single: bool
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
-        """As the kernels take them."""
-        return (
-            self.longest,
-            *self.first.arguments,
-            *self.second.arguments,
-            self.most,
-            None if self.projective else True,  # projective trees need less compiled
-            self.single,
-        )
+    def arrays(self) -> kernel_tuples.Cascade:
+        """As the kernels take it."""
+        crossing = None if self.projective else True
+        filters = self.first.arrays, self.second.arrays
+        return kernel_tuples.Cascade(self.longest, *filters, self.most, crossing, self.single)
 
     def survivors(self, batch: Encoded, s: int) -> Bools:
         """Which arcs of sentence s are left, in shape (n + 1, n + 1)."""
-        n = int(batch.length[s])
-        if n == 0:
+        if batch.length[s] == 0:
             return np.zeros((1, 1), dtype=np.bool_)
-        most_features = max(self.first.templates.most, self.second.templates.most)
-        index = np.empty(most_features, dtype=np.uint64)
-        sentence: tuple[Any, ...] = (batch.attribute, batch.coarse, int(batch.base[s]), n, *self.arguments, index)
-        kept: Bools = kernels.parser.surviving_arcs(*sentence)
+        kept: Bools = kernels.parser.surviving_arcs(batch.sentence(s), self.arrays)
         return kept
 
     def prefixes(self) -> dict[str, "Cascade"]:

@@ -13,6 +13,7 @@ from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import Encoded, Encoder
 from certus.features.templates import Templates
+from certus.learn.trees import arc_scores
 from certus.models.cascade import with_tree
 from certus.models.scores import problem
 from certus.text import Sentence
@@ -82,11 +83,8 @@ def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -
     allowed = ~np.eye(n + 1, dtype=np.bool_)
     allowed[:, 0] = False
     allowed[:, word] &= possible
-    arc, tree = np.empty((n + 1, n + 1)), np.empty(n + 1, dtype=np.int64)
-    first = parser.cascade.first
-    index = np.empty(first.templates.most, dtype=np.uint64)
-    sentence = (batch.attribute, batch.coarse, int(batch.base[0]), allowed)
-    kernels.parser.score_arcs(*sentence, first.templates.arrays, first.bits, first.weight.value, index, arc)
+    tree = np.empty(n + 1, dtype=np.int64)
+    arc = arc_scores(batch.sentence(0), allowed, parser.cascade.first.model)
     value = kernels.parser.best_tree(arc, parser.model.crossing, parser.model.single, tree)
     return tree if value > -np.inf else None
 
@@ -95,43 +93,25 @@ def _features(
     parser: "Parser", sentence: Sentence, batch: Encoded, tree: Ints, names: NDArray[np.uint32]
 ) -> Iterator[tuple[str, int]]:
     """Text and index of every feature of a tree, each as often as the tree has it."""
-    inner, second = np.empty_like(tree), np.empty_like(tree)
-    kernels.updates.neighbours(tree, inner, second)
     label = {0: "", **{(k + 1) * int(kernels.labels.NAME) % 2**32: name for k, name in enumerate(parser.namer.labels)}}
-    index = np.empty(parser.model.most, dtype=np.uint64)
-    for m in range(1, len(tree)):
-        h = int(tree[m])
-        node = {
-            "h": h,
-            "m": m,
-            "s": int(inner[m]),
-            "t": int(second[m]),
-            "g": int(tree[h]) if h else kernels.features.ABSENT,
-        }
-        for templates in parser.model.templates:
-            roles = templates.roles
-            if (
-                ("g" in roles and h == 0)
-                or ("t" in roles and node["s"] == kernels.features.ABSENT)
-                or not templates.lines
-            ):
-                continue
-            part = [node[role] for role in roles]
-            s, t, g = (node[role] if role in roles else kernels.features.ABSENT for role in "stg")
-            code = kernels.parser.names_of(names, h, m, s, t, g)
-            arcs = [
-                (h, m),
-                *((h, v) for v in (s, t) if v != kernels.features.ABSENT),
-                *((v, h) for v in (g,) if v != kernels.features.ABSENT),
-            ]
-            called = ",".join(label[int(names[arc])] for arc in arcs)
-            row = np.array(part, dtype=np.int64)
-            where = (batch.attribute, batch.coarse, int(batch.base[0]))
-            size = kernels.features.named_features(
-                *where, row, np.uint32(code), templates.arrays, parser.settings.bits, index
-            )
-            texts = in_words(parser.encoder, sentence, part, templates, called)
-            yield from zip(texts, index[: int(size)].tolist(), strict=True)
+    index = np.empty(max(templates.most for templates in parser.model.templates), dtype=np.uint64)
+    model = parser.model.weighted(parser.settings.bits, parser.weight.value)
+    scorer = kernels.parts.scorer_of(batch.sentence(0), names, model)
+    for row in kernels.parts.tree_parts(tree)[1:].reshape(-1, 5):
+        if not 0 <= row[0] < len(parser.model.templates) or not parser.model.templates[row[0]].lines:
+            continue
+        templates = parser.model.templates[row[0]]
+        part = row[1 : 1 + len(templates.roles)].tolist()
+        node = dict(zip(templates.roles, part, strict=True))
+        arcs = [
+            (node["h"], node["m"]),
+            *((node["h"], node[role]) for role in "st" if node.get(role, -1) >= 0),
+            *((node[role], node["h"]) for role in "g" if role in node),
+        ]
+        called = ",".join(label[int(names[arc])] for arc in arcs)
+        texts = in_words(parser.encoder, sentence, part, templates, called)
+        size = int(kernels.parts.part_features(scorer, row, index))
+        yield from zip(texts, index[:size].tolist(), strict=True)
 
 
 def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int) -> list[Feature]:
@@ -155,9 +135,7 @@ def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int)
 def features_of(batch: Encoded, s: int, part: NDArray[np.int64], templates: Templates, bits: int) -> NDArray[np.uint64]:
     """The indices of the features of a part of sentence s, a row of nodes whose arcs have no names."""
     index = np.empty(templates.most, dtype=np.uint64)
-    count = kernels.features.part_features(
-        batch.attribute, batch.coarse, int(batch.base[s]), part, templates.arrays, bits, index
-    )
+    count = kernels.features.named_features(batch.sentence(s), part, np.uint32(0), templates.arrays, bits, index)
     return index[: int(count)]
 
 

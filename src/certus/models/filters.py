@@ -36,13 +36,14 @@ from certus.checks import Bools, Floats, Ints, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.features import templates as T
 from certus.features.encode import Encoded
+from certus.kernels.tuples import LinearModel, Sentence
 from certus.learn.examples import Examples
 from certus.learn.filter_loss import FilterLoss, FilterTrainer, levels
 from certus.learn.learners import EpochTrainer, TreeTask, new_trainer, new_weights
 from certus.learn.local import LocalTrainer
 from certus.learn.log_linear import GradientTrainer
 from certus.learn.parts import ForestParts, Parts, Rows
-from certus.learn.trees import TreeModel
+from certus.learn.trees import TreeModel, arc_scores
 from certus.learn.vine import VineParts, vine_model
 from certus.learn.weights import Float32, Weights
 from certus.models.cascade import Cascade, Filter, longest_arcs, with_tree
@@ -167,12 +168,12 @@ class LinearFilter(ArcFilter):
     def levels(self, batch: Encoded, s: int, allowed: Bools) -> Floats:
         if len(allowed) == 1:
             return np.full((1, 1), -np.inf)
-        level = self._levels((batch.attribute, batch.coarse, int(batch.base[s])), allowed)
+        level = self._levels(batch.sentence(s), allowed)
         if self.measure == "beam":
             level /= level.max(axis=0, initial=np.finfo(np.float64).tiny)
         return level
 
-    def _levels(self, sentence: tuple[Any, ...], allowed: Bools) -> Floats:
+    def _levels(self, sentence: Sentence, allowed: Bools) -> Floats:
         """The levels, but for the beam, which needs to know the rivals of an arc."""
         if self.band is not None:
             vine = VineParts(self.model, allowed, self.band)
@@ -205,16 +206,12 @@ class LinearFilter(ArcFilter):
         best = float(kernels.parser.max_marginals(score, self.model.crossing, self.model.single, through))
         return levels(through, best) if self.measure == "max-marginal" else through - best
 
-    def _arc_scores(self, sentence: tuple[Any, ...], allowed: Bools) -> Floats:
-        score, index = np.empty(allowed.shape), np.empty(self.model.most, dtype=np.uint64)
-        arguments = (*sentence, allowed, self.model.templates[0].arrays, self.bits, self.weight, index, score)
-        kernels.parser.score_arcs(*arguments)
-        return score
+    def _arc_scores(self, sentence: Sentence, allowed: Bools) -> Floats:
+        return arc_scores(sentence, allowed, LinearModel(self.model.arrays[0], self.bits, self.weight))
 
-    def _scores(self, sentence: tuple[Any, ...], rows: Rows) -> Floats:
-        score, index = np.empty(len(rows)), np.empty(self.model.most, dtype=np.uint64)
-        arguments = (*sentence, rows, self.model.arrays, self.bits, self._double, index, score)
-        kernels.learning.score_parts(*arguments)
+    def _scores(self, sentence: Sentence, rows: Rows) -> Floats:
+        score, names = np.empty(len(rows)), np.zeros((sentence.n + 1, sentence.n + 1), dtype=np.uint32)
+        kernels.parts.score_parts(sentence, names, self.model.weighted(self.bits, self._double), rows, score)
         return score
 
     @cached_property

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import MOST_COARSE, Encoded
 from certus.features.templates import LABEL, LABEL_PAIR, Templates
+from certus.kernels.tuples import LabelModel, LinearModel
 from certus.learn.learners import LABELS, find_learner
 from certus.learn.weights import Float32, Packed, Weights
 
@@ -35,25 +36,20 @@ class Labeller:
     def label(self, batch: Encoded, start: Ints, heads: Ints) -> Ints:
         """Number of the label of each word, -1 at node 0; heads of sentence s begin at start[s]."""
         found = np.empty(len(heads), dtype=np.int64)
-        index = np.empty(max(self.templates.most, LABEL_PAIR.most), dtype=np.uint64)
-        sentences = (batch.attribute, batch.coarse, batch.base, batch.length, start, heads)
-        model = (self.seen, self.templates.arrays, LABEL_PAIR.arrays, self.bits, self.weight.value)
-        kernels.labels.label_trees(*sentences, *model, index, found)
+        kernels.labels.label_trees(batch, start, heads, self.arrays, found)
         return found
 
     def names(self, batch: Encoded, s: int, allowed: Bools) -> NDArray[np.uint32]:
         """Names of the allowed arcs of sentence s, (n + 1, n + 1), 0 elsewhere: likely labels, by two words alone."""
-        name = np.empty(allowed.shape, dtype=np.uint32)
-        index = np.empty(self.templates.most, dtype=np.uint64)
-        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), allowed)
-        arguments: tuple[Any, ...] = (*sentence, *self.arguments, index, name)
-        kernels.labels.name_arcs(*arguments)
-        return name
+        names = np.empty(allowed.shape, dtype=np.uint32)
+        kernels.labels.name_arcs(batch.sentence(s), allowed, self.arrays, names)
+        return names
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
-        """As the kernels take them."""
-        return (self.seen, self.templates.arrays, self.bits, self.weight.value)
+    def arrays(self) -> LabelModel:
+        """As the kernels take it."""
+        model = LinearModel(self.templates.arrays, self.bits, self.weight.value)
+        return LabelModel(self.seen, model, LABEL_PAIR.arrays)
 
 
 # A labeller that names nothing, for models that do not ask.
@@ -96,7 +92,6 @@ class LabelTrainer:
             self.seen[(h < m).astype(np.int64), coarse[h], coarse[m], own[1:]] = True
         self.weights, self.members = Weights(bits), np.arange(len(trees))
         self.pairs = NO_PAIR if alone else LABEL_PAIR
-        self._index = np.empty(max(templates.most, self.pairs.most), dtype=np.uint64)
 
     def on(self, members: Ints, weights: Weights) -> Self:
         """The same, for some of the sentences and with weights of their own."""
@@ -107,12 +102,11 @@ class LabelTrainer:
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
         """Go through all sentences once; yields their words, and how many labels were wrong or did not win by 1."""
         batch, weights = self.batch, self.weights
+        model = LinearModel(self.templates.arrays, weights.bits, weights.value)
+        labeller = LabelModel(self.seen, model, self.pairs.arrays)
         for s in np.random.default_rng([self.seed, number]).permutation(self.members):
-            sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-            wrong = kernels.labels.learn_labels(
-                *sentence, self.trees[s], self.gold[s], self.seen, self.templates.arrays, self.pairs.arrays,
-                weights.bits, self.step, self.alone, weights.clock, weights.arrays, self._index,
-            )  # fmt: skip
+            tree = (batch.sentence(s), self.trees[s], self.gold[s], self.alone)
+            wrong = kernels.labels.learn_labels(*tree, labeller, self.step, weights.clock, weights.arrays)
             weights.clock += 1.0
             yield int(batch.length[s]), float(wrong)
 

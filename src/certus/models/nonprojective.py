@@ -6,7 +6,7 @@ time limit, if one was set. Scores are counted in units of the packed weights: w
 one unit above a tree is a proof.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,17 +31,16 @@ def crossing_trees(parser: "Parser", batch: Encoded, *, search: bool = True, tim
     Without ``search`` sentences that the relaxation does not prove get the best tree that it found. ``time_limit`` is
     in seconds, for each sentence that needs more than the work of the kernel.
     """
-    room = Room(batch.length)
+    room = Room.of(batch.length)
     bound = np.zeros(len(batch.length))
     kind = ["dual"] * len(batch.length)
     reason: dict[int, str] = {}
-    model: tuple[Any, ...] = (parser.model.arrays, parser.settings.bits, parser.weight.value, parser.index())
-    arguments = (parser.cascade.arguments, parser.namer.arguments, *model)
+    model = parser.model.weighted(parser.settings.bits, parser.weight.value)
+    arguments = (parser.cascade.arrays, parser.namer.arrays, model)
     rule = (*polyak_rule(ITERATIONS, ROUNDS), BRANCHINGS if search else 0)
     for s in np.flatnonzero(batch.length).tolist():
         n = int(batch.length[s])
-        sentence = (batch.attribute, batch.coarse, int(batch.base[s]), n)
-        lattices, arc = kernels.crossing.pruned_lattices(*sentence, *arguments)
+        lattices, arc = kernels.crossing.pruned_lattices(batch.sentence(s), *arguments)
         allowed = arc > -np.inf
         room.kept[room.square[s] : room.square[s + 1]] = allowed.reshape(-1)
         heads = room.heads[room.start[s] : room.start[s] + n + 1]

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from certus import kernels
 from certus.dependency.problem import Dependency
@@ -199,22 +198,14 @@ class Parser:
             from certus.models.nonprojective import crossing_trees
 
             return crossing_trees(self, batch, search=search, time_limit=time_limit)
-        room = Room(batch.length)
-        sentences: tuple[Any, ...] = (batch.attribute, batch.coarse, batch.base, batch.length, self.cascade.arguments)
-        model: tuple[Any, ...] = (self.model.arrays, self.settings.bits, self.weight.value, self.index())
-        found: tuple[Any, ...] = (room.start, room.heads, room.value, room.square, room.kept)
+        room = Room.of(batch.length)
+        model = self.model.weighted(self.settings.bits, self.weight.value)
         if self.model.first_order:
-            kernels.parser.parse_arcs(*(*sentences, *model, *found))
+            kernels.parser.parse_arcs(batch, self.cascade.arrays, model, room)
         else:
-            kernels.parser.parse_parts(*(*sentences, self.namer.arguments, *model, *found))
+            kernels.parser.parse_parts(batch, self.cascade.arrays, self.namer.arrays, model, room)
         kind = "dynamic program" if self.model.projective else "combinatorial"
         return room.trees(self.weight.unit, room.value, [kind] * len(batch.length), {})
-
-    def index(self) -> NDArray[np.uint64]:
-        """Room for the features of any part, for the kernels."""
-        filters = (self.cascade.first.templates, self.cascade.second.templates)
-        most = max(self.model.most, self.namer.templates.most, *(templates.most for templates in filters))
-        return np.empty(most, dtype=np.uint64)
 
     def problem(self, sentence: Sentence) -> Dependency:
         """The trees of a tagged sentence over the arcs that the cascade leaves, with the scores of the model.

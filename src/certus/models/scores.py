@@ -1,22 +1,18 @@
 """What a trained parser thinks of a sentence, as a problem that answers every question: k-best, marginals, proofs."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certus import kernels
 from certus.checks import Bools, Ints
+from certus.dependency.part_kinds import PART_KINDS
 from certus.dependency.problem import Dependency
 from certus.features.encode import Encoded
 from certus.models.trees import Trees
 
 if TYPE_CHECKING:
     from certus.models.parser import Parser
-
-# Kinds of parts in the order of the kernels, with the columns of their rows in the order of certus.Dependency.
-ARC, *HIGHER = (("arc", (0, 1)), ("sibling", (0, 2, 1)), ("grandparent", (2, 0, 1)), ("grandsibling", (3, 0, 2, 1)),
-                ("trisibling", (0, 3, 2, 1)))  # fmt: skip
 
 
 def problem(
@@ -30,32 +26,21 @@ def problem(
     n = int(batch.length[s])
     if allowed is None:
         allowed = parser.cascade.survivors(batch, s)
-    size = np.empty(5, dtype=np.int64)
-    kernels.part_scores.list_parts(allowed, size, np.empty((5, 0, 4), dtype=np.int64))
-    part = np.empty((5, int(size.max()), 4), dtype=np.int64)
-    kernels.part_scores.list_parts(allowed, size, part)
-    index = np.empty(parser.model.most, dtype=np.uint64)
-    name = parser.namer.names(batch, s, allowed)
-    arrays = parser.model.arrays
+    model = parser.model.weighted(parser.settings.bits, parser.weight.value)
+    kinds = np.array([len(templates.seed) > 0 for templates in model.templates])
+    rows: Ints = kernels.parts.list_parts(allowed, kinds)[0]
+    score = np.empty(len(rows))
+    kernels.parts.score_parts(batch.sentence(s), parser.namer.names(batch, s, allowed), model, rows, score)
     unit = parser.weight.unit if unit is None else unit
-
-    def listed(kind: int, columns: Sequence[int]) -> list[Any]:
-        rows: Ints = np.ascontiguousarray(part[kind, : size[kind], : len(columns)])
-        score = np.empty(len(rows))
-        sentence = (batch.attribute, batch.coarse, int(batch.base[s]))
-        kernels.part_scores.score_parts(
-            *sentence, kind, rows, name, arrays[kind], parser.settings.bits, parser.weight.value, index, score
-        )
-        filled = np.where(rows < 0, rows[:, :1], rows)  # no sibling: s == h, t == h
-        return [*(filled[:, column] for column in columns), unit * score]
-
-    lists: dict[str, Any] = {
-        name: listed(kind, columns)
-        for kind, (name, columns) in enumerate(HIGHER, start=1)
-        if kind < len(parser.model.templates) and parser.model.templates[kind].lines
-    }
+    lists: dict[str, Any] = {}
+    for number, kind in enumerate(PART_KINDS):
+        if kinds[number] or kind.name == "arc":
+            of_kind = rows[:, 0] == number
+            index = dict(zip(kind.axes, kind.columns(rows[of_kind]), strict=True))
+            used = index["g"] != index["s"] if {"g", "s"} <= index.keys() else slice(None)
+            lists[kind.name] = [*(nodes[used] for nodes in index.values()), unit * score[of_kind][used]]
     root = "single" if parser.model.single else "multi"
-    return Dependency.from_parts(n, listed(0, ARC[1]), projective=parser.model.projective, root=root, **lists)
+    return Dependency.from_parts(n, projective=parser.model.projective, root=root, **lists)
 
 
 def confidences_of(parser: "Parser", batch: Encoded, trees: Trees, s: int) -> list[float]:

@@ -57,8 +57,9 @@ class ColumnModel:
     def arrays(self) -> Any:
         """What the kernels take beside the words and the weights."""
         encoder, size = self.encoder, len(self.tags)
-        ptr, _, offset, column, seed, _ = encoder.templates.arrays
-        templates = kernels.tagger.Templates(ptr, offset, column, seed)
+        lines = encoder.templates.arrays
+        _, offset, column = lines.component.T.copy()
+        templates = kernels.tagger.Templates(lines.ptr, offset, column, lines.seed)
         width = min(max(OPEN, int(np.diff(encoder.set_ptr).max())), size)
         return kernels.tagger.Model(templates, WORD, encoder.set_ptr, encoder.allowed, self.bits, size, width)
 

@@ -7,7 +7,7 @@ soon as it lies less than one unit above a tree.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,15 +64,21 @@ class Trees:
         return Certificate(self.kind[s], score * self.unit, bound * self.unit, 0.0, reason=self.reason.get(s))
 
 
-class Room:
-    """Arrays for the trees of a batch, to be filled by kernels."""
+class Room(NamedTuple):
+    """Arrays for the trees of a batch, to be filled by kernels; ``value`` counts units, the others are as in Trees."""
 
-    def __init__(self, length: Ints) -> None:
-        self.start: Ints = np.cumsum(length + 1) - length - 1
-        self.heads: Ints = np.full(int((length + 1).sum()), -1, dtype=np.int64)
-        self.value: Floats = np.zeros(len(length))
-        self.square: Ints = np.concatenate([[0], np.cumsum((length + 1) ** 2)])
-        self.kept: Bools = np.zeros(int(self.square[-1]), dtype=np.bool_)
+    start: Ints
+    heads: Ints
+    value: Floats
+    square: Ints
+    kept: Bools
+
+    @classmethod
+    def of(cls, length: Ints) -> Self:
+        """For sentences of these lengths."""
+        square = np.concatenate([[0], np.cumsum((length + 1) ** 2)])
+        heads, kept = np.full(int((length + 1).sum()), -1, dtype=np.int64), np.zeros(int(square[-1]), dtype=np.bool_)
+        return cls(np.cumsum(length + 1) - length - 1, heads, np.zeros(len(length)), square, kept)
 
     def trees(self, unit: float, bound: Floats, kind: Sequence[str], reason: Mapping[int, str]) -> Trees:
         """What was filled in; values and bounds count units."""

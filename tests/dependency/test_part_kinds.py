@@ -1,0 +1,74 @@
+"""The table of kinds of parts: the same in Python and in the kernels; all parts of arcs, those of a tree."""
+
+import numpy as np
+import pytest
+
+from certus.dependency import pruning
+from certus.dependency.part_kinds import HIGHER_KINDS, PART_KINDS
+from certus.dependency.parts import attachments
+from certus.kernels import parts
+from certus.kernels.features import ABSENT
+from tests.oracles.trees import all_trees, projective_trees
+
+
+def rows_of(heads):
+    """The parts of a tree by the definitions, as rows of the kernels: by the table's roles from what a word has."""
+    for g, h, t, s, m in zip(*(column.tolist() for column in attachments(heads)[:5]), strict=True):
+        node = {"h": h, "m": m, "s": ABSENT if s == h else s, "t": ABSENT if t == h else t, "g": g}
+        for number, kind in enumerate(PART_KINDS):
+            if ("g" in kind.roles and h == 0) or ("t" in kind.roles and s == h):
+                continue
+            nodes = [node[role] for role in kind.roles]
+            yield (number, *nodes, *[ABSENT] * (4 - len(nodes)))
+
+
+def test_kernels_have_the_same_kinds():
+    named = (parts.ARC, parts.SIBLING, parts.GRANDPARENT, parts.GRANDSIBLING, parts.TRISIBLING)
+    assert named == tuple(range(len(PART_KINDS)))
+    assert len(PART_KINDS) == parts.KINDS
+    assert tuple(len(kind.roles) for kind in PART_KINDS) == parts.ROLES
+    for kind in PART_KINDS:
+        assert sorted(kind.roles) == sorted(kind.axes)
+        assert kind.roles[:2] == "hm"
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 4])
+def test_the_parts_of_a_tree_are_those_of_its_words(n):
+    for heads in all_trees(n, "multi"):
+        found = parts.tree_parts(np.array(heads)).reshape(-1, 5)
+        found = found[found[:, 0] != parts.NO_PART]
+        assert sorted(map(tuple, found.tolist())) == sorted(rows_of(heads))
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_the_list_over_arcs_has_the_parts_of_all_trees_each_once(n):
+    allowed = np.random.default_rng(n).random((n + 1, n + 1)) < 0.8
+    allowed[:, 0] = False
+    np.fill_diagonal(allowed, False)
+    rows, at, _ = parts.list_parts(allowed, np.ones(parts.KINDS, dtype=np.bool_))
+    listed = list(map(tuple, rows.tolist()))
+    assert len(set(listed)) == len(listed)
+    for a, (_, h, m, *_) in enumerate(listed[: len(at)]):
+        own = [row for row in listed[len(at) :] if row[1:3] == (h, m)]
+        for kind in range(1, parts.KINDS):
+            of_kind = [row for row in own if row[0] == kind]
+            assert listed[at[a, kind] : at[a, kind] + len(of_kind)] == of_kind
+    found = np.empty(len(rows))
+    for heads in all_trees(n, "multi"):
+        if all(allowed[heads[m], m] for m in range(1, n + 1)):
+            parts.mark_tree(rows, np.array(heads), found)
+            assert sorted(row for row, used in zip(listed, found, strict=True) if used) == sorted(rows_of(heads))
+
+
+@pytest.mark.parametrize("kind", HIGHER_KINDS)
+def test_supported_parts_are_those_of_projective_trees(kind):
+    n = 4
+    allowed = ~np.eye(n + 1, dtype=np.bool_)
+    allowed[:, 0] = False
+    found = list(zip(*(axis.tolist() for axis in pruning.supported(kind.name, allowed)), strict=True))
+    wanted = set()
+    for heads in projective_trees(n, "multi"):
+        rows = np.array([row for row in rows_of(heads) if row[0] == PART_KINDS.index(kind)]).reshape(-1, 5)
+        wanted |= set(zip(*(axis.tolist() for axis in kind.columns(rows)), strict=True))
+    assert len(set(found)) == len(found)
+    assert set(found) == wanted
