@@ -12,7 +12,7 @@ from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import DynamicProgram, Index, Penalties, Problem
-from certus.relax.steps import StepRule
+from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution, certified, with_proof_of
 from certus.schema import Field
@@ -158,14 +158,18 @@ class Joint(Problem[Pair]):
 
     def _ranked(self, a: DynamicProgram[Any], b: DynamicProgram[Any], k: int) -> list[Result[Pair]]:
         from certus.hypergraph import sweeps
-        from certus.relax.engine import Engine
+        from certus.relax.descent import descend
+        from certus.relax.lagrangian import Lagrangian, Subproblems
+        from certus.relax.run import Run
 
         relaxation = self.relaxation()
-        engine = Engine(relaxation)
-        descent = engine.descend(np.zeros(relaxation.n_rows), engine.initial, max_iterations=200, window=15)
-        penalty = relaxation.penalties(descent.multipliers, engine.initial)
-        rest = engine.solve(1, penalty, ()).value
-        error = max(self.error(), relaxation.error(descent.multipliers, engine.initial))
+        subproblems = Subproblems(relaxation)
+        oracle = Lagrangian(subproblems, subproblems.initial)
+        origin, run = np.zeros(relaxation.n_rows), Run[Any](scale=relaxation.scale)
+        u = descend(run, oracle, origin, polyak(), max_iterations=200, window=15).best_u
+        penalty = relaxation.penalties(u, subproblems.initial)
+        rest = subproblems.solve(1, penalty, ()).value
+        error = max(self.error(), oracle.error(u))
         forest = a.forest()
         weights = forest.penalised(relaxation.question(0, penalty, ())[0])
         partners: dict[bytes, list[Any]] = {}

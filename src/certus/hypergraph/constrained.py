@@ -25,7 +25,7 @@ from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.hyperpath import Hyperpath
 from certus.hypergraph.reference import best_value
 from certus.problem import DynamicProgram, Forest, Index
-from certus.relax.engine import Log
+from certus.relax.run import Log
 from certus.relax.steps import StepRule, polyak
 from certus.result import Result, certified
 from certus.schema import Field

@@ -22,7 +22,7 @@ from certus import kernels
 from certus.checks import Floats
 from certus.clock import Clock
 from certus.errors import LimitReached
-from certus.relax.engine import Log
+from certus.relax.run import Log
 from certus.relax.steps import polyak
 from certus.translation.phrase_relaxation import MOST_HYPOTHESES, Found, PhraseRelaxation, Sentence
 from certus.translation.phrases import Int32
