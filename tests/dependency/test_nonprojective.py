@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 import certus
 from certus import Dependency, Infeasible, InvalidInput, LimitReached
 from certus.dependency import flow, nonprojective
-from certus.relax.engine import Engine
-from certus.relax.steps import per_increase
+from certus.relax.descent import descend
+from certus.relax.lagrangian import Lagrangian, Subproblems
+from certus.relax.run import Run
+from certus.relax.steps import StepRule, halving, per_increase, polyak
 from tests.dependency.cases import draw_problem
 
 MODELS = (
@@ -124,11 +126,13 @@ def test_the_kernel_and_the_engine_make_the_same_steps(model):
         problem = draw_problem(np.random.default_rng(seed), model, 4, projective=False)
         if optimum(problem) == -np.inf:
             continue
-        result = nonprojective.decode(problem, step="per increase", exact=False, max_iterations=30, estimate=False)
-        relaxation = nonprojective.relaxation(problem)
-        engine = Engine(relaxation, step=per_increase(problem.extent().size))
-        origin = np.zeros(relaxation.n_rows)
-        log = engine.descend(origin, engine.initial, max_iterations=len(result.trace)).log
+        rule = per_increase(problem.extent().size)
+        result = nonprojective.decode(problem, step=rule, exact=False, max_iterations=30, estimate=False)
+        relaxation, run = nonprojective.relaxation(problem), Run()
+        subproblems = Subproblems(relaxation)
+        oracle = Lagrangian(subproblems, subproblems.initial)
+        descend(run, oracle, np.zeros(relaxation.n_rows), rule, max_iterations=len(result.trace))
+        log = run.log
         shorter = min(len(log.dual), len(result.trace))
         # Rounding differs, so that ties may be broken differently: from there on the two may go different ways.
         apart = np.abs(np.array(log.dual[:shorter]) - result.trace.dual[:shorter]) > 1e-9
