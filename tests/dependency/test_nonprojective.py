@@ -132,10 +132,10 @@ def test_the_kernel_and_the_engine_make_the_same_steps(model):
         subproblems = Subproblems(relaxation)
         oracle = Lagrangian(subproblems, subproblems.initial)
         descend(run, oracle, np.zeros(relaxation.n_rows), rule, max_iterations=len(result.trace))
-        log = run.log
-        shorter = min(len(log.dual), len(result.trace))
+        log = run.log.trace()
+        shorter = min(len(log), len(result.trace))
         # Rounding differs, so that ties may be broken differently: from there on the two may go different ways.
-        apart = np.abs(np.array(log.dual[:shorter]) - result.trace.dual[:shorter]) > 1e-9
+        apart = np.abs(log.dual[:shorter] - result.trace.dual[:shorter]) > 1e-9
         same = int(np.argmax(apart)) if apart.any() else shorter
         assert same >= 1
         np.testing.assert_allclose(log.step[: same - 1], result.trace.step[: same - 1])

@@ -42,6 +42,7 @@ Mask = NDArray[np.uint8]
 SHARE = 0.001  # of the arc scores, given to the tree so that it breaks ties sensibly (HA)
 WINDOW = 80  # iterations of the root over which the gap must shrink, or arcs are removed and branched on
 FACTOR, PATIENCE, SHRINK = 1.5, 5, 0.7  # of Polyak's step
+POLYAK = polyak(FACTOR, patience=PATIENCE, shrink=SHRINK)
 NODE_ITERATIONS = 40
 NO_TREE = "every tree over the allowed arcs uses a forbidden part; allow some of them."
 
@@ -111,7 +112,7 @@ def decode(
     LimitReached : the time ran out before any tree was found.
     """
     run: Run[Ints] = Run(max_iterations=max_iterations, time_limit=time_limit)
-    rule = step or polyak(FACTOR, patience=PATIENCE, shrink=SHRINK)
+    rule = step or POLYAK
     run.info |= {"nodes": 1, "fixed": 0, "decoded": 0, "step": rule.name}
     first = None
     if estimate and rule.numbers is not None and share == SHARE and not isinstance(problem, AutomataDependency):
@@ -145,7 +146,7 @@ class FirstBurst:
         self.by_head, pairs = shape_of_automata(problem)
         self.multipliers = np.zeros((2, n + 1, n + 1))
         heads: Ints = np.full(n + 1, -1, dtype=np.int64)
-        rows = np.zeros((iterations, 3))
+        rows = np.empty((iterations, 5))
         shape, found = (self.by_head, pairs, problem.single), (self.multipliers, heads, rows)
         arguments = (problem.arc, shape, part_tables(problem), tuple(rule), SHARE, lazy, found)
         kernel = kernels.head_automata
@@ -156,7 +157,7 @@ class FirstBurst:
         self.bound, score, count = value.tolist()
         run.iterations += used
         run.count(decoded=count)
-        run.log.extend(rows[:used], -np.inf, (1 + self.by_head) * np.count_nonzero(problem.arc > -np.inf))
+        run.log.extend(rows[:used])
         run.offer(heads, score)
 
     def result(self) -> Result[Ints]:
@@ -212,7 +213,7 @@ class TreeAndAutomata(Oracle):
         heads = np.full(n + 1, -1, dtype=np.int64)
         value = np.array([at.best, run.score, 0.0])
         state = kernel.State(at.u.reshape(2, -1), at.best_u.reshape(2, -1), heads, self.dispute, value)
-        rows = np.zeros((count, 3))
+        rows = np.empty((count, 5))
         arguments = (self.model, state, rule, at.state, self.space.rounding, self.space.lazy, rows)
         status, used, memory = long_call(count * n**3, kernel.relax, *arguments)
         if status == kernel.INFEASIBLE:

@@ -311,9 +311,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         one_of("method", method, METHODS)
         as_positive_int("width", width)
         rule = step or polyak(patience=3)
-        run: Run[Int32] = Run(
-            max_iterations=max_iterations, time_limit=time_limit, scale=max(self.extent().size, 1.0)
-        )
+        run: Run[Int32] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=max(self.extent().size, 1.0))
         search, u = _Alternation(self, run, staged=method == "staged"), np.zeros(len(self.b))
         if method == "beam":
             search.search(width, u)

@@ -172,7 +172,7 @@ def relaxed(lat, scores, single, rule, grain, u, heads):
     first_multipliers(model, moved[0])
     keep = np.ones(arcs, dtype=np.uint8)
     copy = np.empty(arcs, dtype=np.uint8)
-    rows = np.empty((iterations, 3))
+    rows = np.empty((iterations, 5))
     kept = np.empty((branchings, arcs), dtype=np.uint8)  # a stack of what is left to search
     multipliers = np.empty((branchings, 2, arcs))
     depth = branched = k = runs = 0

@@ -43,32 +43,6 @@ class State(NamedTuple):
     value: np.ndarray  # (3,) DUAL, PRIMAL, DECODED
 
 
-class Work(NamedTuple):
-    """The loop's own arrays: scores under the multipliers, what tree and automata chose, what is out of date."""
-
-    arc_id: np.ndarray  # (n+1, n+1) number of each arc, -1 for none
-    tree_score: np.ndarray  # ((n+1) * (n+1),)
-    arc_value: np.ndarray  # (A,)
-    up_value: np.ndarray  # (A,)
-    tree: np.ndarray  # (n+1,) heads of the last round
-    new_tree: np.ndarray  # (2n+2,) heads of this round, then the best head of every word
-    chosen: np.ndarray  # (A,) by the tree
-    used: np.ndarray  # (A,) by the automata
-    column: np.ndarray  # (n+1,) the head that each word supposes
-    differ: np.ndarray  # (A,) the arcs that tree and automata differ on
-    value: np.ndarray  # of the states of the lattices
-    head_value: np.ndarray  # (n+1,)
-    side_score: np.ndarray  # (2n+2,) of the modifiers that the tree has on each side
-    word_stale: np.ndarray  # (n+1,) words whose heads have other scores
-    head_stale: np.ndarray  # (n+1,)
-    stale: np.ndarray  # (2n+2,) lattices whose multipliers changed
-    unscored: np.ndarray  # (2n+2,) lattices whose part of the tree changed
-    mark: np.ndarray  # (n+1,) scratch, as the rest
-    scratch: np.ndarray
-    floats: np.ndarray
-    ints: np.ndarray
-
-
 @njit(cache=True, nogil=True)
 def forward(lat, side, arc_value, value):
     """value[v, g] <- best path from the start of a lattice to each state v, for every column g."""
@@ -283,13 +257,12 @@ def first_multipliers(model, u):
 
 
 @njit(cache=True, nogil=True)
-def nearest_tree(model, work):
-    """Fill work.new_tree with the best heads for work.tree_score and return its value: as ``best_heads``.
+def nearest_tree(lat, tree_score, single_root, stale, tree, mark, floats, ints):
+    """Fill tree with the best heads for tree_score ((n+1) * (n+1),) and return its value: as ``best_heads``.
 
     Every word takes its best head; only where that gives a cycle, or too many root words, is there more to do. Words
-    that are not stale still hold their best head in new_tree[n+1 :].
+    that are not stale still hold their best head in tree[n+1 :]. mark (n+1,) is scratch.
     """
-    lat, tree_score, tree, stale, mark = model.lat, work.tree_score, work.new_tree, work.word_stale, work.mark
     n = lat.width.shape[0] - 1
     roots = 0
     value = 0.0
@@ -311,170 +284,14 @@ def nearest_tree(model, work):
         mark[m] = 0
         roots += h == 0
         value += tree_score[h * (n + 1) + m]
-    whole = roots == 1 or not model.single
+    whole = roots == 1 or not single_root
     for m in range(1, n + 1):
         v = m
         while v > 0 and mark[v] == 0:
             mark[v] = m
             v = tree[v]
         whole = whole and (v == 0 or mark[v] != m)
-    return value if whole else best_heads(tree_score, n + 1, n, model.single, tree, work.floats, work.ints)
-
-
-@njit(cache=True, nogil=True)
-def prepared(model, u):
-    """The work arrays of a loop that starts at multipliers u (2, A): everything is out of date."""
-    lat, arc, share, _ = model
-    n = lat.width.shape[0] - 1
-    arcs, sides, stride = arc.shape[0], 2 * (n + 1), n + 1
-    n_floats, n_ints = work_sizes(n)
-    arc_id = np.full((n + 1, n + 1), -1, np.int64)
-    tree_score = np.full(stride * stride, -np.inf)
-    arc_value, up_value = np.empty(arcs, np.float64), np.empty(arcs, np.float64)
-    for i in range(lat.up.shape[0]):
-        a = lat.up[i]
-        h, m = lat.arc_head[a], lat.arc_mod[a]
-        arc_id[h, m] = a
-        tree_score[h * stride + m] = share * arc[a] + u[0, a] + u[1, a]
-        arc_value[a] = (1.0 - share) * arc[a] - u[0, a]
-        up_value[a] = -u[1, a]
-    return Work(
-        arc_id=arc_id,
-        tree_score=tree_score,
-        arc_value=arc_value,
-        up_value=up_value,
-        tree=np.full(n + 1, -1, np.int64),
-        new_tree=np.full(sides, -1, np.int64),
-        chosen=np.zeros(arcs, np.int64),
-        used=np.zeros(arcs, np.int64),
-        column=np.full(n + 1, -1, np.int64),
-        differ=np.empty(arcs, np.int64),
-        value=np.empty(lat.value_ptr[sides], np.float64),
-        head_value=np.zeros(n + 1, np.float64),
-        side_score=np.zeros(sides, np.float64),
-        word_stale=np.ones(n + 1, np.uint8),
-        head_stale=np.ones(n + 1, np.uint8),
-        stale=np.ones(sides, np.uint8),
-        unscored=np.ones(sides, np.uint8),
-        mark=np.empty(n + 1, np.int64),
-        scratch=np.empty(lat.state_arc.shape[0], np.float64),
-        floats=np.empty(n_floats, np.float64),
-        ints=np.empty(n_ints, np.int64),
-    )
-
-
-@njit(cache=True, nogil=True)
-def choose_tree(model, work):
-    """Take the tree of this round; its value, -inf if there is none."""
-    value = nearest_tree(model, work)
-    if value == -np.inf:
-        return value
-    by_head = model.lat.by_head[0] == 1
-    tree, chosen, unscored, arc_id = work.tree, work.chosen, work.unscored, work.arc_id
-    for m in range(1, tree.shape[0]):
-        if work.new_tree[m] != tree[m]:
-            if tree[m] >= 0:
-                chosen[arc_id[tree[m], m]] = 0
-                unscored[2 * tree[m] + (m > tree[m])] = 1
-            tree[m] = work.new_tree[m]
-            chosen[arc_id[tree[m], m]] = 1
-            unscored[2 * tree[m] + (m > tree[m])] = 1
-            if by_head:
-                unscored[2 * m] = 1
-                unscored[2 * m + 1] = 1
-    return value
-
-
-@njit(cache=True, nogil=True)
-def choose_modifiers(model, work, lazy, dual, count):
-    """Take what the automata choose, as far as their multipliers changed; dual plus their values, -inf for none."""
-    lat = model.lat
-    for h in range(lat.width.shape[0]):
-        if work.head_stale[h] == 1 or not lazy:
-            for side in range(2 * h, 2 * h + 2):
-                if work.stale[side] == 1 or not lazy:
-                    forward(lat, side, work.arc_value, work.value)
-                    count[DECODED] += 1.0
-            best, g = best_column(lat, h, work.up_value, work.value)
-            if best == -np.inf:
-                return best
-            for side in range(2 * h, 2 * h + 2):
-                if work.stale[side] == 1 or not lazy or g != work.column[h]:
-                    take_path(lat, side, g, work.value, work.used)
-                work.stale[side] = 0
-            work.head_value[h] = best
-            work.column[h] = g
-            work.head_stale[h] = 0
-        dual += work.head_value[h]
-    return dual
-
-
-@njit(cache=True, nogil=True)
-def score_tree(model, work):
-    """Score of the tree by the whole model; the modifiers of a side are scored again if they changed."""
-    lat, tree = model.lat, work.tree
-    primal = 0.0
-    for m in range(1, tree.shape[0]):
-        primal += model.arc[work.arc_id[tree[m], m]]
-    for side in range(work.unscored.shape[0]):
-        if work.unscored[side] == 1:
-            h = side // 2
-            g = 0
-            if lat.by_head[0] == 1 and h > 0:
-                while lat.up[lat.up_ptr[h] + g] != work.arc_id[tree[h], h]:
-                    g += 1
-            work.side_score[side] = path_score(lat, side, g, work.chosen, work.scratch)
-            work.unscored[side] = 0
-        primal += work.side_score[side]
-    return primal
-
-
-@njit(cache=True, nogil=True)
-def disagreements(model, work):
-    """(arcs that tree and automata differ on, listed in work.differ; squared length of the subgradient)."""
-    lat = model.lat
-    differing = 0
-    for a in range(work.used.shape[0]):
-        if work.used[a] != work.chosen[a]:
-            work.differ[differing] = a
-            differing += 1
-    apart = differing
-    if lat.by_head[0] == 1:
-        for m in range(1, work.tree.shape[0]):
-            if lat.up[lat.up_ptr[m] + work.column[m]] != work.arc_id[work.tree[m], m]:
-                apart += 2
-    return differing, apart
-
-
-@njit(cache=True, nogil=True)
-def move(model, state, work, differing, step):
-    """u += step (used by automata - used by tree), likewise the multipliers from above; what changed is out of date."""
-    lat, arc, share, _ = model
-    u, used, chosen, stride = state.u, work.used, work.chosen, work.tree.shape[0]
-    for i in range(differing):
-        a = work.differ[i]
-        h, m = lat.arc_head[a], lat.arc_mod[a]
-        state.dispute[a] += 1.0
-        u[0, a] += step * (used[a] - chosen[a])
-        work.arc_value[a] = (1.0 - share) * arc[a] - u[0, a]
-        work.tree_score[h * stride + m] = share * arc[a] + u[0, a] + u[1, a]
-        work.stale[2 * h + (m > h)] = 1
-        work.head_stale[h] = 1
-        work.word_stale[m] = 1
-    if lat.by_head[0] == 0:
-        return
-    for m in range(1, stride):
-        taken = lat.up[lat.up_ptr[m] + work.column[m]]
-        wanted = work.arc_id[work.tree[m], m]
-        if taken != wanted:
-            u[1, taken] += step
-            u[1, wanted] -= step
-            for a in (taken, wanted):
-                state.dispute[a] += 1.0
-                work.up_value[a] = -u[1, a]
-                work.tree_score[lat.arc_head[a] * stride + m] = share * arc[a] + u[0, a] + u[1, a]
-            work.head_stale[m] = 1
-            work.word_stale[m] = 1
+    return value if whole else best_heads(tree_score, n + 1, n, single_root, tree, floats, ints)
 
 
 @njit(cache=True, nogil=True)
@@ -482,32 +299,150 @@ def relax(model, state, rule, memory, tolerance, lazy, rows):
     """Dual decomposition of the head automata and the spanning tree (LR alg. 8 and 9), one row per iteration.
 
     The tree scores share * arc + u[0] + u[1]; the automata score (1 - share) * arc - u[0] on taking an arc, and - u[1]
-    on having it as the arc into their head. rows (iterations, 3): dual, primal value of the tree, step, which ``rule``
-    makes from ``memory`` on. Returns (how it ended, iterations done, memory). With ``lazy`` only lattices whose
-    multipliers changed are decoded again. Ties: first arc, transition, column.
+    on having it as the arc into their head. rows (iterations, 5) are those of a Trace: dual, best primal, step, which
+    ``rule`` makes from ``memory`` on, number of multipliers, primal value of the tree. Returns (how it ended,
+    iterations done, memory). With ``lazy`` only lattices whose multipliers changed are decoded again. Ties: first arc,
+    transition, column.
     """
-    work = prepared(model, state.u)
-    value = state.value
+    lat, arc, share, single = model
+    heads, dispute, known = state.heads, state.dispute, state.value
+    u, u_up, best_u, best_u_up = state.u[0], state.u[1], state.best_u[0], state.best_u[1]
+    n = lat.width.shape[0] - 1
+    by_head = lat.by_head[0] == 1
+    arcs = arc.shape[0]
+    sides = 2 * (n + 1)
+    stride = n + 1
+    tree_score = np.full(stride * stride, -np.inf)
+    n_floats, n_ints = work_sizes(n)
+    floats = np.empty(n_floats, np.float64)
+    ints = np.empty(n_ints, np.int64)
+    arc_id = np.full((n + 1, n + 1), -1, np.int64)
+    arc_value = np.empty(arcs, np.float64)
+    up_value = np.empty(arcs, np.float64)
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        h, m = lat.arc_head[a], lat.arc_mod[a]
+        arc_id[h, m] = a
+        tree_score[h * stride + m] = share * arc[a] + u[a] + u_up[a]
+        arc_value[a] = (1.0 - share) * arc[a] - u[a]
+        up_value[a] = -u_up[a]
+    value = np.empty(lat.value_ptr[sides], np.float64)
+    scratch = np.empty(lat.state_arc.shape[0], np.float64)
+    chosen = np.zeros(arcs, np.int64)  # by the tree
+    used = np.zeros(arcs, np.int64)  # by the automata
+    differ = np.empty(arcs, np.int64)
+    tree = np.full(n + 1, -1, np.int64)
+    new_tree = np.full(2 * n + 2, -1, np.int64)
+    word_stale = np.ones(n + 1, np.uint8)  # words whose heads have other scores
+    mark = np.empty(n + 1, np.int64)
+    stale = np.ones(sides, np.uint8)  # lattices whose multipliers changed
+    head_stale = np.ones(n + 1, np.uint8)
+    unscored = np.ones(sides, np.uint8)  # lattices whose part of the tree changed
+    head_value = np.zeros(n + 1, np.float64)
+    column = np.full(n + 1, -1, np.int64)
+    side_score = np.zeros(sides, np.float64)
+
+    active = lat.up.shape[0] * (1 + lat.by_head[0])
     for k in range(rows.shape[0]):
-        dual = choose_tree(model, work)
-        if dual > -np.inf:
-            dual = choose_modifiers(model, work, lazy, dual, value)
-        if dual == -np.inf:
+        tree_value = nearest_tree(lat, tree_score, single, word_stale, new_tree, mark, floats, ints)
+        if tree_value == -np.inf:
             return INFEASIBLE, k, memory
-        primal = score_tree(model, work)
-        if primal > value[PRIMAL]:
-            value[PRIMAL] = primal
-            state.heads[1:] = work.tree[1:]
-        if dual < value[DUAL]:
-            value[DUAL] = dual
-            state.best_u[:] = state.u
-        differing, apart = disagreements(model, work)
-        rows[k, 0], rows[k, 1], rows[k, 2] = dual, primal, 0.0
-        if apart == 0 or value[DUAL] - value[PRIMAL] <= tolerance:
+        for m in range(1, n + 1):
+            if new_tree[m] != tree[m]:
+                if tree[m] >= 0:
+                    chosen[arc_id[tree[m], m]] = 0
+                    unscored[2 * tree[m] + (m > tree[m])] = 1
+                tree[m] = new_tree[m]
+                chosen[arc_id[tree[m], m]] = 1
+                unscored[2 * tree[m] + (m > tree[m])] = 1
+                if by_head:
+                    unscored[2 * m] = 1
+                    unscored[2 * m + 1] = 1
+
+        # The automata, as far as their multipliers changed.
+        dual = tree_value
+        for h in range(n + 1):
+            if head_stale[h] == 1 or not lazy:
+                for side in range(2 * h, 2 * h + 2):
+                    if stale[side] == 1 or not lazy:
+                        forward(lat, side, arc_value, value)
+                        known[DECODED] += 1.0
+                best, g = best_column(lat, h, up_value, value)
+                if best == -np.inf:
+                    return INFEASIBLE, k, memory
+                for side in range(2 * h, 2 * h + 2):
+                    if stale[side] == 1 or not lazy or g != column[h]:
+                        take_path(lat, side, g, value, used)
+                    stale[side] = 0
+                head_value[h] = best
+                column[h] = g
+                head_stale[h] = 0
+            dual += head_value[h]
+
+        # The tree, scored by the whole model.
+        primal = 0.0
+        for m in range(1, n + 1):
+            primal += arc[arc_id[tree[m], m]]
+        for side in range(sides):
+            if unscored[side] == 1:
+                h = side // 2
+                g = 0
+                if by_head and h > 0:
+                    while lat.up[lat.up_ptr[h] + g] != arc_id[tree[h], h]:
+                        g += 1
+                side_score[side] = path_score(lat, side, g, chosen, scratch)
+                unscored[side] = 0
+            primal += side_score[side]
+        if primal > known[PRIMAL]:
+            known[PRIMAL] = primal
+            for m in range(1, n + 1):
+                heads[m] = tree[m]
+        if dual < known[DUAL]:
+            known[DUAL] = dual
+            for a in range(arcs):
+                best_u[a] = u[a]
+                best_u_up[a] = u_up[a]
+
+        apart = 0
+        for a in range(arcs):
+            if used[a] != chosen[a]:
+                differ[apart] = a
+                apart += 1
+        differing = apart
+        if by_head:
+            for m in range(1, n + 1):
+                if lat.up[lat.up_ptr[m] + column[m]] != arc_id[tree[m], m]:
+                    apart += 2
+        rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3], rows[k, 4] = dual, known[PRIMAL], 0.0, active, primal
+        if apart == 0 or known[DUAL] - known[PRIMAL] <= tolerance:
             return CLOSED, k + 1, memory
-        step, memory = next_step(rule, memory, dual, value[PRIMAL], apart)
+        step, memory = next_step(rule, memory, dual, known[PRIMAL], apart)
         rows[k, 2] = step
-        move(model, state, work, differing, step)
+        for i in range(differing):
+            a = differ[i]
+            h, m = lat.arc_head[a], lat.arc_mod[a]
+            dispute[a] += 1.0
+            u[a] += step * (used[a] - chosen[a])
+            arc_value[a] = (1.0 - share) * arc[a] - u[a]
+            tree_score[h * stride + m] = share * arc[a] + u[a] + u_up[a]
+            stale[2 * h + (m > h)] = 1
+            head_stale[h] = 1
+            word_stale[m] = 1
+        if by_head:
+            for m in range(1, n + 1):
+                taken = lat.up[lat.up_ptr[m] + column[m]]
+                wanted = arc_id[tree[m], m]
+                if taken != wanted:
+                    dispute[taken] += 1.0
+                    dispute[wanted] += 1.0
+                    u_up[taken] += step
+                    u_up[wanted] -= step
+                    up_value[taken] = -u_up[taken]
+                    up_value[wanted] = -u_up[wanted]
+                    tree_score[lat.arc_head[taken] * stride + m] = share * arc[taken] + u[taken] + u_up[taken]
+                    tree_score[lat.arc_head[wanted] * stride + m] = share * arc[wanted] + u[wanted] + u_up[wanted]
+                    head_stale[m] = 1
+                    word_stale[m] = 1
     return LIMIT, rows.shape[0], memory
 
 

@@ -49,7 +49,7 @@ class Round(NamedTuple):
 
 
 class Burst(NamedTuple):
-    """What an oracle did in several steps: rows (dual, primal value of the round, step), state of the step rule."""
+    """What an oracle did in several steps: rows (k, 5) for the log, in the order of Trace; state of the step rule."""
 
     rows: Floats
     state: Any
@@ -137,7 +137,6 @@ class Descent:
         """Several rounds in one call of the oracle; returns whether nothing is left to do."""
         if self.best_u is self.u:
             self.u, self.best_u = self.u.copy(), self.u.copy()
-        known = self.run.score
         rows, self.state, agreed = self.oracle.burst(self, rule, count)
         self.rounds += len(rows)
         self.run.iterations += len(rows)
@@ -146,7 +145,7 @@ class Descent:
         self.value, self.norm2 = float(rows[-1, 0]), 0.0 if agreed else inf
         self._close()
         if log:
-            self.run.log.extend(rows, known, self.oracle.rows)
+            self.run.log.extend(rows)
         return self.closed or agreed
 
     def _close(self) -> None:
@@ -157,7 +156,9 @@ class Descent:
         """The direction to move against: the subgradient, deflected if the rule says so."""
         inequality, before = self.oracle.inequality, self._direction
         # Rows that are slack at multiplier zero stay there: they are no part of the subgradient.
-        direction = residual if inequality is None else np.where(inequality & (self.u == 0) & (residual < 0), 0.0, residual)
+        direction = (
+            residual if inequality is None else np.where(inequality & (self.u == 0) & (residual < 0), 0.0, residual)
+        )
         if not self.rule.deflection:
             return direction
         if before is not None and (dot := float(direction @ before)) < 0:

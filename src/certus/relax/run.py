@@ -5,7 +5,6 @@ the same whichever it is; see ``certus.relax.descent`` and ``certus.relax.search
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -21,38 +20,34 @@ Y = TypeVar("Y")
 CLOSE = 1e-5  # a gap of more than this share of the scores is no rounding: nobody needs to know how much that is
 
 
-@dataclass(slots=True)
 class Log:
-    """The rows of a Trace while they are being written."""
+    """The rows of a Trace while they are being written: dual, best score so far, step, active, score of the round."""
 
-    dual: list[float] = field(default_factory=list)
-    primal: list[float] = field(default_factory=list)
-    step: list[float] = field(default_factory=list)
-    active: list[int] = field(default_factory=list)
-    round_primal: list[float] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._blocks: list[Floats] = []
+        self._rows: list[tuple[float, float, float, int, float]] = []
 
     def __len__(self) -> int:
-        return len(self.dual)
+        return sum(map(len, self._blocks)) + len(self._rows)
 
     def add(self, dual: float, primal: float, step: float, active: int, round_primal: float = nan) -> None:
-        """One row: the best score so far and that of the round."""
-        self.dual.append(dual)
-        self.primal.append(primal)
-        self.step.append(step)
-        self.active.append(active)
-        self.round_primal.append(round_primal)
+        """One row."""
+        self._rows.append((dual, primal, step, active, round_primal))
 
-    def extend(self, rows: Floats, primal: float, active: int) -> None:
-        """Rows (dual, primal value of the round, step) of a burst that began with a best score of ``primal``."""
-        self.dual += rows[:, 0].tolist()
-        self.primal += np.maximum.accumulate(np.append(primal, rows[:, 1]))[1:].tolist()
-        self.step += rows[:, 2].tolist()
-        self.active += [active] * len(rows)
-        self.round_primal += rows[:, 1].tolist()
+    def extend(self, rows: Floats) -> None:
+        """The rows of a burst, (k, 5); they are not copied."""
+        if self._rows:
+            self._blocks.append(np.array(self._rows))
+            self._rows = []
+        self._blocks.append(rows)
 
     def trace(self) -> Trace:
-        columns = (np.array(column) for column in (self.dual, self.primal, self.step))
-        return Trace(*columns, np.array(self.active, dtype=np.int64), np.array(self.round_primal))
+        """All rows, by column."""
+        blocks = [*self._blocks, np.array(self._rows)] if self._rows else self._blocks
+        if not blocks:
+            return Trace()
+        rows = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        return Trace(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3].astype(np.int64), rows[:, 4])
 
 
 class Run(Generic[Y]):

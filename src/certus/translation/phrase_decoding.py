@@ -221,7 +221,7 @@ def _rounds(
                         continue
             since, mark = 0, best
         u = u - step * residual
-    run.info["rounds"] = len(run.log.dual)
+    run.info["rounds"] = len(run.log)
     run.info["tracked"] = len(tracked)
     if run.proof is None and beams:
         run.swept(relaxation, best_u)
