@@ -38,7 +38,10 @@ from certus.models.parser import Parser, Settings
 from certus.models.tagger import Tagger
 from certus.models.training import train_parser
 from certus.relax import steps
-from certus.relax.engine import Engine
+from certus.relax.descent import Descent, descend
+from certus.relax.lagrangian import Lagrangian, Subproblems
+from certus.relax.run import Run
+from certus.relax.system import Relaxation
 from certus.result import Trace
 
 ROUNDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 10), (11, 20), (21, 50))
@@ -98,19 +101,10 @@ class Models:
 # -- one sentence ------------------------------------------------------------------------------------------------------
 
 
-class Recorder(Engine):
-    """An engine that remembers for each round the share of words the models disagree on, and its best tree."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.apart: list[float] = []
-        self.best: list[LexicalizedTree | None] = []
-
-    def _offer(self, k: int, leaves: Any, used: Any, residual: Any) -> None:
-        super()._offer(k, leaves, used, residual)
-        words = len(leaves[0].heads) - 1
-        self.apart.append(float((residual > 0).sum()) / words)
-        self.best.append(None if self.leaves is None else self.leaves[0])
+def lagrangian(relaxation: Relaxation) -> Lagrangian:
+    """The dual function of a relaxation."""
+    subproblems = Subproblems(relaxation)
+    return Lagrangian(subproblems, subproblems.initial)
 
 
 def only(problem: certus.Problem[Any], view: str, used: np.ndarray) -> LexicalizedTree | None:
@@ -140,25 +134,29 @@ def joined(joint: certus.Joint, started: float) -> dict[str, Any]:
 def recorded(joint: certus.Joint, *, known: bool) -> dict[str, Any]:
     """What the relaxation does in up to 50 rounds, and in how many of them it proves the optimum (None: not)."""
     whole = joint.relaxation()
-    engine = Recorder(whole.easier() or whole, step=steps.deflected())
-    descent = engine.descend(np.zeros(whole.n_rows), engine.initial, max_iterations=LIMIT)
-    proved = engine.closed(descent.dual, descent.multipliers, engine.initial)
-    if (
-        proved and not known and whole.easier() is not None
-    ):  # over easier subproblems: the bound must hold over the whole ones too
-        judge = Engine(whole)
-        judge.adopt(engine)
-        last = judge.descend(descent.multipliers, judge.initial, max_iterations=1)
-        proved = judge.closed(last.dual, last.multipliers, judge.initial)
-    trees = [(k, t) for k, t in enumerate(engine.best, 1) if t is not None]
+    apart: list[float] = []  # for each round, the share of words the models disagree on
+    best: list[LexicalizedTree | None] = []  # and the best tree so far
+
+    def record(at: Descent) -> None:
+        apart.append(float((at.residual > 0).sum()) / (len(oracle.leaves[0].heads) - 1))
+        best.append(None if run.structure is None else run.structure[0])
+
+    run: Run[Any] = Run(scale=whole.scale)
+    oracle = lagrangian(whole.easier() or whole)
+    origin = np.zeros(whole.n_rows)
+    descent = descend(run, oracle, origin, steps.deflected(), max_iterations=LIMIT, search=record)
+    rounds, trace, proved = len(run.log), run.log.trace(), descent.closed
+    if proved and not known and whole.easier() is not None:  # the bound must hold over the whole subproblems too
+        proved = descend(run, lagrangian(whole), descent.best_u, steps.deflected(), max_iterations=1).closed
+    trees = [(k, t) for k, t in enumerate(best, 1) if t is not None]
     changes = [
         (k, described(t)) for (k, t), (_, before) in zip(trees, [(0, None), *trees], strict=False) if t is not before
     ]
     return {
-        "proved": len(descent.log.dual) if proved else None,
-        "apart": engine.apart,
-        "dual": descent.log.dual,
-        "primal": [p if np.isfinite(p) else None for p in descent.log.primal],
+        "proved": rounds if proved else None,
+        "apart": apart,
+        "dual": trace.dual.tolist(),
+        "primal": [p if np.isfinite(p) else None for p in trace.primal.tolist()],
         "best": changes,
     }
 
@@ -374,8 +372,9 @@ def draw(
         steps.polyak(),
         steps.deflected(),
     ):
-        engine = Engine(whole.easier() or whole, step=rule)
-        traces[repr(rule)] = engine.descend(np.zeros(whole.n_rows), engine.initial, max_iterations=LIMIT).log.trace()
+        run = Run[Any](scale=whole.scale)
+        descend(run, lagrangian(whole.easier() or whole), np.zeros(whole.n_rows), rule, max_iterations=LIMIT)
+        traces[repr(rule)] = run.log.trace()
     convergence.plot_steps(folder / "LR-A-3.svg", traces, title="step rules")
     print(f"figures: {folder}")
 

@@ -63,7 +63,7 @@ class Trace:
     primal: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     step: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     active: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    round_primal: NDArray[np.float64] = field(default=None)  # type: ignore[assignment]  # nan throughout if left out
+    round_primal: NDArray[np.float64] = field(default=None)  # type: ignore[arg-type]  # nan if left out
 
     def __post_init__(self) -> None:
         if self.round_primal is None:

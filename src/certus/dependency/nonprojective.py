@@ -48,7 +48,7 @@ NO_TREE = "every tree over the allowed arcs uses a forbidden part; allow some of
 
 
 def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool = False) -> "Relaxation":
-    """The relaxation that ``decode`` solves, for the engine of ``certus.relax`` and for certus.verify.
+    """The relaxation that ``decode`` solves, for ``certus.relax`` and for certus.verify.
 
     Two subproblems, the spanning tree and the head automata, and rows that make their arcs equal. With ``projective``
     the first-order projective parser stands in the tree's place (LR 6.8).
@@ -183,7 +183,7 @@ class TreeAndAutomata(Oracle):
 
     def __init__(self, run: Run[Ints], space: "Arcs", model: "Model", keep: Mask) -> None:
         self.run, self.space, self.model, self.keep = run, space, model, keep
-        self.scale, self.rows = run.scale, np.count_nonzero(keep) * len(space.automata.views)
+        self.scale, self.rows = run.scale, int(keep.sum()) * len(space.automata.views)
         self.dispute = np.zeros(len(keep))
 
     def ask(self, u: Floats) -> Round:
@@ -296,8 +296,8 @@ class Arcs(Space[Decided]):
         keep = self.kept(node.decided)
         model = self.model if untouched(node.decided) else self.restricted(keep, force=True)
         oracle = TreeAndAutomata(self.run, self, model, keep)
-        limits = {"max_iterations": max_iterations, "window": window}
-        at = descend(self.run, oracle, node.multipliers, self.rule, **limits, log=log)
+        start = (self.run, oracle, node.multipliers, self.rule)
+        at = descend(*start, max_iterations=max_iterations, window=window, log=log)
         if at.best < node.bound:
             node.bound, node.multipliers = at.best, at.best_u
         node.evidence = oracle.dispute

@@ -426,7 +426,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
 
 
 class _Alternation(Oracle):
-    """Optimal beam search (LR alg. 13): the dual function over the edges that are left, and searches under its bounds."""
+    """Optimal beam search (LR alg. 13): the dual function over the edges left, and searches under its bounds."""
 
     def __init__(self, problem: ConstrainedHyperpath, run: Run[Int32], *, staged: bool) -> None:
         self.problem, self.run, self.staged = problem, run, staged

@@ -123,8 +123,8 @@ class Fixed(Space[Fixings]):
 
     def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
         oracle = Lagrangian(self.subproblems, node.decided)
-        limits = {"max_iterations": max_iterations, "window": window}
-        descent = descend(self.run, oracle, node.multipliers, self.rule, **limits, log=log)
+        at = (self.run, oracle, node.multipliers, self.rule)
+        descent = descend(*at, max_iterations=max_iterations, window=window, log=log)
         node.multipliers, node.bound = descent.best_u, descent.best
         node.evidence = (oracle.average, oracle.last)
 

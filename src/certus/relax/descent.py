@@ -80,9 +80,10 @@ class Oracle(ABC):
 
     def moved(self, step: float) -> None:
         """The round that was asked for last ends with a step of this size."""
+        return None
 
     def burst(self, at: "Descent", rule: Rule, count: int) -> Burst:
-        """Up to ``count`` steps in one call: moves at.u and fills at.best_u, both in place, and offers what it finds."""
+        """Up to ``count`` steps in one call: moves at.u and fills at.best_u in place, and offers what it finds."""
         raise NotImplementedError
 
 

@@ -93,13 +93,14 @@ class Subproblems:
 class Lagrangian(Oracle):
     """The dual function of a relaxation under fixings. Subproblems whose penalties did not change are not solved again.
 
-    ``last`` are the cells used by the last argmaxes.
+    ``leaves`` are the last argmaxes, one per subproblem, and ``last`` the cells that they use.
     """
 
     def __init__(self, subproblems: Subproblems, fixings: Fixings) -> None:
         r = subproblems.relaxation
         self.subproblems, self.relaxation, self.fixings = subproblems, r, fixings
         self.scale, self.rows, self.inequality, self.lowest = r.scale, r.n_rows, r.inequality, r.lowest
+        self.leaves: list[Any] = []
         self.last = np.zeros(r.n_cells)
         self._solutions: list[Solution[Any]] = []
         self._asked: Floats | None = None
@@ -119,11 +120,11 @@ class Lagrangian(Oracle):
             r.cells_used(i, self._solutions[i].structure, self.last)
         self._asked = penalty
         self._rounds += 1
-        leaves = [s.structure for s in self._solutions]
+        self.leaves = [s.structure for s in self._solutions]
         residual: Floats = r.matrix @ self.last - r.rhs
         # The first subproblem leads at every round, the others at rounds 1, 2, 4, 8, ...
-        leaders = 1 if self._rounds & (self._rounds - 1) else len(leaves)
-        candidates = list(self.subproblems.candidates(leaders, leaves, self.last, residual))
+        leaders = 1 if self._rounds & (self._rounds - 1) else len(self.leaves)
+        candidates = list(self.subproblems.candidates(leaders, self.leaves, self.last, residual))
         return Round(sum(s.value for s in self._solutions) - float(u @ r.rhs), residual, candidates)
 
     def error(self, u: Floats) -> float:

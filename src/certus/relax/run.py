@@ -16,6 +16,7 @@ from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.result import Certificate, Result, Trace
 
 Y = TypeVar("Y")
+Z = TypeVar("Z")
 
 CLOSE = 1e-5  # a gap of more than this share of the scores is no rounding: nobody needs to know how much that is
 
@@ -54,7 +55,8 @@ class Run(Generic[Y]):
     """One run: the incumbent ``structure`` with its ``score``, the ``log`` and what to report.
 
     ``proof`` says how the score was proved the best, None if it was not; ``error`` is the largest rounding of a bound
-    by which something was left out; ``scale`` is the largest absolute score. ``info`` is reported with the result, and has one meaning of each key:
+    by which something was left out; ``scale`` is the largest absolute score. ``info`` is reported with the result, and
+    has one meaning of each key:
 
         seconds, iterations    of the whole run, searches included; iterations are questions to an oracle
         step                   the step rule
@@ -115,7 +117,7 @@ class Run(Generic[Y]):
             )
         raise Infeasible(reason)
 
-    def result(self, structure: Y, certificate: Certificate, trace: Trace | None = None) -> Result[Y]:
-        """The result of the run."""
+    def result(self, structure: Z, certificate: Certificate) -> Result[Z]:
+        """The result of the run; the structure is the incumbent, or what is made of it."""
         info = {"seconds": self.clock.seconds, "iterations": self.iterations, **self.info}
-        return Result(structure, certificate.score, certificate, self.log.trace() if trace is None else trace, info)
+        return Result(structure, certificate.score, certificate, self.log.trace(), info)
