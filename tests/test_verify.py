@@ -15,7 +15,7 @@ from certus.relax.branch import decode
 from certus.relax.linear import solve_ilp
 from certus.relax.proof import Fix, Leaf, Split
 from tests.relax.test_branch import odd_cycle
-from tests.relax.test_engine import fractional, two_words
+from tests.relax.test_descent import fractional, two_words
 
 
 def kbest():

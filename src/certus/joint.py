@@ -15,8 +15,10 @@ from certus.hypergraph import Forest
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch
 from certus.relax.constraints import best_by_enumeration
-from certus.relax.engine import Engine
-from certus.relax.steps import StepRule
+from certus.relax.descent import descend
+from certus.relax.lagrangian import Lagrangian, Subproblems
+from certus.relax.run import Run
+from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution, certified, with_proof_of
 from certus.schema import Field
@@ -166,11 +168,13 @@ class Joint(Problem[Pair]):
 
     def _ranked(self, a: Forest, b: Forest, k: int) -> list[Result[Pair]]:
         relaxation = self.relaxation()
-        engine = Engine(relaxation)
-        descent = engine.descend(np.zeros(relaxation.n_rows), engine.initial, max_iterations=200, window=15)
-        penalty = relaxation.penalties(descent.multipliers, engine.initial)
-        rest = engine.solve(1, penalty, ()).value
-        error = max(self.error(), relaxation.error(descent.multipliers, engine.initial))
+        subproblems = Subproblems(relaxation)
+        oracle = Lagrangian(subproblems, subproblems.initial)
+        origin, run = np.zeros(relaxation.n_rows), Run[Any](scale=relaxation.scale)
+        u = descend(run, oracle, origin, polyak(), max_iterations=200, window=15).best_u
+        penalty = relaxation.penalties(u, subproblems.initial)
+        rest = subproblems.solve(1, penalty, ()).value
+        error = max(self.error(), oracle.error(u))
         penalties = relaxation.question(0, penalty, ())[0]
         partners: dict[bytes, list[Any]] = {}
         asked, pairs, done = 2 * k, {}, 0

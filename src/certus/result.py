@@ -48,12 +48,23 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One row per iteration of a relaxation; empty for algorithms that do not iterate."""
+    """One row per round of a relaxation, and one per node of the search that follows; empty if nothing iterates.
+
+    ``dual`` bounds every structure: the dual value of the round, or, in a search, the largest bound that is left.
+    ``primal`` is the best score so far and ``round_primal`` the best of that round alone: -inf where there was none,
+    nan where it is not known. ``step`` is how far the multipliers moved then, 0 if they did not. ``active`` is the
+    number of constraints in force, those that the multipliers are on.
+    """
 
     dual: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    primal: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # best so far, -inf before the first
+    primal: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     step: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    active: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # constraints in force
+    active: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    round_primal: NDArray[np.float64] = field(default=None)  # type: ignore[arg-type]  # nan if left out
+
+    def __post_init__(self) -> None:
+        if self.round_primal is None:
+            object.__setattr__(self, "round_primal", np.full(len(self.dual), np.nan))
 
     def __len__(self) -> int:
         return len(self.dual)

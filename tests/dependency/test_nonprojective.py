@@ -1,5 +1,7 @@
 """Higher-order trees with crossing arcs: equal to enumeration and to the integer program, and never a false proof."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,8 +10,10 @@ from hypothesis import strategies as st
 import certus
 from certus import Dependency, Infeasible, InvalidInput, LimitReached
 from certus.dependency import flow, nonprojective
-from certus.relax.engine import Engine
-from certus.relax.steps import per_increase
+from certus.relax.descent import descend
+from certus.relax.lagrangian import Lagrangian, Subproblems
+from certus.relax.run import Run
+from certus.relax.steps import halving, per_increase, polyak
 from tests.dependency.cases import draw_problem
 
 MODELS = (
@@ -118,20 +122,22 @@ def test_real_scores_are_certified():
 
 
 @pytest.mark.parametrize("model", ["siblings", "grandparents and siblings", "trisiblings"])
-def test_the_kernel_and_the_engine_make_the_same_steps(model):
+def test_the_kernel_and_the_general_relaxation_make_the_same_steps(model):
     compared = 0
     for seed in range(12):
         problem = draw_problem(np.random.default_rng(seed), model, 4, projective=False)
         if optimum(problem) == -np.inf:
             continue
-        result = nonprojective.decode(problem, step="per increase", exact=False, max_iterations=30, estimate=False)
-        relaxation = nonprojective.relaxation(problem)
-        engine = Engine(relaxation, step=per_increase(problem.extent().size))
-        origin = np.zeros(relaxation.n_rows)
-        log = engine.descend(origin, engine.initial, max_iterations=len(result.trace)).log
-        shorter = min(len(log.dual), len(result.trace))
+        rule = per_increase(problem.extent().size)
+        result = nonprojective.decode(problem, step=rule, exact=False, max_iterations=30, estimate=False)
+        relaxation, run = nonprojective.relaxation(problem), Run()
+        subproblems = Subproblems(relaxation)
+        oracle = Lagrangian(subproblems, subproblems.initial)
+        descend(run, oracle, np.zeros(relaxation.n_rows), rule, max_iterations=len(result.trace))
+        log = run.log.trace()
+        shorter = min(len(log), len(result.trace))
         # Rounding differs, so that ties may be broken differently: from there on the two may go different ways.
-        apart = np.abs(np.array(log.dual[:shorter]) - result.trace.dual[:shorter]) > 1e-9
+        apart = np.abs(log.dual[:shorter] - result.trace.dual[:shorter]) > 1e-9
         same = int(np.argmax(apart)) if apart.any() else shorter
         assert same >= 1
         np.testing.assert_allclose(log.step[: same - 1], result.trace.step[: same - 1])
@@ -139,7 +145,32 @@ def test_the_kernel_and_the_engine_make_the_same_steps(model):
     assert compared > 12
 
 
-def test_the_engine_reaches_the_same_optimum_with_the_projective_parser_in_the_tree_s_place():
+@pytest.mark.parametrize("model", ["siblings", "grandparents and siblings", "everything"])
+@pytest.mark.parametrize("rule", [polyak(1.5, shrink=0.7), per_increase(8.0), halving(4.0)], ids=repr)
+def test_bursts_and_single_rounds_are_the_same_descent(model, rule):
+    """A rule that kernels do not know makes its steps one by one: same rows, same tree, same bound."""
+    single = replace(rule, numbers=None)
+    compared = 0
+    for seed in range(6):
+        problem = draw_problem(np.random.default_rng(seed), model, 4, projective=False)
+        if optimum(problem) == -np.inf:
+            continue
+        burst, rounds = (nonprojective.decode(problem, step=r, estimate=False) for r in (rule, single))
+        assert burst.score == rounds.score == optimum(problem)
+        assert rounds.info["decoded"] == 1.0
+        a, b = burst.trace, rounds.trace
+        shorter = min(len(a), len(b))
+        apart = np.abs(a.dual[:shorter] - b.dual[:shorter]) > 1e-9
+        same = int(np.argmax(apart)) if apart.any() else shorter  # ties may be broken differently, as rounding differs
+        assert same >= 1
+        for column in ("primal", "round_primal", "active"):
+            np.testing.assert_allclose(getattr(a, column)[: same - 1], getattr(b, column)[: same - 1])
+        np.testing.assert_allclose(a.step[: same - 1], b.step[: same - 1])
+        compared += same
+    assert compared > 12
+
+
+def test_the_general_relaxation_reaches_the_same_optimum_with_the_projective_parser_in_the_tree_s_place():
     from certus.relax import branch
 
     for seed in range(3):

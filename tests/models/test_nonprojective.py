@@ -73,7 +73,7 @@ def branchings(request, monkeypatch):
     monkeypatch.setattr("certus.models.nonprojective.ITERATIONS", 1)
     monkeypatch.setattr("certus.models.nonprojective.ROUNDS", 1)
     monkeypatch.setattr("certus.models.nonprojective.BRANCHINGS", request.param)
-    monkeypatch.setattr("certus.dependency.nonprojective.ROUND", 1)  # it looks at a clock, if at all, all the time
+    monkeypatch.setattr("certus.relax.descent.BURST", 1)  # it looks at a clock, if at all, all the time
 
 
 def test_search_proves_what_the_relaxation_does_not(parser, branchings):
@@ -112,7 +112,7 @@ def test_a_slow_machine_prints_the_same_trees_and_proofs(parser, branchings, mon
 def test_a_time_limit_that_is_reached_is_said_and_the_bound_holds(parser, monkeypatch):
     monkeypatch.setattr("certus.models.nonprojective.ITERATIONS", 1)
     monkeypatch.setattr("certus.models.nonprojective.BRANCHINGS", 0)
-    monkeypatch.setattr("certus.dependency.nonprojective.ROUND", 1)
+    monkeypatch.setattr("certus.relax.descent.BURST", 1)
     pipeline, sentences = Pipeline(hard(parser)), bare(crossing_treebank(6, 5))
     best = list(pipeline.results(sentences, certificates=True, workers=1))
     run_away(monkeypatch)

@@ -8,7 +8,7 @@ from certus.relax.branch import decode
 from certus.relax.linear import solve_lp
 from tests.oracles.enumerated import Enumerated
 from tests.relax.random_problems import enumerated_joint, optimum, taggings
-from tests.relax.test_engine import fractional
+from tests.relax.test_descent import fractional
 
 
 @pytest.mark.parametrize("exclusive", [True, False])

@@ -7,7 +7,7 @@ from certus.constraints import at_most, forbid, require
 from certus.relax.linear import linear_program, solve_ilp, solve_lp
 from tests.oracles.enumerated import Enumerated
 from tests.relax.random_problems import optimum, taggings
-from tests.relax.test_engine import fractional
+from tests.relax.test_descent import fractional
 
 
 def test_the_integer_program_equals_enumeration():

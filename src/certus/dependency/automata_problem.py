@@ -1,7 +1,7 @@
 """Trees scored by any head automata the user can write, crossing arcs allowed (LR 6.3, "sibling head automata")."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
 from certus.relax.constraints import best_by_enumeration
+from certus.relax.steps import StepRule
 from certus.result import Result, Solution
 
 if TYPE_CHECKING:
@@ -110,10 +111,17 @@ class AutomataDependency(Problem[Ints]):
         return type(self)(automata.arc, automata.automaton_of, by_head=automata.by_head, root=self.root)
 
     @sound
-    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
+    def decode(
+        self,
+        *,
+        max_iterations: int = 500,
+        time_limit: float | None = None,
+        exact: bool = True,
+        step: StepRule[Any] | None = None,
+    ) -> Result[Ints]:
         from certus.dependency import nonprojective
 
-        return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+        return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
     def relaxation(self) -> "Relaxation":
         """The relaxation that decode solves."""

@@ -7,24 +7,20 @@ head are forbidden.
 
 import numpy as np
 
-from certus.kernels import arborescence
 from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT
 from certus.kernels.features import side as node_side
 from certus.kernels.head_automata import (
-    BEST_DUAL,
-    BEST_PRIMAL,
+    DUAL,
     EPSILON,
-    FACTOR,
-    LAST_DUAL,
     LIMIT,
-    MEMORY,
-    POLYAK,
-    STALLED,
+    PRIMAL,
+    Model,
+    State,
     best_choices,
     first_multipliers,
-    head_max_marginals,
     relax,
+    removable,
 )
 from certus.kernels.head_lattices import restrict, skeleton
 from certus.kernels.labels import name_arcs
@@ -45,6 +41,7 @@ from certus.kernels.parts import (
     tree_parts,
     word_parts,
 )
+from certus.kernels.steps import POLYAK, Memory, Rule
 from certus.kernels.tuples import LinearModel
 
 
@@ -114,34 +111,6 @@ def scored_lattices(sentence, names, allowed, single, model):
 
 
 @njit(cache=True, nogil=True)
-def keep_hopeful_arcs(lat, arc, single, share, u, score, keep):
-    """Set keep[a] to 0 where no tree with arc a scores more than ``score``, by the dual value at multipliers u (2, A).
-
-    Returns how many arcs went.
-    """
-    n = lat.width.shape[0] - 1
-    through, above = np.empty(arc.shape[0]), np.empty(arc.shape[0])
-    total = head_max_marginals(lat, (1.0 - share) * arc - u[0], -u[1], through, above)
-    tree = np.full((n + 1, n + 1), -np.inf)
-    for i in range(lat.up.shape[0]):
-        a = lat.up[i]
-        tree[lat.arc_head[a], lat.arc_mod[a]] = share * arc[a] + u[0, a] + u[1, a]
-    best = np.empty((n + 1, n + 1))
-    arborescence.max_marginals(tree.reshape(-1), n + 1, n, single, best)
-    value = -np.inf
-    for h in range(n + 1):
-        value = max(value, best[h, 1])
-    gone = 0
-    for i in range(lat.up.shape[0]):
-        a = lat.up[i]
-        bound = min(best[lat.arc_head[a], lat.arc_mod[a]], value + min(through[a], above[a]))
-        if total + bound <= score:
-            keep[a] = 0
-            gone += 1
-    return gone
-
-
-@njit(cache=True, nogil=True)
 def most_disputed(lat, keep, dispute):
     """The kept arc that tree and automata differed on most often; -1 if no word has several heads left."""
     best = -1
@@ -192,60 +161,58 @@ def relaxed(lat, scores, single, rule, grain, u, heads):
             largest = max(largest, abs(lat.weight[w]))
     slack = 0.99 * grain
     tolerance = max(EPSILON * (KINDS * (n + 1)) ** 2 * largest, slack)
-    memory = np.zeros(MEMORY)
-    memory[BEST_PRIMAL] = -np.inf
-    moved = np.zeros((2, arcs))
-    first_multipliers(lat, arc, share, moved[0])
-    keep = np.ones(arcs, dtype=np.uint8)
+    steps = Rule(POLYAK, factor, patience, shrink)
+    memory = Memory(max(largest, 1e-300), factor, 0.0, 0.0, np.inf, np.inf, 0.0)
+    moved, value = np.zeros((2, arcs)), np.array([np.inf, -np.inf, 0.0])
     dispute = np.zeros(arcs)
-    trace = np.empty((iterations, 4))
+    state = State(moved, u, heads, dispute, value)
+    model = Model(lat, arc, share, single)
+    first_multipliers(model, moved[0])
+    keep = np.ones(arcs, dtype=np.uint8)
+    copy = np.empty(arcs, dtype=np.uint8)
+    rows = np.empty((iterations, 5))
     kept = np.empty((branchings, arcs), dtype=np.uint8)  # a stack of what is left to search
     multipliers = np.empty((branchings, 2, arcs))
     depth = branched = k = runs = 0
-    left = lat
     error = 0.0
     bound = np.inf
     while True:
-        memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
-        memory[FACTOR] = factor
-        memory[STALLED] = 0.0
-        status, _ = relax(left, arc, share, single, moved[0], moved[1], u[0], u[1], heads, dispute, tolerance, POLYAK,
-                          max(largest, 1e-300), patience, shrink, np.int64(1), memory, trace)  # fmt: skip
+        value[DUAL] = np.inf
+        status, _, _ = relax(model, state, steps, memory, tolerance, True, rows)
         k += 1
         runs += 1
         error = max(error, rounding_error(n, largest, moved), rounding_error(n, largest, u))
         if branched == 0:  # trees with an arc that was removed reach no more than slack above the best
-            bound = min(bound, max(memory[BEST_DUAL], memory[BEST_PRIMAL] + (slack if runs > 1 else 0.0)) + error)
+            bound = min(bound, max(value[DUAL], value[PRIMAL] + (slack if runs > 1 else 0.0)) + error)
         if status != LIMIT:
             if depth == 0:
-                proved = memory[BEST_PRIMAL] > -np.inf and (grain == 0.0 or error < grain - slack)
+                proved = value[PRIMAL] > -np.inf and (grain == 0.0 or error < grain - slack)
                 if proved and grain > 0.0:
-                    bound = memory[BEST_PRIMAL]
-                return proved, memory[BEST_PRIMAL], bound, runs
+                    bound = value[PRIMAL]
+                return proved, value[PRIMAL], bound, runs
             k = 0
             depth -= 1
-            for a in range(arcs):
-                keep[a] = kept[depth, a]
-                moved[0, a], moved[1, a] = multipliers[depth, 0, a], multipliers[depth, 1, a]
+            keep[:] = kept[depth]
+            moved[:] = multipliers[depth]
         else:
             if k >= rounds and branched == branchings:
-                return False, memory[BEST_PRIMAL], bound, runs
+                return False, value[PRIMAL], bound, runs
+            moved[:] = u
+            gone = removable(model, u, keep, value[PRIMAL] + slack, copy)
             for a in range(arcs):
-                moved[0, a], moved[1, a] = u[0, a], u[1, a]
-            gone = keep_hopeful_arcs(left, arc, single, share, u, memory[BEST_PRIMAL] + slack, keep)
+                keep[a] *= copy[a] == 0
             chosen = most_disputed(lat, keep, dispute)
             if chosen >= 0 and (k >= rounds or (gone == 0 and branched < branchings)):
                 k = 0
+                multipliers[depth] = u
                 for a in range(arcs):
                     kept[depth, a] = keep[a] * (a != chosen)
-                    multipliers[depth, 0, a], multipliers[depth, 1, a] = u[0, a], u[1, a]
                     keep[a] *= a == chosen or lat.arc_mod[a] != lat.arc_mod[chosen]
                 depth += 1
                 branched += 1
         if k == 0:
-            for a in range(arcs):
-                dispute[a] = 0.0
-        left = restrict(lat, keep, True)
+            dispute[:] = 0.0
+        model = Model(restrict(lat, keep, True), arc, share, single)
 
 
 @njit(cache=True, nogil=True)

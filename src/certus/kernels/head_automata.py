@@ -4,21 +4,43 @@ Arc scores are not in the weights of the lattices: they are added on entering a 
 ``arc_value[a]`` is what taking arc a adds, ``up_value[a]`` what having it as the arc into one's own head adds.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from certus.kernels.arborescence import best_heads, work_sizes
+from certus.kernels import steps
+from certus.kernels.arborescence import best_heads, max_marginals, work_sizes
 from certus.kernels.compiling import njit
-from certus.kernels.head_lattices import add_parts, skeleton
+from certus.kernels.head_lattices import Lattices, add_parts, skeleton
+from certus.kernels.steps import Memory, Rule
 
 U = np.uint64
 EPSILON = np.finfo(np.float64).eps
 
 LIMIT, CLOSED, INFEASIBLE = 0, 1, 2  # how a run of the loop ends
-HARMONIC, POLYAK = 0, 1  # step rules
-# The loop's memory between calls: least dual, best primal, Polyak's factor, increases of the dual, iterations without
-# progress, last dual, lattices decoded; then sizes: of the largest arc score, score, multiplier and sum of two.
-BEST_DUAL, BEST_PRIMAL, FACTOR, INCREASES, STALLED, LAST_DUAL, DECODED = 0, 1, 2, 3, 4, 5, 6
-LARGEST_ARC, LARGEST, LARGEST_U, LARGEST_SUM, MEMORY = 7, 8, 9, 10, 11
+DUAL, PRIMAL, DECODED = 0, 1, 2  # what State.value holds: least dual, best primal, number of lattices decoded
+TREE, AUTOMATA, ABOVE = 0, 1, 2  # copies of the arcs, in the order of the relaxation's view
+
+next_step = njit(cache=True, nogil=True)(steps.next_step)
+
+
+class Model(NamedTuple):
+    """What is decomposed: the tree gets ``share`` of the arc scores, the automata the rest and the lattices."""
+
+    lat: Lattices
+    arc: np.ndarray  # (A,) scores of the arcs
+    share: float
+    single: bool  # node 0 has exactly one modifier
+
+
+class State(NamedTuple):
+    """What the loop moves and finds; it goes on from there in the next call."""
+
+    u: np.ndarray  # (2, A) multipliers: of taking an arc, and of having it as the arc into one's own head
+    best_u: np.ndarray  # (2, A) those of the least dual value
+    heads: np.ndarray  # (n+1,) the best tree
+    dispute: np.ndarray  # (A,) number of iterations at which tree and automata differ on an arc
+    value: np.ndarray  # (3,) DUAL, PRIMAL, DECODED
 
 
 @njit(cache=True, nogil=True)
@@ -196,7 +218,7 @@ def two_best(lat, worth, best, second):
 
 
 @njit(cache=True, nogil=True)
-def first_multipliers(lat, arc, share, u):
+def first_multipliers(model, u):
     """u[a] <- multipliers to start from, (A,): they make the first tree and the first automata nearly agree.
 
     Every word asks a price of all its heads, which changes no tree. At a price just above its best arc a head takes no
@@ -204,6 +226,7 @@ def first_multipliers(lat, arc, share, u):
     The price is then set midway between the two heads to which the word is worth most, and the tree gets half of
     what an arc is worth above the price.
     """
+    lat, arc, share, _ = model
     n = lat.width.shape[0] - 1
     value = (1.0 - share) * arc
     best, second = np.empty(n + 1), np.empty(n + 1)
@@ -272,37 +295,18 @@ def nearest_tree(lat, tree_score, single_root, stale, tree, mark, floats, ints):
 
 
 @njit(cache=True, nogil=True)
-def relax(
-    lat,
-    arc,
-    share,
-    single_root,
-    u,
-    u_up,
-    best_u,
-    best_u_up,
-    heads,
-    dispute,
-    tolerance,
-    rule,
-    scale,
-    patience,
-    shrink,
-    lazy,
-    memory,
-    trace,
-):
-    """Dual decomposition of the head automata and the spanning tree (LR alg. 8 and 9), one row of trace per iteration.
+def relax(model, state, rule, memory, tolerance, lazy, rows):
+    """Dual decomposition of the head automata and the spanning tree (LR alg. 8 and 9), one row per iteration.
 
-    The tree scores share * arc + u + u_up; the automata score (1 - share) * arc - u on taking an arc, and - u_up on
-    having it as the arc into their head. The update is u += step (used by automata - used by tree), and likewise u_up.
-
-    Moves u and u_up (A,). best_u and best_u_up (A,) get the multipliers of the lowest dual value, heads (n+1,) the tree
-    of the highest score, dispute (A,) the number of iterations at which tree and automata differ on an arc. memory
-    (MEMORY,) carries the state of the step rule to the next call. trace (iterations, 4): dual, best primal, step and
-    number of disagreements. Step rules as in certus.relax.steps: HARMONIC is per_increase(scale), POLYAK is
-    polyak(FACTOR, patience, shrink). Returns (how it ended, iterations done). Ties: first arc, transition, column.
+    The tree scores share * arc + u[0] + u[1]; the automata score (1 - share) * arc - u[0] on taking an arc, and - u[1]
+    on having it as the arc into their head. rows (iterations, 5) are those of a Trace: dual, best primal, step, which
+    ``rule`` makes from ``memory`` on, number of multipliers, primal value of the tree. Returns (how it ended,
+    iterations done, memory). With ``lazy`` only lattices whose multipliers changed are decoded again. Ties: first arc,
+    transition, column.
     """
+    lat, arc, share, single = model
+    heads, dispute, known = state.heads, state.dispute, state.value
+    u, u_up, best_u, best_u_up = state.u[0], state.u[1], state.best_u[0], state.best_u[1]
     n = lat.width.shape[0] - 1
     by_head = lat.by_head[0] == 1
     arcs = arc.shape[0]
@@ -338,10 +342,11 @@ def relax(
     column = np.full(n + 1, -1, np.int64)
     side_score = np.zeros(sides, np.float64)
 
-    for k in range(trace.shape[0]):
-        tree_value = nearest_tree(lat, tree_score, single_root, word_stale, new_tree, mark, floats, ints)
+    active = lat.up.shape[0] * (1 + lat.by_head[0])
+    for k in range(rows.shape[0]):
+        tree_value = nearest_tree(lat, tree_score, single, word_stale, new_tree, mark, floats, ints)
         if tree_value == -np.inf:
-            return INFEASIBLE, k
+            return INFEASIBLE, k, memory
         for m in range(1, n + 1):
             if new_tree[m] != tree[m]:
                 if tree[m] >= 0:
@@ -357,16 +362,16 @@ def relax(
         # The automata, as far as their multipliers changed.
         dual = tree_value
         for h in range(n + 1):
-            if head_stale[h] == 1 or lazy == 0:
+            if head_stale[h] == 1 or not lazy:
                 for side in range(2 * h, 2 * h + 2):
-                    if stale[side] == 1 or lazy == 0:
+                    if stale[side] == 1 or not lazy:
                         forward(lat, side, arc_value, value)
-                        memory[DECODED] += 1.0
+                        known[DECODED] += 1.0
                 best, g = best_column(lat, h, up_value, value)
                 if best == -np.inf:
-                    return INFEASIBLE, k
+                    return INFEASIBLE, k, memory
                 for side in range(2 * h, 2 * h + 2):
-                    if stale[side] == 1 or lazy == 0 or g != column[h]:
+                    if stale[side] == 1 or not lazy or g != column[h]:
                         take_path(lat, side, g, value, used)
                     stale[side] = 0
                 head_value[h] = best
@@ -388,18 +393,15 @@ def relax(
                 side_score[side] = path_score(lat, side, g, chosen, scratch)
                 unscored[side] = 0
             primal += side_score[side]
-        if primal > memory[BEST_PRIMAL]:
-            memory[BEST_PRIMAL] = primal
+        if primal > known[PRIMAL]:
+            known[PRIMAL] = primal
             for m in range(1, n + 1):
                 heads[m] = tree[m]
-        if dual < memory[BEST_DUAL]:
-            memory[BEST_DUAL] = dual
-            memory[STALLED] = 0.0
+        if dual < known[DUAL]:
+            known[DUAL] = dual
             for a in range(arcs):
                 best_u[a] = u[a]
                 best_u_up[a] = u_up[a]
-        else:
-            memory[STALLED] += 1.0
 
         apart = 0
         for a in range(arcs):
@@ -411,24 +413,11 @@ def relax(
             for m in range(1, n + 1):
                 if lat.up[lat.up_ptr[m] + column[m]] != arc_id[tree[m], m]:
                     apart += 2
-        trace[k, 0] = dual
-        trace[k, 1] = memory[BEST_PRIMAL]
-        trace[k, 2] = 0.0
-        trace[k, 3] = apart
-        if apart == 0 or memory[BEST_DUAL] - memory[BEST_PRIMAL] <= tolerance:
-            return CLOSED, k + 1
-
-        if dual > memory[LAST_DUAL]:
-            memory[INCREASES] += 1.0
-        memory[LAST_DUAL] = dual
-        if rule == POLYAK and memory[BEST_PRIMAL] > -np.inf:
-            if memory[STALLED] >= patience:
-                memory[FACTOR] *= shrink
-                memory[STALLED] = 0.0
-            step = memory[FACTOR] * (dual - memory[BEST_PRIMAL]) / apart
-        else:
-            step = scale / (memory[INCREASES] + 1.0)
-        trace[k, 2] = step
+        rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3], rows[k, 4] = dual, known[PRIMAL], 0.0, active, primal
+        if apart == 0 or known[DUAL] - known[PRIMAL] <= tolerance:
+            return CLOSED, k + 1, memory
+        step, memory = next_step(rule, memory, dual, known[PRIMAL], apart)
+        rows[k, 2] = step
         for i in range(differing):
             a = differ[i]
             h, m = lat.arc_head[a], lat.arc_mod[a]
@@ -454,7 +443,7 @@ def relax(
                     tree_score[lat.arc_head[wanted] * stride + m] = share * arc[wanted] + u[wanted] + u_up[wanted]
                     head_stale[m] = 1
                     word_stale[m] = 1
-    return LIMIT, trace.shape[0]
+    return LIMIT, rows.shape[0], memory
 
 
 @njit(cache=True, nogil=True)
@@ -475,37 +464,98 @@ def best_choices(lat, arc_value, up_value, used, column):
 
 
 @njit(cache=True, nogil=True)
-def relax_parts(arc, by_head, pairs, single_root, table, values, keys, unlisted, terms, share, patience, shrink, lazy,
-                multipliers, heads, memory, trace):  # fmt: skip
-    """The lattices of part scores, their first multipliers and ``relax`` with Polyak's steps, in one call.
+def tree_scores(model, u, keep):
+    """What the tree scores at multipliers u (2, A), over the arcs with keep[a] = 1: (n+1, n+1)."""
+    lat, arc, share, _ = model
+    n = lat.width.shape[0] - 1
+    score = np.full((n + 1, n + 1), -np.inf)
+    for a in range(arc.shape[0]):
+        if keep[a] == 1:
+            score[lat.arc_head[a], lat.arc_mod[a]] = share * arc[a] + u[0, a] + u[1, a]
+    return score
 
-    arc (n+1, n+1). Row k of table says which transitions complete the parts of kind k and where their scores lie in
-    values[k]; see add_parts, which keys[k] and unlisted[k] are for too. terms is the number of terms in a score, for
-    its rounding. multipliers (2, n+1, n+1) gets those of the lowest dual value; heads, memory, trace as in ``relax``.
+
+@njit(cache=True, nogil=True)
+def best_of_both(model, u, keep, heads, used, column):
+    """The dual value at multipliers u (2, A), -inf if there is none, when the tree has only the arcs with keep[a] = 1.
+
+    Fills heads (n+1,) with the best tree, used (A,) and column (n+1,) with what the automata choose.
     """
-    lat, added = skeleton(arc > -np.inf, by_head, pairs, single_root)
+    n = heads.shape[0] - 1
+    total = best_choices(model.lat, (1.0 - model.share) * model.arc - u[0], -u[1], used, column)
+    n_floats, n_ints = work_sizes(n)
+    floats, ints = np.empty(n_floats, np.float64), np.empty(n_ints, np.int64)
+    score = tree_scores(model, u, keep).reshape(-1)
+    return total + best_heads(score, n + 1, n, model.single, heads, floats, ints)
+
+
+@njit(cache=True, nogil=True)
+def removable(model, u, keep, score, copy):
+    """Find the arcs, of those with keep[a] = 1, that no tree uses which scores more than ``score``.
+
+    copy[a] <- 1 + the copy whose max-marginal at multipliers u (2, A) shows it, 0 for an arc that stays. Returns how
+    many may go.
+    """
+    lat, arc, share, single = model
+    n = lat.width.shape[0] - 1
+    through, above = np.empty(arc.shape[0]), np.empty(arc.shape[0])
+    total = head_max_marginals(lat, (1.0 - share) * arc - u[0], -u[1], through, above)
+    best = np.empty((n + 1, n + 1))
+    max_marginals(tree_scores(model, u, keep).reshape(-1), n + 1, n, single, best)
+    dual = -np.inf
+    for h in range(n + 1):
+        dual = max(dual, total + best[h, min(n, 1)])
+    gone = 0
+    for a in range(arc.shape[0]):
+        copy[a] = 0
+        if keep[a] == 0:
+            continue
+        if total + best[lat.arc_head[a], lat.arc_mod[a]] <= score:
+            copy[a] = 1 + TREE
+        elif dual + through[a] <= score:
+            copy[a] = 1 + AUTOMATA
+        elif lat.by_head[0] == 1 and dual + above[a] <= score:
+            copy[a] = 1 + ABOVE
+        gone += copy[a] > 0
+    return gone
+
+
+@njit(cache=True, nogil=True)
+def relax_parts(arc, shape, parts, rule, share, lazy, found):
+    """The lattices of part scores, their first multipliers and ``relax``, in one call.
+
+    arc (n+1, n+1); shape is (by_head, pairs, single root), see ``skeleton``; parts is (table, values, keys, unlisted):
+    row k of table says which transitions complete the parts of kind k and where their scores lie in values[k]; see
+    add_parts, which keys[k] and unlisted[k] are for too. found is (multipliers (2, n+1, n+1) of the least dual value,
+    heads, rows), as in ``relax``; all but arrays are plain tuples, which cost a call less than named ones. Returns (how
+    it ended, iterations done, State.value, largest arc score, score, multiplier and sum of two).
+    """
+    by_head, pairs, single = shape
+    table, values, keys, unlisted = parts
+    multipliers, heads, rows = found
+    lat, added = skeleton(arc > -np.inf, by_head, pairs, single)
     arcs = lat.arc_head.shape[0]
     score = np.empty(arcs)
-    largest = 0.0
+    largest_arc = 0.0
     for a in range(arcs):
         score[a] = arc[lat.arc_head[a], lat.arc_mod[a]]
-        largest = max(largest, abs(score[a]))
-    memory[LARGEST_ARC] = largest
+        largest_arc = max(largest_arc, abs(score[a]))
+    largest = largest_arc
     for k in range(table.shape[0]):
-        found = add_parts(lat, added, table[k, 0], table[k, 1:], values[k], keys[k], unlisted[k])
-        largest = max(largest, found)
-    memory[LARGEST] = largest
-    u, best = np.zeros((2, arcs)), np.zeros((2, arcs))
-    first_multipliers(lat, score, share, u[0])
-    memory[BEST_DUAL] = memory[LAST_DUAL] = np.inf
-    memory[BEST_PRIMAL] = -np.inf
-    status, used = relax(lat, score, share, single_root, u[0], u[1], best[0], best[1], heads, np.zeros(arcs),
-                         EPSILON * terms * terms * largest, POLYAK, max(largest, 1e-300), patience, shrink, lazy,
-                         memory, trace)  # fmt: skip
+        largest = max(largest, add_parts(lat, added, table[k, 0], table[k, 1:], values[k], keys[k], unlisted[k]))
+    model = Model(lat, score, share, single)
+    value = np.array([np.inf, -np.inf, 0.0])
+    state = State(np.zeros((2, arcs)), np.zeros((2, arcs)), heads, np.zeros(arcs), value)
+    first_multipliers(model, state.u[0])
+    terms = (arc.shape[0]) * (1 + table.shape[0])  # in a score
+    steps_of = Rule(rule[0], rule[1], rule[2], rule[3])
+    memory = Memory(max(largest, 1e-300), steps_of.size, 0.0, 0.0, np.inf, np.inf, 0.0)
+    status, used, _ = relax(model, state, steps_of, memory, EPSILON * terms * terms * largest, lazy, rows)
+    largest_u = largest_sum = 0.0
+    u = state.best_u
     for a in range(arcs):
         h, m = lat.arc_head[a], lat.arc_mod[a]
-        multipliers[0, h, m] = best[0, a]
-        multipliers[1, h, m] = best[1, a]
-        memory[LARGEST_U] = max(memory[LARGEST_U], abs(best[0, a]), abs(best[1, a]))
-        memory[LARGEST_SUM] = max(memory[LARGEST_SUM], abs(best[0, a] + best[1, a]))
-    return status, used
+        multipliers[0, h, m], multipliers[1, h, m] = u[0, a], u[1, a]
+        largest_u = max(largest_u, abs(u[0, a]), abs(u[1, a]))
+        largest_sum = max(largest_sum, abs(u[0, a] + u[1, a]))
+    return status, used, value, (largest_arc, largest, largest_u, largest_sum)

@@ -1,49 +1,29 @@
-"""The ladder: relax; if that does not prove the optimum, remove parts; if that does not, branch on parts in dispute.
+"""The ladder: relax; if that does not prove the optimum, remove parts; if that does not, branch on parts in dispute."""
 
-Branch and bound is best first, with the relaxation as its bound and the parent's multipliers to start from. Every
-bound is valid at every moment, so a search that a limit ends reports an honest gap.
-"""
-
-import heapq
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import partial
-from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
 
-from certus.checks import Floats, as_positive_int
-from certus.clock import Clock
-from certus.errors import Infeasible, InvalidInput, LimitReached
+from certus.checks import Floats
+from certus.errors import Infeasible
 from certus.problem import Problem
-from certus.relax.engine import Descent, Engine, Log
-from certus.relax.fixing import removable, remove
-from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
-from certus.relax.steps import StepRule, deflected
+from certus.relax.descent import descend
+from certus.relax.fixing import removable, without
+from certus.relax.lagrangian import Lagrangian, Subproblems
+from certus.relax.proof import Multipliers, Removed
+from certus.relax.run import Run
+from certus.relax.search import Node, Part, Search, Space
+from certus.relax.steps import StepRule, deflected, polyak
 from certus.relax.system import Fixings, Relaxation
-from certus.result import Certificate, Result, certified
+from certus.result import Result
 
 Y = TypeVar("Y")
 
 ROOT_WINDOW = 15  # iterations over which the root must close a share of the gap, or branching begins
 NODE_WINDOW = 6
 NODE_ITERATIONS = 100
-ROUNDS = 3  # of fixing at one node
-
-
-@dataclass(slots=True)
-class Node:
-    """A place in the tree: what is fixed there, the best bound so far, and how the search went on."""
-
-    fixings: Fixings
-    multipliers: Floats
-    bound: float
-    average: Floats
-    last: Floats
-    depth: int = 0
-    fixes: list[tuple[Floats, Fixings, tuple[Removed, ...]]] = field(default_factory=list)
-    split: "tuple[str, int, Node, Node] | None" = None
 
 
 def decode(
@@ -79,163 +59,94 @@ def climb(
     Infeasible : it is proved that no structure satisfies the rows.
     LimitReached : the time ran out before a structure was found.
     """
-    as_positive_int("max_iterations", max_iterations)
-    if time_limit is not None and not time_limit > 0:
-        raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
-    clock = Clock()
+    run: Run[tuple[Any, ...]] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=relaxation.scale)
     easier = relaxation.easier()
-    if step is None and easier is not None:
-        step = deflected()
-    engine = Engine(relaxation, step=step, time_limit=time_limit)
+    rule = step or (polyak() if easier is None else deflected())
     window = ROOT_WINDOW if exact else None
-    origin = np.zeros(relaxation.n_rows)
-    rehearsal = None if easier is None else _rehearsed(engine, easier, max_iterations, window, exact)
-    if rehearsal is None:
-        descent = engine.descend(origin, engine.initial, max_iterations=max_iterations, window=window)
-        log = descent.log
-    else:
-        descent = engine.descend(rehearsal.multipliers, engine.initial, max_iterations=1)
-        log = rehearsal.log.followed_by(descent.log)
-    root = _node(descent, engine.initial)
-    search = Search(engine, root, log)
-    search.run(exact)
-    if engine.leaves is None:
-        if engine.out_of_time:
-            raise LimitReached(
-                f"no structure found in {time_limit:g} s, nor a proof that there is none: raise time_limit."
-            )
-        raise Infeasible(
-            f"no structure satisfies all the constraints ({_reasons(relaxation)}); proved by branch and bound."
-        )
-    structure = relaxation.assemble(engine.leaves)
-    info = {
-        "seconds": clock.seconds,
-        "iterations": engine.iterations,
-        "solves": engine.solves,
-        "nodes": search.nodes,
-        "fixed": search.removed,
-        "step": repr(engine.rule),
-        "averages": _averages(relaxation, (rehearsal or descent).average),
-    }
+    rehearsal = None
+    if easier is not None:
+        rehearsal = _rehearsed(Fixed(run, easier, rule), max_iterations, window, exact)
     if rehearsal is not None:
-        info["rehearsed"] = len(rehearsal.log.dual)  # rounds over easier subproblems; the proof is over all of them
-    score = problem.score(structure) if not relaxation.base else engine.score
-    certificate = search.certificate(partial(problem.terms, structure), score)
-    return Result(structure, score, certificate, search.log.trace(), info)
+        run.info["rehearsed"] = len(run.log)  # rounds over easier subproblems; the proof is over all of them
+    space = Fixed(run, relaxation, rule)
+    start, rounds = (np.zeros(relaxation.n_rows), max_iterations) if rehearsal is None else (rehearsal.multipliers, 1)
+    root = space.root(start, rounds, window)
+    search = Search(run, space, root)
+    search.climb(exact=exact)
+    if run.structure is None:
+        reasons = f"no structure satisfies all the constraints ({_reasons(relaxation)}); proved by branch and bound."
+        run.give_up("structure", reasons)
+    structure = relaxation.assemble(run.structure)
+    run.count(solves=space.subproblems.solves, nodes=search.nodes, fixed=search.removed)
+    run.info |= {"step": repr(rule), "averages": _averages(relaxation, (rehearsal or root).evidence[0])}
+    score = problem.score(structure) if not relaxation.base else run.score
+    return run.result(structure, search.certificate(partial(problem.terms, structure), score))
 
 
-def _rehearsed(
-    engine: Engine, easier: Relaxation, max_iterations: int, window: int | None, exact: bool
-) -> Descent | None:
-    """Solve the relaxation over easier subproblems; the engine takes over the structure found. None if there is none.
+def _rehearsed(space: "Fixed", max_iterations: int, window: int | None, exact: bool) -> "Node[Fixings] | None":
+    """Solve the relaxation over easier subproblems; the run keeps the structure found. None if there is none.
 
     If its multipliers are not the last word even there, the search goes on there, for a better structure to start from.
     """
-    other = Engine(easier, step=engine.rule)
-    other.clock = engine.clock
     try:
-        descent = other.descend(np.zeros(easier.n_rows), other.initial, max_iterations=max_iterations, window=window)
+        root = space.root(np.zeros(space.relaxation.n_rows), max_iterations, window)
     except Infeasible:
         return None
-    search = Search(other, _node(descent, other.initial), descent.log)
+    start = Node(root.decided, root.multipliers, root.bound, root.evidence)
     if exact:
-        search.run(exact)
-    engine.adopt(other)
-    return descent
+        Search(space.run, space, root).climb(exact=True)
+    space.run.count(solves=space.subproblems.solves)
+    return start
 
 
-class Search:
-    """Branch and bound from a root that was relaxed already."""
+class Fixed(Space[Fixings]):
+    """The search space of a relaxation: its parts, fixed to 0 or 1. Evidence: average and last argmaxes."""
 
-    def __init__(self, engine: Engine, root: Node, log: Log) -> None:
-        self.engine, self.root, self.log = engine, root, log
-        self.nodes = 1
-        self.removed = 0
-        self._order = count()
-        self._diving = engine.leaves is None
-        self._open: list[tuple[tuple[float, float], int, Node]] = []
-        in_rows = {e.block for rows in engine.relaxation.rows for e in rows.entries}
-        self._branchable = {v: [b for b in blocks if b in in_rows] for v, blocks in engine.relaxation.views.items()}
+    def __init__(self, run: Run[tuple[Any, ...]], relaxation: Relaxation, rule: StepRule[Any]) -> None:
+        self.run, self.relaxation, self.rule = run, relaxation, rule
+        self.subproblems = Subproblems(relaxation)
+        self.rows, self.lowest = relaxation.n_rows, relaxation.lowest
+        in_rows = {e.block for rows in relaxation.rows for e in rows.entries}
+        self._branchable = {v: [b for b in blocks if b in in_rows] for v, blocks in relaxation.views.items()}
 
-    def run(self, exact: bool) -> None:
-        """Branch until nothing better than the incumbent is left, or a limit; without ``exact``, until a structure.
-
-        From the open node with the best bound the search plunges along the better child, to find good structures early.
-        """
-        engine = self.engine
-        if self._closed(self.root) or (not exact and engine.leaves is not None):
-            return
-        self._tighten(self.root)
-        self._push(self.root)
-        child: Node | None = None
-        while (self._open or child) and not engine.out_of_time and (exact or engine.leaves is None):
-            if self._diving and engine.leaves is not None:
-                self._diving = False
-                self._open = [(self._priority(node), order, node) for _, order, node in self._open]
-                heapq.heapify(self._open)
-            node = child or heapq.heappop(self._open)[2]
-            others = (n.bound for _, _, n in (self._open if self._diving else self._open[:1]))
-            self.log.add(max([node.bound, engine.score, *others]), engine.score, 0.0, engine.relaxation.n_rows)
-            child = None
-            part = None if self._closed(node) else self._disputed(node)
-            if part is None:
-                continue  # nothing better, or nothing left to decide: the bound of this node stands as it is
-            zero, one = (self._child(node, *part, value) for value in (0, 1))
-            node.split = (*part, zero, one)
-            child, other = (one, zero) if one.bound >= zero.bound else (zero, one)
-            self._push(other)
-
-    def _priority(self, node: Node) -> tuple[float, float]:
-        """Deepest first until there is a structure, then best bound first."""
-        return (-float(node.depth), -node.bound) if self._diving else (-node.bound, 0.0)
-
-    def _closed(self, node: Node) -> bool:
-        return self.engine.closed(node.bound, node.multipliers, node.fixings)
-
-    def _push(self, node: Node) -> None:
-        if not self._closed(node):
-            heapq.heappush(self._open, (self._priority(node), next(self._order), node))
-
-    def _child(self, parent: Node, view: str, index: int, value: int) -> Node:
-        self.nodes += 1
-        fixings = self.engine.relaxation.fix(parent.fixings, view, index, value)
-        node = Node(fixings, parent.multipliers, parent.bound, parent.average, parent.last, parent.depth + 1)
-        self._descend(node)
-        self._tighten(node)
+    def root(self, multipliers: Floats, max_iterations: int, window: int | None) -> Node[Fixings]:
+        """The root, relaxed; Infeasible if a subproblem is."""
+        node = Node(self.subproblems.initial, multipliers)
+        self._descend(node, max_iterations, window, log=True)
         return node
 
-    def _descend(self, node: Node) -> None:
-        """Lower a node's bound from its multipliers on."""
+    def relax(self, node: Node[Fixings]) -> None:
         try:
-            descent = self.engine.descend(
-                node.multipliers, node.fixings, max_iterations=NODE_ITERATIONS, window=NODE_WINDOW
-            )
+            self._descend(node, NODE_ITERATIONS, NODE_WINDOW, log=False)
         except Infeasible:
             node.bound = -np.inf
-            return
-        node.multipliers, node.bound = descent.multipliers, descent.dual
-        node.average, node.last = descent.average, descent.last
 
-    def _tighten(self, node: Node) -> None:
-        """Remove parts by reduced costs and relax again, while that helps."""
-        for _ in range(ROUNDS):
-            if self._closed(node) or self.engine.out_of_time:
-                return
-            removed = removable(self.engine, node.multipliers, node.fixings)
-            if not removed:
-                return
-            self.removed += sum(len(part.indices) for part in removed)
-            node.fixes.append((node.multipliers, node.fixings, removed))
-            node.fixings = remove(self.engine, node.fixings, removed)
-            self._descend(node)
+    def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
+        oracle = Lagrangian(self.subproblems, node.decided)
+        at = (self.run, oracle, node.multipliers, self.rule)
+        descent = descend(*at, max_iterations=max_iterations, window=window, log=log)
+        node.multipliers, node.bound = descent.best_u, descent.best
+        node.evidence = (oracle.average, oracle.last)
 
-    def _disputed(self, node: Node) -> tuple[str, int] | None:
-        """The part to branch on: the one the averages are least decided about; None when all are fixed."""
-        r = self.engine.relaxation
-        decided = r.decided(node.fixings)
-        doubt = np.minimum(node.average, np.abs(1.0 - node.average))
-        doubt = np.where(decided, -1.0, np.where(doubt < 1e-9, 0.0, doubt))
-        best: tuple[float, str, int] | None = None
+    def error(self, node: Node[Fixings]) -> float:
+        return self.relaxation.error(node.multipliers, node.decided)
+
+    def removable(self, node: Node[Fixings]) -> tuple[Removed, ...]:
+        return removable(self.subproblems, node.multipliers, node.decided, self.run.score)
+
+    def without(self, decided: Fixings, removed: tuple[Removed, ...]) -> Fixings:
+        return without(self.relaxation, decided, removed)
+
+    def fixed(self, decided: Fixings, part: Part, value: int) -> Fixings:
+        return self.relaxation.fix(decided, *part, value)
+
+    def part(self, node: Node[Fixings]) -> Part | None:
+        """The part that the averages are least decided about; None when all are fixed."""
+        r = self.relaxation
+        average, last = node.evidence
+        doubt = np.minimum(average, np.abs(1.0 - average))
+        doubt = np.where(r.decided(node.decided), -1.0, np.where(doubt < 1e-9, 0.0, doubt))
+        best: tuple[float, Part] | None = None
         for view, blocks in self._branchable.items():
             if not blocks:
                 continue
@@ -244,56 +155,16 @@ class Search:
             for block in blocks:
                 start = r.offsets[block]
                 here = doubt[start : start + size]
-                apart = np.abs(node.last[start : start + size] - node.last[r.offsets[blocks[0]] :][:size])
+                apart = np.abs(last[start : start + size] - last[r.offsets[blocks[0]] :][:size])
                 total = np.maximum(total, np.where(here >= 0, here + 1e-6 * apart, here))
             if size and (best is None or total.max() > best[0]):
-                best = (float(total.max()), view, int(total.argmax()))
-        return None if best is None or best[0] < 0 else best[1:]
+                best = (float(total.max()), (view, int(total.argmax())))
+        return None if best is None or best[0] < 0 else best[1]
 
-    # -- certificates ----------------------------------------------------------------------------------------------
-
-    def certificate(self, scores: Callable[[], Iterable[float]], score: float) -> Certificate:
-        """Of the whole tree: kind "dual" when the root alone makes the bound."""
-        r = self.engine.relaxation
-        bound, error = -np.inf, 0.0
-        stack = [self.root]
-        while stack:
-            node = stack.pop()
-            for multipliers, fixings, removed in node.fixes:
-                required = int(any(r.insists(part.view, part.copy) for part in removed))
-                error = max(error, r.error(multipliers, fixings, required=required))
-            if node.split is not None:
-                stack += node.split[2:]
-            else:
-                bound = max(bound, node.bound)
-                error = max(error, r.error(node.multipliers, node.fixings))
-        if not self.root.fixes and self.root.split is None:
-            return certified(scores, score, bound, error, kind="dual", duals=r.named(self.root.multipliers))
-        return certified(scores, score, bound, error, kind="branch and bound", duals=self._proof())
-
-    def _proof(self) -> Proof:
-        r = self.engine.relaxation
-        built: dict[int, Proof] = {}
-        stack = [(self.root, False)]
-        while stack:
-            node, children_built = stack.pop()
-            if node.split is not None and not children_built:
-                stack += [(node, True), (node.split[2], False), (node.split[3], False)]
-                continue
-            proof: Proof
-            if node.split is None:
-                proof = Leaf(r.named(node.multipliers))
-            else:
-                view, index, zero, one = node.split
-                proof = Split(view, index, built.pop(id(zero)), built.pop(id(one)))
-            for multipliers, _, removed in reversed(node.fixes):
-                proof = Fix(r.named(multipliers), removed, proof)
-            built[id(node)] = proof
-        return built[id(self.root)]
-
-
-def _node(descent: Descent, fixings: Fixings) -> Node:
-    return Node(fixings, descent.multipliers, descent.dual, descent.average, descent.last)
+    def witness(self, node: Node[Fixings], removed: tuple[Removed, ...] = ()) -> tuple[Multipliers, float, float]:
+        r = self.relaxation
+        required = int(any(r.insists(part.view, part.copy) for part in removed))
+        return r.named(node.multipliers), node.bound, r.error(node.multipliers, node.decided, required=required)
 
 
 def _averages(relaxation: Relaxation, average: Floats) -> Mapping[str, Floats]:

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import Extent, of_sum, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Floats, as_positive_int, as_scores, one_of
-from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import formats, sweeps
 from certus.hypergraph.dynamic_program import DynamicProgram, Forest
@@ -26,9 +25,10 @@ from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.hyperpath import Hyperpath
 from certus.hypergraph.reference import best_value
 from certus.problem import Index
-from certus.relax.engine import Log
+from certus.relax.descent import Descent, Oracle, Round, descend
+from certus.relax.run import Run
 from certus.relax.steps import StepRule, polyak
-from certus.result import Result, certified
+from certus.result import Certificate, Result, certified
 from certus.schema import Field
 from certus.serialize import floats_to_json
 
@@ -314,9 +314,30 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         LimitReached : a limit came before any derivation was found.
         """
         one_of("method", method, METHODS)
-        as_positive_int("max_iterations", max_iterations)
         as_positive_int("width", width)
-        return _Decoding(self, time_limit, step or polyak(patience=3)).run(method, max_iterations, width, exact)
+        rule = step or polyak(patience=3)
+        run: Run[Int32] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=max(self.extent().size, 1.0))
+        search, u = _Alternation(self, run, staged=method == "staged"), np.zeros(len(self.b))
+        if method == "beam":
+            search.search(width, u)
+        else:
+            u = search.lower(rule, max_iterations)
+            if exact or method == "staged":
+                search.widen(u, once=not exact)
+            run.info["step"] = repr(rule)
+        if run.structure is None:
+            if run.proof is not None:
+                raise Infeasible(f"no derivation satisfies the {len(self.b)} rows A y = b.")
+            raise LimitReached("the limits ended the search before any derivation that satisfies the rows was found.")
+        return run.result(run.structure, self._certificate(run, u))
+
+    def _certificate(self, run: Run[Int32], u: Floats) -> Certificate:
+        assert run.structure is not None
+        scores, score = partial(self.terms, run.structure), run.score
+        if run.proof == "search":
+            return certified(scores, score, score, run.error, kind="combinatorial")
+        dual, _ = self.dual(u)  # of all edges, not of those that are left
+        return certified(scores, score, dual, self.dual_error(u), kind="dual", duals={"rows": u})
 
     def reference_dual(self, duals: Any) -> tuple[float, float]:
         """The bound that multipliers of the rows give, and its rounding, in plain Python; for certus.verify."""
@@ -409,111 +430,83 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         return self._inner.structure_from_json(data)
 
 
-class _Decoding:
-    """One run of optimal beam search: the incumbent, the least dual value, and the edges that are left."""
+class _Alternation(Oracle):
+    """Optimal beam search (LR alg. 13): the dual function over the edges left, and searches under its bounds."""
 
-    def __init__(self, problem: ConstrainedHyperpath, time_limit: float | None, rule: StepRule[Any]) -> None:
-        self.problem, self.rule = problem, rule
-        self.clock = Clock(time_limit)
-        self.structure: Int32 | None = None
-        self.score = -inf
-        self.proof: str | None = None
-        self.error = problem.error()  # of the bounds by which something was left out
-        self.dual, self.u = inf, np.zeros(len(problem.b))
+    def __init__(self, problem: ConstrainedHyperpath, run: Run[Int32], *, staged: bool) -> None:
+        self.problem, self.run, self.staged = problem, run, staged
+        self.scale, self.rows = run.scale, len(problem.b)
         self.kept = problem.weights
-        self.log = Log()
-        self.info = {"searches": 0, "hypotheses": 0, "fixed edges": 0}
+        self._width, self._since, self._best = 1, 0, inf
+        run.allow(problem.error())
+        run.count(searches=0, hypotheses=0, fixed=0)
+
+    def ask(self, u: Floats) -> Round:
+        problem = self.problem
+        value, edges = problem.dual(u, self.kept)
+        signature = problem.signature(edges)
+        candidates = [(edges, problem.score(edges))] if problem._meets(signature) else []
+        return Round(value, np.array(signature) - problem.b, candidates)
+
+    def error(self, u: Floats) -> float:
+        return self.problem.dual_error(u)
 
     @property
-    def out_of_time(self) -> bool:
-        return self.clock.out_of_time
+    def whole(self) -> bool:
+        """Whether no edge was removed: then the multipliers alone are a proof."""
+        return self.kept is self.problem.weights
 
-    def run(self, method: str, max_iterations: int, width: int, exact: bool) -> Result[Int32]:
-        problem = self.problem
-        if method == "beam":
-            self._search(width, self.u)
-        else:
-            self._rounds(max_iterations, staged=method == "staged")
-            wide = 10
-            while self.proof is None and (exact or method == "staged") and not self.out_of_time:
-                self._search(wide, self.u)
-                if wide == WIDEST or not exact:
-                    break
-                wide = wide * 10 if wide < 100_000 else WIDEST
-        if self.structure is None:
-            if self.proof is not None:
-                raise Infeasible(f"no derivation satisfies the {len(problem.b)} rows A y = b.")
-            raise LimitReached("the limits ended the search before any derivation that satisfies the rows was found.")
-        scores = partial(problem.terms, self.structure)
-        score = problem.score(self.structure)
-        if self.proof == "search":
-            certificate = certified(scores, score, score, self.error, kind="combinatorial")
-        else:
-            dual, _ = problem.dual(self.u)  # of all edges, not of those that are left
-            duals = {"rows": self.u}
-            certificate = certified(scores, score, dual, problem.dual_error(self.u), kind="dual", duals=duals)
-        return Result(self.structure, score, certificate, self.log.trace(), self.info)
-
-    def _rounds(self, max_iterations: int, *, staged: bool) -> None:
-        """Subgradient descent (LR alg. 12), each round followed by a beam search unless staged."""
-        problem, state = self.problem, self.rule.init(max(self.problem.extent().size, 1.0))
-        u, width, stalled = self.u, 1, 0
-        for k in range(max_iterations):
-            try:
-                dual, edges = problem.dual(u, self.kept)
-            except Infeasible:  # nothing better than the incumbent is left, or nothing at all
-                self.proof = "search"
-                return
-            if dual < self.dual:
-                self.dual, self.u, stalled = dual, u, 0
-            else:
-                stalled += 1
-            signature = problem.signature(edges)
-            if problem._meets(signature):
-                self._keep(edges)
-            residual = np.array(signature) - problem.b
-            norm2 = float(residual @ residual)
-            if not staged or k == 0:
-                gap = self.dual - self.score
-                width = max(width, 10 ** min(4, max(0, int(4 - gap)))) if np.isfinite(gap) else width
-                width = width * 10 if stalled >= 10 or norm2 == 0 else width
-                self._search(width, u)
-            self._close(u)
-            step = 0.0
-            if norm2 > 0:
-                step, state = self.rule.update(state, dual, self.score, norm2)
-            self.log.add(dual, self.score, step, len(problem.b))
-            if self.proof is not None or self.out_of_time or (norm2 == 0 and staged):
-                return
-            self._fix(u)
-            u = u - step * residual
-
-    def _close(self, u: Floats) -> None:
-        """The proof, if the least dual value is no more than the incumbent's score."""
-        if self.proof is None and self.dual <= self.score + self.problem.dual_error(self.u):
-            self.proof = "dual" if self.kept is self.problem.weights else "search"
+    def after(self, at: Descent) -> None:
+        """A beam search after a round, wider as the gap shrinks, and then edges that are of no use are removed."""
+        self._since = 0 if at.best < self._best else self._since + 1
+        self._best = at.best
+        if not self.staged or at.rounds == 1:
+            gap = at.best - self.run.score
+            if np.isfinite(gap):
+                self._width = max(self._width, 10 ** min(4, max(0, int(4 - gap))))
+            if self._since >= 10 or at.norm2 == 0:
+                self._width *= 10
+            self.search(self._width, at.u)
+        if self.run.proof is None and not self.run.closes(at.best, lambda: self.error(at.best_u)):
+            self._fix(at.u)
 
     def _fix(self, u: Floats) -> None:
         """Remove edges that no better derivation uses, for good; the bounds that follow are of the edges left."""
-        if self.structure is None:
+        if self.run.structure is None:
             return
-        self.error = max(self.error, self.problem.dual_error(u))
-        gone = self.problem.fixed_edges(u, self.score, self.kept) & (self.kept > -inf)
+        self.run.allow(self.problem.dual_error(u))
+        gone = self.problem.fixed_edges(u, self.run.score, self.kept) & (self.kept > -inf)
         if gone.any():
             self.kept = np.where(gone, -inf, self.kept)
-            self.info["fixed edges"] += int(gone.sum())
+            self.run.count(fixed=int(gone.sum()))
 
-    def _search(self, width: int, u: Floats) -> None:
-        self.error = max(self.error, self.problem.dual_error(u))
-        found = self.problem.beam_search(width, multipliers=u, lower=self.score, kept=self.kept)
-        self.info["searches"] += 1
-        self.info["hypotheses"] += found.hypotheses
+    def search(self, width: int, u: Floats) -> None:
+        """A beam search under the bounds at u; what it prunes nothing of is proved."""
+        self.run.allow(self.problem.dual_error(u))
+        found = self.problem.beam_search(width, multipliers=u, lower=self.run.score, kept=self.kept)
+        self.run.count(searches=1, hypotheses=found.hypotheses)
         if found.structure is not None:
-            self._keep(found.structure)
+            self.run.offer(found.structure, self.problem.score(found.structure))
         if not found.pruned:
-            self.proof = "search"
+            self.run.proof = "search"
 
-    def _keep(self, structure: Int32) -> None:
-        score = self.problem.score(structure)
-        if score > self.score:
-            self.structure, self.score = structure, score
+    def lower(self, rule: StepRule[Any], max_iterations: int) -> Floats:
+        """Rounds of subgradient descent (LR alg. 12) with their searches; the multipliers of the least dual value."""
+        u = np.zeros(self.rows)
+        try:
+            at = descend(self.run, self, u, rule, max_iterations=max_iterations, search=self.after)
+        except Infeasible:  # nothing better than the incumbent is left, or nothing at all
+            self.run.proof = "search"
+            return u
+        if at.closed and self.run.proof is None:
+            self.run.proof = "dual" if self.whole else "search"
+        return at.best_u
+
+    def widen(self, u: Floats, *, once: bool) -> None:
+        """Ever wider beams, until nothing is pruned."""
+        width = 10
+        while self.run.proof is None and not self.run.out_of_time:
+            self.search(width, u)
+            if once or width == WIDEST:
+                return
+            width = width * 10 if width < 100_000 else WIDEST

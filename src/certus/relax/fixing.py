@@ -9,21 +9,19 @@ import numpy as np
 
 from certus.checks import Floats
 from certus.errors import Infeasible, NotSupported
-from certus.relax.engine import Engine
+from certus.relax.lagrangian import Subproblems
 from certus.relax.proof import Removed
-from certus.relax.system import Fixings
+from certus.relax.system import Fixings, Relaxation
 
 
-def removable(engine: Engine, multipliers: Floats, fixings: Fixings) -> tuple[Removed, ...]:
-    """The parts that may go, by view and by the copy whose max-marginals prove it. Empty before the first incumbent."""
-    r = engine.relaxation
-    if engine.leaves is None:
-        return ()
+def removable(subproblems: Subproblems, multipliers: Floats, fixings: Fixings, score: float) -> tuple[Removed, ...]:
+    """Parts that nothing better than ``score`` uses, by view and by the copy whose max-marginals prove it."""
+    r = subproblems.relaxation
     penalty = r.penalties(multipliers, fixings)
     gone = fixings.zeros.copy()
     view_of = {block: (view, copy) for view, blocks in r.views.items() for copy, block in enumerate(blocks)}
     try:
-        values = [engine.solve(i, penalty, fixings.ones).value for i in range(len(r.subproblems))]
+        values = [subproblems.solve(i, penalty, fixings.ones).value for i in range(len(r.subproblems))]
     except Infeasible:
         return ()
     total = sum(values) - float(multipliers @ r.rhs)
@@ -39,7 +37,7 @@ def removable(engine: Engine, multipliers: Floats, fixings: Fixings) -> tuple[Re
             usable = np.ones(best[view].shape, dtype=bool)
             if view in problem.exclusive:  # a line that no structure uses, as the arcs into the root, proves nothing
                 usable &= best[view].max(axis=problem.exclusive[view], keepdims=True) > -np.inf
-            indices = np.flatnonzero((bound <= engine.score) & ~gone[cells] & usable.ravel())
+            indices = np.flatnonzero((bound <= score) & ~gone[cells] & usable.ravel())
             if len(indices) and (i, view) in view_of:
                 name, copy = view_of[i, view]
                 removed.append(Removed(name, copy, tuple(indices.tolist())))
@@ -49,12 +47,11 @@ def removable(engine: Engine, multipliers: Floats, fixings: Fixings) -> tuple[Re
     return tuple(removed)
 
 
-def remove(engine: Engine, fixings: Fixings, removed: tuple[Removed, ...]) -> Fixings:
+def without(relaxation: Relaxation, fixings: Fixings, removed: tuple[Removed, ...]) -> Fixings:
     """The fixings with these parts forbidden in every copy."""
-    r = engine.relaxation
     zeros = fixings.zeros.copy()
     for part in removed:
-        for block in r.views[part.view]:
-            if block in r.offsets:
-                zeros[r.offsets[block] + np.array(part.indices, dtype=np.int64)] = True
+        for block in relaxation.views[part.view]:
+            if block in relaxation.offsets:
+                zeros[relaxation.offsets[block] + np.array(part.indices, dtype=np.int64)] = True
     return Fixings(zeros, fixings.ones)

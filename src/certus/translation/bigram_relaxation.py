@@ -20,7 +20,7 @@ from certus import kernels
 from certus.certificates.rounding import of_sum
 from certus.checks import Bools, Floats, Ints
 from certus.clock import Clock
-from certus.relax.engine import Log
+from certus.relax.run import Log
 from certus.relax.steps import StepRule, polyak
 from certus.threads import long_call
 from certus.translation.cube_pruning import cube_pruning
@@ -242,7 +242,7 @@ def descend(progress: Progress, rule: StepRule[Any], max_iterations: int, visit:
         if progress.over or not len(residual):
             return
         at = cells[:, 0] * len(relaxation.u) + cells[:, 1]
-        progress.log.step[-1] = steps.move(relaxation.u.reshape(-1), at, residual, value, progress.score)
+        progress.log.moved(steps.move(relaxation.u.reshape(-1), at, residual, value, progress.score))
 
 
 def decode(progress: Progress, rule: StepRule[Any], max_iterations: int, most_items: int, *, exact: bool) -> None:

@@ -30,7 +30,7 @@ from certus.clock import Clock
 from certus.errors import Infeasible, NotSupported
 from certus.hypergraph import Automaton, sweeps
 from certus.hypergraph.automata import intersect
-from certus.relax.engine import Log
+from certus.relax.run import Log
 from certus.relax.steps import StepRule, polyak
 from certus.result import Result, certified
 from certus.translation.leaf_graph import END, Leaves, class_maximum, tuples
@@ -237,7 +237,7 @@ def decode_by_leaves(
         if agreed and method != "partitions":
             break
         if not agreed:
-            log.step[-1] = steps.move(relaxation.u, slice(None), residual, y.bound, score)
+            log.moved(steps.move(relaxation.u, slice(None), residual, y.bound, score))
         if method == "partitions":
             if since > PATIENCE - WATCH or agreed:
                 pairs |= relaxation.confused(y)

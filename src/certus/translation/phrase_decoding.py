@@ -23,7 +23,7 @@ from certus import kernels
 from certus.checks import Floats
 from certus.clock import Clock
 from certus.errors import LimitReached
-from certus.relax.engine import Log
+from certus.relax.run import Log
 from certus.relax.steps import StepRule, polyak
 from certus.translation.multipliers import Steps
 from certus.translation.phrase_relaxation import MOST_HYPOTHESES, PhraseRelaxation, Sentence
@@ -220,8 +220,8 @@ def _rounds(
             since, mark = 0, best
         if not agreed:
             u = u.copy()
-            run.log.step[-1] = steps.move(u, slice(None), residual, dual, run.score)
-    run.info["rounds"] = len(run.log.dual)
+            run.log.moved(steps.move(u, slice(None), residual, dual, run.score))
+    run.info["rounds"] = len(run.log)
     run.info["tracked"] = len(tracked)
     if run.proof is None and beams and not run.out_of_time:
         run.swept(relaxation, best_u)

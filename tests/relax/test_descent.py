@@ -4,8 +4,10 @@ import pytest
 import certus
 from certus import Joint, Tagging
 from certus.relax import steps
-from certus.relax.engine import Engine
+from certus.relax.descent import descend
+from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.linear import solve_lp
+from certus.relax.run import Run
 from certus.relax.system import Relaxation
 from tests.oracles.enumerated import Enumerated
 from tests.relax.random_problems import enumerated_joint, optimum, taggings
@@ -107,11 +109,11 @@ def test_only_subproblems_whose_penalties_changed_are_solved_again():
         relaxation.rows,
         lambda leaves: leaves,
     )
-    engine = Engine(both)
-    engine.descend(np.zeros(both.n_rows), engine.initial, max_iterations=10)
-    assert engine.score == 6.0
-    rounds = engine.iterations
-    assert rounds > 1
+    run, subproblems = Run(), Subproblems(both)
+    oracle = Lagrangian(subproblems, subproblems.initial)
+    descend(run, oracle, np.zeros(both.n_rows), steps.polyak(), max_iterations=10)
+    assert run.score == 6.0
+    assert run.iterations > 1
     assert c.solves < a.solves
 
 
