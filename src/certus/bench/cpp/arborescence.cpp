@@ -1,4 +1,4 @@
-// The loop of src/certus/kernels/arborescence.py, word for word, for comparison. Built by benchmarks/arborescence.py.
+// The loop of src/certus/kernels/arborescence.py, word for word, for comparison. Built by the suite arborescence of certus bench.
 #include <cstdint>
 #include <limits>
 #include <vector>
