@@ -20,10 +20,9 @@ from scipy import optimize, sparse
 
 from certus.checks import Floats, Ints, one_of
 from certus.dependency.head_automata import HeadAutomata
-from certus.errors import Infeasible, LimitReached
-from certus.relax.linear import WHOLE, LPReport, unproved
+from certus.errors import Infeasible
+from certus.relax.linear import WHOLE, LPReport, highs, unproved
 from certus.result import Result
-from certus.threads import interruptible
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
@@ -77,21 +76,11 @@ class FlowProgram:
         """The arcs of an optimal point and an upper bound on the objective, as good as HiGHS's tolerances."""
         integrality = np.zeros(len(self.objective), dtype=np.int64)
         integrality[: len(self.arc_head)] = int(integer)
-        found = interruptible(
-            lambda: optimize.milp(
-                -self.objective,
-                constraints=self.constraint,
-                bounds=optimize.Bounds(0.0, self.most),
-                integrality=integrality,
-                options={"mip_rel_gap": 0.0} if time_limit is None else {"mip_rel_gap": 0.0, "time_limit": time_limit},
-            )
-        )
-        if found.status == 2:
-            raise Infeasible("every tree over the allowed arcs uses a forbidden part; proved by HiGHS.")
-        if found.x is None:
-            raise LimitReached(f"HiGHS found no tree: {found.message}")
-        bound = found.mip_dual_bound if integer and found.mip_dual_bound is not None else found.fun
-        return found.x[: len(self.arc_head)], -float(bound)
+        try:
+            x, bound = highs(self.objective, self.constraint, self.most, integrality, time_limit)
+        except Infeasible:
+            raise Infeasible("every tree over the allowed arcs uses a forbidden part; proved by HiGHS.") from None
+        return x[: len(self.arc_head)], bound
 
 
 def flow_program(problem: "Dependency | AutomataDependency", flow: str = "single") -> FlowProgram:

@@ -6,7 +6,8 @@ Kernels compile it (``njit(next_step)``); this file imports no numba. ``certus.r
 from math import inf, isfinite, sqrt
 from typing import NamedTuple
 
-CONSTANT, HARMONIC, INVERSE_SQRT, PER_INCREASE, HALVING, POLYAK = 0, 1, 2, 3, 4, 5
+KINDS = ("constant", "harmonic", "inverse_sqrt", "per_increase", "halving", "polyak")
+CONSTANT, HARMONIC, INVERSE_SQRT, PER_INCREASE, HALVING, POLYAK = range(6)
 
 
 class Rule(NamedTuple):

@@ -23,15 +23,17 @@ is still open then goes to ``certus.relax.search``.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.checks import Floats
-from certus.kernels.steps import Rule
 from certus.relax.run import Run
 from certus.relax.steps import StepRule
+
+if TYPE_CHECKING:
+    from certus.kernels.steps import Rule
 
 STALL = 0.1  # a window of rounds that closes less than this share of the gap is a stall
 BURST = 40  # steps that a kernel makes between two looks at the clock
@@ -82,7 +84,7 @@ class Oracle(ABC):
         """The round that was asked for last ends with a step of this size."""
         return None
 
-    def burst(self, at: "Descent", rule: Rule, count: int) -> Burst:
+    def burst(self, at: "Descent", rule: "Rule", count: int) -> Burst:
         """Up to ``count`` steps in one call: moves at.u and fills at.best_u in place, and offers what it finds."""
         raise NotImplementedError
 
@@ -134,7 +136,7 @@ class Descent:
             run.log.add(found.value, run.score, 0.0 if ended else self._step, oracle.rows, best)
         return ended
 
-    def burst(self, rule: Rule, count: int, log: bool) -> bool:
+    def burst(self, rule: "Rule", count: int, log: bool) -> bool:
         """Several rounds in one call of the oracle; returns whether nothing is left to do."""
         if self.best_u is self.u:
             self.u, self.best_u = self.u.copy(), self.u.copy()

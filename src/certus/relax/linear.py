@@ -80,21 +80,32 @@ class LinearProgram:
 
     def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
         """An optimal x and an upper bound on the objective, as good as HiGHS's tolerances."""
-        found = interruptible(
-            lambda: optimize.milp(
-                -self.objective,
-                constraints=optimize.LinearConstraint(self.matrix, self.lower, self.upper),
-                bounds=optimize.Bounds(0.0, self.most),
-                integrality=np.full(len(self.objective), int(integer)),
-                options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
-            )
+        rows = optimize.LinearConstraint(self.matrix, self.lower, self.upper)
+        try:
+            return highs(self.objective, rows, self.most, np.full(len(self.objective), int(integer)), time_limit)
+        except Infeasible:
+            raise Infeasible("no structure satisfies all the constraints; proved by HiGHS.") from None
+
+
+def highs(
+    objective: Floats, rows: optimize.LinearConstraint, most: Floats, integrality: Ints, time_limit: float | None
+) -> tuple[Floats, float]:
+    """An x with 0 <= x <= most and the rows that maximises the objective, and an upper bound on it."""
+    found = interruptible(
+        lambda: optimize.milp(
+            -objective,
+            constraints=rows,
+            bounds=optimize.Bounds(0.0, most),
+            integrality=integrality,
+            options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
         )
-        if found.status == 2:
-            raise Infeasible("no structure satisfies all the constraints; proved by HiGHS.")
-        if found.x is None:
-            raise LimitReached(f"HiGHS found no structure: {found.message}")
-        bound = found.mip_dual_bound if integer and found.mip_dual_bound is not None else found.fun
-        return found.x, 0.0 - float(bound)
+    )
+    if found.status == 2:
+        raise Infeasible("no x satisfies the rows; proved by HiGHS.")
+    if found.x is None:
+        raise LimitReached(f"HiGHS found no structure: {found.message}")
+    bound = found.mip_dual_bound if integrality.any() and found.mip_dual_bound is not None else found.fun
+    return found.x, 0.0 - float(bound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from certus.errors import InvalidInput
-from certus.kernels import steps as known
+
+if TYPE_CHECKING:
+    from certus.kernels.steps import Memory, Rule
 
 S = TypeVar("S")
 
@@ -35,62 +37,58 @@ class StepRule(Generic[S]):
     init: Callable[[float], S]
     update: Callable[[S, float, float, float], tuple[float, S]]
     deflection: float = 0.0
-    numbers: known.Rule | None = None
+    numbers: "Rule | None" = None
 
     def __repr__(self) -> str:
         return self.name
 
 
-Numbered = StepRule[known.Memory]
-
-
-def constant(c: float = 1.0) -> Numbered:
+def constant(c: float = 1.0) -> "StepRule[Memory]":
     """The same step c at every iteration."""
-    return _numbered("constant", known.Rule(known.CONSTANT, _positive("c", c)))
+    return _numbered("constant", _positive("c", c))
 
 
-def harmonic(c: float = 1.0) -> Numbered:
+def harmonic(c: float = 1.0) -> "StepRule[Memory]":
     """c / k at iteration k = 1, 2, ..."""
-    return _numbered("harmonic", known.Rule(known.HARMONIC, _positive("c", c)))
+    return _numbered("harmonic", _positive("c", c))
 
 
-def inverse_sqrt(c: float = 1.0) -> Numbered:
+def inverse_sqrt(c: float = 1.0) -> "StepRule[Memory]":
     """c / sqrt(k) at iteration k = 1, 2, ..."""
-    return _numbered("inverse_sqrt", known.Rule(known.INVERSE_SQRT, _positive("c", c)))
+    return _numbered("inverse_sqrt", _positive("c", c))
 
 
-def per_increase(c: float = 1.0) -> Numbered:
+def per_increase(c: float = 1.0) -> "StepRule[Memory]":
     """c / (t + 1), where t counts the iterations at which the dual went up: shrinks only when progress stops."""
-    return _numbered("per_increase", known.Rule(known.PER_INCREASE, _positive("c", c)))
+    return _numbered("per_increase", _positive("c", c))
 
 
-def halving(c: float = 0.5) -> Numbered:
+def halving(c: float = 0.5) -> "StepRule[Memory]":
     """c / 2^t, where t counts the iterations at which the dual went up (LR 4.6.1)."""
-    return _numbered("halving", known.Rule(known.HALVING, _positive("c", c)))
+    return _numbered("halving", _positive("c", c))
 
 
-def polyak(factor: float = 1.0, *, patience: int = 5, shrink: float = 0.5) -> Numbered:
+def polyak(factor: float = 1.0, *, patience: int = 5, shrink: float = 0.5) -> "StepRule[Memory]":
     """factor * (dual - best primal) / norm2, with the factor shrunk after ``patience`` iterations without progress.
 
     Aims at the best primal score, which lies at or below the least dual value. Before there is a primal score the
     distance aimed for is the scale of the problem. Free of scale: scores and steps grow together.
     """
-    return _numbered("polyak", known.Rule(known.POLYAK, _positive("factor", factor), patience, shrink))
+    return _numbered("polyak", _positive("factor", factor), patience, shrink)
 
 
-def deflected(factor: float = 1.0, *, deflection: float = 1.0) -> Numbered:
+def deflected(factor: float = 1.0, *, deflection: float = 1.0) -> "StepRule[Memory]":
     """Polyak's steps along deflected subgradients: far fewer rounds where plain ones zigzag [Camerini75]."""
     rule = replace(polyak(factor), deflection=_positive("deflection", deflection), numbers=None)
     return replace(rule, name=f"deflected({factor:g})")
 
 
-def _numbered(name: str, rule: known.Rule) -> Numbered:
-    return StepRule(
-        f"{name}({rule.size:g})",
-        lambda scale: known.Memory(float(scale), rule.size),
-        partial(known.next_step, rule),
-        numbers=rule,
-    )
+def _numbered(name: str, size: float, patience: int = 0, shrink: float = 1.0) -> "StepRule[Memory]":
+    from certus.kernels import steps  # here, because verification knows of rules and imports no kernel
+
+    rule = steps.Rule(steps.KINDS.index(name), size, patience, shrink)
+    update = partial(steps.next_step, rule)
+    return StepRule(f"{name}({size:g})", lambda scale: steps.Memory(float(scale), size), update, numbers=rule)
 
 
 def _positive(name: str, value: Any) -> float:
