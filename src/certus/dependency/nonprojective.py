@@ -21,6 +21,7 @@ from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables, shape_of_automata
+from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
 from certus.kernels.steps import Rule
 from certus.relax import descent
@@ -34,7 +35,6 @@ from certus.result import Result, certified
 from certus.threads import long_call
 
 if TYPE_CHECKING:
-    from certus.dependency.problem import Dependency
     from certus.kernels.head_automata import Model
 
 Mask = NDArray[np.uint8]
