@@ -1,6 +1,7 @@
 """Checks of arrays at the public boundary, made once, before any kernel sees them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,3 +52,19 @@ def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise InvalidInput(f"{name} is {value!r}; expected one of {', '.join(repr(a) for a in allowed)}.")
     return str(value)
+
+
+def as_words(name: str, words: Any) -> tuple[str, ...]:
+    """A sentence as its words; InvalidInput for a string, a lattice, or anything else that is none."""
+    if isinstance(words, str):
+        raise InvalidInput(f"{name} is the string {words[:40]!r}; expected a list of words: split it first.")
+    if isinstance(words, Mapping) or not isinstance(words, Iterable):
+        raise InvalidInput(f"{name} is {type(words).__name__}; expected a list of words.")
+    found = tuple(words)
+    for k, word in enumerate(found):
+        if not isinstance(word, str):
+            raise InvalidInput(
+                f"{name}[{k}] is {type(word).__name__}; expected a list of words. Lattices and confusion networks are "
+                "not read: give one path."
+            )
+    return found

@@ -262,3 +262,9 @@ def test_more_errors():
         words(4, distortion_limit=1).score((3, 2, 1, 0))
     with pytest.raises(InvalidInput, match="out of reach"):
         words(4, distortion_limit=2).score((2, 0, 1, 3))
+
+
+@pytest.mark.parametrize("source", [[[("a", 0.5, 1)], [("b", 0.5, 1)]], {"edges": [["a", 0, 1]]}, 7])
+def test_a_lattice_is_refused_with_a_word_of_what_is_read(source):
+    with pytest.raises(InvalidInput, match="expected a list of words"):
+        PhraseTranslation([], model(), source=source)

@@ -224,12 +224,12 @@ def _beam(lm, lm_weight, forest, v, whole, beams, made, pops):
         size -= 1
         tried += 1
         slot = _slot(made.states, numbers, cand[c], 0, edge_at)
-        if made.states[slot] < 0:
+        new = made.states[slot] < 0
+        if new:
             made.states[slot] = begin + n
-            scores[begin + n, 0] = -np.inf
             n += 1
         h = made.states[slot]
-        if cand_score[c, 0] > scores[h, 0]:
+        if new or cand_score[c, 0] > scores[h, 0]:
             scores[h, 0], scores[h, 1] = cand_score[c, 0], cand_score[c, 1]
             for x in range(numbers.shape[1]):
                 numbers[h, x] = cand[c, x]

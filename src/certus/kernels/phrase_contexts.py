@@ -118,7 +118,7 @@ class Index(NamedTuple):
 @njit(cache=True, nogil=True)
 def _find(index, key):
     """The number of a key, or -1."""
-    k = slot(index.keys, np.int64(key))
+    k = slot(index.keys, key)
     return index.numbers[k] if index.keys[k] != -1 else np.int32(-1)
 
 
@@ -128,7 +128,7 @@ def _add(index, key, n):
     keys, numbers = index.keys, index.numbers
     if 2 * (n + 1) > keys.shape[0]:
         keys, numbers = more_slots(keys, numbers)
-    k = slot(keys, np.int64(key))
+    k = slot(keys, key)
     keys[k], numbers[k] = key, n
     return Index(keys, numbers)
 
@@ -170,11 +170,11 @@ def meet(lm, phrases, lm_weight, limit):
     base, alone = _alone(lm, phrases, lm_weight)
     # the states, the parts of them that matter to what follows a short phrase, and (place, state) pairs
     states, ends, pairs = _empty_index(), _empty_index(), _empty_index()
-    n_states, n_ends, n_pairs = 0, 0, 0
+    n_states, n_ends, n_pairs = np.int64(0), np.int64(0), np.int64(0)
     state, state_end = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
     after = np.full(n_phrases, -1, dtype=np.int32)
     after_short = np.empty((256, phrases.short_ptr.shape[0] - 1), dtype=np.int32)  # (end, short sequence)
-    expanded = np.empty((256, n + 1), dtype=np.bool_)  # (end, place)
+    expanded = np.empty((256, n + 1), dtype=np.int32)  # (end, place); 1 once done
     pair_place, pair_state = np.empty(512, dtype=np.int32), np.empty(512, dtype=np.int32)
     # (place, state of the model, phrase that led there or -1, end of the state before it or -1)
     agenda = np.empty((2 * n_phrases + 64, 4), dtype=np.int32)
@@ -196,20 +196,22 @@ def meet(lm, phrases, lm_weight, limit):
     while size > 0:
         size -= 1
         place, q, o, e = agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3]
-        r = np.int64(_find(states, q))
+        r = np.int64(_find(states, np.int64(q)))
         if r < 0:
             end = cut(lm, q, max(lm.order - 2, 0))
-            z = np.int64(_find(ends, end))
+            z = np.int64(_find(ends, np.int64(end)))
             if z < 0:
                 z = n_ends
-                ends = _add(ends, end, z)
+                ends = _add(ends, np.int64(end), z)
                 if n_ends == expanded.shape[0]:
                     after_short, expanded = longer(after_short), longer(expanded)
-                after_short[z] = -1
-                expanded[z] = False
+                for i in range(after_short.shape[1]):
+                    after_short[z, i] = -1
+                for i in range(n + 1):
+                    expanded[z, i] = 0
                 n_ends += 1
             r = n_states
-            states = _add(states, q, r)
+            states = _add(states, np.int64(q), r)
             if n_states == state.shape[0]:
                 state, state_end = longer(state), longer(state_end)
             state[r], state_end[r] = q, z
@@ -227,8 +229,8 @@ def meet(lm, phrases, lm_weight, limit):
         pair_place[n_pairs], pair_state[n_pairs] = place, r
         n_pairs += 1
         e = state_end[r]
-        again = expanded[e, place]
-        expanded[e, place] = True
+        again = expanded[e, place] == 1
+        expanded[e, place] = 1
         if again and not any_stays:
             continue
         while agenda.shape[0] < size + n_following:
@@ -246,8 +248,8 @@ def meet(lm, phrases, lm_weight, limit):
             agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3] = j + 1, then, o, origin
             size += 1
     return Met(
-        base, state[:n_states].copy(), after, state_end[:n_states].copy(), after_short[: max(n_ends, 1)].copy(),
-        pair_place[:n_pairs].copy(), pair_state[:n_pairs].copy(),
+        base, state[:n_states], after, state_end[:n_states], after_short[: max(n_ends, 1)],
+        pair_place[:n_pairs], pair_state[:n_pairs],
     )  # fmt: skip
 
 
@@ -256,7 +258,7 @@ def _with_ends(lm, state):
     """(index, states): the states, the empty one, and the ends of all."""
     index = _empty_index()
     rows = np.empty(1024, dtype=np.int32)
-    n, r = 0, 0
+    n, r = np.int64(0), 0
     while r <= state.shape[0] or r - state.shape[0] - 1 < n:
         if r < state.shape[0]:
             q = state[r]
@@ -265,8 +267,8 @@ def _with_ends(lm, state):
         else:
             q = lm.state_suffix[rows[r - state.shape[0] - 1]]
         r += 1
-        if _find(index, q) < 0:
-            index = _add(index, q, n)
+        if _find(index, np.int64(q)) < 0:
+            index = _add(index, np.int64(q), n)
             if n == rows.shape[0]:
                 rows = longer(rows)
             rows[n] = q
@@ -281,7 +283,8 @@ def _head_scores(lm, phrases, lm_weight, index, rows):
     Where the model holds no n-gram of a state and a head's first word, the score is that after the state's longest
     end, and the back-off; so states are taken by length.
     """
-    n_heads, head_word, slots = phrases.head_ptr.shape[0] - 1, phrases.head_word, lm.slots
+    head_ptr, head_word, slots, values, back_off = phrases.head_ptr, phrases.head_word, lm.slots, lm.values, lm.back_off
+    unigram, unigram_state, n_heads = lm.unigram, lm.unigram_state, phrases.head_ptr.shape[0] - 1
     first = np.zeros((rows.shape[0], n_heads))
     reach = np.empty((rows.shape[0], n_heads), dtype=np.int32)
     holds = np.zeros((rows.shape[0], n_heads), dtype=np.bool_)  # there is an n-gram of the state and the first word
@@ -291,14 +294,14 @@ def _head_scores(lm, phrases, lm_weight, index, rows):
             q = np.int64(rows[r])
             if lm.state_length[q] != length:
                 continue
-            end = _find(index, lm.state_suffix[q])
+            end = _find(index, np.int64(lm.state_suffix[q]))
             for h in range(n_heads):
-                a, b = phrases.head_ptr[h], phrases.head_ptr[h + 1]
+                a, b = head_ptr[h], head_ptr[h + 1]
                 if a == b:
                     reach[r, h] = q
                     continue
                 word = np.int64(head_word[a])
-                total, following = lm.unigram[word], lm.unigram_state[word]
+                total, following = unigram[word], unigram_state[word]
                 held = q == 0
                 if not held and holds[end, h]:  # the end of an n-gram is an n-gram
                     key = (q << 32) | word
@@ -309,30 +312,31 @@ def _head_scores(lm, phrases, lm_weight, index, rows):
                             k = uint64(0)
                     held = slots[THREE * k] == key
                     if held:
-                        total, following = lm.values[THREE * k + ONE], np.int32(slots[THREE * k + ONE + ONE])
+                        total, following = values[THREE * k + ONE], np.int32(slots[THREE * k + ONE + ONE])
                 if held:
                     rest, following = run(lm, following, head_word, a + 1, b)
                     first[r, h], reach[r, h] = lm_weight * (total + rest), following
                     holds[r, h] = True
                 else:
-                    first[r, h], reach[r, h] = lm_weight * lm.back_off[q] + first[end, h], reach[end, h]
+                    first[r, h], reach[r, h] = lm_weight * back_off[q] + first[end, h], reach[end, h]
     return first, reach
 
 
 @njit(cache=True, nogil=True)
 def head_and_body_scores(lm, phrases, lm_weight, state):
     """Scores of heads and bodies after the states."""
-    n_states, n_bodies = state.shape[0], phrases.body_word.shape[0]
+    body_head, body_word, n_states = phrases.body_head, phrases.body_word, state.shape[0]
+    n_bodies = body_word.shape[0]
     index, rows = _with_ends(lm, state)
     first, reach = _head_scores(lm, phrases, lm_weight, index, rows)
-    empty = _find(index, 0)
+    empty = _find(index, np.int64(0))
     state_class = np.empty(n_states, dtype=np.int32)
     class_number = np.full(rows.shape[0], -1, dtype=np.int32)
     class_row = np.empty(rows.shape[0] + 1, dtype=np.int32)
     class_number[empty], class_row[0] = 0, empty
     n_classes = 1
     for r in range(n_states):
-        row = _find(index, cut(lm, state[r], 1))
+        row = _find(index, np.int64(cut(lm, state[r], 1)))
         if class_number[row] < 0:
             class_number[row], class_row[n_classes] = n_classes, row
             n_classes += 1
@@ -340,12 +344,12 @@ def head_and_body_scores(lm, phrases, lm_weight, state):
     second = np.zeros((n_classes, n_bodies + 1))  # the last column is for phrases that are heads
     for c in range(n_classes):
         for k in range(n_bodies):
-            q = reach[class_row[c], phrases.body_head[k]]
-            if c > 0 and q == reach[empty, phrases.body_head[k]]:
+            q = reach[class_row[c], body_head[k]]
+            if c > 0 and q == reach[empty, body_head[k]]:
                 second[c, k] = second[0, k]
             else:
-                second[c, k] = lm_weight * advance(lm, q, phrases.body_word[k])[0]
-    return Scores(first[:n_states].copy(), second, state_class)
+                second[c, k] = lm_weight * advance(lm, q, body_word[k])[0]
+    return Scores(first[:n_states], second, state_class)
 
 
 @njit(cache=True, nogil=True)
@@ -378,5 +382,5 @@ def contexts(n, met, scores, exact):
     ptr[n + 1] = m
     return Contexts(
         met.base, first, scores.second, met.state, scores.state_class, met.after, met.state_end, met.after_short,
-        ptr, state[:m].copy(), best[:m].copy(), of,
+        ptr, state[:m], best[:m], of,
     )  # fmt: skip

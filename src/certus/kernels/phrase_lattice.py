@@ -143,9 +143,10 @@ def build(phrases, limit, gap, full, track, max_nodes):
     n, span_end, start_ptr = phrases.n, phrases.span_end, phrases.start_ptr
     first = np.full(n + 1, -1, dtype=np.int32)
     room = np.empty((6, 256), np.int32)
+    zero = np.int64(0)
     nodes = Nodes(room[0], room[1], np.empty(256, np.uint64), room[2], room[3])
-    nodes, table = _add(nodes, first, np.full(1024, -1, np.int32), 0, 0, np.int64(0), uint64(0), np.int64(-1))
-    n_nodes, n_ordered, n_edges = 1, 0, 0
+    nodes, table = _add(nodes, first, np.full(1024, -1, np.int32), zero, zero, zero, uint64(0), np.int64(-1))
+    n_nodes, n_ordered, n_edges = np.int64(1), 0, 0
     order, edge_ptr = room[4], room[5]
     edge_span, edge_to = np.empty(1024, np.int32), np.empty(1024, np.int32)
     bits = np.zeros(n, dtype=np.uint64)
@@ -197,7 +198,7 @@ def build(phrases, limit, gap, full, track, max_nodes):
                     if y < 0:
                         if n_nodes == max_nodes:
                             return _completed(full, n, nodes, order[:0], edge_ptr, edge_span[:0], edge_to[:0])
-                        y = np.int64(n_nodes)
+                        y = n_nodes
                         nodes, table = _add(nodes, first, table, y, c + stop - i + 1, a2, w2, stop)
                         n_nodes += 1
                     if n_edges == edge_to.shape[0]:

@@ -14,6 +14,9 @@ from certus.kernels.compiling import njit
 from certus.kernels.phrase_lattice import MIX, ONE, OTHER, SHIFT, cover
 
 STAYS = -2
+# Columns of a hypothesis: node, state, first uncovered word; the hypothesis before and the phrase that led here; the
+# next one that covers as many words.
+NODE, STATE, GAP, BACK, PHRASE, LINK = range(6)
 
 
 class Model(NamedTuple):
@@ -65,34 +68,26 @@ class Found(NamedTuple):
     arc_scores: np.ndarray
 
 
-class Hypotheses(NamedTuple):
-    """Arrays over hypotheses; ``link`` chains those that cover as many words, ``back`` and ``phrase`` tell the way."""
-
-    node: np.ndarray
-    state: np.ndarray
-    gap: np.ndarray  # first uncovered word, and the window of the words after it, as the lattice has them
-    window: np.ndarray
-    score: np.ndarray
-    back: np.ndarray
-    phrase: np.ndarray
-    link: np.ndarray
-
-
 @njit(cache=True, nogil=True, inline="always")
-def _after(contexts, short, o, r):
+def _after(after, after_short, state_end, short, o, r):
     """The state after phrase o from state r."""
-    q = contexts.after[o]
+    q = after[o]
     if q == STAYS:
         q = r
     elif q < 0:
-        q = contexts.after_short[contexts.state_end[r], short[o]]
+        q = after_short[state_end[r], short[o]]
     return q
 
 
 @njit(cache=True, nogil=True)
 def fill(phrases, contexts, limit, tables):
     """Fills value and target of the tables."""
-    n_phrases = phrases.score.shape[0]
+    row_ptr, value, target = tables.ptr, tables.value, tables.target
+    state, first, second, state_class = (
+        contexts.context_state, contexts.context_first, contexts.second, contexts.state_class
+    )  # fmt: skip
+    after, after_short, state_end, short = contexts.after, contexts.after_short, contexts.state_end, phrases.short
+    n_phrases, context_of = phrases.score.shape[0], contexts.context_of
     for p in range(phrases.n + 1):
         begin = contexts.context_ptr[p]
         size = contexts.context_ptr[p + 1] - begin
@@ -103,17 +98,13 @@ def fill(phrases, contexts, limit, tables):
                 i, j = phrases.span_start[s], phrases.span_end[s]
                 if abs(i - p) > limit or i <= p - 1 <= j:
                     continue
-            row = tables.ptr[p] + np.int64(o) * size
-            h, b = phrases.head[o], phrases.body[o]
+            row = row_ptr[p] + np.int64(o) * size
+            base, h, b = contexts.base[o], phrases.head[o], phrases.body[o]
             for c in range(size):
-                r = contexts.context_state[begin + c]
-                tables.value[row + c] = (
-                    contexts.base[o]
-                    + contexts.context_first[begin + c, h]
-                    + contexts.second[contexts.state_class[r], b]
-                )
+                r = state[begin + c]
+                value[row + c] = base + first[begin + c, h] + second[state_class[r], b]
                 if o < n_phrases:
-                    tables.target[row + c] = contexts.context_of[j + 1, _after(contexts, phrases.short, o, r)]
+                    target[row + c] = context_of[j + 1, _after(after, after_short, state_end, short, o, r)]
 
 
 @njit(cache=True, nogil=True)
@@ -121,8 +112,8 @@ def sweep(model, tables, bounds):
     """bounds.value <- best score of any way from each node and context to the end, over all paths of the lattice."""
     lattice, phrases, context_ptr = model.lattice, model.phrases, model.contexts.context_ptr
     row_ptr, value, target = tables.ptr, tables.value, tables.target
-    bound_ptr, bound = bounds.ptr, bounds.value
-    n_phrases = phrases.score.shape[0]
+    bound_ptr, bound, span_weight = bounds.ptr, bounds.value, bounds.span_weight
+    short, phrase_ptr, n_phrases = phrases.short, phrases.phrase_ptr, phrases.score.shape[0]
     for x in range(lattice.count.shape[0] - 1, -1, -1):
         p = lattice.last[x] + 1
         size = uint64(context_ptr[p + 1] - context_ptr[p])
@@ -137,10 +128,10 @@ def sweep(model, tables, bounds):
         for e in range(lattice.edge_ptr[x], lattice.edge_ptr[x + 1]):
             s = lattice.edge_span[e]
             into = uint64(bound_ptr[lattice.edge_to[e]])
-            cost = bounds.span_weight[s] - model.distortion * abs(phrases.span_start[s] - p)
-            for o in range(phrases.phrase_ptr[s], phrases.phrase_ptr[s + 1]):
+            cost = span_weight[s] - model.distortion * abs(phrases.span_start[s] - p)
+            for o in range(phrase_ptr[s], phrase_ptr[s + 1]):
                 row = uint64(row_ptr[p]) + uint64(o) * size
-                if phrases.short[o] == -1:
+                if short[o] == -1:
                     rest = bound[into + uint64(target[row])] + cost
                     for c in range(size):
                         bound[out + c] = max(bound[out + c], value[row + c] + rest)
@@ -202,23 +193,6 @@ def sink(keys, items, size):
     keys[k], items[k] = key, item
 
 
-@njit(cache=True, nogil=True)
-def _empty_hypotheses():
-    number = np.empty((6, 256), dtype=np.int32)
-    return Hypotheses(
-        number[0], number[1], number[2], np.empty(256, dtype=np.uint64), np.empty(256), number[3], number[4], number[5]
-    )
-
-
-@njit(cache=True, nogil=True)
-def _longer(h):
-    """The same hypotheses with room for as many again."""
-    return Hypotheses(
-        longer(h.node), longer(h.state), longer(h.gap), longer(h.window),
-        longer(h.score), longer(h.back), longer(h.phrase), longer(h.link),
-    )  # fmt: skip
-
-
 @njit(cache=True, nogil=True, inline="always")
 def _first_slot(node, state, window, mask):
     z = (window * MIX) ^ (uint64((np.int64(node) << 32) | np.int64(state)) * OTHER)
@@ -227,12 +201,12 @@ def _first_slot(node, state, window, mask):
 
 
 @njit(cache=True, nogil=True)
-def _more_slots(size, hyps, n):
+def _more_slots(size, hyp, window, n):
     """An open-addressing table of ``size`` slots with the hypotheses 1 .. n - 1."""
     table = np.full(size, -1, dtype=np.int32)
     mask = uint64(size - 1)
     for d in range(1, n):
-        k = _first_slot(hyps.node[d], hyps.state[d], hyps.window[d], mask)
+        k = _first_slot(hyp[d, NODE], hyp[d, STATE], window[d], mask)
         while table[k] >= 0:
             k = (k + ONE) & mask
         table[k] = d
@@ -271,22 +245,15 @@ def _keep_best(chosen, rank, width):
 
 
 @njit(cache=True, nogil=True)
-def _way(hyps, h, n):
+def _way(hyp, h, n):
     """The phrases that lead to hypothesis h, at most n."""
     path = np.empty(n, dtype=np.int32)
     length = 0
     while h > 0:
-        path[length] = hyps.phrase[h]
+        path[length] = hyp[h, PHRASE]
         length += 1
-        h = hyps.back[h]
+        h = hyp[h, BACK]
     return path[:length][::-1].copy()
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _hope(model, bounds, node, state):
-    """No completion of a hypothesis adds more."""
-    c = model.contexts.context_of[model.lattice.last[node] + 1, state]
-    return bounds.value[bounds.ptr[node] + c]
 
 
 @njit(cache=True, nogil=True)
@@ -299,17 +266,19 @@ def search(model, bounds, future, lower, width, most, keep):
     no loss. Both stop, as if pruned, once there are ``most`` hypotheses. ``keep`` asks for the arcs.
     """
     lattice, phrases, contexts = model.lattice, model.phrases, model.contexts
-    bound_ptr, bound, short = bounds.ptr, bounds.value, phrases.short
+    bound_ptr, bound, span_weight = bounds.ptr, bounds.value, bounds.span_weight
+    head, body, short, phrase_ptr = phrases.head, phrases.body, phrases.short, phrases.phrase_ptr
+    base, head_score, body_score, context_of = contexts.base, contexts.first, contexts.second, contexts.context_of
+    after, after_short, state_end = contexts.after, contexts.after_short, contexts.state_end
     n, estimated = phrases.n, future.shape[0] > 0
-    hyps = _empty_hypotheses()
-    node, state, gaps, window, score, back, phrase, link = hyps
+    hyp, window, score = np.empty((256, 6), dtype=np.int32), np.empty(256, dtype=np.uint64), np.empty(256)
     arcs, arc_scores, n_arcs = np.empty((256, 3), dtype=np.int32), np.empty(256), 0
     table = np.full(1024, -1, dtype=np.int32)
     mask = uint64(1023)
     first = np.full(n + 2, -1, dtype=np.int32)  # first hypothesis of each number of words covered, chained by link
     chosen, rank = np.empty(256, dtype=np.int32), np.empty(256)  # the group being expanded; for A* the heap
-    node[0], state[0], gaps[0], window[0], score[0] = 0, contexts.context_state[0], 0, 0, 0.0
-    back[0], phrase[0], link[0] = -1, -1, -1
+    hyp[0, NODE], hyp[0, STATE], hyp[0, GAP], window[0], score[0] = 0, contexts.context_state[0], 0, 0, 0.0
+    hyp[0, BACK], hyp[0, PHRASE], hyp[0, LINK] = -1, -1, -1
     total, transitions = 1, 0
     best, best_final, pruned = -np.inf, -1, False
     covered, position, group = -1, 0, 0
@@ -326,8 +295,9 @@ def search(model, bounds, future, lower, width, most, keep):
             promised = rank[0]
             group -= 1
             sink(rank, chosen, group)
-            covered = lattice.count[node[h]]
-            if promised < score[h] + _hope(model, bounds, node[h], state[h]):
+            covered = lattice.count[hyp[h, NODE]]
+            c = context_of[lattice.last[hyp[h, NODE]] + 1, hyp[h, STATE]]
+            if promised < score[h] + bound[bound_ptr[hyp[h, NODE]] + c]:
                 continue  # a better way to it was found since, and has been expanded
         else:
             while position == group and covered <= n:
@@ -339,26 +309,27 @@ def search(model, bounds, future, lower, width, most, keep):
                         chosen, rank = longer(chosen), longer(rank)
                     chosen[group] = h
                     group += 1
-                    h = link[h]
+                    h = hyp[h, LINK]
                 if group > width:
                     pruned = True
                     for i in range(group):
                         h = chosen[i]
                         if estimated:
-                            rank[i] = score[h] + _estimate(future, np.int64(gaps[h]), window[h])
+                            rank[i] = score[h] + _estimate(future, np.int64(hyp[h, GAP]), window[h])
                         else:
-                            rank[i] = score[h] + _hope(model, bounds, node[h], state[h])
+                            c = context_of[lattice.last[hyp[h, NODE]] + 1, hyp[h, STATE]]
+                            rank[i] = score[h] + bound[bound_ptr[hyp[h, NODE]] + c]
                     _keep_best(chosen, rank[:group], width)
                     group = width
             if covered > n:
                 break
             h = chosen[position]
             position += 1
-        x, r, g, w = node[h], state[h], np.int64(gaps[h]), window[h]
+        x, r, g, w = hyp[h, NODE], hyp[h, STATE], np.int64(hyp[h, GAP]), window[h]
         p = lattice.last[x] + 1
         cls = contexts.state_class[r]
         if covered == n:
-            gain = contexts.base[-1] + contexts.first[r, phrases.head[-1]] + contexts.second[cls, phrases.body[-1]]
+            gain = base[-1] + head_score[r, head[-1]] + body_score[cls, body[-1]]
             value = score[h] + gain
             if value > lower and keep:
                 if n_arcs == arc_scores.shape[0]:
@@ -388,44 +359,43 @@ def search(model, bounds, future, lower, width, most, keep):
                 g2, w2 = cover(n, g, w, a, b)
             elif estimated:
                 g2, w2 = np.int64(lattice.a[y]), lattice.window[y]
-            cost = bounds.span_weight[s] - model.distortion * abs(a - p)
+            cost = span_weight[s] - model.distortion * abs(a - p)
             into = bound_ptr[y]
-            for o in range(phrases.phrase_ptr[s], phrases.phrase_ptr[s + 1]):
+            for o in range(phrase_ptr[s], phrase_ptr[s + 1]):
                 transitions += 1
-                gain = cost + (
-                    contexts.base[o] + contexts.first[r, phrases.head[o]] + contexts.second[cls, phrases.body[o]]
-                )
+                gain = cost + (base[o] + head_score[r, head[o]] + body_score[cls, body[o]])
                 value = score[h] + gain
-                q = _after(contexts, short, o, r)
-                hope = value + bound[into + contexts.context_of[b + 1, q]]
+                q = _after(after, after_short, state_end, short, o, r)
+                hope = value + bound[into + context_of[b + 1, q]]
                 if hope <= lower or hope == -np.inf:
                     continue
                 k = _first_slot(y, q, w2, mask)
                 t = np.int64(table[k])
-                while t >= 0 and not (node[t] == y and state[t] == q and window[t] == w2 and gaps[t] == g2):
+                while t >= 0 and not (
+                    hyp[t, NODE] == y and hyp[t, STATE] == q and window[t] == w2 and hyp[t, GAP] == g2
+                ):
                     k = (k + ONE) & mask
                     t = np.int64(table[k])
                 if t >= 0 and value <= score[t]:
                     if not keep:
                         continue
                 elif t >= 0:
-                    score[t], back[t], phrase[t] = value, h, o
+                    score[t], hyp[t, BACK], hyp[t, PHRASE] = value, h, o
                 else:
                     if total >= most:
-                        return Found(-np.inf, phrase[:0].copy(), True, total, transitions, arcs[:0], arc_scores[:0])
-                    if total == node.shape[0]:
-                        hyps = _longer(Hypotheses(node, state, gaps, window, score, back, phrase, link))
-                        node, state, gaps, window, score, back, phrase, link = hyps
+                        return Found(-np.inf, _way(hyp, 0, n), True, total, transitions, arcs[:0], arc_scores[:0])
+                    if total == score.shape[0]:
+                        hyp, window, score = longer(hyp), longer(window), longer(score)
                     t = np.int64(total)
-                    node[t], state[t], gaps[t], window[t] = y, q, g2, w2
-                    score[t], back[t], phrase[t] = value, h, o
+                    hyp[t, NODE], hyp[t, STATE], hyp[t, GAP], window[t] = y, q, g2, w2
+                    score[t], hyp[t, BACK], hyp[t, PHRASE] = value, h, o
                     c2 = lattice.count[y]
-                    link[t] = first[c2]
+                    hyp[t, LINK] = first[c2]
                     first[c2] = t
                     table[k] = t
                     total += 1
                     if 2 * total > table.shape[0]:
-                        table = _more_slots(2 * table.shape[0], hyps, total)
+                        table = _more_slots(2 * table.shape[0], hyp, window, total)
                         mask = uint64(table.shape[0] - 1)
                 if keep:
                     if n_arcs == arc_scores.shape[0]:
@@ -437,5 +407,5 @@ def search(model, bounds, future, lower, width, most, keep):
                         chosen, rank = longer(chosen), longer(rank)
                     better(rank, chosen, group, hope, t)
                     group += 1
-    path = _way(hyps, best_final, n)
+    path = _way(hyp, best_final, n)
     return Found(best, path, pruned, total, transitions, arcs[:n_arcs], arc_scores[:n_arcs])

@@ -12,7 +12,7 @@ each sizeable gain; the search replaces the tightening of LR 5.4.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,13 @@ from certus.clock import Clock
 from certus.relax.engine import Log
 from certus.relax.steps import StepRule, polyak
 from certus.threads import long_call
+from certus.translation.cube_pruning import cube_pruning
 from certus.translation.language_model import LanguageModel
 from certus.translation.multipliers import Steps
 from certus.translation.scored_forest import ScoredForest
+
+if TYPE_CHECKING:
+    from certus.translation.forest_problem import ForestTranslation
 
 BEAM = 4  # items kept per piece where a translation is sought, not a proof
 WIDEST = 1 << 30  # a beam that drops nothing
@@ -142,9 +146,8 @@ class BigramRelaxation:
 class Progress:
     """A run on one forest: the best derivation so far, the best bound with its multipliers, and rows for the trace."""
 
-    def __init__(self, relaxation: BigramRelaxation, score_of: Callable[[list[int]], float], clock: Clock) -> None:
-        self.relaxation, self.clock = relaxation, clock
-        self._score_of = score_of
+    def __init__(self, relaxation: BigramRelaxation, problem: "ForestTranslation", clock: Clock) -> None:
+        self.relaxation, self.problem, self.clock = relaxation, problem, clock
         self.edges: list[int] = []
         self.score = -np.inf
         self.bound = np.inf
@@ -155,9 +158,15 @@ class Progress:
 
     def offer(self, edges: list[int]) -> None:
         """A derivation that may be the best so far."""
-        score = self._score_of(edges)
+        score = self.problem.score(np.array(edges))
         if score > self.score:
             self.score, self.edges = score, edges
+
+    def offer_heuristic(self) -> None:
+        """What cube pruning finds, where a gap remains: nothing exact should return less."""
+        if not self.over:
+            p = self.problem
+            self.offer(cube_pruning(p.translation_forest, p.lm, p.lm_weight).edges)
 
     def lower(self, value: float) -> bool:
         """A value of the relaxation; True if it is the lowest so far."""
@@ -257,6 +266,8 @@ def decode(progress: Progress, rule: StepRule[Any], max_iterations: int, most_it
             progress.info["items"] = relaxation.remove(progress.least, edge, pair)
 
     descend(progress, rule, max_iterations, visit)
+    if exact:
+        progress.offer_heuristic()
     budget = BUDGET
     while exact and not progress.over and budget < most_items:
         budget = min(8 * budget, most_items)
@@ -286,4 +297,6 @@ def beam_search(progress: Progress, rule: StepRule[Any], max_iterations: int, mo
             info["items"] = relaxation.remove(progress.least, edge, pair)
 
     descend(progress, rule, max_iterations, visit)
+    if exact:
+        progress.offer_heuristic()
     info["edges left"] = int(relaxation.alive.sum())

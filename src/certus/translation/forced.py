@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from certus.translation.forest import TranslationForest
 
 Span = tuple[int, int]
+Best = tuple[float, int, tuple[int, ...]]  # score, edge, where the vertices of its tail end
 
 
 def forced_derivation(forest: TranslationForest, words: Sequence[str]) -> list[int] | None:
@@ -14,22 +15,43 @@ def forced_derivation(forest: TranslationForest, words: Sequence[str]) -> list[i
     O(E n^2) for n words in the worst case, and near E in practice, since few edges match anywhere. Ties go to the
     smallest edge.
     """
-    graph, n = forest.graph, len(words)
     number = {word: k for k, word in enumerate(forest.words)}
     text = [number.get(word, -1) for word in words]
     if -1 in text:
         return None
+    best = _chart(forest, text)
+    graph, token, token_ptr = forest.graph, forest.token, forest.token_ptr
+    if (0, len(text)) not in best[graph.root]:
+        return None
+    edges: list[int] = []
+    agenda: list[tuple[int, int, int]] = [(graph.root, 0, len(text))]
+    while agenda:
+        v, i, j = agenda.pop()
+        _, e, ends = best[v][i, j]
+        edges.append(e)
+        below = []
+        for t in token[token_ptr[e] : token_ptr[e + 1]].tolist():
+            if t >= 0:
+                i += 1
+            else:
+                below.append((int(graph.tail[graph.tail_ptr[e] + ~t]), i, ends[~t]))
+                i = ends[~t]
+        agenda.extend(reversed(below))
+    return edges
+
+
+def _chart(forest: TranslationForest, text: list[int]) -> list[dict[Span, Best]]:
+    """Per vertex and span (i, j): the best derivation that yields words i..j - 1 of the text."""
+    graph, n = forest.graph, len(text)
     starts: dict[int, list[int]] = {}
     for i, word in enumerate(text):
         starts.setdefault(word, []).append(i)
     weights, tail, tail_ptr = forest.weights.tolist(), graph.tail.tolist(), graph.tail_ptr.tolist()
     token, token_ptr = forest.token.tolist(), forest.token_ptr.tolist()
-    # best[v][i, j] = (score, edge, ends of the tail vertices) of the best derivation of v that yields words i..j - 1;
-    # by_start[v][i] = the ends j
-    best: list[dict[Span, tuple[float, int, tuple[int, ...]]]] = []
-    by_start: list[dict[int, list[int]]] = []
+    best: list[dict[Span, Best]] = []
+    by_start: list[dict[int, list[int]]] = []  # by_start[v][i] = the ends j
     for v in range(graph.root + 1):
-        found: dict[Span, tuple[float, int, tuple[int, ...]]] = {}
+        found: dict[Span, Best] = {}
         for e in graph.edges_into(v):
             side = token[token_ptr[e] : token_ptr[e + 1]]
             first = side[0] if side else None
@@ -52,30 +74,11 @@ def forced_derivation(forest: TranslationForest, words: Sequence[str]) -> list[i
                             for j, s, ends in reached
                             for k in by_start[u].get(j, ())
                         ]
-                    if not reached:
-                        break
                 for j, s, ends in reached:
                     if s > found.get((i, j), (-float("inf"),))[0]:
                         found[i, j] = (s, e, ends)
         best.append(found)
-        ends_of: dict[int, list[int]] = {}
+        by_start.append({})
         for i, j in found:
-            ends_of.setdefault(i, []).append(j)
-        by_start.append(ends_of)
-    if (0, n) not in best[graph.root]:
-        return None
-    edges: list[int] = []
-    agenda: list[tuple[int, int, int]] = [(graph.root, 0, n)]
-    while agenda:
-        v, i, j = agenda.pop()
-        _, e, ends = best[v][i, j]
-        edges.append(e)
-        below = []
-        for t in token[token_ptr[e] : token_ptr[e + 1]]:
-            if t >= 0:
-                i += 1
-            else:
-                below.append((tail[tail_ptr[e] + ~t], i, ends[~t]))
-                i = ends[~t]
-        agenda.extend(reversed(below))
-    return edges
+            by_start[v].setdefault(i, []).append(j)
+    return best

@@ -217,7 +217,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         if not relaxation.value() > -np.inf:
             raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
         problem = self if weights is self.translation_forest.weights else self._with_weights(weights)
-        return Progress(relaxation, lambda edges: problem.score(np.array(edges)), clock)
+        return Progress(relaxation, problem, clock)
 
     def _with_weights(self, weights: Floats) -> Self:
         return type(self)(self.translation_forest.with_weights(weights), self.lm, self.lm_weight)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats, as_positive_int, one_of
+from certus.checks import Floats, as_positive_int, as_words, one_of
 from certus.errors import FormatError, InvalidInput
 from certus.io.hiero import RuleTable, parse_rules, read_rules
 from certus.translation.forest import TranslationForest, feature_weights
@@ -142,9 +142,8 @@ class SynchronousGrammar:
         """
         from certus.translation.parse_forest import parse_forest
 
-        if isinstance(words, str):
-            raise InvalidInput(f"words is the string {words[:40]!r}; expected a list of words: split it first.")
-        return parse_forest(self, list(words), copy=one_of("unknown", unknown, ("copy", "error")) == "copy")
+        source = list(as_words("words", words))
+        return parse_forest(self, source, copy=one_of("unknown", unknown, ("copy", "error")) == "copy")
 
     def source_ids(self, words: Iterable[str]) -> Int32:
         """Numbers of source words; -1 for a word that is in no rule."""

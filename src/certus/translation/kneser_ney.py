@@ -26,6 +26,7 @@ from certus.errors import InvalidInput
 from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, Ngrams
 
 FALLBACK = (0.5, 1.0, 1.5)
+_UNKNOWN, _BEGIN, _END = 0, 1, 2  # numbers of the marks
 Ints = NDArray[np.int64]
 
 
@@ -97,24 +98,12 @@ def estimate_kneser_ney(
     rows = np.empty((1, 0), dtype=np.int32)
     lower = np.full(1, 1.0 / (len(words) - 1))  # the uniform distribution, over all words but <s>
     for n, grams in enumerate(counts, start=1):
-        adjusted = grams.count
-        if n < len(counts):
-            extensions = np.bincount(counts[n].end, minlength=len(grams.count))
-            adjusted = np.where(grams.begins, grams.count, extensions)
-        if n == 1:
-            adjusted = adjusted.copy()
-            adjusted[words.index(BEGIN)] = adjusted[words.index(UNKNOWN)] = 0
+        adjusted = _adjusted(counts, n)
         found = _discounts(adjusted)
         if found is None:
-            if fallback is None:
-                raise InvalidInput(
-                    f"the discounts of order {n} cannot be estimated: too few different {n}-grams have counts 1 to 4. "
-                    "Give more text, a lower order, or fallback discounts."
-                )
             fallen_back.append(n)
-            found = fallback
-        discounts.append(found)
-        discount = np.array([0.0, *found])[np.minimum(adjusted, 3)]
+        discounts.append(_required(found or fallback, n))
+        discount = np.array([0.0, *discounts[-1]])[np.minimum(adjusted, 3)]
         total = np.bincount(grams.context, adjusted, len(rows))
         gamma = np.bincount(grams.context, discount, len(rows)) / np.maximum(total, 1.0)
         gamma[total == 0] = 1.0
@@ -125,25 +114,46 @@ def estimate_kneser_ney(
         rows = np.column_stack([rows[grams.context], grams.word.astype(np.int32)])
         value = np.log10(probability)
         if n == 1:
-            value[words.index(BEGIN)] = 0.0  # never predicted
+            value[_BEGIN] = 0.0  # never predicted
         orders.append(Ngrams(rows, np.minimum(value, 0.0), np.zeros(len(rows))))
         lower = probability
     return Estimate(Arpa(words, orders), discounts, fallen_back, n_sentences)
 
 
+def _adjusted(counts: list[_Counts], n: int) -> Ints:
+    """Counts of the n-grams: how many words stand before them, but for the highest order and for those at <s>."""
+    adjusted = counts[n - 1].count
+    if n < len(counts):
+        extensions = np.bincount(counts[n].end, minlength=len(adjusted))
+        adjusted = np.where(counts[n - 1].begins, adjusted, extensions)
+    if n == 1:
+        adjusted = adjusted.copy()
+        adjusted[_BEGIN] = adjusted[_UNKNOWN] = 0
+    return adjusted
+
+
+def _required(discounts: tuple[float, float, float] | None, n: int) -> tuple[float, float, float]:
+    if discounts is None:
+        raise InvalidInput(
+            f"the discounts of order {n} cannot be estimated: too few different {n}-grams have counts 1 to 4. "
+            "Give more text, a lower order, or fallback discounts."
+        )
+    return discounts
+
+
 def _numbered(sentences: Iterable[Sequence[str]]) -> tuple[list[str], Ints, int]:
     """Words by number, the text with marks as numbers, and how many sentences there are."""
-    ids = {UNKNOWN: 0, BEGIN: 1, END: 2}
+    ids = {UNKNOWN: _UNKNOWN, BEGIN: _BEGIN, END: _END}
     text: list[int] = []
     n_sentences = 0
     for n_sentences, sentence in enumerate(sentences, start=1):
-        text.append(1)
+        text.append(_BEGIN)
         for word in sentence:
             k = ids.setdefault(word, len(ids))
             if k < 3:
                 raise InvalidInput(f"sentence {n_sentences} holds {word!r}, which marks what no text holds; remove it.")
             text.append(k)
-        text.append(2)
+        text.append(_END)
     return list(ids), np.array(text, dtype=np.int64), n_sentences
 
 
@@ -151,13 +161,13 @@ def _count(text: Ints, n_words: int, order: int) -> list[_Counts]:
     """The n-grams of each order that lie within a sentence; fewer orders if no sentence is long enough."""
     unigrams = np.arange(n_words, dtype=np.int64)
     nothing = np.zeros(n_words, dtype=np.int64)
-    out = [_Counts(nothing, nothing, unigrams, np.bincount(text, minlength=n_words), unigrams == 1)]
+    out = [_Counts(nothing, nothing, unigrams, np.bincount(text, minlength=n_words), unigrams == _BEGIN)]
     row, start = text, np.arange(len(text))  # row of the n-gram that begins at each start
     place = np.full(len(text), -1, dtype=np.int64)
     for n in range(2, order + 1):
         place[:] = -1
         place[start] = np.arange(len(start))
-        longer = (text[start + n - 2] != 2) & (start + n - 1 < len(text))  # not beyond </s>
+        longer = (text[start + n - 2] != _END) & (start + n - 1 < len(text))  # not beyond </s>
         start, context = start[longer], row[longer]
         if not len(start):
             break

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
-from certus.checks import Floats
+from certus.checks import Floats, as_words
 from certus.errors import InvalidInput
 from certus.io.arpa import BEGIN, END, MOST_ORDERS, UNKNOWN, Arpa, read_arpa
 
@@ -140,9 +140,7 @@ class LanguageModel:
 
     def terms(self, words: Sequence[str], begin: bool = True, end: bool = True) -> list[float]:
         """ln p of each word, as ``score`` adds them up; in plain Python."""
-        if isinstance(words, str):
-            raise InvalidInput(f"words is the string {words[:40]!r}; expected a list of words: split it first.")
-        ids = [self.word_id(word) for word in words] + ([self.end] if end else [])
+        ids = [self.word_id(word) for word in as_words("words", words)] + ([self.end] if end else [])
         state, found = self.begin_state if begin else self.empty_state, list[float]()
         for word in ids:
             value, state = self.advance(state, word)
@@ -243,20 +241,11 @@ def _automaton(arpa: Arpa) -> LmArrays:
             backed_off = back_off[parent[nodes]] + log_probability[shorter]
             log_probability[nodes] = np.where(given[order_of], log_probability[nodes], backed_off)
 
-    extended = np.zeros(n_nodes, dtype=bool)
-    extended[parent[1:]] = True
-    is_state = extended | (back_off != 0.0)
+    is_state = back_off != 0.0
+    is_state[parent[1:]] = True
     is_state[first[-2] :] = False  # the highest order is no context
     is_state[0] = True
-    for order in range(len(grams) - 1, 1, -1):  # an end of a context is a context
-        nodes = slice(int(first[order]), int(first[order + 1]))
-        is_state[suffix[nodes][is_state[nodes]]] = True
-    number = np.cumsum(is_state) - 1
-    state_of = np.where(is_state, number, 0)
-    for order in range(1, len(grams) + 1):
-        nodes = slice(int(first[order]), int(first[order + 1]))
-        state_of[nodes] = np.where(is_state[nodes], number[nodes], state_of[suffix[nodes]])
-
+    state_of = _states(is_state, suffix, first)
     longer = slice(int(first[2]) if len(grams) > 1 else n_nodes, n_nodes)
     keys = (state_of[parent[longer]] << 32) | word[longer]
     slots, values = _table(keys, log_probability[longer], state_of[longer])
@@ -277,6 +266,18 @@ def _automaton(arpa: Arpa) -> LmArrays:
         word[states].astype(np.int32),
         np.bincount(state_of[suffix[states[1:]]], minlength=len(states)) > 0,
     )
+
+
+def _states(is_state: NDArray[np.bool_], suffix: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The state of each node: its own, or that of its longest end that has one. An end of a state becomes a state."""
+    levels = [slice(int(a), int(b)) for a, b in pairwise(first[1:])]
+    for nodes in levels[-2:0:-1]:
+        is_state[suffix[nodes][is_state[nodes]]] = True
+    number = np.cumsum(is_state) - 1
+    state_of = np.where(is_state, number, 0)
+    for nodes in levels:
+        state_of[nodes] = np.where(is_state[nodes], number[nodes], state_of[suffix[nodes]])
+    return state_of
 
 
 def _closed(arpa: Arpa) -> list[tuple[Int32, Floats, Floats, NDArray[np.bool_]]]:

@@ -1,6 +1,6 @@
 """From a source sentence to its translation forest: the source side is parsed, then each match takes all its rules."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,82 +52,73 @@ def parse_forest(grammar: "SynchronousGrammar", words: list[str], *, copy: bool)
     edges = np.flatnonzero(used[head])
     edges = edges[np.argsort(head[edges], kind="stable")]
     number = np.cumsum(used) - 1
-    return _assemble(
-        grammar,
-        words,
-        number[head[edges]],
-        rule[edges],
-        i[edges],
-        number,
-        match_ptr[match[edges]],
-        match_tail,
-        vertices[used],
-    )
+    found = _Edges(number[head[edges]], rule[edges], i[edges], match_ptr[match[edges]], number[match_tail])
+    return _assemble(grammar, words, found, vertices[used])
 
 
-def _assemble(
-    grammar: "SynchronousGrammar",
-    words: list[str],
-    head: Int64,
-    rule: Int64,
-    start: Int64,
-    number: Int64,
-    tail_at: NDArray[np.int32],
-    match_tail: NDArray[np.int32],
-    vertices: NDArray[np.int32],
-) -> TranslationForest:
-    """Forest of edges sorted by head; the rule of a copy is -1, and ``start`` the word it copies."""
-    rules = grammar.rules
-    is_copy = rule < 0
-    target, link_ptr, link = grammar.target_order
-    some = np.where(is_copy, 0, rule)
+class _Edges(NamedTuple):
+    """Edges sorted by head. The rule of a copy is -1, and ``start`` the word it copies.
 
-    def rows(ptr: NDArray[np.int32]) -> tuple[Int64, Int64]:
+    The tail of an edge, in the order of the source side, is tails[tail_at], tails[tail_at + 1], ...
+    """
+
+    head: Int64
+    rule: Int64
+    start: Int64
+    tail_at: NDArray[np.int32]
+    tails: Int64
+
+    def rows(self, ptr: NDArray[np.int32]) -> tuple[Int64, Int64]:
         """Offsets and positions of the rows of the rules, nothing for copies."""
-        sizes = np.where(is_copy, 0, np.diff(ptr)[some])
+        some = np.maximum(self.rule, 0)
+        sizes = np.where(self.rule < 0, 0, np.diff(ptr)[some])
         offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
         return offsets, np.repeat(ptr[some].astype(np.int64) - offsets[:-1], sizes) + np.arange(offsets[-1])
 
-    tail_ptr, at = rows(link_ptr)
-    tail = number[match_tail[np.repeat(tail_at, np.diff(tail_ptr)) + link[at]]]
-    token_ptr, at = rows(rules.target_ptr)
+
+def _assemble(
+    grammar: "SynchronousGrammar", words: list[str], edges: _Edges, vertices: NDArray[np.int32]
+) -> TranslationForest:
+    rules, copies = grammar.rules, np.flatnonzero(edges.rule < 0)
+    target, link_ptr, link = grammar.target_order
+    tail_ptr, at = edges.rows(link_ptr)
+    tail = edges.tails[np.repeat(edges.tail_at, np.diff(tail_ptr)) + link[at]]
+    token_ptr, at = edges.rows(rules.target_ptr)
     token = target[at].astype(np.int64)
     used, inverse = np.unique(token[token >= 0], return_inverse=True)
     token[token >= 0] = inverse
-    vocabulary = [rules.target_words[w] for w in used.tolist()]
-    feature_ptr, at = rows(rules.feature_ptr)
-    names, feature, value = list(rules.feature_names), rules.feature[at].astype(np.int64), rules.feature_value[at]
-    weights = np.where(is_copy, 0.0, grammar.weights[some])
-
-    copies = np.flatnonzero(is_copy)
-    if len(copies):
-        ids = {word: k for k, word in enumerate(vocabulary)}
-        copied = [ids.setdefault(words[k], len(ids)) for k in start[copies].tolist()]
-        vocabulary = list(ids)
-        token = np.insert(token, token_ptr[copies], copied)
-        token_ptr = token_ptr + np.concatenate(([0], np.cumsum(is_copy)))
-        if PASS_THROUGH in grammar.feature_weights:
-            if PASS_THROUGH not in names:
-                names.append(PASS_THROUGH)
-            feature = np.insert(feature, feature_ptr[copies], names.index(PASS_THROUGH))
-            value = np.insert(value, feature_ptr[copies], 1.0)
-            feature_ptr = feature_ptr + np.concatenate(([0], np.cumsum(is_copy)))
-            weights[copies] = grammar.feature_weights[PASS_THROUGH]
-    in_ptr = np.concatenate(([0], np.cumsum(np.bincount(head, minlength=len(vertices)))))
+    ids = {rules.target_words[w]: k for k, w in enumerate(used.tolist())}
+    copied = [ids.setdefault(words[k], len(ids)) for k in edges.start[copies].tolist()]
+    token = np.insert(token, token_ptr[copies], copied)
+    token_ptr = token_ptr + np.concatenate(([0], np.cumsum(edges.rule < 0)))
+    weights = grammar.weights[np.maximum(edges.rule, 0)]
+    weights[copies] = grammar.feature_weights.get(PASS_THROUGH, 0.0)
+    in_ptr = np.concatenate(([0], np.cumsum(np.bincount(edges.head, minlength=len(vertices)))))
     return TranslationForest(
         Hypergraph(in_ptr, tail_ptr, tail),
         token_ptr,
         token,
-        vocabulary,
+        list(ids),
         weights,
-        feature_names=names,
-        feature_ptr=feature_ptr,
-        feature=feature,
-        feature_value=value,
+        **_features(grammar, edges, copies),
         spans=vertices[:, 1:],
         symbols=[rules.nonterminals[a] for a in vertices[:, 0].tolist()],
-        rules=rule,
+        rules=edges.rule,
     )
+
+
+def _features(grammar: "SynchronousGrammar", edges: _Edges, copies: Int64) -> dict[str, Any]:
+    """Features of the edges; those of a copy are PassThrough=1, if that has a weight."""
+    rules = grammar.rules
+    ptr, at = edges.rows(rules.feature_ptr)
+    names, feature, value = list(rules.feature_names), rules.feature[at].astype(np.int64), rules.feature_value[at]
+    if len(copies) and PASS_THROUGH in grammar.feature_weights:
+        if PASS_THROUGH not in names:
+            names.append(PASS_THROUGH)
+        feature = np.insert(feature, ptr[copies], names.index(PASS_THROUGH))
+        value = np.insert(value, ptr[copies], 1.0)
+        ptr = ptr + np.concatenate(([0], np.cumsum(edges.rule < 0)))
+    return {"feature_names": names, "feature_ptr": ptr, "feature": feature, "feature_value": value}
 
 
 def _without_own_rule(grammar: "SynchronousGrammar", sentence: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
+from certus.checks import as_words
 from certus.errors import InvalidInput
 from certus.io.hiero import read_weights
 from certus.io.moses import PhraseTable, read_phrase_table
@@ -110,8 +111,7 @@ class PhraseModel:
 
     def problem(self, source: Sequence[str]) -> PhraseTranslation:
         """The translation problem of a sentence, given as its words."""
-        if isinstance(source, str):
-            raise InvalidInput(f"source is the string {source[:40]!r}; expected a list of words: split it first.")
+        source = as_words("source", source)
         return PhraseTranslation(
             self.options(source),
             self.lm,

@@ -1,6 +1,7 @@
 """Phrase-based translation: the best sequence of phrases that covers a sentence, in any order (LR 7)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from math import inf, isfinite
 from typing import Any, ClassVar, Self
@@ -9,7 +10,7 @@ import numpy as np
 
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import sound, sound_list
-from certus.checks import Floats, as_positive_int, one_of
+from certus.checks import Floats, as_positive_int, as_words, one_of
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.problem import Index, Penalties, Problem
@@ -81,11 +82,9 @@ class PhraseTranslation(Problem[Structure]):
         distortion_limit: int | None = 6,
         window: bool = True,
     ) -> None:
-        if isinstance(source, str):
-            raise InvalidInput(f"source is the string {source[:40]!r}; expected a list of words: split it first.")
         if not isinstance(lm, LanguageModel):
             raise InvalidInput(f"lm is {type(lm).__name__}; expected a certus.LanguageModel.")
-        self.source = tuple(source)
+        self.source = as_words("source", source)
         self.options = checked_options(options, len(self.source))
         self.lm = lm
         self.lm_weight = _number("lm_weight", lm_weight)
@@ -218,15 +217,8 @@ class PhraseTranslation(Problem[Structure]):
 
     def _with_scores(self, added: Floats) -> Self:
         """The same problem with numbers added to the scores of the options."""
-        options = [
-            PhraseOption(o.start, o.end, o.target, float(o.score) + float(x))
-            for o, x in zip(self.options, added, strict=True)
-        ]
-        return self._with_options(options)
-
-    def _with_options(self, options: Iterable[PhraseOption]) -> Self:
         return type(self)(
-            options,
+            [replace(o, score=float(o.score) + float(x)) for o, x in zip(self.options, added, strict=True)],
             self.lm,
             source=self.source,
             lm_weight=self.lm_weight,
@@ -234,6 +226,13 @@ class PhraseTranslation(Problem[Structure]):
             distortion_limit=self.distortion_limit,
             window=self.window,
         )
+
+    def _penalised(self, penalties: Penalties | None) -> Self:
+        problem = self
+        for view, penalty in (penalties or {}).items():
+            self.checked_view(view)
+            problem = problem._with_scores(np.asarray(penalty, dtype=np.float64))
+        return problem
 
     # -- decoding --------------------------------------------------------------------------------------------------
 
@@ -339,11 +338,7 @@ class PhraseTranslation(Problem[Structure]):
         return Result(structure, score, certificate, run.log.trace(), info)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Structure]:
-        problem = self
-        for view, penalty in (penalties or {}).items():
-            self.checked_view(view)
-            problem = problem._with_scores(np.asarray(penalty, dtype=np.float64))
-        result = problem.decode()
+        result = self._penalised(penalties).decode()
         return Solution(result.structure, result.score)
 
     @sound_list
@@ -395,11 +390,7 @@ class PhraseTranslation(Problem[Structure]):
             distance = distance * 2.0 if distance < 1e3 * max(1.0, self.error()) else inf
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        problem = self
-        for view, penalty in (penalties or {}).items():
-            self.checked_view(view)
-            problem = problem._with_scores(np.asarray(penalty, dtype=np.float64))
-        return problem._reference.best_value()
+        return self._penalised(penalties)._reference.best_value()
 
     def reference_dual(self, duals: Any) -> tuple[float, float]:
         """The bound that multipliers of the source words give, and its rounding, in plain Python; for certus.verify."""

@@ -14,6 +14,45 @@ Words = tuple[int, ...]
 Item = tuple[Words, Words]  # first and last words, order - 1 of each; all words twice if there are fewer
 
 
+class _Joiner:
+    """How items are joined and ended under a language model."""
+
+    def __init__(self, lm: LanguageModel, lm_weight: float) -> None:
+        self.lm, self.lm_weight, self.full = lm, lm_weight, max(lm.order - 1, 1)
+        self._known: dict[tuple[Words, int], float] = {}
+
+    def log_probability(self, context: Words, word: int) -> float:
+        """Weighted ln p of a word after a context."""
+        if (context, word) not in self._known:
+            self._known[context, word] = self.lm_weight * self.lm.advance(self._state(0, context), word)[0]
+        return self._known[context, word]
+
+    def _state(self, state: int, words: Words) -> int:
+        for w in words:
+            state = self.lm.advance(state, w)[1]
+        return state
+
+    def joined(self, a: Item, b: Item) -> tuple[float, Item]:
+        """Score of the words of b that come to have order - 1 words before them, and the item of both."""
+        total, context = 0.0, a[1]
+        for k, w in enumerate(b[0]):
+            if len(a[0]) + k >= self.full:
+                total += self.log_probability(context, w)
+            context = (*context, w)[-self.full :]
+        whole_b = len(b[0]) < self.full
+        return total, ((*a[0], *b[0])[: self.full], context if whole_b else b[1])
+
+    def ended(self, item: Item) -> float:
+        """Score of the first words of an item after <s>, and of </s> after its last."""
+        total, state = 0.0, self.lm.begin_state
+        for w in item[0]:
+            value, state = self.lm.advance(state, w)
+            total += self.lm_weight * value
+        if len(item[0]) == self.full:
+            state = self._state(0, item[1])
+        return total + self.lm_weight * self.lm.advance(state, self.lm.end)[0]
+
+
 def best_value(
     forest: TranslationForest,
     lm: LanguageModel,
@@ -27,29 +66,8 @@ def best_value(
     Exhaustive, but for items of vertices that ``keep`` refuses and pairs of words that do not fit side by side. Raises
     NotSupported beyond ``MOST_ITEMS`` items.
     """
-    graph = forest.graph
-    full = max(lm.order - 1, 1)
+    graph, joiner = forest.graph, _Joiner(lm, lm_weight)
     token = forest.lm_tokens(lm).tolist()
-    known: dict[tuple[Words, int], float] = {}
-
-    def log_probability(context: Words, word: int) -> float:
-        if (context, word) not in known:
-            state = 0
-            for w in context:
-                state = lm.advance(state, w)[1]
-            known[context, word] = lm_weight * lm.advance(state, word)[0]
-        return known[context, word]
-
-    def joined(a: Item, b: Item) -> tuple[float, Item]:
-        """Score of the words of b that come to have order - 1 words before them, and the item of both."""
-        total, context = 0.0, a[1]
-        for k, w in enumerate(b[0]):
-            if len(a[0]) + k >= full:
-                total += log_probability(context, w)
-            context = (*context, w)[-full:]
-        whole_b = len(b[0]) < full
-        return total, ((*a[0], *b[0])[:full], context if whole_b else b[1])
-
     chart: list[dict[Item, float]] = []
     n_items = 0
     for v in range(graph.root + 1):
@@ -66,7 +84,7 @@ def best_value(
                     for b, y in right.items():
                         if fits is not None and a[1] and b[0] and not fits(a[1][-1], b[0][0]):
                             continue
-                        gain, item = joined(a, b)
+                        gain, item = joiner.joined(a, b)
                         if x + y + gain > longer.get(item, -inf):
                             longer[item] = x + y + gain
                 partial = longer
@@ -77,15 +95,4 @@ def best_value(
         if n_items > MOST_ITEMS:
             raise NotSupported(f"the forest is too large to be decoded again in plain Python ({MOST_ITEMS} items).")
         chart.append(items)
-    best = -inf
-    for (first, last), x in chart[graph.root].items():
-        total, state = x, lm.begin_state
-        for w in first:
-            value, state = lm.advance(state, w)
-            total += lm_weight * value
-        if len(first) == full:
-            state = 0
-            for w in last:
-                state = lm.advance(state, w)[1]
-        best = max(best, total + lm_weight * lm.advance(state, lm.end)[0])
-    return best
+    return max((x + joiner.ended(item) for item, x in chart[graph.root].items()), default=-inf)
