@@ -168,6 +168,28 @@ def _number(words, place, on):
 
 
 @njit(cache=True, nogil=True)
+def _keep(bound, begin, end, beam, kept, n_kept):
+    """(kept, or a longer copy; how many; largest bound dropped): with the best items from begin to end appended.
+
+    At most ``beam`` of them, of equals the first; all if the beam is 0.
+    """
+    room, cut, lost = end - begin, -np.inf, -np.inf
+    if beam > 0 and room > beam:
+        room = np.int64(beam)
+        cut = largest(bound[begin:end], room)
+    for i in range(begin, end):
+        if bound[i] >= cut and room > 0:
+            if n_kept == kept.shape[0]:
+                kept = longer(kept)
+            kept[n_kept] = i
+            n_kept += 1
+            room -= 1
+        else:
+            lost = max(lost, bound[i])
+    return kept, n_kept, lost
+
+
+@njit(cache=True, nogil=True)
 def search(g, out, model, least, beam, budget, all_ways):
     """Exact items of the pieces, bottom-up, without those whose best completion is below ``least``.
 
@@ -274,19 +296,8 @@ def search(g, out, model, least, beam, budget, all_ways):
                 break
         _number(g.word[g.first[p] : g.first[p] + g.n_first[p]], row_of, False)
         _number(g.word[g.last[p] : g.last[p] + m], column_of, False)
-        room, cut = n - first_item, -np.inf
-        if beam > 0 and room > beam:
-            room = np.int64(beam)
-            cut = largest(bound[first_item:n], room)
-        for i in range(first_item, n):
-            if bound[i] >= cut and room > 0:
-                if n_kept == kept.shape[0]:
-                    kept = longer(kept)
-                kept[n_kept] = i
-                n_kept += 1
-                room -= 1
-            elif bound[i] > lost:
-                lost = bound[i]
+        kept, n_kept, dropped = _keep(bound, first_item, n, beam, kept, n_kept)
+        lost = max(lost, dropped)
         kept_ptr[p + 1] = n_kept
     top = n - 1 if done and n > 0 and item[n - 1, PIECE] == n_pieces - 1 else NONE
     return Found(done, lost, item[:n, WAY], score[:n], way[:n_ways], way_score[:n_ways], tried, top)

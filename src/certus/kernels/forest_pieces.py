@@ -63,16 +63,6 @@ class _Table(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _empty_table(most):
-    """A table with room for so many pieces."""
-    size = 16
-    while size < 2 * most:
-        size *= 2
-    part = np.empty((5, most), np.int64)
-    return _Table(np.full(size, -1, np.int64), part[0], part[1], part[2], part[3], part[4])
-
-
-@njit(cache=True, nogil=True)
 def _piece(table, n, kind, left, right, first, last):
     """(number of the piece with this kind, left and right; how many pieces there are). A new one is written at n."""
     slots = table.slots
@@ -178,7 +168,11 @@ def build(forest, alive, keep_first, keep_last):
     n_vertices, n_words = keep_first.shape
     in_ptr = forest.in_ptr
     most = 2 * forest.token.shape[0] + n_vertices + n_words + 1
-    table, n = _empty_table(most), np.int64(0)
+    size = 16
+    while size < 2 * most:
+        size *= 2
+    part = np.empty((5, most), np.int64)
+    table, n = _Table(np.full(size, -1, np.int64), part[0], part[1], part[2], part[3], part[4]), np.int64(0)
     n_sets = n_words + 2 * n_vertices
     set_ptr = np.zeros(n_sets + 1, np.int64)
     word = np.empty(n_words + 1024, np.int64)

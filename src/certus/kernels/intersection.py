@@ -174,21 +174,6 @@ def _combine(tails, q, groups, work, n_items, head, out_tail):
     return count, n_items
 
 
-class Made(NamedTuple):
-    """Items (vertex, from, to) and edges (head, tail, edge of the graph, weight); the root's are first .. end - 1."""
-
-    item_vertex: np.ndarray
-    item_from: np.ndarray
-    item_to: np.ndarray
-    head: np.ndarray
-    tail_ptr: np.ndarray
-    tail: np.ndarray
-    edge: np.ndarray
-    weight: np.ndarray
-    first: int
-    end: int
-
-
 @njit(cache=True, nogil=True)
 def _unfinished(graph, v, q, e, groups, work):
     """(edge, number of groups, vertex): the first edge into v from e on that lacks groups when entered in state q."""
@@ -203,10 +188,11 @@ def _unfinished(graph, v, q, e, groups, work):
 
 @njit(cache=True, nogil=True)
 def intersect(graph, arcs, limit):
-    """Items and edges of the intersection, and the items of the root; edges come in no order within a group.
+    """Items and edges of the intersection, and the items of the root.
 
-    Edges and arcs of weight -inf are left out. Stops with first = -1 once there are more than limit edges or tail
-    entries.
+    Edges and arcs of weight -inf are left out. Returns (item_vertex, item_from, item_to, head, tail_ptr, tail, edge,
+    weight, first, end): edges in no order within a group, root items first .. end - 1. Stops with first = -1 once there
+    are more than limit edges or tail entries.
     """
     in_ptr, tail_ptr, tail, weight, symbol = graph.in_ptr, graph.tail_ptr, graph.tail, graph.weight, graph.symbol
     n_states = arcs.target.shape[0]
@@ -264,7 +250,7 @@ def intersect(graph, arcs, limit):
                 total += arcs.weight[q, symbol[e]]
             if n_edges + count > limit or n_tail + count * size > limit:
                 none = item_of[:0]
-                return Made(none, none, none, none, none, none, none, out_weight[:0], np.int64(-1), np.int64(-1))
+                return none, none, none, none, none, none, none, out_weight[:0], np.int64(-1), np.int64(-1)
             if n_items + min(count, n_states) > item_to.shape[0]:
                 item_to = _grown(item_to, n_items + min(count, n_states))
             if n_edges + count >= out_ptr.shape[0]:
@@ -305,7 +291,7 @@ def intersect(graph, arcs, limit):
         group_ptr[n_groups] = n_items
         depth -= 1
     g = values[_slot(keys, np.int64(graph.root), np.int64(arcs.initial), n_states)]
-    return Made(
+    return (
         item_vertex[:n_items], item_from[:n_items], item_to[:n_items], out_head[:n_edges], out_ptr[: n_edges + 1],
         out_tail[:n_tail], out_edge[:n_edges], out_weight[:n_edges], np.int64(group_ptr[g]), np.int64(group_ptr[g + 1]),
     )  # fmt: skip

@@ -355,7 +355,8 @@ def head_and_body_scores(lm, phrases, lm_weight, state):
 @njit(cache=True, nogil=True)
 def contexts(n, met, scores, exact):
     """The Contexts of n + 1 places. With ``exact`` every state is one; without, states with the same last word are."""
-    first, n_pairs, n_heads = scores.first, met.pair_place.shape[0], scores.first.shape[1]
+    first, pair_place, pair_state, state_class = scores.first, met.pair_place, met.pair_state, scores.state_class
+    n_pairs, n_heads = pair_place.shape[0], first.shape[1]
     ptr = np.zeros(n + 2, dtype=np.int32)
     of = np.full((n + 1, first.shape[0]), -1, dtype=np.int32)
     state = np.empty(n_pairs, dtype=np.int32)
@@ -365,10 +366,10 @@ def contexts(n, met, scores, exact):
     for p in range(n + 1):
         ptr[p] = m
         for k in range(n_pairs):
-            if met.pair_place[k] != p:
+            if pair_place[k] != p:
                 continue
-            r = met.pair_state[k]
-            c = scores.state_class[r]
+            r = pair_state[k]
+            c = state_class[r]
             if exact or seen[c] < ptr[p]:
                 seen[c] = m
                 state[m] = r

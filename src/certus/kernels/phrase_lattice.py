@@ -96,22 +96,16 @@ def _add(nodes, first, table, y, count, a, window, last):
 @njit(cache=True, nogil=True)
 def _completed(full, n, nodes, order, edge_ptr, edge_span, edge_to):
     """The lattice of the nodes from which the end, n words covered, is reached, numbered as ``order`` has them."""
-    alive = np.zeros(order.shape[0], dtype=np.bool_)
+    number = np.full(order.shape[0], -1, dtype=np.int32)
     kept = 0
     for k in range(order.shape[0] - 1, -1, -1):
         x = order[k]
-        alive[x] = nodes.count[x] == n
+        reached = nodes.count[x] == n
         for e in range(edge_ptr[k], edge_ptr[k + 1]):
-            if alive[edge_to[e]]:
-                alive[x] = True
-                break
-        kept += alive[x]
-    number = np.full(order.shape[0], -1, dtype=np.int32)
-    z = 0
-    for x in order:
-        if alive[x]:
-            number[x] = z
-            z += 1
+            reached = reached or number[edge_to[e]] >= 0
+        if reached:
+            number[x] = kept  # counted from the last, turned round below
+            kept += 1
     places = np.empty((3, kept), dtype=np.int32)
     out = Lattice(
         full, places[0], places[1], np.empty(kept, dtype=np.uint64), places[2], np.zeros(kept + 1, dtype=np.int32),
@@ -120,14 +114,14 @@ def _completed(full, n, nodes, order, edge_ptr, edge_span, edge_to):
     m = 0
     for k in range(order.shape[0]):
         x = order[k]
-        z = number[x]
-        if z < 0:
+        if number[x] < 0:
             continue
+        z = kept - 1 - number[x]
         out.count[z], out.a[z], out.window[z], out.last[z] = nodes.count[x], nodes.a[x], nodes.window[x], nodes.last[x]
         for e in range(edge_ptr[k], edge_ptr[k + 1]):
             y = number[edge_to[e]]
             if y >= 0:
-                out.edge_to[m], out.edge_span[m] = y, edge_span[e]
+                out.edge_to[m], out.edge_span[m] = kept - 1 - y, edge_span[e]
                 m += 1
         out.edge_ptr[z + 1] = m
     return out

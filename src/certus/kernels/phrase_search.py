@@ -110,25 +110,28 @@ def fill(phrases, contexts, limit, tables):
 @njit(cache=True, nogil=True)
 def sweep(model, tables, bounds):
     """bounds.value <- best score of any way from each node and context to the end, over all paths of the lattice."""
-    lattice, phrases, context_ptr = model.lattice, model.phrases, model.contexts.context_ptr
+    lattice, phrases, distortion = model.lattice, model.phrases, model.distortion
+    context_ptr = model.contexts.context_ptr
+    count, last, edge_ptr = lattice.count, lattice.last, lattice.edge_ptr
+    edge_span, edge_to, span_start = lattice.edge_span, lattice.edge_to, phrases.span_start
     row_ptr, value, target = tables.ptr, tables.value, tables.target
     bound_ptr, bound, span_weight = bounds.ptr, bounds.value, bounds.span_weight
     short, phrase_ptr, n_phrases = phrases.short, phrases.phrase_ptr, phrases.score.shape[0]
-    for x in range(lattice.count.shape[0] - 1, -1, -1):
-        p = lattice.last[x] + 1
+    for x in range(count.shape[0] - 1, -1, -1):
+        p = last[x] + 1
         size = uint64(context_ptr[p + 1] - context_ptr[p])
         out = uint64(bound_ptr[x])
-        if lattice.count[x] == phrases.n:
+        if count[x] == phrases.n:
             row = uint64(row_ptr[p]) + uint64(n_phrases) * size
             for c in range(size):
                 bound[out + c] = value[row + c]
             continue
         for c in range(size):
             bound[out + c] = -np.inf
-        for e in range(lattice.edge_ptr[x], lattice.edge_ptr[x + 1]):
-            s = lattice.edge_span[e]
-            into = uint64(bound_ptr[lattice.edge_to[e]])
-            cost = span_weight[s] - model.distortion * abs(phrases.span_start[s] - p)
+        for e in range(edge_ptr[x], edge_ptr[x + 1]):
+            s = edge_span[e]
+            into = uint64(bound_ptr[edge_to[e]])
+            cost = span_weight[s] - distortion * abs(span_start[s] - p)
             for o in range(phrase_ptr[s], phrase_ptr[s + 1]):
                 row = uint64(row_ptr[p]) + uint64(o) * size
                 if short[o] == -1:
@@ -230,18 +233,37 @@ def _estimate(future, gap, window):
 
 
 @njit(cache=True, nogil=True)
-def _keep_best(chosen, rank, width):
-    """Moves the ``width`` of highest rank to the front, in the order they have; of equals the first."""
+def _best(hyp, window, score, hope, future, h, width, chosen):
+    """(chosen, or a longer copy; how many; whether any were left out): the best ``width`` of those chained from h on.
+
+    By hope, or by score and estimate if there is one; in the order of the chain, of equals the first.
+    """
+    n = 0
+    while h >= 0:
+        if n == chosen.shape[0]:
+            chosen = longer(chosen)
+        chosen[n] = h
+        n += 1
+        h = hyp[h, LINK]
+    if n <= width:
+        return chosen, n, False
+    rank = np.empty(n)
+    for i in range(n):
+        h = chosen[i]
+        rank[i] = hope[h]
+        if future.shape[0] > 0:
+            rank[i] = score[h] + _estimate(future, np.int64(hyp[h, GAP]), window[h])
     threshold = largest(rank, width)
     room = width
-    for i in range(rank.shape[0]):
+    for i in range(n):
         room -= rank[i] > threshold
     kept = 0
-    for i in range(rank.shape[0]):
+    for i in range(n):
         if rank[i] > threshold or (rank[i] == threshold and room > 0):
             room -= rank[i] == threshold
             chosen[kept] = chosen[i]
             kept += 1
+    return chosen, kept, True
 
 
 @njit(cache=True, nogil=True)
@@ -266,24 +288,30 @@ def search(model, bounds, future, lower, width, most, keep):
     no loss. Both stop, as if pruned, once there are ``most`` hypotheses. ``keep`` asks for the arcs.
     """
     lattice, phrases, contexts = model.lattice, model.phrases, model.contexts
+    # All arrays are taken out here: taken out of the tuples in the loops, each would be reference-counted there.
+    count, last, full, limit, gap = lattice.count, lattice.last, lattice.full, model.limit, model.gap
+    edge_ptr, edge_span, edge_to = lattice.edge_ptr, lattice.edge_span, lattice.edge_to
+    node_gap, node_window, distortion = lattice.a, lattice.window, model.distortion
+    span_start, span_end, state_class = phrases.span_start, phrases.span_end, contexts.state_class
     bound_ptr, bound, span_weight = bounds.ptr, bounds.value, bounds.span_weight
     head, body, short, phrase_ptr = phrases.head, phrases.body, phrases.short, phrases.phrase_ptr
     base, head_score, body_score, context_of = contexts.base, contexts.first, contexts.second, contexts.context_of
     after, after_short, state_end = contexts.after, contexts.after_short, contexts.state_end
     n, estimated = phrases.n, future.shape[0] > 0
-    hyp, window, score = np.empty((256, 6), dtype=np.int32), np.empty(256, dtype=np.uint64), np.empty(256)
+    hyp, window = np.empty((256, 6), dtype=np.int32), np.empty(256, dtype=np.uint64)
+    score, hope = np.empty(256), np.empty(256)  # and score plus bound
     arcs, arc_scores, n_arcs = np.empty((256, 3), dtype=np.int32), np.empty(256), 0
     table = np.full(1024, -1, dtype=np.int32)
     mask = uint64(1023)
     first = np.full(n + 2, -1, dtype=np.int32)  # first hypothesis of each number of words covered, chained by link
     chosen, rank = np.empty(256, dtype=np.int32), np.empty(256)  # the group being expanded; for A* the heap
     hyp[0, NODE], hyp[0, STATE], hyp[0, GAP], window[0], score[0] = 0, contexts.context_state[0], 0, 0, 0.0
-    hyp[0, BACK], hyp[0, PHRASE], hyp[0, LINK] = -1, -1, -1
+    hyp[0, BACK], hyp[0, PHRASE], hyp[0, LINK], hope[0] = -1, -1, -1, bound[bound_ptr[0]]
     total, transitions = 1, 0
     best, best_final, pruned = -np.inf, -1, False
     covered, position, group = -1, 0, 0
     if width <= 0:
-        chosen[0], rank[0] = 0, bound[bound_ptr[0]]
+        chosen[0], rank[0] = 0, hope[0]
         group = 1
     else:
         first[0] = 0
@@ -291,43 +319,25 @@ def search(model, bounds, future, lower, width, most, keep):
         if width <= 0:
             if group == 0 or rank[0] <= lower:
                 break
-            h = chosen[0]
-            promised = rank[0]
+            h, promised = chosen[0], rank[0]
             group -= 1
             sink(rank, chosen, group)
-            covered = lattice.count[hyp[h, NODE]]
-            c = context_of[lattice.last[hyp[h, NODE]] + 1, hyp[h, STATE]]
-            if promised < score[h] + bound[bound_ptr[hyp[h, NODE]] + c]:
+            covered = count[hyp[h, NODE]]
+            if promised < hope[h]:
                 continue  # a better way to it was found since, and has been expanded
         else:
-            while position == group and covered <= n:
+            while position == group and covered < n:
                 covered += 1
-                position, group = 0, 0
-                h = first[covered]
-                while h >= 0:
-                    if group == chosen.shape[0]:
-                        chosen, rank = longer(chosen), longer(rank)
-                    chosen[group] = h
-                    group += 1
-                    h = hyp[h, LINK]
-                if group > width:
-                    pruned = True
-                    for i in range(group):
-                        h = chosen[i]
-                        if estimated:
-                            rank[i] = score[h] + _estimate(future, np.int64(hyp[h, GAP]), window[h])
-                        else:
-                            c = context_of[lattice.last[hyp[h, NODE]] + 1, hyp[h, STATE]]
-                            rank[i] = score[h] + bound[bound_ptr[hyp[h, NODE]] + c]
-                    _keep_best(chosen, rank[:group], width)
-                    group = width
-            if covered > n:
+                position = 0
+                chosen, group, more = _best(hyp, window, score, hope, future, first[covered], width, chosen)
+                pruned = pruned or more
+            if position == group:
                 break
             h = chosen[position]
             position += 1
         x, r, g, w = hyp[h, NODE], hyp[h, STATE], np.int64(hyp[h, GAP]), window[h]
-        p = lattice.last[x] + 1
-        cls = contexts.state_class[r]
+        p = last[x] + 1
+        cls = state_class[r]
         if covered == n:
             gain = base[-1] + head_score[r, head[-1]] + body_score[cls, body[-1]]
             value = score[h] + gain
@@ -341,16 +351,16 @@ def search(model, bounds, future, lower, width, most, keep):
                 if width <= 0:
                     lower = max(lower, best)
             continue
-        for e in range(lattice.edge_ptr[x], lattice.edge_ptr[x + 1]):
-            s = lattice.edge_span[e]
-            y = lattice.edge_to[e]
-            a, b = np.int64(phrases.span_start[s]), np.int64(phrases.span_end[s])
+        for e in range(edge_ptr[x], edge_ptr[x + 1]):
+            s = edge_span[e]
+            y = edge_to[e]
+            a, b = np.int64(span_start[s]), np.int64(span_end[s])
             g2, w2 = g, w
-            if not lattice.full:
+            if not full:
                 if a < g or b - g > 63:
                     continue
                 if a > g:
-                    if model.gap and b + 1 - g > model.limit:
+                    if gap and b + 1 - g > limit:
                         continue
                     if (w >> uint64(a - g - 1)) & ((ONE << uint64(b - a + 1)) - ONE):
                         continue
@@ -358,16 +368,16 @@ def search(model, bounds, future, lower, width, most, keep):
                     continue
                 g2, w2 = cover(n, g, w, a, b)
             elif estimated:
-                g2, w2 = np.int64(lattice.a[y]), lattice.window[y]
-            cost = span_weight[s] - model.distortion * abs(a - p)
+                g2, w2 = np.int64(node_gap[y]), node_window[y]
+            cost = span_weight[s] - distortion * abs(a - p)
             into = bound_ptr[y]
             for o in range(phrase_ptr[s], phrase_ptr[s + 1]):
                 transitions += 1
                 gain = cost + (base[o] + head_score[r, head[o]] + body_score[cls, body[o]])
                 value = score[h] + gain
                 q = _after(after, after_short, state_end, short, o, r)
-                hope = value + bound[into + context_of[b + 1, q]]
-                if hope <= lower or hope == -np.inf:
+                promise = value + bound[into + context_of[b + 1, q]]
+                if promise <= lower or promise == -np.inf:
                     continue
                 k = _first_slot(y, q, w2, mask)
                 t = np.int64(table[k])
@@ -380,16 +390,16 @@ def search(model, bounds, future, lower, width, most, keep):
                     if not keep:
                         continue
                 elif t >= 0:
-                    score[t], hyp[t, BACK], hyp[t, PHRASE] = value, h, o
+                    score[t], hope[t], hyp[t, BACK], hyp[t, PHRASE] = value, promise, h, o
                 else:
                     if total >= most:
                         return Found(-np.inf, _way(hyp, 0, n), True, total, transitions, arcs[:0], arc_scores[:0])
                     if total == score.shape[0]:
-                        hyp, window, score = longer(hyp), longer(window), longer(score)
+                        hyp, window, score, hope = longer(hyp), longer(window), longer(score), longer(hope)
                     t = np.int64(total)
                     hyp[t, NODE], hyp[t, STATE], hyp[t, GAP], window[t] = y, q, g2, w2
-                    score[t], hyp[t, BACK], hyp[t, PHRASE] = value, h, o
-                    c2 = lattice.count[y]
+                    score[t], hope[t], hyp[t, BACK], hyp[t, PHRASE] = value, promise, h, o
+                    c2 = count[y]
                     hyp[t, LINK] = first[c2]
                     first[c2] = t
                     table[k] = t
@@ -405,7 +415,7 @@ def search(model, bounds, future, lower, width, most, keep):
                 elif width <= 0:
                     if group == chosen.shape[0]:
                         chosen, rank = longer(chosen), longer(rank)
-                    better(rank, chosen, group, hope, t)
+                    better(rank, chosen, group, promise, t)
                     group += 1
     path = _way(hyp, best_final, n)
     return Found(best, path, pruned, total, transitions, arcs[:n_arcs], arc_scores[:n_arcs])
