@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from certus import ForestTranslation, Infeasible, InvalidInput, LanguageModel, NotSupported, VerificationError, verify
 from certus.io.arpa import parse_arpa
 from certus.io.forests import forest_from_text, read_forest
+from certus.relax.steps import constant, deflected, per_increase
+from certus.translation.bigram_relaxation import BEAM, WIDEST, Progress
+from certus.translation.cube_pruning import cube_pruning
 from certus.translation.leaf_program import solve_lp
 from tests.data import shared_data
 from tests.oracles.questions import answer
@@ -219,6 +222,43 @@ def test_limits_leave_a_structure_with_its_gap():
         result = problem.decode(**options)
         assert result.score <= best + CLOSE
         assert result.certificate.bound >= best - CLOSE
+
+
+@pytest.mark.parametrize("method", ["search", "beam", "paths", "partitions"])
+@pytest.mark.parametrize("rule", [constant(0.1), per_increase(0.5), deflected()], ids=repr)
+def test_every_relaxation_takes_a_step_rule_and_leaves_a_full_trace(method, rule):
+    problem = swapped(np.random.default_rng(2))
+    best = scored(problem)[0][0]
+    result = problem.decode(method=method, step=rule, max_iterations=40)
+    trace = result.trace
+    assert len(trace) == len(trace.primal) == len(trace.step) == len(trace.active) > 0
+    assert (trace.dual >= best - CLOSE).all()
+    assert (np.diff(trace.primal) >= 0).all()
+    assert (trace.step >= 0).all()
+    if rule.name == "constant(0.1)":
+        assert set(trace.step.tolist()) <= {0.0, 0.1}
+    assert result.certificate.bound >= best - CLOSE
+
+
+@settings(max_examples=30)
+@given(forests(), arpas(), LM_WEIGHTS)
+def test_decoding_returns_no_less_than_cube_pruning_where_a_gap_remains(forest, arpa, lm_weight):
+    lm = LanguageModel(arpa)
+    problem = ForestTranslation(forest, lm, lm_weight)
+    if not scored(problem):
+        return
+    for method in ("search", "beam"):
+        result = problem.decode(method=method, max_iterations=1, memory_limit=0.0)
+        assert result.score >= cube_pruning(forest, lm, lm_weight).score - CLOSE
+
+
+def test_a_beam_that_proves_nothing_stops_doubling(monkeypatch):
+    widths = []
+    monkeypatch.setattr(Progress, "search", lambda self, *, beam, budget: widths.append(beam))
+    monkeypatch.setattr(Progress, "proved", False)
+    swapped(np.random.default_rng(1)).decode(method="beam", max_iterations=40, step=constant(1e-9))
+    assert widths[0] == BEAM
+    assert max(widths) == widths[-1] == WIDEST
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import certus
 from certus import Infeasible, InvalidInput, LanguageModel, LimitReached, PhraseOption, PhraseTranslation
 from certus.io.arpa import parse_arpa
+from certus.relax.steps import constant, deflected, halving
 from certus.translation.phrase_decoding import METHODS
 from certus.translation.phrase_relaxation import Sentence
 from tests.oracles.questions import answer
@@ -166,6 +167,21 @@ def test_a_wide_stack_finds_what_a_narrow_one_misses():
     assert problem.words(problem.decode(method="stack", width=5).structure) == ["c", "b"]
     assert problem.words(problem.decode().structure) == ["c", "b"]
     assert not problem.decode(method="stack", width=1).certificate.exact
+
+
+@pytest.mark.parametrize("method", ["alternating", "staged", "tight"])
+@pytest.mark.parametrize("rule", [constant(0.25), halving(1.0), deflected()], ids=repr)
+def test_multipliers_move_by_any_step_rule(method, rule):
+    problem = words(5, distortion_limit=2)
+    best = every_score(problem)[0]
+    result = problem.decode(method=method, step=rule, max_iterations=60)
+    trace = result.trace
+    assert len(trace) == len(trace.primal) == len(trace.step) == len(trace.active) > 0
+    assert (trace.dual[trace.active == problem.n] >= best - CLOSE).all()
+    if rule.name == "constant(0.25)":
+        assert set(trace.step.tolist()) <= {0.0, 0.25}
+    assert result.certificate.bound >= best - CLOSE
+    assert result.score <= best + CLOSE
 
 
 def test_constraints_on_options():

@@ -89,7 +89,7 @@ def _pairs(lm, weight, lm_word, allowed):
                 p, s = advance(lm, state, lm_word[w])
                 pair[v, w] = weight * p
                 if w != END and lm.state_length[s] > 1:
-                    contexts = _add(contexts, n, s, v, w)
+                    contexts = _add(contexts, n, np.int64(s), v, w)
                     n += 1
     return pair, contexts, n
 

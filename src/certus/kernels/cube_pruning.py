@@ -120,7 +120,7 @@ def _pop(heap, scores, size):
     """The best candidate of a heap of ``size``, which has one less then."""
     best = heap[0]
     heap[0] = heap[size - 1]
-    _sift_down(heap, scores, size - 1, 0)
+    _sift_down(heap, scores, size - 1, np.int64(0))
     return best
 
 
@@ -223,7 +223,7 @@ def _beam(lm, lm_weight, forest, v, whole, beams, made, pops):
         c = _pop(heap, cand_score, size)
         size -= 1
         tried += 1
-        slot = _slot(made.states, numbers, cand[c], 0, edge_at)
+        slot = _slot(made.states, numbers, cand[c], np.int64(0), edge_at)
         new = made.states[slot] < 0
         if new:
             made.states[slot] = begin + n

@@ -161,10 +161,10 @@ def _follow(model, full, sig, s, second):
 
 
 @njit(cache=True, nogil=True)
-def _number(words, place, on):
-    """place[words[i]] <- i, or -1 if not ``on``."""
+def _number(words, place):
+    """place[words[i]] <- i where it is -1; and back to -1 at the second call."""
     for i in range(words.shape[0]):
-        place[words[i]] = i if on else -1
+        place[words[i]] = i if place[words[i]] < 0 else -1
 
 
 @njit(cache=True, nogil=True)
@@ -218,8 +218,8 @@ def search(g, out, model, least, beam, budget, all_ways):
         if g.kind[p] == HOOK or o == g.offset[p + 1] or not done:
             continue
         m = g.n_last[p]
-        _number(g.word[g.first[p] : g.first[p] + g.n_first[p]], row_of, True)
-        _number(g.word[g.last[p] : g.last[p] + m], column_of, True)
+        _number(g.word[g.first[p] : g.first[p] + g.n_first[p]], row_of)
+        _number(g.word[g.last[p] : g.last[p] + m], column_of)
         start, stop = np.int64(0), np.int64(1)
         if g.kind[p] == NODE:
             start, stop = g.edge_ptr[g.left[p]], g.edge_ptr[g.left[p] + 1]
@@ -294,8 +294,8 @@ def search(g, out, model, least, beam, budget, all_ways):
                         score[i], bound[i], item[i, WAY] = s, total, k
             if not done:
                 break
-        _number(g.word[g.first[p] : g.first[p] + g.n_first[p]], row_of, False)
-        _number(g.word[g.last[p] : g.last[p] + m], column_of, False)
+        _number(g.word[g.first[p] : g.first[p] + g.n_first[p]], row_of)
+        _number(g.word[g.last[p] : g.last[p] + m], column_of)
         kept, n_kept, dropped = _keep(bound, first_item, n, beam, kept, n_kept)
         lost = max(lost, dropped)
         kept_ptr[p + 1] = n_kept

@@ -25,7 +25,7 @@ import numpy as np
 from certus.kernels.arrays import longer
 from certus.kernels.compiling import njit
 
-WORD, NODE, APPEND, HOOK, JOIN, CHAIN = 0, 1, 2, 3, 4, 5
+WORD, NODE, APPEND, HOOK, JOIN, CHAIN = np.arange(6)  # no literals: a kernel is compiled once for all of them
 BEGIN, END = 0, 1
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from certus.kernels.arrays import longer
 from certus.kernels.compiling import njit
 
+NONE = np.int64(-1)
+
 
 @njit(cache=True, nogil=True)
 def _find_child(child_ptr, child_symbol, child, q, symbol):
@@ -81,7 +83,7 @@ def parse_source(trie, sentence, copied, copy_label, unary_order, max_span, vert
     for i in range(n):  # the roots stand before word i
         item_first[i * width + i] = n_items
         for root in range(2 if i == 0 else 1):
-            items = _put(items, n_items, root, -1, -1)
+            items = _put(items, n_items, root, NONE, NONE)
             n_items += 1
         item_last[i * width + i] = n_items
     for length in range(1, n + 1):
@@ -100,7 +102,7 @@ def parse_source(trie, sentence, copied, copy_label, unary_order, max_span, vert
                         v, symbol = -1, n_labels + sentence[j - 1] if sentence[j - 1] >= 0 else -1
                         if length == 1 and copied[j - 1]:
                             present[copy_label] = True
-                            matches = _put(matches, n_matches, -1, i, j)
+                            matches = _put(matches, n_matches, NONE, i, j)
                             n_matches += 1
                             if n_matches == tail_ptr.shape[0]:
                                 tail_ptr = longer(tail_ptr)
@@ -111,7 +113,7 @@ def parse_source(trie, sentence, copied, copy_label, unary_order, max_span, vert
                             continue
                         v = n_vertices
                         vertex_at[span * n_labels + symbol] = v
-                        vertices = _put(vertices, v, symbol, i, j)
+                        vertices = _put(vertices, v, np.int64(symbol), i, j)
                         n_vertices += 1
                     else:
                         v = first_v + step
@@ -123,14 +125,14 @@ def parse_source(trie, sentence, copied, copy_label, unary_order, max_span, vert
                         if q < 0 or (length > max_span and not trie.node_glue[q]):
                             continue
                         if child_ptr[q + 1] > child_ptr[q]:
-                            items = _put(items, n_items, q, item, v)
+                            items = _put(items, n_items, np.int64(q), item, v)
                             n_items += 1
                         if node_left_ptr[q + 1] == node_left_ptr[q]:
                             continue
                         for a in range(node_left_ptr[q], node_left_ptr[q + 1]):
                             present[node_left[a]] = True
                         tail, n_tail = _taken(items, item, v, tail, n_tail)
-                        matches = _put(matches, n_matches, q, i, j)
+                        matches = _put(matches, n_matches, np.int64(q), i, j)
                         n_matches += 1
                         if n_matches == tail_ptr.shape[0]:
                             tail_ptr = longer(tail_ptr)
