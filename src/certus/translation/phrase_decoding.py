@@ -106,7 +106,6 @@ class Run:
 def decode(run: Run, method: str, *, width: int, max_iterations: int, step: StepRule[Any] | None = None) -> None:
     """Search by a method; ``width`` is the beam of "beam" and "stack", ``step`` the rule for the multipliers."""
     rule = polyak(patience=3) if step is None else step
-    sentence = run.sentence
     if method == "optimal beam":
         _optimal_beam(run, rule, max_iterations)
     elif method in ("alternating", "staged"):
@@ -117,7 +116,7 @@ def decode(run: Run, method: str, *, width: int, max_iterations: int, step: Step
         _astar(run)
     elif method == "beam":
         relaxation = run.counted()
-        run.dual, run.multipliers = run.swept(relaxation, np.zeros(sentence.arrays.n)), relaxation.multipliers
+        run.dual, run.multipliers = run.swept(relaxation, np.zeros(run.sentence.arrays.n)), relaxation.multipliers
         run.searched(relaxation, width)
     else:
         stack(run, width)
@@ -128,7 +127,7 @@ def decode(run: Run, method: str, *, width: int, max_iterations: int, step: Step
         )
     if run.proof is None and run.multipliers is None:
         relaxation = run.counted()
-        run.multipliers = np.zeros(sentence.arrays.n)
+        run.multipliers = np.zeros(run.sentence.arrays.n)
         run.dual = run.swept(relaxation, run.multipliers)
 
 
@@ -266,9 +265,7 @@ def _keeps_limit(sentence: Sentence, path: Int32) -> bool:
 
 
 def _astar(run: Run) -> None:
-    relaxation = run.relaxation(None, exact=False)
-    if relaxation is None:
-        relaxation = run.counted()
+    relaxation = run.relaxation(None, exact=False) or run.counted()
     dual = run.swept(relaxation, np.zeros(run.sentence.arrays.n))
     run.searched(relaxation, 0)
     run.log.add(dual, run.score, 0.0, 0)
@@ -276,10 +273,7 @@ def _astar(run: Run) -> None:
 
 def stack(run: Run, width: int) -> None:
     """Stacks by number of words covered, as Moses has them; no beam threshold."""
-    relaxation = run.relaxation(None, exact=False)
-    if relaxation is None:
-        relaxation = run.counted()
-    relaxation.bounds.value[:] = 0.0
+    relaxation = run.relaxation(None, exact=False) or run.counted()
     run.searched(relaxation, width, future=future_estimates(run.sentence))
     run.proof = None
 
