@@ -68,17 +68,6 @@ class Found(NamedTuple):
     arc_scores: np.ndarray
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _after(after, after_short, state_end, short, o, r):
-    """The state after phrase o from state r."""
-    q = after[o]
-    if q == STAYS:
-        q = r
-    elif q < 0:
-        q = after_short[state_end[r], short[o]]
-    return q
-
-
 @njit(cache=True, nogil=True)
 def fill(phrases, contexts, limit, tables):
     """Fills value and target of the tables."""
@@ -104,7 +93,12 @@ def fill(phrases, contexts, limit, tables):
                 r = state[begin + c]
                 value[row + c] = base + first[begin + c, h] + second[state_class[r], b]
                 if o < n_phrases:
-                    target[row + c] = context_of[j + 1, _after(after, after_short, state_end, short, o, r)]
+                    q = after[o]
+                    if q == STAYS:
+                        q = r
+                    elif q < 0:
+                        q = after_short[state_end[r], short[o]]
+                    target[row + c] = context_of[j + 1, q]
 
 
 @njit(cache=True, nogil=True)
@@ -196,7 +190,7 @@ def sink(keys, items, size):
     keys[k], items[k] = key, item
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _first_slot(node, state, window, mask):
     z = (window * MIX) ^ (uint64((np.int64(node) << 32) | np.int64(state)) * OTHER)
     z = (z ^ (z >> SHIFT)) * MIX
@@ -375,7 +369,11 @@ def search(model, bounds, future, lower, width, most, keep):
                 transitions += 1
                 gain = cost + (base[o] + head_score[r, head[o]] + body_score[cls, body[o]])
                 value = score[h] + gain
-                q = _after(after, after_short, state_end, short, o, r)
+                q = after[o]
+                if q == STAYS:
+                    q = r
+                elif q < 0:
+                    q = after_short[state_end[r], short[o]]
                 promise = value + bound[into + context_of[b + 1, q]]
                 if promise <= lower or promise == -np.inf:
                     continue
