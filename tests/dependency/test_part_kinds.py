@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from certus.dependency import pruning
-from certus.dependency.part_kinds import HIGHER_KINDS, PART_KINDS
+from certus.dependency.part_kinds import PART_KINDS
 from certus.dependency.parts import attachments
 from certus.kernels import parts
 from certus.kernels.features import ABSENT
-from tests.oracles.trees import all_trees, projective_trees
+from tests.oracles.trees import all_trees
 
 
 def rows_of(heads):
@@ -58,17 +57,3 @@ def test_the_list_over_arcs_has_the_parts_of_all_trees_each_once(n):
         if all(allowed[heads[m], m] for m in range(1, n + 1)):
             parts.mark_tree(rows, np.array(heads), found)
             assert sorted(row for row, used in zip(listed, found, strict=True) if used) == sorted(rows_of(heads))
-
-
-@pytest.mark.parametrize("kind", HIGHER_KINDS)
-def test_supported_parts_are_those_of_projective_trees(kind):
-    n = 4
-    allowed = ~np.eye(n + 1, dtype=np.bool_)
-    allowed[:, 0] = False
-    found = list(zip(*(axis.tolist() for axis in pruning.supported(kind.name, allowed)), strict=True))
-    wanted = set()
-    for heads in projective_trees(n, "multi"):
-        rows = np.array([row for row in rows_of(heads) if row[0] == PART_KINDS.index(kind)]).reshape(-1, 5)
-        wanted |= set(zip(*(axis.tolist() for axis in kind.columns(rows)), strict=True))
-    assert len(set(found)) == len(found)
-    assert set(found) == wanted
