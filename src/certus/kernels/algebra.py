@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from certus.kernels.lanes import LANES, Lanes, add_product, lane, larger, load, pack_few, spread, store
+from certus.kernels.lanes import LANES, Lanes, add_product, lane, load, maximum, pack_few, spread, store
 
 U = np.uint64
 
@@ -63,7 +63,7 @@ def _max(sr, a, b):
 
 
 def _max_few(sr, a, b):
-    return larger(b, a)
+    return maximum(b, a)
 
 
 def _log_add(sr, a, b):

@@ -132,26 +132,27 @@ def _greedy(score, stride, n, best, head):
 
 
 @njit(cache=True, nogil=True)
-def _start(score, n, first, greedy, components):
-    """Give each word its best head: the word that _greedy found, or 0 if the arc from there scores as much.
+def _start(score, n, first, greedy, best, head):
+    """best, head <- the best head of each word: that which _greedy found, or 0 if the arc from there scores as much.
 
     With first = 1 only if there is no other. greedy (2 * (n + LANES),) has what _greedy left, best and head.
     """
     for m in range(U(1), U(n + 1)):
         x = greedy[m]
         root = x == -np.inf if first == 1 else score[m] >= x
-        components.best[m] = score[m] if root else x
-        components.head[m] = 0 if root else np.int64(greedy[m + U(n + LANES)])
+        best[m] = score[m] if root else x
+        head[m] = 0 if root else np.int64(greedy[m + U(n + LANES)])
 
 
 @njit(cache=True, nogil=True)
-def _contract(score, stride, n, first, extra, components):
+def _contract(score, stride, n, first, extra, floats, ints):
     """Contract cycles until every component hangs, directly or not, below node 0 (or below ``extra``, a second root).
 
     Starts from best and head of every word as _start gave them. Returns the number of components (original nodes
     included), or -1 if some component has no head. ``first`` is 1 to use arcs from 0 only where there is no other
     choice, 0 to treat them as all others.
     """
+    components = _components(n, floats, ints)
     best, _, head, _, sibling, top, after, last, entry, mark, walk = components
     width = U(n + 1)
     for v in range(width):
@@ -249,10 +250,10 @@ def _merge(score, stride, cycle, depth, first, components):
 
 
 @njit(cache=True, nogil=True)
-def _expand(score, stride, n, heads, components):
+def _expand(score, stride, n, heads, floats, ints):
     """Heads of the words from the components that _contract left: a component entered from h keeps its cycle's arcs,
     except at the member through which the arc from h comes in."""
-    best, rows, head, child, sibling, top, _, _, _, done, stack = components
+    best, rows, head, child, sibling, top, _, _, _, done, stack = _components(n, floats, ints)
     width = U(n + 1)
     heads[0] = -1
     for m in range(U(1), width):
@@ -299,21 +300,20 @@ def best_heads(score, stride, n, single, heads, floats, ints):
     size = 2 * n + 2
     zero, one = np.int64(0), np.int64(1)  # one type for all calls: compiled once
     greedy = floats[size + n * (n + 1) :]
-    components = _components(n, floats, ints)
     _greedy(score, stride, n, greedy, greedy[n + LANES :])
-    _start(score, n, zero, greedy, components)
-    if _contract(score, stride, n, zero, zero, components) < 0:
+    _start(score, n, zero, greedy, floats, ints)
+    if _contract(score, stride, n, zero, zero, floats, ints) < 0:
         return -np.inf
-    _expand(score, stride, n, heads, components)
+    _expand(score, stride, n, heads, floats, ints)
     if single:
         roots = 0
         for m in range(U(1), U(n + 1)):
             roots += heads[m] == 0
         if roots > 1:
-            _start(score, n, one, greedy, components)
-            if _contract(score, stride, n, one, zero, components) < 0:
+            _start(score, n, one, greedy, floats, ints)
+            if _contract(score, stride, n, one, zero, floats, ints) < 0:
                 return -np.inf
-            _expand(score, stride, n, heads, components)
+            _expand(score, stride, n, heads, floats, ints)
             roots = 0
             for m in range(U(1), U(n + 1)):
                 roots += heads[m] == 0
@@ -361,7 +361,8 @@ def max_marginals(score, stride, n, single, out):
     """
     n_floats, n_ints = work_sizes(n)
     floats = np.empty(n_floats)
-    components = _components(n, floats, np.empty(n_ints, np.int64))
+    ints = np.empty(n_ints, np.int64)
+    components = _components(n, floats, ints)
     best, rows, head, _, _, top, _, _, entry, _, _ = components
     distance = np.empty(2 * n + 2)
     outermost = np.empty(n + 1, np.int64)  # components, those that are settled cut off at the end
@@ -371,8 +372,8 @@ def max_marginals(score, stride, n, single, out):
     _greedy(score, stride, n, greedy, greedy[n + LANES :])
     out[:, :] = -np.inf
     for m in range(1, n + 1):
-        _start(score, n, first, greedy, components)
-        count = _contract(score, stride, n, first, m, components)
+        _start(score, n, first, greedy, floats, ints)
+        count = _contract(score, stride, n, first, m, floats, ints)
         if count < 0:
             continue
         value = 0.0

@@ -335,7 +335,8 @@ def posteriors(n, rules, chart, posterior):
 @njit(cache=True, nogil=True)
 def forest_size(n, rules, words, alive):
     """(vertices, edges) of the hypergraph of the items marked alive: one edge for each way to build one."""
-    size, _, _, _, parent_ptr, by_parent, _, left, right, _, chains = rules
+    size, _, _, _, parent_ptr, by_parent, _, left, right, _, _ = rules
+    chain_ptr, _, chain_base, _ = rules.chains
     lex_ptr, lex_id, lex_weight = words
     vertices = 0
     edges = 0
@@ -349,8 +350,8 @@ def forest_size(n, rules, words, alive):
                 if not alive[block + x * j + i]:
                     continue
                 vertices += 1
-                for c in range(chains.ptr[x], chains.ptr[x + 1]):
-                    edges += alive[block + chains.base[c] * j + i]
+                for c in range(chain_ptr[x], chain_ptr[x + 1]):
+                    edges += alive[block + chain_base[c] * j + i]
                 for q in range(parent_ptr[x], parent_ptr[x + 1]):
                     y = left[by_parent[q]]
                     z = right[by_parent[q]]
@@ -366,8 +367,10 @@ def forest(n, grammar, words, alive, number, edges):
     number[item] is set to the vertex of an item that is alive; it is as alive, of int32. Returns the number of tails.
     """
     in_ptr, tail_ptr, tail, edge_weight, edge_step = edges
-    size, _, is_top, _, parent_ptr, by_parent, _, left, right, weight, chains = grammar
-    rules = left.shape[0]
+    size, _, is_top, _, parent_ptr, by_parent, _, left, right, weight, _ = grammar
+    chain_ptr, _, chain_base, chain_weight = grammar.chains
+    lex_ptr, lex_id, lex_weight = words
+    rules, chains = left.shape[0], chain_base.shape[0]
     v = 0
     e = 0
     t = 0
@@ -382,20 +385,20 @@ def forest(n, grammar, words, alive, number, edges):
                     if not alive[item] or is_top[x] != layer:
                         continue
                     number[item] = v
-                    for c in range(chains.ptr[x], chains.ptr[x + 1]):
-                        below = block + chains.base[c] * j + i
+                    for c in range(chain_ptr[x], chain_ptr[x + 1]):
+                        below = block + chain_base[c] * j + i
                         if alive[below]:
                             tail[t] = number[below]
                             t += 1
-                            edge_weight[e] = chains.weight[c]
+                            edge_weight[e] = chain_weight[c]
                             edge_step[e] = rules + c
                             e += 1
                             tail_ptr[e] = t
                     if i == j - 1:
-                        for q in range(words.ptr[i], words.ptr[j]):
-                            if words.symbol[q] == x and words.weight[q] > -np.inf:
-                                edge_weight[e] = words.weight[q]
-                                edge_step[e] = rules + chains.base.shape[0] + q
+                        for q in range(lex_ptr[i], lex_ptr[j]):
+                            if lex_id[q] == x and lex_weight[q] > -np.inf:
+                                edge_weight[e] = lex_weight[q]
+                                edge_step[e] = rules + chains + q
                                 e += 1
                                 tail_ptr[e] = t
                     for q in range(parent_ptr[x], parent_ptr[x + 1]):

@@ -269,16 +269,17 @@ def decode(arc, lengths, single, heads, value):
         scores = arc[k].reshape(cells)
         tree = heads[k]
         inside(MAX, scores, size, n, first, charts)
+        R, L = charts.R, charts.L
         best = -np.inf
         at = one
         if single:
             for m in range(one, n + one):
-                score = scores[m] + charts.L[size + m] + charts.R[m * size + n]
+                score = scores[m] + L[size + m] + R[m * size + n]
                 if score > best:
                     best = score
                     at = m
         else:
-            best = charts.R[n]
+            best = R[n]
         value[k] = best
         if best == -np.inf:
             continue
@@ -326,12 +327,13 @@ def certify(arc, heads, lengths, scale, proofs):
 @njit(cache=True, nogil=True)
 def goal(sr, arc, size, n, single, charts):
     """Semiring total over all trees, from charts that are filled."""
+    R, L = charts.R, charts.L
     if not single:
-        return charts.R[n]
+        return R[n]
     one = uint64(1)
     total = sr.zero
     for m in range(one, n + one):
-        total = plus(sr, total, times(sr, times(sr, arc[m], charts.L[size + m]), charts.R[m * size + n]))
+        total = plus(sr, total, times(sr, times(sr, arc[m], L[size + m]), R[m * size + n]))
     return total
 
 
@@ -359,13 +361,14 @@ def totals(sr, arc, size, n, single, charts, outer, out):
     for chart in outer:
         chart[:] = sr.zero
     out[:] = sr.zero
+    R, L, dR, dL = charts.R, charts.L, outer.R, outer.L
     if single:
         for m in range(one, n + one):
-            outer.L[size + m] = times(sr, arc[m], charts.R[m * size + n])
-            outer.R[m * size + n] = times(sr, arc[m], charts.L[size + m])
-            out[0, m] = times(sr, outer.L[size + m], charts.L[size + m])
+            dL[size + m] = times(sr, arc[m], R[m * size + n])
+            dR[m * size + n] = times(sr, arc[m], L[size + m])
+            out[0, m] = times(sr, dL[size + m], L[size + m])
     else:
-        outer.R[n] = sr.one
+        dR[n] = sr.one
     outside(sr, arc, size, n, first, charts, outer)
     arc_totals(sr, size, n, first, charts, outer, out)
     return value

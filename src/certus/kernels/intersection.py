@@ -223,12 +223,13 @@ def _combine(tails, q, groups, item_to, n_items, scratch, head, out_tail):
     return n_items
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _ask(graph, v, q, e, groups, item_to, scratch):
     """The first edge of v from e on that needs groups that are missing, how many, and of which vertex."""
-    while e < graph.in_ptr[v + 1]:
-        if graph.weight[e] > -np.inf:
-            tails = graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]]
+    tail_ptr, tail, weight, last = graph.tail_ptr, graph.tail, graph.weight, graph.in_ptr[v + 1]
+    while e < last:
+        if weight[e] > -np.inf:
+            tails = tail[tail_ptr[e] : tail_ptr[e + 1]]
             asked, u = _missing(tails, q, groups, item_to, scratch)
             if asked > 0:
                 return e, asked, u
@@ -248,7 +249,7 @@ def _with_room(edges, n_edges, n_tails):
     return Edges(head, tail_ptr, tail, origin, weight)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _add_edges(graph, automaton, group, groups, item_to, edges, counts, scratch):
     """Make the edges of the group (v, q), below which all is finished; limit says how many edges or tails are allowed.
 
@@ -256,23 +257,24 @@ def _add_edges(graph, automaton, group, groups, item_to, edges, counts, scratch)
     """
     v, q, limit = group
     n_groups, n_items, n_edges, n_tails = counts
-    item_of = scratch.item_of
+    item_of, target, arc_weight = scratch.item_of, automaton.target, automaton.weight
+    in_ptr, tail_ptr, tail, weight, symbol, _ = graph
     n_states = item_of.shape[0]
-    for e in range(graph.in_ptr[v], graph.in_ptr[v + 1]):
-        if graph.weight[e] == -np.inf:
+    for e in range(in_ptr[v], in_ptr[v + 1]):
+        if weight[e] == -np.inf:
             continue
-        tails = graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]]
+        tails = tail[tail_ptr[e] : tail_ptr[e + 1]]
         size = tails.shape[0]
-        total = graph.weight[e]
+        total = weight[e]
         state = q
         count = np.int64(1)
         if size > 0:
             count = _combinations(tails, q, groups, item_to, scratch)
-        elif graph.symbol[e] >= 0:
-            state = np.int64(automaton.target[q, graph.symbol[e]])
-            if state < 0 or automaton.weight[q, graph.symbol[e]] == -np.inf:
+        elif symbol[e] >= 0:
+            state = np.int64(target[q, symbol[e]])
+            if state < 0 or arc_weight[q, symbol[e]] == -np.inf:
                 continue
-            total += automaton.weight[q, graph.symbol[e]]
+            total += arc_weight[q, symbol[e]]
         if n_edges + count > limit or n_tails + count * size > limit:
             return item_to, edges, Counts(n_groups, -1, n_edges, n_tails)
         if n_items + min(count, n_states) > item_to.shape[0]:
@@ -289,16 +291,24 @@ def _add_edges(graph, automaton, group, groups, item_to, edges, counts, scratch)
             heads = edges.head[n_edges : n_edges + count]
             out_tail = edges.tail[n_tails : n_tails + count * size]
             n_items = _combine(tails, q, groups, item_to, n_items, scratch, heads, out_tail)
-        for _ in range(count):
-            edges.origin[n_edges] = e
-            edges.weight[n_edges] = total
-            n_edges += 1
-            n_tails += size
-            edges.tail_ptr[n_edges] = n_tails
+        n_tails = _note(edges, n_edges, count, n_tails, size, e, total)
+        n_edges += count
     return item_to, edges, Counts(n_groups, n_items, n_edges, n_tails)
 
 
 @njit(cache=True, nogil=True)
+def _note(edges, first, count, n_tails, size, origin, total):
+    """Set origin, weight and tail_ptr of ``count`` edges with tails of one size; the number of tails."""
+    tail_ptr, origins, weight = edges.tail_ptr, edges.origin, edges.weight
+    for e in range(first, first + count):
+        origins[e] = origin
+        weight[e] = total
+        n_tails += size
+        tail_ptr[e + 1] = n_tails
+    return n_tails
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _close(groups, v, q, counts, n_states):
     """The groups with (v, q), whose items are all those that no other group has; and the counts."""
     keys, values, ptr = groups

@@ -101,6 +101,11 @@ def larger(a, b):
     return np.where(a > b, a, b)
 
 
+def maximum(a, b):
+    """The larger number of each lane, as the machine has it; neither is nan, and zeros have no sign."""
+    return np.where(a > b, a, b)
+
+
 def where_larger(a, b, x, y):
     """The number of x in the lanes where a > b, that of y in the others."""
     return np.where(a > b, x, y)
@@ -238,6 +243,17 @@ def _where_larger(typing, a, b, x, y):
         return builder.select(builder.fcmp_ordered(">", a, b), x, y)
 
     return x(a, b, x, y), generate
+
+
+@intrinsic
+def _maximum(typing, a, b):
+    def generate(context, builder, signature, arguments):
+        vector = signature.args[0].vector
+        kind, name = ir.FunctionType(vector, [vector, vector]), f"llvm.maxnum.v{vector.count}f64"
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        return builder.call(function, arguments, fastmath=("nnan", "nsz"))
+
+    return a(a, b), generate
 
 
 def _multiply_add(builder, a, b, x):
@@ -395,6 +411,11 @@ def _compiled_lane(x, k):
 @overload(larger)
 def _compiled_larger(a, b):
     return lambda a, b: _where_larger(a, b, a, b)
+
+
+@overload(maximum)
+def _compiled_maximum(a, b):
+    return lambda a, b: _maximum(a, b)
 
 
 @overload(where_larger)

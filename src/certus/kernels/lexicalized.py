@@ -176,12 +176,14 @@ def _phrases(sentence, chart, i, j):
     """Phrases over i .. j, and what modifiers they may be."""
     n, group_ptr, context_ptr, distance = sentence.n, sentence.group_ptr, sentence.context_ptr, sentence.distance
     attach, attach_ptr, allowed = sentence.attach, sentence.attach_ptr, sentence.allowed
-    whole, done = chart.whole, chart.done
+    node_ptr, node_group, node_score = sentence.node_ptr, sentence.node_group, sentence.node_score
+    group_word = sentence.group_word
+    _, done, whole, next_ = chart
     span = j * (j + 1) // 2 + i
-    for v in range(sentence.node_ptr[i], sentence.node_ptr[j + 1]):
-        g = sentence.node_group[v]
+    for v in range(node_ptr[i], node_ptr[j + 1]):
+        g = node_group[v]
         if g >= 0:
-            score = sentence.node_score[v] + done[0, v, i] + done[1, v, j]
+            score = node_score[v] + done[0, v, i] + done[1, v, j]
             if score > whole[span, g]:
                 whole[span, g] = score
     for label in range(context_ptr.shape[0]):
@@ -190,12 +192,12 @@ def _phrases(sentence, chart, i, j):
         if rows == 0:
             continue
         for q in range(2):
-            target = chart.next[span, q]
+            target = next_[span, q]
             for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
                 score = whole[span, g]
                 if score == -np.inf:
                     continue
-                m = sentence.group_word[g] + 1
+                m = group_word[g] + 1
                 for h in range(n):
                     if i <= h <= j or not allowed[h + 1, m]:
                         continue
@@ -330,7 +332,13 @@ def outside(sentence, chart, least, around, arc, group_best):
 def _around_phrases(sentence, chart, around, least, words, alive, arc):
     """What lies around the phrases over the words i .. j as modifiers."""
     n, context_ptr, group_ptr, distance = sentence.n, sentence.context_ptr, sentence.group_ptr, sentence.distance
-    attach = sentence.attach
+    attach, attach_ptr, group_word, allowed = (
+        sentence.attach,
+        sentence.attach_ptr,
+        sentence.group_word,
+        sentence.allowed,
+    )
+    whole, next_, out_whole, out_next = chart.whole, chart.next, around.whole, around.next
     i, j = words
     span = j * (j + 1) // 2 + i
     for label in range(context_ptr.shape[0]):
@@ -341,7 +349,7 @@ def _around_phrases(sentence, chart, around, least, words, alive, arc):
                 continue
             far = distance[h, i - 1] if h < i else distance[h, j + 1]
             for q in range(2):
-                outer, inner = around.next[span, q], chart.next[span, q]
+                outer, inner = out_next[span, q], next_[span, q]
                 count = 0
                 for r in range(3 * context_ptr[label, h], 3 * context_ptr[label, h + 1]):
                     if outer[r] > -np.inf and outer[r] + inner[r] >= least:
@@ -350,16 +358,16 @@ def _around_phrases(sentence, chart, around, least, words, alive, arc):
                 if count == 0:
                     continue
                 for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
-                    m = sentence.group_word[g] + 1
-                    if chart.whole[span, g] == -np.inf or not sentence.allowed[h + 1, m]:
+                    m = group_word[g] + 1
+                    if whole[span, g] == -np.inf or not allowed[h + 1, m]:
                         continue
-                    source = sentence.attach_ptr[g] - 3 * base + far * rows
+                    source = attach_ptr[g] - 3 * base + far * rows
                     best = -np.inf
                     for k in range(count):
                         score = outer[alive[k]] + attach[source + alive[k]]
                         best = score if score > best else best
-                    around.whole[span, g] = max(around.whole[span, g], best)
-                    arc[h + 1, m] = max(arc[h + 1, m], best + chart.whole[span, g])
+                    out_whole[span, g] = max(out_whole[span, g], best)
+                    arc[h + 1, m] = max(arc[h + 1, m], best + whole[span, g])
 
 
 @njit(cache=True, nogil=True)
@@ -367,14 +375,15 @@ def _around_spines(sentence, chart, around, least, words, group_best):
     """What lies around the two halves of the spines over the words i .. j."""
     i, j = words
     span = j * (j + 1) // 2 + i
-    out_whole, out_done = around.whole, around.done
-    for v in range(sentence.node_ptr[i], sentence.node_ptr[j + 1]):
-        g = sentence.node_group[v]
+    node_ptr, node_group, node_score = sentence.node_ptr, sentence.node_group, sentence.node_score
+    done, out_whole, out_done = chart.done, around.whole, around.done
+    for v in range(node_ptr[i], node_ptr[j + 1]):
+        g = node_group[v]
         if g < 0 or out_whole[span, g] == -np.inf:
             continue
-        score = out_whole[span, g] + sentence.node_score[v]
-        left = chart.done[0, v, i]
-        right = chart.done[1, v, j]
+        score = out_whole[span, g] + node_score[v]
+        left = done[0, v, i]
+        right = done[1, v, j]
         if score + left + right < least:
             continue
         out_done[0, v, i] = max(out_done[0, v, i], score + right)
@@ -386,15 +395,17 @@ def _around_spines(sentence, chart, around, least, words, group_best):
 def _around_halves(sentence, chart, around, least, words):
     """What lies around the open halves over the words i .. j, and around what they are made of."""
     i, j = words
+    node_ptr, node_below, node_context = sentence.node_ptr, sentence.node_below, sentence.node_context
+    node_score, stop = sentence.node_score, sentence.stop
     open_, done, _, next_ = chart
     out_open, out_done, _, out_next = around
     for d in range(2):
         h = j if d == 0 else i
         e = i if d == 0 else j
         far = sentence.distance[h, e]
-        for v in range(sentence.node_ptr[h + 1] - 1, sentence.node_ptr[h] - 1, -1):
-            c = sentence.node_context[v]
-            if c < 0 or sentence.node_score[v] == -np.inf:
+        for v in range(node_ptr[h + 1] - 1, node_ptr[h] - 1, -1):
+            c = node_context[v]
+            if c < 0 or node_score[v] == -np.inf:
                 continue
             worth = out_done[d, v, e] + done[d, v, e]
             for s in range(3):
@@ -402,10 +413,10 @@ def _around_halves(sentence, chart, around, least, words):
             if worth < least:
                 continue
             for s in range(3):
-                score = out_done[d, v, e] + sentence.stop[c, s, d, far]
+                score = out_done[d, v, e] + stop[c, s, d, far]
                 if score > out_open[d, v, s, e]:
                     out_open[d, v, s, e] = score
-            below = sentence.node_below[v]
+            below = node_below[v]
             out_done[d, below, e] = max(out_done[d, below, e], out_open[d, v, 0, e])
             for q in range(2):
                 rest = out_open[d, v, 2 - q, e]
@@ -447,48 +458,42 @@ def forest(sentence, chart, around, least, number, edges):
     at_open = spans * (groups + 6 * sentence.context_ptr.max())
     places = Places(spans * groups, at_open, at_open + 6 * nodes * n)
     number[:] = 0
-    v, e = _new_vertex(edges, 0, 0)
+    whole, (first, tails, weight, what) = chart.whole, edges
+    v, e = _new_vertex(first, 0, 0), 0
     top = (n - 1) * n // 2
     best = -np.inf
     for g in range(groups):
-        best = max(best, root_score[g] + chart.whole[top, g])
+        best = max(best, root_score[g] + whole[top, g])
     for g in range(groups):
-        value = root_score[g] + chart.whole[top, g]
+        value = root_score[g] + whole[top, g]
         if value > -np.inf and (value >= least or value == best):
-            e = _put(edges, e, (top * groups + g, -1), root_score[g], (-1, g, 0))
+            e = _put(tails, weight, what, e, (top * groups + g, -1), root_score[g], (-1, g, 0))
             number[top * groups + g] = 1
     for length in range(n - 1, -1, -1):
         for i in range(n - length):
-            words = (i, i + length)
-            v, e = _modifier_edges(sentence, chart, around, least, (words, places), number, edges, (v, e))
-            v, e = _spine_edges(sentence, chart, around, least, (words, places), number, edges, (v, e))
-            for d in range(2):
-                h = words[1 - d]
-                for u in range(sentence.node_ptr[h + 1] - 1, sentence.node_ptr[h] - 1, -1):
-                    half = (d, u, h, words[d])
-                    v, e = _done_edges(sentence, chart, around, least, (half, places), number, edges, (v, e))
-                    if sentence.node_context[u] >= 0:
-                        v, e = _open_edges(sentence, chart, around, least, (half, places), number, edges, (v, e))
-    if edges.weight.shape[0] > 0:
-        edges.first[v] = e
+            where = (i, i + length), places
+            v, e = _modifier_edges(sentence, chart, around, least, where, number, edges, (v, e))
+            v, e = _spine_edges(sentence, chart, around, least, where, number, edges, (v, e))
+            v, e = _half_edges(sentence, chart, around, least, where, number, edges, (v, e))
+    _new_vertex(first, v, e)
     return v, e
 
 
 @njit(cache=True, nogil=True)
-def _new_vertex(edges, v, e):
-    """Have the edges of vertex v begin at e; the next vertex and edge."""
-    if edges.weight.shape[0] > 0:
-        edges.first[v] = e
-    return v + 1, e
+def _new_vertex(first, v, e):
+    """Have the edges of vertex v begin at e, if there is room; the next vertex."""
+    if v < first.shape[0]:
+        first[v] = e
+    return v + 1
 
 
 @njit(cache=True, nogil=True)
-def _put(edges, e, tails, weight, what):
-    """Set edge e, if edges are not only counted; the next one."""
-    if edges.weight.shape[0] > 0:
-        edges.tails[e, 0], edges.tails[e, 1] = tails
-        edges.weight[e] = weight
-        edges.what[e, 0], edges.what[e, 1], edges.what[e, 2] = what
+def _put(tails, weight, what, e, items, score, kind):
+    """Set edge e, if there is room; the next one."""
+    if e < weight.shape[0]:
+        tails[e, 0], tails[e, 1] = items
+        weight[e] = score
+        what[e, 0], what[e, 1], what[e, 2] = kind
     return e + 1
 
 
@@ -497,6 +502,7 @@ def _modifier_edges(sentence, chart, around, least, where, number, edges, count)
     """next[span, q, r] over the words i .. j from whole[span, g]."""
     (i, j), places = where
     v, e = count
+    first, tails, weight, what = edges
     n, context_ptr, group_ptr, distance = sentence.n, sentence.context_ptr, sentence.group_ptr, sentence.distance
     attach, attach_ptr = sentence.attach, sentence.attach_ptr
     whole, next_, out_next = chart.whole, chart.next, around.next
@@ -515,13 +521,13 @@ def _modifier_edges(sentence, chart, around, least, where, number, edges, count)
                     if number[item] == 0:
                         continue
                     number[item] = 2 + v
-                    v, e = _new_vertex(edges, v, e)
+                    v = _new_vertex(first, v, e)
                     for g in range(group_ptr[2 * label + q, i], group_ptr[2 * label + q, j + 1]):
                         score = attach[attach_ptr[g] + far * rows + r - 3 * base]
                         value = score + whole[span, g]
                         kept = value + out_next[span, q, r] >= least or value == next_[span, q, r]
                         if value > -np.inf and kept:
-                            e = _put(edges, e, (span * groups + g, -1), score, (-1, g, h + 1))
+                            e = _put(tails, weight, what, e, (span * groups + g, -1), score, (-1, g, h + 1))
                             number[span * groups + g] = 1
     return v, e
 
@@ -534,6 +540,7 @@ def _spine_edges(sentence, chart, around, least, where, number, edges, count):
     """
     (i, j), places = where
     v, e = count
+    first, tails, weight, what = edges
     n, node_ptr, node_group, node_score = sentence.n, sentence.node_ptr, sentence.node_group, sentence.node_score
     whole, out_whole, done = chart.whole, around.whole, chart.done
     groups, nodes = whole.shape[1], node_score.shape[0]
@@ -544,7 +551,7 @@ def _spine_edges(sentence, chart, around, least, where, number, edges, count):
             if g < 0 or number[span * groups + g] != 1:
                 continue
             number[span * groups + g] = 2 + v
-            v, e = _new_vertex(edges, v, e)
+            v = _new_vertex(first, v, e)
             for w in range(u, node_ptr[m + 1]):
                 if node_group[w] != g:
                     continue
@@ -552,62 +559,61 @@ def _spine_edges(sentence, chart, around, least, where, number, edges, count):
                 if value > -np.inf and (value + out_whole[span, g] >= least or value == whole[span, g]):
                     left = places.done + w * n + i
                     right = places.done + (nodes + w) * n + j
-                    e = _put(edges, e, (left, right), node_score[w], (w, -1, -1))
+                    e = _put(tails, weight, what, e, (left, right), node_score[w], (w, -1, -1))
                     number[left] = 1
                     number[right] = 1
     return v, e
 
 
 @njit(cache=True, nogil=True)
-def _done_edges(sentence, chart, around, least, where, number, edges, count):
-    """done[d, u, end] of word h from the three states of open[d, u, :, end]."""
-    (d, u, h, end), places = where
+def _half_edges(sentence, chart, around, least, where, number, edges, count):
+    """The halves over the words i .. j: done ones from the three states of open ones, open ones from the level below
+    in state 0, with another modifier in the others."""
+    words, places = where
     v, e = count
-    n, nodes, c = sentence.n, sentence.node_score.shape[0], sentence.node_context[u]
-    item = places.done + (d * nodes + u) * n + end
-    if number[item] == 0:
-        return v, e
-    number[item] = 2 + v
-    v, e = _new_vertex(edges, v, e)
-    for s in range(3 if c >= 0 else 1):
-        tail = places.open + ((d * nodes + u) * 3 + s) * n + end if c >= 0 else -1
-        score = sentence.stop[c, s, d, sentence.distance[h, end]] if c >= 0 else 0.0
-        value = chart.open[d, u, s, end] + score if c >= 0 else 0.0
-        if value > -np.inf and (value + around.done[d, u, end] >= least or value == chart.done[d, u, end]):
-            e = _put(edges, e, (tail, -1), score, (-1, -1, -1))
-            if tail >= 0:
-                number[tail] = 1
-    return v, e
-
-
-@njit(cache=True, nogil=True)
-def _open_edges(sentence, chart, around, least, where, number, edges, count):
-    """open[d, u, :, end] of word h: from the level below in state 0, with another modifier in the others."""
-    (d, u, h, end), places = where
-    v, e = count
-    n, nodes, c = sentence.n, sentence.node_score.shape[0], sentence.node_context[u]
-    open_, next_ = chart.open, chart.next
-    for t in range(2, -1, -1):
-        item = places.open + ((d * nodes + u) * 3 + t) * n + end
-        if number[item] == 0:
-            continue
-        number[item] = 2 + v
-        v, e = _new_vertex(edges, v, e)
-        if t == 0:
-            tail = places.done + (d * nodes + sentence.node_below[u]) * n + end
-            e = _put(edges, e, (tail, -1), 0.0, (-1, -1, -1))
-            number[tail] = 1
-            continue
-        for back in range(abs(end - h)):
-            k = h + back if d == 1 else h - back
-            inner = end * (end + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + end
-            for s in range(3):
-                value = open_[d, u, s, k] + next_[inner, 2 - t, 3 * c + s]
-                kept = value + around.open[d, u, t, end] >= least or value == open_[d, u, t, end]
-                if value > -np.inf and kept:
-                    half = places.open + ((d * nodes + u) * 3 + s) * n + k
-                    modifier = places.next + (inner * 2 + 2 - t) * next_.shape[2] + 3 * c + s
-                    e = _put(edges, e, (half, modifier), 0.0, (u, -1, -2))
-                    number[half] = 1
-                    number[modifier] = 1
+    first, tails, weight, what = edges
+    n, nodes, stop, distance = sentence.n, sentence.node_score.shape[0], sentence.stop, sentence.distance
+    node_ptr, node_below, node_context = sentence.node_ptr, sentence.node_below, sentence.node_context
+    open_, done, _, next_ = chart
+    out_open, out_done, _, _ = around
+    for d in range(2):
+        h, end = words[1 - d], words[d]
+        for u in range(node_ptr[h + 1] - 1, node_ptr[h] - 1, -1):
+            c = node_context[u]
+            own = d * nodes + u
+            item = places.done + own * n + end
+            if number[item]:
+                number[item] = 2 + v
+                v = _new_vertex(first, v, e)
+                for s in range(3 if c >= 0 else 1):
+                    tail = places.open + (own * 3 + s) * n + end if c >= 0 else -1
+                    score = stop[c, s, d, distance[h, end]] if c >= 0 else 0.0
+                    value = open_[d, u, s, end] + score if c >= 0 else 0.0
+                    if value > -np.inf and (value + out_done[d, u, end] >= least or value == done[d, u, end]):
+                        e = _put(tails, weight, what, e, (tail, -1), score, (-1, -1, -1))
+                        if tail >= 0:
+                            number[tail] = 1
+            for t in range(2 if c >= 0 else -1, -1, -1):
+                item = places.open + (own * 3 + t) * n + end
+                if number[item] == 0:
+                    continue
+                number[item] = 2 + v
+                v = _new_vertex(first, v, e)
+                if t == 0:
+                    tail = places.done + (d * nodes + node_below[u]) * n + end
+                    e = _put(tails, weight, what, e, (tail, -1), 0.0, (-1, -1, -1))
+                    number[tail] = 1
+                    continue
+                for back in range(abs(end - h)):
+                    k = h + back if d == 1 else h - back
+                    inner = end * (end + 1) // 2 + k + 1 if d == 1 else (k - 1) * k // 2 + end
+                    for s in range(3):
+                        value = open_[d, u, s, k] + next_[inner, 2 - t, 3 * c + s]
+                        kept = value + out_open[d, u, t, end] >= least or value == open_[d, u, t, end]
+                        if value > -np.inf and kept:
+                            half = places.open + (own * 3 + s) * n + k
+                            modifier = places.next + (inner * 2 + 2 - t) * next_.shape[2] + 3 * c + s
+                            e = _put(tails, weight, what, e, (half, modifier), 0.0, (u, -1, -2))
+                            number[half] = 1
+                            number[modifier] = 1
     return v, e

@@ -84,11 +84,13 @@ def put_tail(k, tail_ptr, tail, a, b):
 
 
 @njit(cache=True, nogil=True)
-def _put(forest, k, a, b, part):
-    """Append edge k with tail (a, b), -1 for none, if there is room; returns k + 1."""
-    coord = forest.coord
+def _put(k, tail_ptr, tail, coord, a, b, part):
+    """Append edge k with tail (a, b), -1 for none, if there is room; returns k + 1.
+
+    Called for every edge, so it takes arrays one by one: to take one out of a tuple counts a reference.
+    """
     if k < coord.shape[0]:
-        put_tail(k, forest.tail_ptr, forest.tail, a, b)
+        put_tail(k, tail_ptr, tail, a, b)
         flags, g, h, t, s, m = part
         coord[k, 0] = flags
         coord[k, 1] = g
@@ -213,6 +215,7 @@ def _no_items(arcs, factors):
 @njit(cache=True, nogil=True)
 def _words(arcs, factors, items, forest, i, v, k):
     """C^g(i, i), on both sides."""
+    in_ptr, tail_ptr, tail, coord = forest
     n = arcs.number.shape[0] - 1
     with_g = factors.track_g and i > 0
     first_head = arcs.into_ptr[i]
@@ -225,8 +228,8 @@ def _words(arcs, factors, items, forest, i, v, k):
             if i == 0 and (d == LEFT or n > 0):
                 continue
             first = k
-            k = _put(forest, k, NONE, NONE, (STOP, g, i, d, -1, i))
-            v, items.C[d, slot, i] = close(v, k, first, forest.in_ptr)
+            k = _put(k, tail_ptr, tail, coord, NONE, NONE, (STOP, g, i, d, -1, i))
+            v, items.C[d, slot, i] = close(v, k, first, in_ptr)
     return v, k
 
 
@@ -234,7 +237,8 @@ def _words(arcs, factors, items, forest, i, v, k):
 def _between(arcs, factors, items, forest, span, v, k):
     """S^h(i, j)"""
     number, out_ptr, _, into_ptr, into = arcs
-    C, track_g = items.C, factors.track_g
+    in_ptr, tail_ptr, tail, coord = forest
+    C, S, S_ptr, track_g = items.C, items.S, items.S_ptr, factors.track_g
     i, j = span
     for w in range(into_ptr[i], into_ptr[i + 1]):
         h = into[w]
@@ -245,13 +249,13 @@ def _between(arcs, factors, items, forest, span, v, k):
         first = k
         for r in range(i, j):
             if C[RIGHT, a, r] >= 0 and C[LEFT, b, r + 1] >= 0:
-                k = _put(forest, k, C[RIGHT, a, r], C[LEFT, b, r + 1], (0, -1, -1, -1, -1, -1))
+                k = _put(k, tail_ptr, tail, coord, C[RIGHT, a, r], C[LEFT, b, r + 1], (0, -1, -1, -1, -1, -1))
         cell = np.int64(i * number.shape[0] + j)
         if track_g:
             start = out_ptr[h]
             degree = np.int64(out_ptr[h + 1] - start)
-            cell = items.S_ptr[h] + (number[h, i] - start) * degree + number[h, j] - start
-        v, items.S[cell] = close(v, k, first, forest.in_ptr)
+            cell = S_ptr[h] + (number[h, i] - start) * degree + number[h, j] - start
+        v, S[cell] = close(v, k, first, in_ptr)
         if not track_g:
             break
     return v, k
@@ -261,7 +265,8 @@ def _between(arcs, factors, items, forest, span, v, k):
 def _attached(arcs, factors, items, forest, span, v, k):
     """I(h, m) over the span [i, j], once per head g of h if items have one."""
     number, out_ptr, out, into_ptr, into = arcs
-    inc, S, track_g, track_s = items.inc, items.S, factors.track_g, factors.track_s
+    in_ptr, tail_ptr, tail, coord = forest
+    inc, S, S_ptr, track_g, track_s = items.inc, items.S, items.S_ptr, factors.track_g, factors.track_s
     i, j, d = span
     h, m = (i, j) if d == RIGHT else (j, i)
     if number[h, m] < 0:
@@ -281,9 +286,9 @@ def _attached(arcs, factors, items, forest, span, v, k):
         base = items.inc_ptr[owner]
         first = k
         if inner >= 0:
-            k = _put(forest, k, inner, NONE, (ATTACH, g, h, -1, h, m))
+            k = _put(k, tail_ptr, tail, coord, inner, NONE, (ATTACH, g, h, -1, h, m))
         if track_s:
-            v, inc[base + place * (degree + 1)] = close(v, k, first, forest.in_ptr)
+            v, inc[base + place * (degree + 1)] = close(v, k, first, in_ptr)
         for p in range(degree):
             s = np.int64(out[start + p])
             if s <= i or s >= j:
@@ -291,7 +296,7 @@ def _attached(arcs, factors, items, forest, span, v, k):
             cell = np.int64(min(s, m) * number.shape[0] + max(s, m))
             if track_g:
                 low = min(p, place)
-                cell = items.S_ptr[h] + low * degree + (p + place - low)
+                cell = S_ptr[h] + low * degree + (p + place - low)
             between = S[cell]
             if between < 0:
                 continue
@@ -301,12 +306,12 @@ def _attached(arcs, factors, items, forest, span, v, k):
                     inside = inc[base + p * (degree + 1) + q]
                     t = h if q == 0 else np.int64(out[start + q - 1])
                     if inside >= 0:
-                        k = _put(forest, k, inside, between, (ATTACH, g, h, t, s, m))
-                v, inc[base + place * (degree + 1) + p + 1] = close(v, k, first, forest.in_ptr)
+                        k = _put(k, tail_ptr, tail, coord, inside, between, (ATTACH, g, h, t, s, m))
+                v, inc[base + place * (degree + 1) + p + 1] = close(v, k, first, in_ptr)
             elif inc[base + p] >= 0:
-                k = _put(forest, k, inc[base + p], between, (ATTACH, g, h, -1, s, m))
+                k = _put(k, tail_ptr, tail, coord, inc[base + p], between, (ATTACH, g, h, -1, s, m))
         if not track_s:
-            v, inc[base + place] = close(v, k, first, forest.in_ptr)
+            v, inc[base + place] = close(v, k, first, in_ptr)
     return v, k
 
 
@@ -314,7 +319,9 @@ def _attached(arcs, factors, items, forest, span, v, k):
 def _complete(arcs, factors, items, forest, span, v, k):
     """J^g(h, m) and C^g(h, e) over the span [i, j], e = m its far end."""
     number, out_ptr, out, into_ptr, into = arcs
+    in_ptr, tail_ptr, tail, coord = forest
     C, inc, fin, track_g, track_s = items.C, items.inc, items.fin, factors.track_g, factors.track_s
+    inc_ptr, fin_ptr = items.inc_ptr, items.fin_ptr
     i, j, d = span
     h, m = (i, j) if d == RIGHT else (j, i)
     step = 1 if d == RIGHT else -1
@@ -328,7 +335,7 @@ def _complete(arcs, factors, items, forest, span, v, k):
         slot = h
         if track_g:
             slot = number[g, h] if h > 0 else out.shape[0]
-        base = items.inc_ptr[h if factors.outermost else slot]
+        base = inc_ptr[h if factors.outermost else slot]
         if use_j and number[h, m] >= 0:
             place = number[h, m] - start
             flags = FINISH if factors.outermost and h > 0 else 0
@@ -338,10 +345,10 @@ def _complete(arcs, factors, items, forest, span, v, k):
                     inside = inc[base + place * (degree + 1) + q]
                     s = h if q == 0 else np.int64(out[start + q - 1])
                     if inside >= 0:
-                        k = _put(forest, k, inside, NONE, (flags, g, h, -1, s, m))
+                        k = _put(k, tail_ptr, tail, coord, inside, NONE, (flags, g, h, -1, s, m))
             elif inc[base + place] >= 0:
-                k = _put(forest, k, inc[base + place], NONE, (flags, g, h, -1, -1, m))
-            v, fin[items.fin_ptr[slot] + place] = close(v, k, first, forest.in_ptr)
+                k = _put(k, tail_ptr, tail, coord, inc[base + place], NONE, (flags, g, h, -1, -1, m))
+            v, fin[fin_ptr[slot] + place] = close(v, k, first, in_ptr)
         if h == 0 and j + 1 < number.shape[0]:
             continue
         first = k
@@ -349,11 +356,11 @@ def _complete(arcs, factors, items, forest, span, v, k):
             last = np.int64(out[start + p])
             if last < i or last > j or (last - h) * step < 0:
                 continue
-            inside = fin[items.fin_ptr[slot] + p] if use_j else inc[base + p]
+            inside = fin[fin_ptr[slot] + p] if use_j else inc[base + p]
             below = C[d, start + p if track_g else last, m]
             if inside >= 0 and below >= 0:
-                k = _put(forest, k, inside, below, (STOP, g, h, -1, -1, last))
-        v, C[d, slot, m] = close(v, k, first, forest.in_ptr)
+                k = _put(k, tail_ptr, tail, coord, inside, below, (STOP, g, h, -1, -1, last))
+        v, C[d, slot, m] = close(v, k, first, in_ptr)
     return v, k
 
 
@@ -361,18 +368,19 @@ def _complete(arcs, factors, items, forest, span, v, k):
 def _goal(arcs, factors, items, forest, v, k):
     """The last vertex: all trees."""
     out_ptr, out = arcs.out_ptr, arcs.out
+    in_ptr, tail_ptr, tail, coord = forest
     n = arcs.number.shape[0] - 1
     if n == 0 and factors.single:
-        k = _put(forest, k, NONE, NONE, (STOP, -1, 0, RIGHT, -1, 0))
+        k = _put(k, tail_ptr, tail, coord, NONE, NONE, (STOP, -1, 0, RIGHT, -1, 0))
     elif factors.single:
         for p in range(out_ptr[0], out_ptr[1]):
             m = np.int64(out[p])
             left = items.C[LEFT, p if factors.track_g else m, 1]
             right = items.C[RIGHT, p if factors.track_g else m, n]
             if left >= 0 and right >= 0:
-                k = _put(forest, k, left, right, (ATTACH | STOP, -1, 0, -1, 0, m))
+                k = _put(k, tail_ptr, tail, coord, left, right, (ATTACH | STOP, -1, 0, -1, 0, m))
     elif n == 0 or items.C[RIGHT, out.shape[0] if factors.track_g else 0, n] >= 0:
         return v, k
-    if v + 1 < forest.in_ptr.shape[0]:
-        forest.in_ptr[v + 1] = k
+    if v + 1 < in_ptr.shape[0]:
+        in_ptr[v + 1] = k
     return v + 1, k

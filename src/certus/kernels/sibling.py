@@ -264,7 +264,7 @@ def read_off(sentence, charts, right, i, j, heads, stack):
             top = _left_modifiers(sentence, charts, m, j, heads, stack, top + one)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _right_modifiers(sentence, charts, i, m, heads, stack, top):
     """Set the modifiers of i from m inwards, and push what lies between them; returns the new top."""
     sib, size, width = sentence.siblings, sentence.size, sentence.width
@@ -281,15 +281,16 @@ def _right_modifiers(sentence, charts, i, m, heads, stack, top):
                 best = score
                 s = k
         if s == i:
-            stack[top, 0] = uint64(0)
-            stack[top, 1] = i + one
-            stack[top, 2] = m
-            return top + one
+            break
         top = split(width, R, L, s, m, stack, top)
         m = s
+    stack[top, 0] = uint64(0)
+    stack[top, 1] = i + one
+    stack[top, 2] = m
+    return top + one
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _left_modifiers(sentence, charts, m, j, heads, stack, top):
     """Set the modifiers of j from m inwards, and push what lies between them; returns the new top."""
     sib, size, width = sentence.siblings, sentence.size, sentence.width
@@ -306,12 +307,13 @@ def _left_modifiers(sentence, charts, m, j, heads, stack, top):
                 best = score
                 s = k
         if s == j:
-            stack[top, 0] = one
-            stack[top, 1] = m
-            stack[top, 2] = j - one
-            return top + one
+            break
         top = split(width, R, L, m, s, stack, top)
         m = s
+    stack[top, 0] = one
+    stack[top, 1] = m
+    stack[top, 2] = j - one
+    return top + one
 
 
 @njit(cache=True, nogil=True)
@@ -341,17 +343,18 @@ def tree_score(arc, sib, size, n, heads, inner):
 def best_tree(sentence, charts, tree, stack, inner):
     """The best tree that the charts hold, into tree (N,); returns its value and its score, -inf if there is none."""
     arc, sib, size, width, n, single = sentence
+    R, L = charts.R, charts.L
     one = uint64(1)
     best = -np.inf
     at = one
     if single:
         for m in range(one, n + one):
-            total = arc[m] + sib[m] + charts.L[width + m] + charts.R[m * width + n]
+            total = arc[m] + sib[m] + L[width + m] + R[m * width + n]
             if total > best:
                 best = total
                 at = m
     else:
-        best = charts.R[n]
+        best = R[n]
     if best == -np.inf:
         return best, best
     if single:
@@ -436,13 +439,14 @@ def lane_charts(charts, lanes, lane):
 def goal(sr, sentence, charts):
     """Semiring total over all trees, from charts that are filled."""
     arc, pairs, _, width, n, single = sentence
+    R, L = charts.R, charts.L
     if not single:
-        return charts.R[n]
+        return R[n]
     one = uint64(1)
     total = sr.zero
     for m in range(one, n + one):
         top = times(sr, arc[m], pairs[m])
-        total = plus(sr, total, times(sr, times(sr, top, charts.L[width + m]), charts.R[m * width + n]))
+        total = plus(sr, total, times(sr, times(sr, top, L[width + m]), R[m * width + n]))
     return total
 
 
@@ -461,14 +465,15 @@ def totals(sr, sentence, room, out):
     for chart in outer:
         chart[:] = sr.zero
     out[:] = sr.zero
+    R, L, dR, dL = charts.R, charts.L, outer.R, outer.L
     if single:
         for m in range(one, n + one):
             top = times(sr, arc[m], pairs[m])
-            outer.L[width + m] = times(sr, top, charts.R[m * width + n])
-            outer.R[m * width + n] = times(sr, top, charts.L[width + m])
-            out[0, m] = times(sr, outer.L[width + m], charts.L[width + m])
+            dL[width + m] = times(sr, top, R[m * width + n])
+            dR[m * width + n] = times(sr, top, L[width + m])
+            out[0, m] = times(sr, dL[width + m], L[width + m])
     else:
-        outer.R[n] = sr.one
+        dR[n] = sr.one
     outside(sr, sentence, charts, outer, A, C, room.sums)
     arc_totals(sr, width, n, uint64(single), charts, outer, out)
     return value

@@ -58,8 +58,7 @@ class Step(NamedTuple):
     at: int
     stride_a: int
     stride_b: int
-    paired: bool  # whether local reads bigrams, from cell ``pair_at``
-    pair_at: int
+    pair_at: int  # where local reads bigrams, -1 if it does not
 
 
 @njit(cache=True, nogil=True)
@@ -103,17 +102,21 @@ def _step(tables, lattice, j, i, n, T):
     every = len(tags_c) == T and i < n
     before, side = tags[ptr[i + 1] : ptr[i + 2]], trigram.side
     if tables.order == 2:
-        return Step(before, tags[:1], tags_c, every, bi_scored, bi_at, bigram.side, 0, False, 0)
+        return Step(before, tags[:1], tags_c, every, bi_scored, bi_at, bigram.side, 0, -1)
     tags_a = tags[ptr[i] : ptr[i + 1]]
-    return Step(tags_a, before, tags_c, every, tri_scored, tri_at, side * side, side, bi_scored, bi_at)
+    pair_at = bi_at if bi_scored else -1
+    return Step(tags_a, before, tags_c, every, tri_scored, tri_at, side * side, side, pair_at)
 
 
 @njit(cache=True, nogil=True)
-def _local(tables, step, i, n, unary, b, c):
-    """The scores of tags b, c ending at position i that do not depend on the tag before."""
+def _local(unary, i, n, bigram, side, pair_at, b, c):
+    """The scores of tags b, c ending at position i that do not depend on the tag before.
+
+    Called for every state, so it takes what it reads alone: a tuple of arrays is passed one field after the other.
+    """
     score = unary[i, c] if i < n else 0.0
-    if step.paired:
-        score += tables.bigram.scores[step.pair_at + b * tables.bigram.side + c]
+    if pair_at >= 0:
+        score += bigram[pair_at + b * side + c]
     return score
 
 
@@ -131,11 +134,12 @@ def _forward_max(tables, j, n, unary, lattice, chart):
     """chart[s] <- maximum over the paths from the start to state s, s included."""
     T = unary.shape[1]
     chart_ptr = lattice.chart_ptr
-    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
+    bigram, side = tables.bigram.scores, tables.bigram.side
+    table = tables.trigram.scores if tables.order == 3 else bigram
     chart[0] = 0.0
     for i in range(n + 1):
         step = _step(tables, lattice, j, i, n, T)
-        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, _, _ = step
+        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, pair_at = step
         kb = len(tags_b)
         kc = len(tags_c)
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
@@ -161,7 +165,7 @@ def _forward_max(tables, j, n, unary, lattice, chart):
                         row[c] = max(row[c], base + weight[tags_c[c]])
         for b in range(kb):
             for c in range(kc):
-                new[b * kc + c] += _local(tables, step, i, n, unary, tags_b[b], tags_c[c])
+                new[b * kc + c] += _local(unary, i, n, bigram, side, pair_at, tags_b[b], tags_c[c])
 
 
 @njit(cache=True, nogil=True)
@@ -169,19 +173,20 @@ def _backward_max(tables, j, n, unary, lattice, chart):
     """chart[s] <- maximum over the paths from state s to the end, s excluded."""
     T = unary.shape[1]
     chart_ptr = lattice.chart_ptr
-    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
+    bigram, side = tables.bigram.scores, tables.bigram.side
+    table = tables.trigram.scores if tables.order == 3 else bigram
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
     rest = np.empty(_widest(n, chart_ptr))
     for i in range(n, -1, -1):
         step = _step(tables, lattice, j, i, n, T)
-        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, _, _ = step
+        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, pair_at = step
         kb = len(tags_b)
         kc = len(tags_c)
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
         new = chart[chart_ptr[i + 1] : chart_ptr[i + 2]]
         for b in range(kb):
             for c in range(kc):
-                local = _local(tables, step, i, n, unary, tags_b[b], tags_c[c])
+                local = _local(unary, i, n, bigram, side, pair_at, tags_b[b], tags_c[c])
                 rest[b * kc + c] = new[b * kc + c] + local
         for a in range(len(tags_a)):
             for b in range(kb):
@@ -214,17 +219,19 @@ def _forward_log(tables, j, n, unary, lattice, chart):
     """chart[s] <- log of the sum over the paths from the start to state s, s included."""
     T = unary.shape[1]
     chart_ptr = lattice.chart_ptr
-    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
+    power, peak = tables.power, tables.peak
+    bigram, side = tables.bigram.scores, tables.bigram.side
+    table = tables.trigram.scores if tables.order == 3 else bigram
     sums = np.empty(_widest(n, chart_ptr))
     top = np.empty(T + 1)
     chart[0] = 0.0
     for i in range(n + 1):
         step = _step(tables, lattice, j, i, n, T)
-        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, _, _ = step
+        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, pair_at = step
         ka = len(tags_a)
         kb = len(tags_b)
         kc = len(tags_c)
-        level = tables.peak if scored else 0.0
+        level = peak if scored else 0.0
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
         new = chart[chart_ptr[i + 1] : chart_ptr[i + 2]]
         top[:kb] = -np.inf
@@ -243,7 +250,7 @@ def _forward_log(tables, j, n, unary, lattice, chart):
                         row[c] += base
                     continue
                 start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
-                weight = tables.power[start : start + T + 1]
+                weight = power[start : start + T + 1]
                 if every:
                     for c in range(kc):
                         row[c] += base * weight[c]
@@ -261,13 +268,13 @@ def _forward_log(tables, j, n, unary, lattice, chart):
                 else:
                     new[s] = _faint_sum(table, step, old, top[b], level, b, c)
                 new[s] += top[b] + level
-                new[s] += _local(tables, step, i, n, unary, tags_b[b], tags_c[c])
+                new[s] += _local(unary, i, n, bigram, side, pair_at, tags_b[b], tags_c[c])
 
 
 @njit(cache=True, nogil=True)
 def _faint_sum(table, step, old, top, level, b, c):
     """Log of the sum over the tags a that lead to b, c, less top and level, by way of logs."""
-    tags_a, tags_b, tags_c, _, scored, at, stride_a, stride_b, _, _ = step
+    tags_a, tags_b, tags_c, _, scored, at, stride_a, stride_b, _ = step
     kb = len(tags_b)
     start = at + tags_b[b] * stride_b + tags_c[c]
     best = -np.inf
@@ -292,7 +299,9 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
     """
     T = unary.shape[1]
     chart_ptr = lattice.chart_ptr
-    table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
+    power, peak = tables.power, tables.peak
+    bigram, side = tables.bigram.scores, tables.bigram.side
+    table = tables.trigram.scores if tables.order == 3 else bigram
     spreads = len(entropy) > 0
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
     if spreads:
@@ -302,16 +311,16 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
     top = np.empty(T + 1)
     for i in range(n, -1, -1):
         step = _step(tables, lattice, j, i, n, T)
-        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, _, _ = step
+        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, pair_at = step
         kb = len(tags_b)
         kc = len(tags_c)
-        level = tables.peak if scored else 0.0
+        level = peak if scored else 0.0
         old = chart_ptr[i]
         new = chart_ptr[i + 1]
         for b in range(kb):
             top[b] = -np.inf
             for c in range(kc):
-                local = _local(tables, step, i, n, unary, tags_b[b], tags_c[c])
+                local = _local(unary, i, n, bigram, side, pair_at, tags_b[b], tags_c[c])
                 rest[b * kc + c] = chart[new + b * kc + c] + local
                 top[b] = max(top[b], rest[b * kc + c])
             if top[b] > -np.inf:
@@ -328,12 +337,12 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
                 start = at + tags_a[a] * stride_a + tags_b[b] * stride_b
                 mass = 0.0
                 if scored and every:
-                    weight = tables.power[start : start + T]
+                    weight = power[start : start + T]
                     for c in range(kc):
                         mass += row[c] * weight[c]
                 else:
                     for c in range(kc):
-                        mass += row[c] * tables.power[start + tags_c[c]] if scored else row[c]
+                        mass += row[c] * power[start + tags_c[c]] if scored else row[c]
                 if mass >= FAINT:
                     total = np.log(mass)
                 else:
@@ -393,7 +402,7 @@ def viterbi(tables, unary, lengths, span, value, structure):
         if value[j] == -np.inf:
             continue
         for i in range(n, -1, -1):
-            tags_a, tags_b, tags_c, _, scored, at, stride_a, stride_b, _, _ = _step(tables, lattice, j, i, n, T)
+            tags_a, tags_b, tags_c, _, scored, at, stride_a, stride_b, _ = _step(tables, lattice, j, i, n, T)
             kb, kc = len(tags_b), len(tags_c)
             b = s // kc
             c = s % kc

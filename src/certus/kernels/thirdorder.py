@@ -88,13 +88,13 @@ def inside_all(scores, charts, size, n, single):
     """
     zero, one = uint64(0), uint64(1)
     square = size * size
-    rows = Rows(np.empty(square), np.empty(size), np.empty(size), np.empty(square))
+    arc, R, L, arc_to = scores.arc, charts.R, charts.L, np.empty(square)
     for g in range(size):
         for h in range(size):
-            allowed = 0.0 if scores.arc[g * size + h] > -np.inf or h == zero else -np.inf
-            rows.arc_to[h * size + g] = allowed
-            charts.R[(h * size + h) * size + g] = allowed
-            charts.L[(h * size + h) * size + g] = allowed
+            arc_to[h * size + g] = 0.0 if arc[g * size + h] > -np.inf or h == zero else -np.inf
+            R[(h * size + h) * size + g] = arc_to[h * size + g]
+            L[(h * size + h) * size + g] = arc_to[h * size + g]
+    rows = Rows(np.empty(square), np.empty(size), np.empty(size), arc_to)
     for x in range(n if single else n + one):
         i = n - x
         _between_all(scores, charts, rows, size, n, i)
@@ -238,11 +238,11 @@ def _left_all(scores, charts, rows, size, n, i):
 def inside_outermost(scores, charts, size, n, single):
     """Model 2. R, L, S, I start at -inf. I is [h, s, m]; J is [g, h, m]."""
     zero, one = uint64(0), uint64(1)
-    W, best = np.empty(size), np.empty(size)
+    R, L, W, best = charts.R, charts.L, np.empty(size), np.empty(size)
     for g in range(size):
         for i in range(size):
-            charts.R[(g * size + i) * size + i] = 0.0
-            charts.L[(g * size + i) * size + i] = 0.0
+            R[(g * size + i) * size + i] = 0.0
+            L[(g * size + i) * size + i] = 0.0
     for x in range(n if single else n + one):
         i = n - x
         _right_modifiers(scores, charts, size, n, i, W, best)
@@ -287,6 +287,7 @@ def _right_outermost(scores, charts, size, n, i, best):
     """J[:, i, :], R[:, i, :] and S[:, i, :] of Model 2 to the right of i."""
     zero, one = uint64(0), uint64(1)
     arc, _, gp, gs, _ = scores
+    has_gp, has_gs = gp.size > 0, gs.size > 0
     R, L, S, J, inc = charts
     for g in range(zero, n + one):
         if i == zero:
@@ -299,7 +300,7 @@ def _right_outermost(scores, charts, size, n, i, best):
         for m in range(i + one, far + one):
             J[row + m] = best[m]
         if i > zero:
-            if gs.size > 0:
+            if has_gs:
                 for m in range(i + one, far + one):
                     J[row + m] = -np.inf
                 for s in range(i, far):
@@ -307,7 +308,7 @@ def _right_outermost(scores, charts, size, n, i, best):
                     for m in range(s + one, far + one):
                         score = inc[(i * size + s) * size + m] + gs[at + m]
                         J[row + m] = score if score > J[row + m] else J[row + m]
-            if gp.size > 0:
+            if has_gp:
                 for m in range(i + one, far + one):
                     J[row + m] += gp[row + m]
         _complete_row(size, g, i, far, J, R, L, S)
@@ -373,10 +374,11 @@ def _push(stack, top, right, g, i, j):
 def _split(outermost, size, charts, h, span, stack, top):
     """Push the two halves of S[h, i, j]."""
     i, j = span
+    R, L = charts.R, charts.L
     best = -np.inf
     at = i
     for r in range(i, j):
-        score = charts.R[_cell(outermost, size, h, i, r)] + charts.L[_cell(outermost, size, h, r + 1, j)]
+        score = R[_cell(outermost, size, h, i, r)] + L[_cell(outermost, size, h, r + 1, j)]
         if score > best:
             best = score
             at = r
@@ -470,12 +472,13 @@ def decode(scores, n, single, outermost, heads):
     stack = np.empty((4 * nodes + 4, 4), dtype=np.int64)
     top = 0
     best = -np.inf
+    arc, sib = scores.arc, scores.sib
     if single:
         at = 0
         for m in range(1, n + 1):
-            score = scores.arc[m] + L[_cell(outermost, nodes, 0, 1, m)] + R[_cell(outermost, nodes, 0, m, n)]
-            if scores.sib.size > 0:
-                score += scores.sib[m]
+            score = arc[m] + L[_cell(outermost, nodes, 0, 1, m)] + R[_cell(outermost, nodes, 0, m, n)]
+            if sib.size > 0:
+                score += sib[m]
             if score > best:
                 best = score
                 at = m
