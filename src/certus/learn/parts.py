@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from certus import kernels
 from certus.checks import Bools, Floats, Ints
+from certus.dependency.matrix_tree import marginals_batch
 from certus.errors import Infeasible, NotSupported
 from certus.features.encode import Encoded
 from certus.kernels.tuples import Sentence
@@ -112,8 +113,6 @@ class Parts(ForestParts):
         if self.model.projective:
             kernels.eisner.log_totals(arc, lengths, self.model.single, True, out, values)
         else:
-            from certus.dependency.matrix_tree import marginals_batch
-
             out, values = marginals_batch(arc, lengths, "single" if self.model.single else "multi")
         self._require(float(values[0]))
         return float(values[0]), out[0][self.allowed]

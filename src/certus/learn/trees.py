@@ -14,6 +14,7 @@ from certus.dependency.part_kinds import PART_KINDS
 from certus.features.encode import Encoded
 from certus.features.templates import Templates
 from certus.kernels.tuples import Array, LinearModel, Sentence, TemplateArrays
+from certus.learn.crossing import Crossing
 from certus.learn.weights import Step, Weights
 
 ITERATIONS, ROUNDS = 40, 1  # of the relaxation of trees with crossing arcs; what it has then is learned from
@@ -111,8 +112,6 @@ class Trainer:
 
     def _learn_crossing(self, s: int, arc: Floats, allowed: Bools) -> tuple[int, float]:
         """Learn from what the relaxation finds: a tree that is proved the best, or else the choices of all heads."""
-        from certus.learn.crossing import Crossing
-
         gold, model = self.trees[s], self.model.weighted(self.weights.bits, self.weights.value)
         limits = {"rounds": ROUNDS, "iterations": ITERATIONS}
         sentence = self.batch.sentence(s)

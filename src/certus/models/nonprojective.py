@@ -15,6 +15,7 @@ from certus.checks import Bools, Ints
 from certus.dependency.nonprojective import polyak_rule
 from certus.errors import LimitReached
 from certus.features.encode import Encoded
+from certus.models.scores import problem
 from certus.models.trees import Room, Trees
 from certus.result import Result
 
@@ -72,8 +73,6 @@ def _searched(
     parser: "Parser", batch: Encoded, s: int, allowed: Bools, time_limit: float | None
 ) -> Result[Ints] | None:
     """Sentence s as a problem over the allowed arcs, in units; None if the time was up before there was any tree."""
-    from certus.models.scores import problem
-
     try:
         return problem(parser, batch, s, allowed, unit=1.0).decode(time_limit=time_limit)
     except LimitReached:

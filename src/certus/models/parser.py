@@ -24,6 +24,8 @@ from certus.learn.weights import Packed
 from certus.models.cascade import PASS, Cascade, Filter
 from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
 from certus.models.labels import NAMELESS, Labeller
+from certus.models.nonprojective import crossing_trees
+from certus.models.scores import problem
 from certus.models.trees import Room, Trees, about_no_tree
 from certus.schema import Field, in_file, parse_json
 from certus.text import Sentence, Token
@@ -195,8 +197,6 @@ class Parser:
         if time_limit is not None and not time_limit > 0:
             raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
         if not self.model.projective and not self.model.first_order:
-            from certus.models.nonprojective import crossing_trees
-
             return crossing_trees(self, batch, search=search, time_limit=time_limit)
         room = Room.of(batch.length)
         model = self.model.weighted(self.settings.bits, self.weight.value)
@@ -212,8 +212,6 @@ class Parser:
 
         A problem like any other: ask it for the k best trees, marginals, samples or a certificate.
         """
-        from certus.models.scores import problem
-
         return problem(self, self.encoder.encode([sentence]), 0)
 
     @cached_property

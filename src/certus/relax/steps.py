@@ -17,6 +17,7 @@ from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from certus import kernels
 from certus.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -84,8 +85,7 @@ def deflected(factor: float = 1.0, *, deflection: float = 1.0) -> "StepRule[Memo
 
 
 def _numbered(name: str, size: float, patience: int = 0, shrink: float = 1.0) -> "StepRule[Memory]":
-    from certus.kernels import steps  # here, because verification knows of rules and imports no kernel
-
+    steps: Any = kernels.steps
     rule = steps.Rule(steps.KINDS.index(name), size, patience, shrink)
     update = partial(steps.next_step, rule)
     return StepRule(f"{name}({size:g})", lambda scale: steps.Memory(float(scale), size), update, numbers=rule)

@@ -11,7 +11,7 @@ from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.hypergraph import DynamicProgram, Forest
+from certus.hypergraph import DynamicProgram, Forest, sweeps
 from certus.problem import Index, Penalties
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
@@ -20,9 +20,13 @@ from certus.translation import bigram_relaxation
 from certus.translation.bigram_relaxation import BigramRelaxation, Progress
 from certus.translation.cube_pruning import cube_pruning
 from certus.translation.forest import ForestArrays, TranslationForest
+from certus.translation.forest_kbest import within
 from certus.translation.language_model import LanguageModel
+from certus.translation.leaf_paths import decode_by_leaves
 from certus.translation.lm_automaton import extent_of_lm, spell_out
 from certus.translation.lm_json import lm_from_json, lm_to_json
+from certus.translation.reference import best_value
+from certus.translation.reference_bound import exceeds
 from certus.translation.scored_forest import longest, prepare
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
@@ -188,8 +192,6 @@ class ForestTranslation(DynamicProgram[Ints]):
         if method == "intersection":
             return self._by_intersection()
         if method in ("simple", "paths", "partitions"):
-            from certus.translation.leaf_paths import decode_by_leaves
-
             return decode_by_leaves(self, method, max_iterations, clock, step)
         if method == "ilp":
             from certus.translation.leaf_program import solve_ilp
@@ -208,8 +210,6 @@ class ForestTranslation(DynamicProgram[Ints]):
         return self._result(progress)
 
     def _by_intersection(self) -> Result[Ints]:
-        from certus.hypergraph import sweeps
-
         forest = self.forest()
         value, edges = sweeps.best(forest.graph, forest.weights)
         structure = self.from_edges(edges.tolist())
@@ -251,8 +251,6 @@ class ForestTranslation(DynamicProgram[Ints]):
 
         All derivations within a margin of the best are spelt out, a margin that is widened until there are k of them.
         """
-        from certus.translation.forest_kbest import within
-
         k = as_positive_int("k", k)
         best = self.decode()
         if k == 1 or 2.0 * best.certificate.gap > best.certificate.tolerance:
@@ -267,14 +265,10 @@ class ForestTranslation(DynamicProgram[Ints]):
         return weights
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        from certus.translation.reference import best_value
-
         return best_value(self.translation_forest, self.lm, self.lm_weight, self._penalised(penalties))
 
     def reference_dual(self, duals: Any) -> tuple[float, float]:
         """The bound claimed in the witness if no derivation exceeds it, else the best score, and its error."""
-        from certus.translation.reference_bound import exceeds
-
         if not isinstance(duals, Mapping) or set(duals) != {"pairs", "bound"}:
             raise InvalidInput('expected multipliers of "pairs" and the "bound" they prove.')
         rows, bound = np.asarray(duals["pairs"]), np.asarray(duals["bound"])

@@ -13,13 +13,16 @@ from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
+from certus.hypergraph import Hypergraph, sweeps
 from certus.problem import Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
+from certus.serialize import floats_to_json
 from certus.translation import phrase_decoding
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
+from certus.translation.lm_json import lm_from_json, lm_to_json
 from certus.translation.phrase_reference import Packed, Reference
 from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
 from certus.translation.phrases import PhraseOption, checked_options, pack
@@ -363,8 +366,6 @@ class PhraseTranslation(Problem[Structure]):
         Searches all that may score within some distance of the best, ever further until there are k. Translations of
         the same words by different phrases, or in a different order, are different. Needs the lattice of coverages.
         """
-        from certus.hypergraph import Hypergraph, sweeps
-
         as_positive_int("k", k)
         self._check_feasible()
         if self.n == 0:
@@ -424,9 +425,6 @@ class PhraseTranslation(Problem[Structure]):
 
     def to_json(self) -> dict[str, Any]:
         """With the language model cut down to the words of the options."""
-        from certus.serialize import floats_to_json
-        from certus.translation.lm_json import lm_to_json
-
         return {
             "source": list(self.source),
             "options": [[int(o.start), int(o.end), list(o.target)] for o in self.options],
@@ -440,8 +438,6 @@ class PhraseTranslation(Problem[Structure]):
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        from certus.translation.lm_json import lm_from_json
-
         given = Field.of(data, "")
         source = given["source"].texts()
         scores = given["scores"].scores((None,)).tolist()
