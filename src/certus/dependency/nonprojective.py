@@ -23,7 +23,6 @@ from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables, shape_of_automata
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
-from certus.kernels.steps import Rule
 from certus.relax import descent
 from certus.relax.descent import Burst, Descent, Oracle, Round, descend
 from certus.relax.proof import Multipliers, Removed
@@ -36,6 +35,7 @@ from certus.threads import long_call
 
 if TYPE_CHECKING:
     from certus.kernels.head_automata import Model
+    from certus.kernels.steps import Rule
 
 Mask = NDArray[np.uint8]
 
@@ -137,7 +137,7 @@ def decoded(run: Run[Ints], n: int) -> float:
 class FirstBurst:
     """The first iterations for part scores, lattices and all, in one kernel call: most sentences need no more."""
 
-    def __init__(self, problem: "Dependency", run: Run[Ints], rule: Rule, iterations: int, lazy: bool) -> None:
+    def __init__(self, problem: "Dependency", run: Run[Ints], rule: "Rule", iterations: int, lazy: bool) -> None:
         self.problem, self.run = problem, run
         n = problem.n
         self.by_head, pairs = shape_of_automata(problem)
@@ -205,7 +205,7 @@ class TreeAndAutomata(Oracle):
     def error(self, u: Floats) -> float:
         return self.space.rounding
 
-    def burst(self, at: Descent, rule: Rule, count: int) -> Burst:
+    def burst(self, at: Descent, rule: "Rule", count: int) -> Burst:
         kernel, run, n = kernels.head_automata, self.run, self.space.problem.n
         heads = np.full(n + 1, -1, dtype=np.int64)
         value = np.array([at.best, run.score, 0.0])
