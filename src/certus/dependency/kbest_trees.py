@@ -24,8 +24,6 @@ def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
     n = len(arc) - 1
     heads, value = best_heads(arc, root)
     flat = arc.reshape(-1)
-    n_floats, n_ints = kernels.arborescence.work_sizes(n)
-    work = kernels.arborescence.Work(np.empty(flat.size), np.empty(n_floats), np.empty(n_ints, dtype=np.int64))
     order = count()  # ties leave the heap in the order in which they were found
     heap = [(-value, next(order), heads, 1, np.zeros(n + 1, dtype=np.bool_))]
     while heap:
@@ -33,8 +31,7 @@ def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
         yield heads, -negated
         values = np.empty(n + 1)
         found = np.empty((n + 1, n + 1), dtype=np.int64)
-        space = kernels.arborescence.Space(heads, fixed, forbidden)
-        kernels.arborescence.next_trees(flat, n, root == "single", space, values, found, work)
+        kernels.arborescence.next_trees(flat, n, root == "single", heads, fixed, forbidden, values, found)
         for j in range(fixed, n + 1):
             if values[j] > -np.inf:
                 others = forbidden.copy() if j == fixed else np.zeros(n + 1, dtype=np.bool_)

@@ -36,14 +36,6 @@ DIAGONAL = np.zeros(2 * LANES)  # DIAGONAL[LANES - k :] is 1 in lane k alone
 DIAGONAL[LANES] = 1.0
 
 
-class Space(NamedTuple):
-    """A space of trees: words below ``fixed`` have the heads given, word ``fixed`` none that is forbidden."""
-
-    heads: np.ndarray
-    fixed: int
-    forbidden: np.ndarray
-
-
 class Components(NamedTuple):
     """The nodes, numbers 0..n, and the cycles contracted, from n + 1 on; views of the work arrays of best_heads."""
 
@@ -58,14 +50,6 @@ class Components(NamedTuple):
     entry: np.ndarray  # first node of a component
     mark: np.ndarray  # 0 unseen, 1 on the walk, 2 hangs below a root
     walk: np.ndarray
-
-
-class Work(NamedTuple):
-    """Room for best_heads, as work_sizes has it, and for the scores of one sentence."""
-
-    columns: np.ndarray
-    floats: np.ndarray
-    ints: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -152,8 +136,7 @@ def _contract(score, stride, n, first, extra, floats, ints):
     included), or -1 if some component has no head. ``first`` is 1 to use arcs from 0 only where there is no other
     choice, 0 to treat them as all others.
     """
-    components = _components(n, floats, ints)
-    best, _, head, _, sibling, top, after, last, entry, mark, walk = components
+    best, rows, head, child, sibling, top, after, last, entry, mark, walk = _components(n, floats, ints)
     width = U(n + 1)
     for v in range(width):
         top[v] = v
@@ -184,69 +167,61 @@ def _contract(score, stride, n, first, extra, floats, ints):
                 c = u
                 continue
             # u is on the walk: the walk from u to its end is a cycle. It becomes component ``count``.
-            depth = _merge(score, stride, (u, U(count), width), depth, first, components)
-            c = U(count)
+            new = U(count)
+            base = (new - width) * width
+            mark[new] = 1
+            sibling[new] = -1
+            for h in range(width):
+                rows[base + h] = -np.inf
+            previous = -1
+            tail = -1
+            while True:
+                depth -= 1
+                v = U(walk[U(depth)])
+                loss = best[v]
+                if v < width:
+                    for h in range(width):
+                        x = score[h * U(stride) + v] - loss
+                        y = rows[base + h]
+                        rows[base + h] = x if x > y else y
+                else:
+                    inner = (v - width) * width
+                    for h in range(width):
+                        x = rows[inner + h] - loss
+                        y = rows[base + h]
+                        rows[base + h] = x if x > y else y
+                sibling[v] = previous
+                previous = v
+                if tail == -1:
+                    last[new] = last[v]
+                else:
+                    after[U(last[v])] = tail
+                tail = entry[v]
+                if v == u:
+                    break
+            child[new] = previous
+            entry[new] = tail
+            while tail != -1:
+                top[U(tail)] = new
+                rows[base + U(tail)] = -np.inf
+                tail = after[U(tail)]
+            most = -np.inf
+            arg = 0
+            for h in range(U(first), width):
+                x = rows[base + h]
+                if x > most:
+                    most = x
+                    arg = h
+            if first == 1 and most == -np.inf:
+                most = rows[base]
+                arg = 0
+            best[new] = most
+            head[new] = arg
+            c = new
             count += 1
         for k in range(U(depth)):
             mark[U(walk[k])] = 2
     return count
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _merge(score, stride, cycle, depth, first, components):
-    """Make a component of the cycle, from u to the end of the walk, which is cut off; returns the depth left."""
-    best, rows, head, child, sibling, top, after, last, entry, mark, walk = components
-    u, new, width = cycle
-    base = (new - width) * width
-    mark[new] = 1
-    sibling[new] = -1
-    for h in range(width):
-        rows[base + h] = -np.inf
-    previous = -1
-    tail = -1
-    while True:
-        depth -= 1
-        v = U(walk[U(depth)])
-        loss = best[v]
-        if v < width:
-            for h in range(width):
-                x = score[h * U(stride) + v] - loss
-                y = rows[base + h]
-                rows[base + h] = x if x > y else y
-        else:
-            inner = (v - width) * width
-            for h in range(width):
-                x = rows[inner + h] - loss
-                y = rows[base + h]
-                rows[base + h] = x if x > y else y
-        sibling[v] = previous
-        previous = v
-        if tail == -1:
-            last[new] = last[v]
-        else:
-            after[U(last[v])] = tail
-        tail = entry[v]
-        if v == u:
-            break
-    child[new] = previous
-    entry[new] = tail
-    while tail != -1:
-        top[U(tail)] = new
-        rows[base + U(tail)] = -np.inf
-        tail = after[U(tail)]
-    most = -np.inf
-    arg = 0
-    for h in range(U(first), width):
-        x = rows[base + h]
-        if x > most:
-            most = x
-            arg = h
-    if first == 1 and most == -np.inf:
-        most = rows[base]
-        arg = 0
-    best[new] = most
-    head[new] = arg
-    return depth
 
 
 @njit(cache=True, nogil=True)
@@ -362,17 +337,20 @@ def max_marginals(score, stride, n, single, out):
     n_floats, n_ints = work_sizes(n)
     floats = np.empty(n_floats)
     ints = np.empty(n_ints, np.int64)
-    components = _components(n, floats, ints)
-    best, rows, head, _, _, top, _, _, entry, _, _ = components
+    best, rows, head, _, _, top, after, _, entry, _, _ = _components(n, floats, ints)
     distance = np.empty(2 * n + 2)
     outermost = np.empty(n + 1, np.int64)  # components, those that are settled cut off at the end
     width = n + 1
     first = np.int64(1 if single else 0)
     greedy = floats[2 * n + 2 + n * (n + 1) :]
     _greedy(score, stride, n, greedy, greedy[n + LANES :])
+    best_at_first, head_at_first = np.empty(n + 1), np.empty(n + 1, np.int64)
+    _start(score, n, first, greedy, best_at_first, head_at_first)
     out[:, :] = -np.inf
     for m in range(1, n + 1):
-        _start(score, n, first, greedy, floats, ints)
+        for v in range(1, n + 1):
+            best[v] = best_at_first[v]
+            head[v] = head_at_first[v]
         count = _contract(score, stride, n, first, m, floats, ints)
         if count < 0:
             continue
@@ -398,45 +376,35 @@ def max_marginals(score, stride, n, single, out):
             distance[c] = best[c] - x
             if single and roots == 1 and head[c] != 0:
                 distance[c] = np.inf
-        _distances(score, stride, (m, value), components, distance, outermost[:left], out)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _distances(score, stride, tree, components, distance, outermost, out):
-    """Dijkstra's algorithm over the outermost components; fills out[h, m] as their words h are reached."""
-    m, value = tree
-    best, rows, _, _, _, _, after, _, entry, _, _ = components
-    width = out.shape[0]
-    left = outermost.shape[0]
-    while left > 0:
-        place = 0
-        for k in range(1, left):
-            if distance[outermost[k]] < distance[outermost[place]]:
-                place = k
-        near = outermost[place]
-        base = distance[near]
-        if base == np.inf:
-            break
-        left -= 1
-        outermost[place] = outermost[left]
-        h = entry[near]
-        while h != -1:
-            x = score[h * stride + m]
-            if x > -np.inf:
-                out[h, m] = x + (value - base)
-            row = U(h * stride)
-            for c in range(U(1), U(width)):  # words that are no components of their own get a distance for nothing
-                y = base + (best[c] - score[row + c])
-                distance[c] = y if y < distance[c] else distance[c]
-            h = after[h]
-        for k in range(left):
-            c = outermost[k]
-            if c >= width:
-                h = entry[near]
-                while h != -1:
-                    y = base + (best[c] - rows[(c - width) * width + h])
+        while left > 0:
+            place = 0
+            for k in range(1, left):
+                if distance[outermost[k]] < distance[outermost[place]]:
+                    place = k
+            near = outermost[place]
+            base = distance[near]
+            if base == np.inf:
+                break
+            left -= 1
+            outermost[place] = outermost[left]
+            h = entry[near]
+            while h != -1:
+                x = score[h * stride + m]
+                if x > -np.inf:
+                    out[h, m] = x + (value - base)
+                row = U(h * stride)
+                for c in range(U(1), U(width)):  # words that are no components of their own get a distance for nothing
+                    y = base + (best[c] - score[row + c])
                     distance[c] = y if y < distance[c] else distance[c]
-                    h = after[h]
+                h = after[h]
+            for k in range(left):
+                c = outermost[k]
+                if c >= width:
+                    h = entry[near]
+                    while h != -1:
+                        y = base + (best[c] - rows[(c - width) * width + h])
+                        distance[c] = y if y < distance[c] else distance[c]
+                        h = after[h]
 
 
 @njit(cache=True, nogil=True)
@@ -450,17 +418,19 @@ def max_marginals_batch(score, stride, lengths, single, out):
 
 
 @njit(cache=True, nogil=True)
-def next_trees(score, n, single, space, values, found, work):
+def next_trees(score, n, single, heads, fixed, forbidden, values, found):
     """Best trees of the parts into which a space of trees falls once its best tree ``heads`` is taken out of it.
 
-    Part j >= fixed: words before j keep their heads, word j has another one (and none forbidden, if j is ``fixed``).
-    values[j] and found[j] receive the best tree of part j; -inf if it is empty.
+    The space: words 1..fixed-1 have the heads of ``heads``, and word ``fixed`` has none of the heads with
+    ``forbidden[h]``. Part j >= fixed: words before j keep their heads, word j has another one (and none forbidden, if
+    j is ``fixed``). values[j] and found[j] receive the best tree of part j; -inf if it is empty.
 
     Shapes: score (n + 1)^2 flat, heads and forbidden (n + 1,), values (n + 1,), found (n + 1, n + 1).
     """
-    heads, fixed, forbidden = space
-    columns, floats, ints = work
     width = n + 1
+    n_floats, n_ints = work_sizes(n)
+    floats, ints = np.empty(n_floats), np.empty(n_ints, np.int64)
+    columns = np.empty(score.shape[0])
     columns[:] = score
     for m in range(1, fixed):
         for h in range(width):

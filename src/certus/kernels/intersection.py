@@ -115,41 +115,48 @@ def _rehashed(keys, values, n_states):
 
 
 @njit(cache=True, nogil=True)
-def _missing(tails, q, groups, item_to, scratch):
-    """(number of missing groups, their vertex): those an edge with these tails, entered in state q, needs next.
+def _ask(graph, v, q, e, groups, item_to, scratch):
+    """The first edge of v from e on that, entered in state q, needs groups that are missing; how many, of which vertex.
 
     Their states are put in scratch.missing.
     """
+    in_ptr, tail_ptr, tail, weight, _, _ = graph
     keys, values, group_ptr = groups
-    mark, reached = scratch.mark, scratch.reached
+    mark, reached, missing = scratch.mark, scratch.reached, scratch.missing
     n_states = mark.shape[0] - 1
-    reached[0, 0] = q
-    n_reached = 1
-    now = 0
-    for k in range(tails.shape[0]):
-        u = np.int64(tails[k])
-        mark[n_states] += 1
-        stamp = mark[n_states]
-        n_missing = 0
-        n_next = 0
-        for i in range(n_reached):
-            p = np.int64(reached[now, i])
-            at = _slot(keys, u, p, n_states)
-            if keys[at] < 0:
-                scratch.missing[n_missing] = p
-                n_missing += 1
-            elif n_missing == 0 and k < tails.shape[0] - 1:
-                for item in range(group_ptr[values[at]], group_ptr[values[at] + 1]):
-                    end = item_to[item]
-                    if mark[end] != stamp:
-                        mark[end] = stamp
-                        reached[1 - now, n_next] = end
-                        n_next += 1
-        if n_missing > 0:
-            return n_missing, u
-        n_reached = n_next
-        now = 1 - now
-    return 0, np.int64(0)
+    while e < in_ptr[v + 1]:
+        if weight[e] == -np.inf:
+            e += 1
+            continue
+        reached[0, 0] = q
+        n_reached = 1
+        now = 0
+        last = tail_ptr[e + 1] - 1
+        for k in range(tail_ptr[e], last + 1):
+            u = np.int64(tail[k])
+            mark[n_states] += 1
+            stamp = mark[n_states]
+            n_missing = 0
+            n_next = 0
+            for i in range(n_reached):
+                p = np.int64(reached[now, i])
+                at = _slot(keys, u, p, n_states)
+                if keys[at] < 0:
+                    missing[n_missing] = p
+                    n_missing += 1
+                elif n_missing == 0 and k < last:
+                    for item in range(group_ptr[values[at]], group_ptr[values[at] + 1]):
+                        end = item_to[item]
+                        if mark[end] != stamp:
+                            mark[end] = stamp
+                            reached[1 - now, n_next] = end
+                            n_next += 1
+            if n_missing > 0:
+                return e, n_missing, u
+            n_reached = n_next
+            now = 1 - now
+        e += 1
+    return e, 0, np.int64(0)
 
 
 @njit(cache=True, nogil=True)
@@ -221,20 +228,6 @@ def _combine(tails, q, groups, item_to, n_items, scratch, head, out_tail):
         if place >= 0:
             chosen[place] += 1
     return n_items
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _ask(graph, v, q, e, groups, item_to, scratch):
-    """The first edge of v from e on that needs groups that are missing, how many, and of which vertex."""
-    tail_ptr, tail, weight, last = graph.tail_ptr, graph.tail, graph.weight, graph.in_ptr[v + 1]
-    while e < last:
-        if weight[e] > -np.inf:
-            tails = tail[tail_ptr[e] : tail_ptr[e + 1]]
-            asked, u = _missing(tails, q, groups, item_to, scratch)
-            if asked > 0:
-                return e, asked, u
-        e += 1
-    return e, 0, np.int64(0)
 
 
 @njit(cache=True, nogil=True)

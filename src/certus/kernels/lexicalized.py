@@ -479,7 +479,7 @@ def forest(sentence, chart, around, least, number, edges):
     return v, e
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _new_vertex(first, v, e):
     """Have the edges of vertex v begin at e, if there is room; the next vertex."""
     if v < first.shape[0]:
@@ -487,7 +487,7 @@ def _new_vertex(first, v, e):
     return v + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _put(tails, weight, what, e, items, score, kind):
     """Set edge e, if there is room; the next one."""
     if e < weight.shape[0]:

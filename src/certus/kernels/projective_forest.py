@@ -83,7 +83,7 @@ def put_tail(k, tail_ptr, tail, a, b):
     tail_ptr[k + 1] = p
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _put(k, tail_ptr, tail, coord, a, b, part):
     """Append edge k with tail (a, b), -1 for none, if there is room; returns k + 1.
 
@@ -162,15 +162,9 @@ def build(arcs, factors, limit, forest):
     forest.tail_ptr[0] = 0
     for i in range(n, -1 if not factors.single else 0, -1):
         v, k = _words(arcs, factors, items, forest, i, v, k)
-        for j in range(i + 1, n + 1):
-            if k > limit:
-                return v, k
-            if i > 0:
-                v, k = _between(arcs, factors, items, forest, (i, j), v, k)
-            for d in range(2):
-                if d == RIGHT or i > 0:
-                    v, k = _attached(arcs, factors, items, forest, (i, j, d), v, k)
-                    v, k = _complete(arcs, factors, items, forest, (i, j, d), v, k)
+        v, k = _row(arcs, factors, items, forest, i, limit, v, k)
+        if k > limit:
+            return v, k
     return _goal(arcs, factors, items, forest, v, k)
 
 
@@ -234,133 +228,113 @@ def _words(arcs, factors, items, forest, i, v, k):
 
 
 @njit(cache=True, nogil=True)
-def _between(arcs, factors, items, forest, span, v, k):
-    """S^h(i, j)"""
-    number, out_ptr, _, into_ptr, into = arcs
+def _row(arcs, factors, items, forest, i, limit, v, k):
+    """All items over the spans [i, j], j rising. One function: to take an array out of a tuple counts a reference."""
+    number, out_ptr, out, into_ptr, into = arcs
+    single, track_g, outermost, track_s = factors
+    C, S_ptr, S, inc_ptr, inc, fin_ptr, fin = items
     in_ptr, tail_ptr, tail, coord = forest
-    C, S, S_ptr, track_g = items.C, items.S, items.S_ptr, factors.track_g
-    i, j = span
-    for w in range(into_ptr[i], into_ptr[i + 1]):
-        h = into[w]
-        if number[h, j] < 0 or (i < h and h < j) or (factors.single and h == 0):
-            continue
-        a = number[h, i] if track_g else i
-        b = number[h, j] if track_g else j
-        first = k
-        for r in range(i, j):
-            if C[RIGHT, a, r] >= 0 and C[LEFT, b, r + 1] >= 0:
-                k = _put(k, tail_ptr, tail, coord, C[RIGHT, a, r], C[LEFT, b, r + 1], (0, -1, -1, -1, -1, -1))
-        cell = np.int64(i * number.shape[0] + j)
-        if track_g:
+    by_g, use_j = track_g and not outermost, track_s or outermost
+    for j in range(i + 1, number.shape[0]):
+        if k > limit:
+            return v, k
+        if i > 0:  # S^h(i, j)
+            for w in range(into_ptr[i], into_ptr[i + 1]):
+                h = into[w]
+                if number[h, j] < 0 or (i < h and h < j) or (single and h == 0):
+                    continue
+                a = number[h, i] if track_g else i
+                b = number[h, j] if track_g else j
+                first = k
+                for r in range(i, j):
+                    if C[RIGHT, a, r] >= 0 and C[LEFT, b, r + 1] >= 0:
+                        k = _put(k, tail_ptr, tail, coord, C[RIGHT, a, r], C[LEFT, b, r + 1], (0, -1, -1, -1, -1, -1))
+                cell = np.int64(i * number.shape[0] + j)
+                if track_g:
+                    start = out_ptr[h]
+                    degree = np.int64(out_ptr[h + 1] - start)
+                    cell = S_ptr[h] + (number[h, i] - start) * degree + number[h, j] - start
+                v, S[cell] = close(v, k, first, in_ptr)
+                if not track_g:
+                    break
+        for d in range(1 if i == 0 else 0, 2):
+            h, m = (i, j) if d == RIGHT else (j, i)
+            step = 1 if d == RIGHT else -1
             start = out_ptr[h]
             degree = np.int64(out_ptr[h + 1] - start)
-            cell = S_ptr[h] + (number[h, i] - start) * degree + number[h, j] - start
-        v, S[cell] = close(v, k, first, in_ptr)
-        if not track_g:
-            break
-    return v, k
-
-
-@njit(cache=True, nogil=True)
-def _attached(arcs, factors, items, forest, span, v, k):
-    """I(h, m) over the span [i, j], once per head g of h if items have one."""
-    number, out_ptr, out, into_ptr, into = arcs
-    in_ptr, tail_ptr, tail, coord = forest
-    inc, S, S_ptr, track_g, track_s = items.inc, items.S, items.S_ptr, factors.track_g, factors.track_s
-    i, j, d = span
-    h, m = (i, j) if d == RIGHT else (j, i)
-    if number[h, m] < 0:
-        return v, k
-    start = out_ptr[h]
-    degree = np.int64(out_ptr[h + 1] - start)
-    place = number[h, m] - start
-    inner = items.C[1 - d, number[h, m] if track_g else m, h + (1 if d == RIGHT else -1)]
-    by_g = track_g and not factors.outermost
-    for w in range(into_ptr[h + 1] - into_ptr[h] if by_g and h > 0 else 1):
-        g = np.int64(into[into_ptr[h] + w]) if by_g and h > 0 else -1
-        if i <= g and g <= j:
-            continue
-        owner = h
-        if by_g:
-            owner = number[g, h] if h > 0 else out.shape[0]
-        base = items.inc_ptr[owner]
-        first = k
-        if inner >= 0:
-            k = _put(k, tail_ptr, tail, coord, inner, NONE, (ATTACH, g, h, -1, h, m))
-        if track_s:
-            v, inc[base + place * (degree + 1)] = close(v, k, first, in_ptr)
-        for p in range(degree):
-            s = np.int64(out[start + p])
-            if s <= i or s >= j:
-                continue
-            cell = np.int64(min(s, m) * number.shape[0] + max(s, m))
-            if track_g:
-                low = min(p, place)
-                cell = S_ptr[h] + low * degree + (p + place - low)
-            between = S[cell]
-            if between < 0:
-                continue
-            if track_s:
+            if number[h, m] >= 0:  # I(h, m), once per head g of h if items have one
+                place = number[h, m] - start
+                inner = C[1 - d, number[h, m] if track_g else m, h + step]
+                for w in range(into_ptr[h + 1] - into_ptr[h] if by_g and h > 0 else 1):
+                    g = np.int64(into[into_ptr[h] + w]) if by_g and h > 0 else -1
+                    if i <= g and g <= j:
+                        continue
+                    owner = h
+                    if by_g:
+                        owner = number[g, h] if h > 0 else out.shape[0]
+                    base = inc_ptr[owner]
+                    first = k
+                    if inner >= 0:
+                        k = _put(k, tail_ptr, tail, coord, inner, NONE, (ATTACH, g, h, -1, h, m))
+                    if track_s:
+                        v, inc[base + place * (degree + 1)] = close(v, k, first, in_ptr)
+                    for p in range(degree):
+                        s = np.int64(out[start + p])
+                        if s <= i or s >= j:
+                            continue
+                        cell = np.int64(min(s, m) * number.shape[0] + max(s, m))
+                        if track_g:
+                            low = min(p, place)
+                            cell = S_ptr[h] + low * degree + (p + place - low)
+                        between = S[cell]
+                        if between < 0:
+                            continue
+                        if track_s:
+                            first = k
+                            for q in range(degree + 1):
+                                inside = inc[base + p * (degree + 1) + q]
+                                t = h if q == 0 else np.int64(out[start + q - 1])
+                                if inside >= 0:
+                                    k = _put(k, tail_ptr, tail, coord, inside, between, (ATTACH, g, h, t, s, m))
+                            v, inc[base + place * (degree + 1) + p + 1] = close(v, k, first, in_ptr)
+                        elif inc[base + p] >= 0:
+                            k = _put(k, tail_ptr, tail, coord, inc[base + p], between, (ATTACH, g, h, -1, s, m))
+                    if not track_s:
+                        v, inc[base + place] = close(v, k, first, in_ptr)
+            # J^g(h, m) and C^g(h, e), e = m the far end of [i, j]
+            for w in range(into_ptr[h + 1] - into_ptr[h] if track_g and h > 0 else 1):
+                g = np.int64(into[into_ptr[h] + w]) if track_g and h > 0 else -1
+                if i <= g and g <= j:
+                    continue
+                slot = h
+                if track_g:
+                    slot = number[g, h] if h > 0 else out.shape[0]
+                base = inc_ptr[h if outermost else slot]
+                if use_j and number[h, m] >= 0:
+                    place = number[h, m] - start
+                    flags = FINISH if outermost and h > 0 else 0
+                    first = k
+                    if track_s:
+                        for q in range(degree + 1):
+                            inside = inc[base + place * (degree + 1) + q]
+                            s = h if q == 0 else np.int64(out[start + q - 1])
+                            if inside >= 0:
+                                k = _put(k, tail_ptr, tail, coord, inside, NONE, (flags, g, h, -1, s, m))
+                    elif inc[base + place] >= 0:
+                        k = _put(k, tail_ptr, tail, coord, inc[base + place], NONE, (flags, g, h, -1, -1, m))
+                    v, fin[fin_ptr[slot] + place] = close(v, k, first, in_ptr)
+                if h == 0 and j + 1 < number.shape[0]:
+                    continue
                 first = k
-                for q in range(degree + 1):
-                    inside = inc[base + p * (degree + 1) + q]
-                    t = h if q == 0 else np.int64(out[start + q - 1])
-                    if inside >= 0:
-                        k = _put(k, tail_ptr, tail, coord, inside, between, (ATTACH, g, h, t, s, m))
-                v, inc[base + place * (degree + 1) + p + 1] = close(v, k, first, in_ptr)
-            elif inc[base + p] >= 0:
-                k = _put(k, tail_ptr, tail, coord, inc[base + p], between, (ATTACH, g, h, -1, s, m))
-        if not track_s:
-            v, inc[base + place] = close(v, k, first, in_ptr)
-    return v, k
-
-
-@njit(cache=True, nogil=True)
-def _complete(arcs, factors, items, forest, span, v, k):
-    """J^g(h, m) and C^g(h, e) over the span [i, j], e = m its far end."""
-    number, out_ptr, out, into_ptr, into = arcs
-    in_ptr, tail_ptr, tail, coord = forest
-    C, inc, fin, track_g, track_s = items.C, items.inc, items.fin, factors.track_g, factors.track_s
-    inc_ptr, fin_ptr = items.inc_ptr, items.fin_ptr
-    i, j, d = span
-    h, m = (i, j) if d == RIGHT else (j, i)
-    step = 1 if d == RIGHT else -1
-    start = out_ptr[h]
-    degree = np.int64(out_ptr[h + 1] - start)
-    use_j = track_s or factors.outermost
-    for w in range(into_ptr[h + 1] - into_ptr[h] if track_g and h > 0 else 1):
-        g = np.int64(into[into_ptr[h] + w]) if track_g and h > 0 else -1
-        if i <= g and g <= j:
-            continue
-        slot = h
-        if track_g:
-            slot = number[g, h] if h > 0 else out.shape[0]
-        base = inc_ptr[h if factors.outermost else slot]
-        if use_j and number[h, m] >= 0:
-            place = number[h, m] - start
-            flags = FINISH if factors.outermost and h > 0 else 0
-            first = k
-            if track_s:
-                for q in range(degree + 1):
-                    inside = inc[base + place * (degree + 1) + q]
-                    s = h if q == 0 else np.int64(out[start + q - 1])
-                    if inside >= 0:
-                        k = _put(k, tail_ptr, tail, coord, inside, NONE, (flags, g, h, -1, s, m))
-            elif inc[base + place] >= 0:
-                k = _put(k, tail_ptr, tail, coord, inc[base + place], NONE, (flags, g, h, -1, -1, m))
-            v, fin[fin_ptr[slot] + place] = close(v, k, first, in_ptr)
-        if h == 0 and j + 1 < number.shape[0]:
-            continue
-        first = k
-        for p in range(degree):
-            last = np.int64(out[start + p])
-            if last < i or last > j or (last - h) * step < 0:
-                continue
-            inside = fin[fin_ptr[slot] + p] if use_j else inc[base + p]
-            below = C[d, start + p if track_g else last, m]
-            if inside >= 0 and below >= 0:
-                k = _put(k, tail_ptr, tail, coord, inside, below, (STOP, g, h, -1, -1, last))
-        v, C[d, slot, m] = close(v, k, first, in_ptr)
+                for p in range(degree):
+                    last = np.int64(out[start + p])
+                    if last < i or last > j or (last - h) * step < 0:
+                        continue
+                    inside = fin[fin_ptr[slot] + p] if use_j else inc[base + p]
+                    below = C[d, start + p if track_g else last, m]
+                    if inside >= 0 and below >= 0:
+                        k = _put(k, tail_ptr, tail, coord, inside, below, (STOP, g, h, -1, -1, last))
+                v, C[d, slot, m] = close(v, k, first, in_ptr)
     return v, k
 
 

@@ -61,10 +61,10 @@ def room(size):
     """Room for sentences of up to size - 1 words; A, C and sums need no values, all else is to be 0."""
     width = (size + FEW - 1) // FEW * FEW
     cells = size * width
-    inner = Charts(np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells))
-    outer = Charts(np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells), np.zeros(cells))
-    pairs = np.zeros(2 * size * cells)
-    return Room(width, pairs, inner, outer, np.zeros(width), np.zeros(width), np.empty(4 * FEW))
+    items, rows = np.zeros((10, cells)), np.zeros((2, width))
+    inner = Charts(items[0], items[1], items[2], items[3], items[4])
+    outer = Charts(items[5], items[6], items[7], items[8], items[9])
+    return Room(width, np.zeros(2 * size * cells), inner, outer, rows[0], rows[1], np.empty(4 * FEW))
 
 
 @njit(cache=True, nogil=True)
@@ -230,9 +230,10 @@ def outside(sr, sentence, charts, outer, dA, dC, sums):
 @njit(cache=True, nogil=True)
 def read_off(sentence, charts, right, i, j, heads, stack):
     """Set the heads below one complete item: i reaching right to j, or j reaching left to i. Ties: smallest index."""
-    width = sentence.width
-    R, L, IR, IL, _ = charts
+    _, sib, size, width, _, _ = sentence
+    R, L, IR, IL, S = charts
     zero, one = uint64(0), uint64(1)
+    square = size * size
     top = one
     stack[0, 0] = uint64(right)
     stack[0, 1] = i
@@ -253,7 +254,23 @@ def read_off(sentence, charts, right, i, j, heads, stack):
                     best = score
                     m = k
             stack[top, 1] = m
-            top = _right_modifiers(sentence, charts, i, m, heads, stack, top + one)
+            top += one
+            while True:  # the modifiers of i from m inwards
+                heads[m] = i
+                best = sib[i * square + i * size + m] + L[(i + one) * width + m]
+                s = i
+                for k in range(i + one, m):
+                    score = IR[i * width + k] + S[k * width + m] + sib[i * square + k * size + m]
+                    if score > best:
+                        best = score
+                        s = k
+                if s == i:
+                    break
+                top = split(width, R, L, s, m, stack, top)
+                m = s
+            stack[top, 0] = zero
+            stack[top, 1] = i + one
+            stack[top, 2] = m
         else:
             for k in range(i, j):
                 score = IL[k * width + j] + L[i * width + k]
@@ -261,59 +278,24 @@ def read_off(sentence, charts, right, i, j, heads, stack):
                     best = score
                     m = k
             stack[top, 2] = m
-            top = _left_modifiers(sentence, charts, m, j, heads, stack, top + one)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _right_modifiers(sentence, charts, i, m, heads, stack, top):
-    """Set the modifiers of i from m inwards, and push what lies between them; returns the new top."""
-    sib, size, width = sentence.siblings, sentence.size, sentence.width
-    R, L, IR, _, S = charts
-    one = uint64(1)
-    page = i * size * size
-    while True:
-        heads[m] = i
-        best = sib[page + i * size + m] + L[(i + one) * width + m]
-        s = i
-        for k in range(i + one, m):
-            score = IR[i * width + k] + S[k * width + m] + sib[page + k * size + m]
-            if score > best:
-                best = score
-                s = k
-        if s == i:
-            break
-        top = split(width, R, L, s, m, stack, top)
-        m = s
-    stack[top, 0] = uint64(0)
-    stack[top, 1] = i + one
-    stack[top, 2] = m
-    return top + one
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _left_modifiers(sentence, charts, m, j, heads, stack, top):
-    """Set the modifiers of j from m inwards, and push what lies between them; returns the new top."""
-    sib, size, width = sentence.siblings, sentence.size, sentence.width
-    R, L, _, IL, S = charts
-    one = uint64(1)
-    page = j * size * size
-    while True:
-        heads[m] = j
-        best = sib[page + j * size + m] + R[m * width + j - one]
-        s = j
-        for k in range(m + one, j):
-            score = IL[k * width + j] + S[m * width + k] + sib[page + k * size + m]
-            if score > best:
-                best = score
-                s = k
-        if s == j:
-            break
-        top = split(width, R, L, m, s, stack, top)
-        m = s
-    stack[top, 0] = one
-    stack[top, 1] = m
-    stack[top, 2] = j - one
-    return top + one
+            top += one
+            while True:  # the modifiers of j from m inwards
+                heads[m] = j
+                best = sib[j * square + j * size + m] + R[m * width + j - one]
+                s = j
+                for k in range(m + one, j):
+                    score = IL[k * width + j] + S[m * width + k] + sib[j * square + k * size + m]
+                    if score > best:
+                        best = score
+                        s = k
+                if s == j:
+                    break
+                top = split(width, R, L, m, s, stack, top)
+                m = s
+            stack[top, 0] = one
+            stack[top, 1] = m
+            stack[top, 2] = j - one
+        top += one
 
 
 @njit(cache=True, nogil=True)
@@ -432,7 +414,14 @@ def decode(arc, sib, lengths, single, heads, value, score):
 def lane_charts(charts, lanes, lane):
     """The charts of one of ``lanes`` sentences that are interleaved."""
     R, L, IR, IL, S = charts
-    return Charts(R[lane::lanes], L[lane::lanes], IR[lane::lanes], IL[lane::lanes], S[lane::lanes])
+    shape = (R.shape[0] // lanes, lanes)
+    return Charts(
+        R.reshape(shape)[:, lane],
+        L.reshape(shape)[:, lane],
+        IR.reshape(shape)[:, lane],
+        IL.reshape(shape)[:, lane],
+        S.reshape(shape)[:, lane],
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -53,8 +53,9 @@ class Workspace(NamedTuple):
 def workspace(size):
     """Room for groups of sentences of up to size - 1 words."""
     cells, width = size * size * LANES, size * LANES
-    charts = Charts(aligned(cells), aligned(cells), aligned(cells), aligned(cells), aligned(cells))
-    rows = Rows(aligned(width), aligned(width), aligned(width), aligned(width), aligned(width))
+    items, row = aligned(5 * cells).reshape((5, cells)), aligned(5 * width).reshape((5, width))
+    charts = Charts(items[0], items[1], items[2], items[3], items[4])
+    rows = Rows(row[0], row[1], row[2], row[3], row[4])
     return Workspace(size, charts, aligned(cells), aligned(LANES * cells), rows)
 
 

@@ -251,7 +251,7 @@ def inside_outermost(scores, charts, size, n, single):
             _left_outermost(scores, charts, size, n, i)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _right_modifiers(scores, charts, size, n, i, W, best):
     """I[i, :, :] of Model 2, and best[m], the largest I[i, :, m]."""
     one = uint64(1)
@@ -282,7 +282,7 @@ def _right_modifiers(scores, charts, size, n, i, W, best):
             best[j] = score if score > best[j] else best[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _right_outermost(scores, charts, size, n, i, best):
     """J[:, i, :], R[:, i, :] and S[:, i, :] of Model 2 to the right of i."""
     zero, one = uint64(0), uint64(1)
@@ -314,7 +314,7 @@ def _right_outermost(scores, charts, size, n, i, best):
         _complete_row(size, g, i, far, J, R, L, S)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _left_outermost(scores, charts, size, n, i):
     """I[:, :, i], J[:, :, i] and L[:, i, :] of Model 2."""
     zero, one = uint64(0), uint64(1)
