@@ -23,6 +23,7 @@ def save_result(path: str | os.PathLike[str], problem: Problem[Any], result: Res
     elif c.duals is not None:
         duals = {"multipliers": proof.multipliers_to_json(c.duals)}
     trace = result.trace
+    known = np.flatnonzero(~np.isnan(trace.round_primal))
     write_json(
         path,
         {
@@ -46,6 +47,8 @@ def save_result(path: str | os.PathLike[str], problem: Problem[Any], result: Res
                 "primal": floats_to_json(trace.primal),
                 "step": floats_to_json(trace.step),
                 "active": trace.active.tolist(),
+                "rounds": known.tolist(),  # those whose own best score is known
+                "round_primal": floats_to_json(trace.round_primal[known]),
             },
         },
     )
@@ -88,7 +91,13 @@ def _duals(given: Field) -> Any:
 def _trace(given: Field) -> Trace:
     active = given["active"].wholes(0, MOST)
     dual, primal, step = (given[name].scores((len(active),)) for name in ("dual", "primal", "step"))
-    return Trace(dual, primal, step, active)
+    alone = np.full(len(active), np.nan)
+    if "rounds" in given:
+        rounds = given["rounds"].wholes(0, max(len(active) - 1, 0))
+        if len(rounds) > len(active):
+            given["rounds"].fail(f"at most {len(active)} rounds")
+        alone[rounds] = given["round_primal"].scores((len(rounds),))
+    return Trace(dual, primal, step, active, alone)
 
 
 def _number_to_json(value: float) -> float | str:

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import Dependency, Infeasible, InvalidInput, LimitReached
+from certus import Dependency, Infeasible, InvalidInput, LimitReached, load_result, save_result
 from certus.dependency import flow, nonprojective
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.run import Run
-from certus.relax.steps import halving, per_increase, polyak
+from certus.relax.steps import halving, harmonic, per_increase, polyak
 from tests.dependency.cases import draw_problem
 
 MODELS = (
@@ -252,3 +252,15 @@ def test_a_word_without_any_head_is_infeasible():
     arc[:, 2] = -np.inf
     with pytest.raises(Infeasible):
         Dependency(arc, sibling=np.zeros((4, 4, 4))).decode()
+
+
+def test_decode_takes_a_step_rule_and_its_trace_travels(tmp_path):
+    rng = np.random.default_rng(3)
+    problem = Dependency(rng.normal(size=(7, 7)), sibling=2.0 * rng.normal(size=(7, 7, 7)))
+    result = problem.decode(step=harmonic(0.5), max_iterations=30, exact=False)
+    assert result.trace.step[:2].tolist() == [0.5, 0.25]
+    assert result.score <= problem.decode().score
+    save_result(tmp_path / "r.json", problem, result)
+    _, again = load_result(tmp_path / "r.json")
+    for name in ("dual", "primal", "step", "active", "round_primal"):
+        np.testing.assert_array_equal(getattr(again.trace, name), getattr(result.trace, name))

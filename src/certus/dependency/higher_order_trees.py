@@ -1,7 +1,7 @@
 """Trees with crossing arcs and scores above arcs: NP-hard, decoded by relaxation (LR 6)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from certus.checks import Ints
 from certus.dependency import nonprojective
@@ -26,10 +26,8 @@ class HigherOrderTrees(TreeKind):
         "reference_maximum": "certus.verify, which rechecks the dual certificate of decode()",
     }
 
-    def decode(
-        self, problem: "Dependency", *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[Ints]:
-        return nonprojective.decode(problem, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+    def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:
+        return nonprojective.decode(problem, **limits)
 
     def relaxation(self, problem: "Dependency") -> Relaxation:
         return nonprojective.relaxation(problem)

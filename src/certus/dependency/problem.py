@@ -16,6 +16,7 @@ from certus.dependency.tree_kind import TreeKind
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
 from certus.problem import PROBLEMS, Index, Penalties, Problem
+from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 from certus.schema import Field
@@ -315,9 +316,16 @@ class Dependency(Problem[Heads]):
 
     @sound
     def decode(
-        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
+        self,
+        *,
+        max_iterations: int = 500,
+        time_limit: float | None = None,
+        exact: bool = True,
+        step: StepRule[Any] | None = None,
     ) -> Result[Heads]:
-        return self.tree_kind.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+        """The best tree, with its certificate; ``step`` is a rule of certus.relax.steps, for trees that are relaxed."""
+        limits = {"max_iterations": max_iterations, "time_limit": time_limit, "exact": exact, "step": step}
+        return self.tree_kind.decode(self, **limits)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Heads]]:

@@ -36,10 +36,8 @@ class TreeKind(ABC):
         for served in cls.serves:
             TreeKind.kinds[served] = cls()
 
-    def decode(
-        self, problem: "Dependency", *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[Ints]:
-        """The best tree, with its certificate."""
+    def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:
+        """The best tree, with its certificate. The limits of ``Dependency.decode`` are for trees that are relaxed."""
         solution = self.solve(problem, None)
         return problem.proved(solution.structure, solution.value, scores=problem._terms(solution.structure))
 
