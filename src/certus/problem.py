@@ -39,8 +39,8 @@ class Problem(ABC, Generic[Y]):
     """
 
     name: ClassVar[str] = ""  # the word for this kind of problem in a saved result, if it can be saved
-    # View -> axis along which no structure uses two cells ({"tags": 1}: one tag per position), so that a part is
-    # required by forbidding its rivals along the axis. Views that are not so are left out.
+    # View -> axis along which every structure uses one cell ({"tags": 1}: one tag per position), if any does, so that
+    # a part is required by forbidding its rivals along the axis. Views that are not so are left out.
     exclusive: ClassVar[Mapping[str, int]] = {}
     certificate_kind: str = "combinatorial"  # of what ``solve`` finds: it is exact, but for rounding
     tags: Sequence[str] | None = None  # the names of the tags, in the order of the view "tags"

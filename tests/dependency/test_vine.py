@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from certus import Dependency, InvalidInput
+from certus import Dependency, InvalidInput, verify
+from certus.constraints import at_most
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.pruning import long_arcs, supported
 from certus.dependency.vine import OUTER_LEFT, OUTER_RIGHT, Vine
@@ -127,3 +128,18 @@ def arcs_of(part, kind):
         return [(g, h), (h, m)] + ([(h, s)] if s != h else [])
     h, *rest = part
     return [(h, m) for m in rest if m != h]
+
+
+@pytest.mark.parametrize("seed", [56, 65, 68, 118])
+def test_words_whose_head_is_outside_the_band_do_not_spoil_proofs_under_constraints(seed):
+    rng = np.random.default_rng(seed)
+    vine = Vine(*(rng.integers(-4, 5, size=shape).astype(float) for shape in ((4, 4), (4, 2), (4, 2))), band=1)
+    scores = {k: vine.score(y) for k, y in enumerate(vine.all_structures())}
+    used = [vine.indicator(y, "arcs") for y in vine.all_structures()]
+    first, second, *_ = np.argwhere(used[max(scores, key=scores.get)]).tolist()
+    constraint = at_most(1, "arcs", [first, second])
+    problem = vine.subject_to(constraint)
+    result = problem.decode()
+    assert result.certificate.exact
+    assert result.score == max(score for k, score in scores.items() if constraint.holds({"arcs": used[k]}))
+    verify(problem, result)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,8 +54,6 @@ class Vine(DynamicProgram[Ints]):
     >>> Vine([[0, 5, 9], [0, 0, 4], [0, 3, 0]], [[0, 0]] * 3, [[0, 0]] * 3, band=1).decode().structure[:, 0].tolist()
     [-1, 0, 1]
     """
-
-    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "outer_head": 1}
 
     def __init__(self, arc: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, *, band: int) -> None:
         self.arc = checked_arcs(arc)
