@@ -86,7 +86,7 @@ class Oracle(ABC):
 
     def burst(self, at: "Descent", rule: "Rule", count: int) -> Burst:
         """Up to ``count`` steps in one call: moves at.u and fills at.best_u in place, and offers what it finds."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} says that it makes bursts of steps; write burst().")
 
 
 class Descent:

@@ -61,7 +61,7 @@ class Space(ABC, Generic[S]):
 
     def without(self, decided: S, removed: tuple[Removed, ...]) -> S:
         """What is decided once these parts are removed."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} removes parts; write without().")
 
     @abstractmethod
     def part(self, node: Node[S]) -> Part | None:
