@@ -48,17 +48,21 @@ Space = Graph | Trees
 
 
 class Rows(NamedTuple):
-    """Rows over the uses of parts: entries of row r are ptr[r] .. ptr[r + 1]."""
+    """Rows over the uses of parts: entries of row r are ptr[r] .. ptr[r + 1].
+
+    A structure may miss a right-hand side by ``slack``, which is 0 where all numbers of a row are whole.
+    """
 
     ptr: Ints  # (R + 1,)
     part: Ints
     coefficient: Floats
     rhs: Floats  # (R,)
     equality: Bools  # (R,): "=" where True, else "<="
+    slack: Floats  # (R,)
 
 
 NO_ROWS = Rows(
-    np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
+    np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), *(np.zeros(0),) * 2, np.zeros(0, dtype=bool), np.zeros(0)
 )
 
 

@@ -1,0 +1,226 @@
+r"""What no structure of a normal form can beat: the Lagrangian at given multipliers, in whole numbers, without a kernel.
+
+For multipliers u of the rows, u <= 0 on "<=" rows, every structure scores at most
+
+    L(u)  =  sum over spaces of max over their structures of  (sum of  s_p + (A' u)_p  over the parts p used)  -  u . b.
+
+All scores are rounded UP to multiples of a power of two, the step, so coarse that no sum of them is rounded in float64,
+and the multipliers to the nearest multiple, since any will do. So what is computed is the exact value of a problem in
+which every part scores at least as much as before: a bound, whoever supplied the multipliers. Scores so low that no
+structure that uses them could matter are raised to where they still do not.
+"""
+
+from collections.abc import Sequence
+from math import ceil, inf, log2
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from certus.certificates import sweep
+from certus.certificates.arborescence_dual import dual_bound, laminar_dual
+from certus.certificates.normal import Graph, NormalForm, Trees
+from certus.certificates.rounding import EPSILON, Floats
+from certus.checks import Bools, Ints
+
+BITS = 52  # of the largest sum, in steps
+
+
+class Cell(NamedTuple):
+    """Which structures are left at a place of a proof: those that use none of ``zeros`` and all of ``ones``."""
+
+    zeros: Bools  # (P,)
+    ones: tuple[int, ...] = ()
+
+
+class Evaluation:
+    """A normal form, made ready to be bounded again and again."""
+
+    def __init__(self, form: NormalForm) -> None:
+        self.form = form
+        self.plans = [sweep.levels(space) if isinstance(space, Graph) else None for space in form.spaces]
+        self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
+        for i, space in enumerate(form.spaces):
+            self.space_of[space.part[space.part >= 0]] = i
+        self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
+        self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
+
+    def everything(self) -> Cell:
+        """The cell of all structures."""
+        return Cell(np.zeros(len(self.form.scores), dtype=bool))
+
+    def bound(self, u: Floats, above: float, cell: Cell, known: Sequence[Any] | None = None) -> float:
+        """No structure of the cell scores more than this, other than ``known``, one structure for every space.
+
+        ``above`` is the bound to be shown: more than that need not be told apart.
+        """
+        free = self._priced(u, above, Cell(cell.zeros))
+        total = free.total(known)
+        if total > above and cell.ones:
+            total = min(total, self._priced(u, above, cell).total(known))
+        return total
+
+    def bound_with(self, u: Floats, above: float, cell: Cell, parts: Ints) -> float:
+        """No structure of the cell that uses any of these parts scores more than this."""
+        free = self._priced(u, above, Cell(cell.zeros))
+        most = free.with_any(parts)
+        if most > above and cell.ones:
+            most = min(most, self._priced(u, above, cell).with_any(parts))
+        return most
+
+    def at_most_one(self, parts: Ints) -> bool:
+        """Whether every structure uses at most one of these parts, all of one space, and that once."""
+        used = {int(i) for i in self.space_of[parts] if i >= 0}
+        if len(used) > 1:
+            return False
+        for i in used:
+            space, plan = self.form.spaces[i], self.plans[i]
+            chosen = np.zeros(len(self.form.scores))
+            chosen[parts] = 1.0
+            if isinstance(space, Trees):
+                columns = np.flatnonzero((np.where(space.part >= 0, chosen[space.part], 0.0) > 0).any(axis=0))
+                if len(columns) > 1:
+                    return False
+            elif sweep.inside(plan, sweep.edge_weights(space, chosen))[-1] > 1.0:
+                return False
+        return True
+
+    def _priced(self, u: Floats, above: float, cell: Cell) -> "_Priced":
+        rows, scores = self.form.rows, self.form.scores
+        raw = scores + self._onto_parts(u) if len(u) else scores.copy()
+        raw[cell.zeros] = -inf
+        ceiling = self._ceiling(raw) + float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
+        size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
+        reward = 2.0 * size if cell.ones else 0.0
+        most = size + 2.0 * reward * len(cell.ones)
+        step = 2.0 ** (ceil(log2(most)) - BITS)
+        steps = np.round(u / step)
+        units = np.ceil(scores / step)
+        constant = 0.0
+        if len(u):
+            units = units + self._rounded_up(self._onto_parts(steps), self._onto_parts(np.abs(steps), absolute=True))
+            constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
+        lowest = -(2.0 ** (BITS + 1))
+        units = np.where(units > -inf, np.maximum(units, lowest), -inf)
+        units[cell.zeros] = -inf
+        if cell.ones:
+            worth = np.ceil(reward / step)
+            np.add.at(units, list(cell.ones), worth)
+            constant -= worth * len(cell.ones)
+        return _Priced(self, units, constant, step, above)
+
+    def _onto_parts(self, u: Floats, *, absolute: bool = False) -> Floats:
+        """A' u, or with the absolute values of A."""
+        rows = self.form.rows
+        coefficient = np.abs(rows.coefficient) if absolute else rows.coefficient
+        return np.bincount(rows.part, weights=coefficient * u[self._row_of], minlength=len(self.form.scores))
+
+    def _rounded_up(self, values: Floats, sizes: Floats) -> Floats:
+        """Sums of products rounded up to whole numbers; exact where coefficients are whole."""
+        if self._whole_rows and sizes.max(initial=0.0) < 2.0**53:
+            return values
+        return np.ceil(values + 4.0 * EPSILON * len(self._row_of) * sizes)
+
+    def _ceiling(self, raw: Floats) -> float:
+        """The positive scores of no structure add up to more than this, rounding aside."""
+        total, positive = 0.0, np.where(raw > 0.0, raw, np.where(raw > -inf, 0.0, -inf))
+        for space, plan in zip(self.form.spaces, self.plans, strict=True):
+            if isinstance(space, Graph):
+                most = float(sweep.inside(plan, sweep.edge_weights(space, positive))[-1])
+            else:
+                into = np.where(space.part >= 0, positive[space.part], -inf)[:, 1:]
+                most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
+            total += max(most, 0.0)
+        return total
+
+
+class _Priced:
+    """The parts under multipliers, in whole numbers of steps."""
+
+    def __init__(self, of: Evaluation, units: Floats, constant: float, step: float, above: float) -> None:
+        self.of, self.units, self.constant, self.step, self.above = of, units, constant, step, above
+        self.spaces = [
+            _PricedGraph(s, of.plans[i], units) if isinstance(s, Graph) else _PricedTrees(s, units)
+            for i, s in enumerate(of.form.spaces)
+        ]
+        self.best = sum(s.best for s in self.spaces) + constant
+
+    def total(self, known: Sequence[Any] | None) -> float:
+        """The dual value; without ``known``, if given."""
+        if known is None or not self.best * self.step > self.above:
+            return self.best * self.step
+        most = -inf
+        for space, structure in zip(self.spaces, known, strict=True):
+            rest = self.best - space.best if space.best > -inf else -inf
+            most = max(most, rest + space.other_than(structure))
+        return most * self.step
+
+    def with_any(self, parts: Ints) -> float:
+        """The largest dual value with one of the parts in use."""
+        if not self.best > -inf:
+            return -inf
+        most = -inf
+        for i, space in enumerate(self.spaces):
+            mine = parts[self.of.space_of[parts] == i]
+            if len(mine):
+                rest = self.best - space.best
+                most = max(most, rest + space.with_any(mine, self.above / self.step - rest))
+        return most * self.step
+
+
+class _PricedGraph:
+    def __init__(self, graph: Graph, plan: Any, units: Floats) -> None:
+        self.graph, self.plan, self.n_parts = graph, plan, len(units)
+        self.weight = sweep.edge_weights(graph, units)
+        self.chart = sweep.inside(plan, self.weight)
+        self.best = float(self.chart[-1])
+
+    def other_than(self, edges: Sequence[int]) -> float:
+        return sweep.best_excluding(self.graph, self.plan, self.weight, self.chart, [edges])
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        through = sweep.edge_max_marginals(self.plan, self.weight, self.chart)
+        chosen = np.zeros(self.n_parts, dtype=bool)
+        chosen[parts] = True
+        used = np.repeat(np.arange(len(self.weight)), np.diff(self.graph.part_ptr))[chosen[self.graph.part]]
+        return float(through[used].max(initial=-inf))
+
+
+class _PricedTrees:
+    def __init__(self, trees: Trees, units: Floats) -> None:
+        self.trees = trees
+        self.weight = np.where(trees.part >= 0, units[trees.part], -inf)
+        self.best, self.reduced = self._solved(self.weight)
+
+    def _solved(self, weight: Floats) -> tuple[float, Floats]:
+        return dual_bound(weight, self.trees.single, laminar_dual(weight, self.trees.single))
+
+    def other_than(self, heads: Sequence[int]) -> float:
+        """The best tree that lacks one of the arcs of this one."""
+        most = -inf
+        for m in range(1, len(heads)):
+            without = self.weight.copy()
+            without[heads[m], m] = -inf
+            if without[:, m].max() > -inf:
+                most = max(most, self._solved(without)[0])
+        return most
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        """By reduced costs; where they show too little, by trees that have no other arc into the same word."""
+        most = -inf
+        for h, m in np.argwhere(np.isin(self.trees.part, parts)).tolist():
+            here = self.best - self.reduced[h, m] if self.weight[h, m] > -inf else -inf
+            if here > enough:
+                only = self.weight.copy()
+                only[:, m] = -inf
+                only[h, m] = self.weight[h, m]
+                here = self._solved(only)[0]
+            most = max(most, here)
+        return most
+
+
+def _sum_up(values: Floats) -> float:
+    """The sum, or the next whole number above it."""
+    total = float(values.sum())
+    if (values % 1 == 0).all() and float(np.abs(values).sum()) < 2.0**53:
+        return total
+    return float(np.ceil(total + EPSILON * 4.0 * len(values) * np.abs(values).sum()))
