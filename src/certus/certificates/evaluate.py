@@ -48,10 +48,12 @@ class Evaluation:
         """The cell of all structures."""
         return Cell(np.zeros(len(self.form.scores), dtype=bool))
 
-    def bound(self, u: Floats, above: float, cell: Cell, known: Sequence[Any] | None = None) -> float:
-        """No structure of the cell scores more than this, other than ``known``, one structure for every space.
+    def bound(self, u: Floats, above: float, cell: Cell, known: Sequence[Sequence[Any]] = ()) -> float:
+        """No structure of the cell scores more than this, other than those known.
 
-        ``above`` is the bound to be shown: more than that need not be told apart.
+        Each of these has a structure of every space: edges of a graph, heads before tails, or heads of a tree. More
+        than one can be left out only where there is a single space, a graph. ``above`` is the bound to be shown: more
+        than that need not be told apart.
         """
         free = self._priced(u, above, Cell(cell.zeros))
         total = free.total(known)
@@ -144,14 +146,15 @@ class _Priced:
         ]
         self.best = sum(s.best for s in self.spaces) + constant
 
-    def total(self, known: Sequence[Any] | None) -> float:
-        """The dual value; without ``known``, if given."""
-        if known is None or not self.best * self.step > self.above:
+    def total(self, known: Sequence[Sequence[Any]]) -> float:
+        """The dual value; of all structures but those known, where that can be told."""
+        if not known or not self.best * self.step > self.above:
+            return self.best * self.step
+        if len(known) > 1 and (len(self.spaces) > 1 or isinstance(self.spaces[0], _PricedTrees)):
             return self.best * self.step
         most = -inf
-        for space, structure in zip(self.spaces, known, strict=True):
-            rest = self.best - space.best if space.best > -inf else -inf
-            most = max(most, rest + space.other_than(structure))
+        for i, space in enumerate(self.spaces):  # another structure is another one in some space
+            most = max(most, self.best - space.best + space.other_than([structure[i] for structure in known]))
         return most * self.step
 
     def with_any(self, parts: Ints) -> float:
@@ -174,8 +177,8 @@ class _PricedGraph:
         self.chart = sweep.inside(plan, self.weight)
         self.best = float(self.chart[-1])
 
-    def other_than(self, edges: Sequence[int]) -> float:
-        return sweep.best_excluding(self.graph, self.plan, self.weight, self.chart, [edges])
+    def other_than(self, known: Sequence[Sequence[int]]) -> float:
+        return sweep.best_excluding(self.graph, self.plan, self.weight, self.chart, known)
 
     def with_any(self, parts: Ints, enough: float) -> float:
         through = sweep.edge_max_marginals(self.plan, self.weight, self.chart)
@@ -194,20 +197,20 @@ class _PricedTrees:
     def _solved(self, weight: Floats) -> tuple[float, Floats]:
         return dual_bound(weight, self.trees.single, laminar_dual(weight, self.trees.single))
 
-    def other_than(self, heads: Sequence[int]) -> float:
-        """The best tree that lacks one of the arcs of this one."""
-        most = -inf
-        for m in range(1, len(heads)):
-            without = self.weight.copy()
-            without[heads[m], m] = -inf
-            if without[:, m].max() > -inf:
-                most = max(most, self._solved(without)[0])
-        return most
+    def other_than(self, known: Sequence[Sequence[int]]) -> float:
+        """Another tree has an arc that this one lacks."""
+        (heads,) = known
+        arcs = self.weight > -inf
+        arcs[list(heads[1:]), np.arange(1, len(heads))] = False
+        return self._with_any(arcs, -inf)
 
     def with_any(self, parts: Ints, enough: float) -> float:
+        return self._with_any(np.isin(self.trees.part, parts), enough)
+
+    def _with_any(self, arcs: Bools, enough: float) -> float:
         """By reduced costs; where they show too little, by trees that have no other arc into the same word."""
         most = -inf
-        for h, m in np.argwhere(np.isin(self.trees.part, parts)).tolist():
+        for h, m in np.argwhere(arcs).tolist():
             here = self.best - self.reduced[h, m] if self.weight[h, m] > -inf else -inf
             if here > enough:
                 only = self.weight.copy()
