@@ -18,6 +18,7 @@ from certus.result import Result, Solution, certified
 from certus.schema import Field
 
 if TYPE_CHECKING:
+    from certus.certificates.normal import NormalForm
     from certus.hypergraph.dynamic_program import Forest
     from certus.relax.constraints import Constrained, Constraint
     from certus.relax.system import Relaxation
@@ -197,6 +198,14 @@ class Problem(ABC, Generic[Y]):
         know; InvalidInput if they do not fit. None for all others.
         """
         return None
+
+    def normal_form(self) -> "NormalForm":
+        """The problem as parts, spaces and rows, made without any kernel; for certus.verify."""
+        raise self._not_supported("normal_form")
+
+    def normal_structure(self, structure: Y) -> tuple[Any, ...]:
+        """A structure as one of each space of the normal form: of a Graph its edges, head before tails."""
+        raise self._not_supported("normal_structure")
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
