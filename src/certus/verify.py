@@ -1,4 +1,4 @@
-"""Recheck a result from the problem alone, in numpy: no kernel finds anything here, and nothing a decoder found is believed.
+"""Recheck a result from the problem alone, in numpy, without a kernel: nothing that a decoder found is believed.
 
 The score is recomputed from the structure. The bound is recomputed from its witness over the normal form of the problem
 (``certus.certificates.normal``), in whole numbers (``certus.certificates.evaluate``): a dynamic program is swept again,
@@ -6,6 +6,7 @@ multipliers are evaluated, a proof tree is walked, closed states are checked to 
 not carry yet are made first, by whatever is fastest; they are then checked like any other.
 """
 
+import json
 from fractions import Fraction
 from math import inf, isnan
 from typing import Any, TypeVar
@@ -15,11 +16,11 @@ import numpy as np
 from certus.certificates.evaluate import Evaluation
 from certus.certificates.rounding import EPSILON, EXACT, allowed, total
 from certus.certificates.sound import whole
-from certus.certificates.witness import witness_of
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Fix, Leaf, Split
+from certus.relax.proving import witness_of
 from certus.relax.system import Relaxation
 from certus.result import KINDS, Certificate, Result
 
@@ -34,7 +35,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
 
     Raises
     ------
-    VerificationError : the structure is none of this problem, or score, bound, rank or tolerance is not what it should be.
+    VerificationError : the structure is none of this problem, or score, bound, rank or tolerance is wrong.
     """
     certificate = result.certificate
     _check_claims(result)
@@ -48,12 +49,12 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
             raise VerificationError(f"{name} is claimed to be {value!r}; recomputed, it is {score!r}.")
     _check_tolerance(certificate, scores)
     _check_better(problem, certificate, result.structure, score)
-    above = certificate.bound + certificate.tolerance
+    above = _limit(problem, certificate)
     try:
         bound = proved_bound(problem, certificate, above)
     except InvalidInput as wrong:
         raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
-    if not bound <= above and not _attainable(problem, bound) <= above:
+    if not bound <= above:
         within = f"{certificate.bound!r} within {certificate.tolerance:g}"
         raise VerificationError(f"bound is claimed to be {within}; what is proved is {bound!r}.")
 
@@ -69,7 +70,9 @@ def _check_claims(result: Result[Any]) -> None:
     if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
         raise VerificationError(f"rank is {rank!r}; expected a whole number of at least 1.")
     if len(certificate.better) != rank - 1:
-        raise VerificationError(f"rank {rank} is claimed, with {len(certificate.better)} better structures; expected {rank - 1}.")
+        raise VerificationError(
+            f"rank {rank} is claimed, and {len(certificate.better)} structures are named as better."
+        )
 
 
 def _scores(problem: Problem[Any], structure: Any) -> list[float]:
@@ -95,29 +98,33 @@ def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
 
 def _check_better(problem: Problem[Any], certificate: Certificate, structure: Any, score: float) -> None:
     """The structures listed before one of rank k are k - 1 others that score as much, rounding aside."""
-    seen = [structure]
+    rank, seen = certificate.rank, {_key(problem, structure)}
     for k, other in enumerate(certificate.better, start=1):
         scores = _scores(problem, other)
-        if not total(scores) >= score - certificate.tolerance - EPSILON * max(len(scores), 1) * total(map(abs, scores)):
-            raise VerificationError(f"rank {certificate.rank} is claimed; number {k} scores {total(scores)!r}, which is less.")
-        if any(_same(problem, other, one) for one in seen):
-            raise VerificationError(f"rank {certificate.rank} is claimed, but number {k} is listed twice.")
-        seen.append(other)
+        slack = certificate.tolerance + EPSILON * max(len(scores), 1) * total(map(abs, scores))
+        if not total(scores) >= score - slack:
+            raise VerificationError(f"rank {rank} is claimed; number {k} scores {total(scores)!r}, which is less.")
+        seen.add(_key(problem, other))
+        if len(seen) <= k:
+            raise VerificationError(f"rank {rank} is claimed, but number {k} is listed twice.")
 
 
-def _same(problem: Problem[Any], a: Any, b: Any) -> bool:
-    return bool(problem.structure_to_json(a) == problem.structure_to_json(b))
+def _key(problem: Problem[Any], structure: Any) -> str:
+    """What tells structures apart."""
+    return json.dumps(problem.structure_to_json(structure), sort_keys=True)
 
 
-def _attainable(problem: Problem[Any], bound: float) -> float:
-    """The most that a structure can score: where scores have a grain, a multiple of it that is no more than the bound.
+def _limit(problem: Problem[Any], certificate: Certificate) -> float:
+    """What a proved bound must not exceed for the claim to hold.
 
-    inf where they have none.
+    Where scores have a grain, structures score multiples of it: a bound below the next multiple is as good.
     """
+    above = certificate.bound + certificate.tolerance
     step = whole(problem)
-    if not step or not np.isfinite(bound):
-        return bound if step and bound == -inf else inf
-    return float(Fraction(bound) // Fraction(step) * Fraction(step))
+    if not step or not np.isfinite(above):
+        return above
+    following = (Fraction(above) // Fraction(step) + 1) * Fraction(step)
+    return max(above, float(np.nextafter(float(following), -inf)))
 
 
 def proved_bound(problem: Problem[Any], certificate: Certificate, above: float) -> float:
@@ -129,10 +136,9 @@ def proved_bound(problem: Problem[Any], certificate: Certificate, above: float) 
     if problem.searched:
         form = problem.closed_form(above, witness)
         evaluation = Evaluation(form)
-        better = [problem.normal_structure(form, y) for y in certificate.better]
+        better = [problem.closed_structure(form, y) for y in certificate.better]
         return max(above, evaluation.bound(np.empty(0), above, evaluation.everything(), better))
-    relaxed = RelaxedForm.of(Relaxation.of(problem))
     if not isinstance(witness, Leaf | Fix | Split):
         raise InvalidInput(f"the proof tree is {type(witness).__name__}.")
-    better = [relaxed.structure(problem, y) for y in certificate.better]
-    return relaxed.bound(witness, above, tuple(better))
+    relaxed = RelaxedForm.of(Relaxation.of(problem))
+    return relaxed.bound(witness, above, [relaxed.structure(y) for y in certificate.better])

@@ -15,7 +15,7 @@ from certus.certificates.evaluate import Cell, Evaluation
 from certus.certificates.normal import Graph, NormalForm, Rows, Space, Trees
 from certus.checks import Floats, Ints
 from certus.errors import InvalidInput
-from certus.relax.proof import Fix, Leaf, Proof, Removed, Split
+from certus.relax.proof import Leaf, Proof, Removed, Split
 from certus.relax.system import Relaxation
 
 

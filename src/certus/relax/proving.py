@@ -62,7 +62,9 @@ class _Prover:
     def proof(self) -> Proof:
         """The proof tree, unless there is none: then one that fails."""
         inside = list(range(len(self.better)))
-        return self._proved(self.space.subproblems.initial, self.relaxed.initial(), inside, np.zeros(self.relaxation.n_rows))
+        return self._proved(
+            self.space.subproblems.initial, self.relaxed.initial(), inside, np.zeros(self.relaxation.n_rows)
+        )
 
     def _proved(self, fixings: Fixings, cell: Cell, inside: list[int], start: Floats) -> Proof:
         """Of one place of the tree, where those of the better structures are that are ``inside``."""
