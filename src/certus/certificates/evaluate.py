@@ -1,4 +1,4 @@
-r"""What no structure of a normal form can beat: the Lagrangian at given multipliers, in whole numbers, without a kernel.
+r"""What no structure of a normal form can beat: the Lagrangian at given multipliers, in whole numbers.
 
 For multipliers u of the rows, u <= 0 on "<=" rows, every structure scores at most
 
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certus.certificates import sweep
-from certus.certificates.arborescence_dual import dual_bound, laminar_dual
+from certus.certificates.arborescence_dual import LaminarDual, dual_bound, laminar_dual
 from certus.certificates.normal import Graph, NormalForm, Trees
 from certus.certificates.rounding import EPSILON, Floats
 from certus.checks import Bools, Ints
@@ -43,6 +43,7 @@ class Evaluation:
             self.space_of[space.part[space.part >= 0]] = i
         self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
         self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
+        self._reward = 0.0  # of each part that is required, when last there was one
 
     def everything(self) -> Cell:
         """The cell of all structures."""
@@ -68,6 +69,29 @@ class Evaluation:
         if most > above and cell.ones:
             most = min(most, self._priced(u, above, cell).with_any(parts))
         return most
+
+    def spelt_out(
+        self, u: Floats, above: float, cell: Cell, *, known: Sequence[Sequence[Any]] = (), parts: Ints | None = None
+    ) -> dict[str, Any]:
+        """The bound of a cell as a proof file has it: multipliers, the reward of parts required, duals of trees.
+
+        Of structures that use one of ``parts``, if these are given.
+        """
+        priced = self._priced(u, above, Cell(cell.zeros))
+        found = priced.total(known) if parts is None else priced.with_any(parts)
+        reward = 0.0
+        if found > above and cell.ones:
+            priced, reward = self._priced(u, above, cell), self._reward
+        spaces = []
+        for i, space in enumerate(priced.spaces):
+            forced: Bools | None = None
+            if isinstance(space, _PricedTrees) and parts is not None:
+                forced = np.isin(space.trees.part, parts)
+            elif isinstance(space, _PricedTrees) and known:
+                forced = space.rivals([structure[i] for structure in known])
+            rest = priced.best - space.best
+            spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
+        return {"u": (priced.steps * priced.step).tolist(), "reward": reward, "spaces": spaces}
 
     def at_most_one(self, parts: Ints) -> bool:
         """Whether every structure uses at most one of these parts, all of one space, and that once."""
@@ -106,9 +130,10 @@ class Evaluation:
         units[cell.zeros] = -inf
         if cell.ones:
             worth = np.ceil(reward / step)
+            self._reward = worth * step
             np.add.at(units, list(cell.ones), worth)
             constant -= worth * len(cell.ones)
-        return _Priced(self, units, constant, step, above)
+        return _Priced(self, units, constant, steps, step, above)
 
     def _onto_parts(self, u: Floats, *, absolute: bool = False) -> Floats:
         """A' u, or with the absolute values of A."""
@@ -138,8 +163,10 @@ class Evaluation:
 class _Priced:
     """The parts under multipliers, in whole numbers of steps."""
 
-    def __init__(self, of: Evaluation, units: Floats, constant: float, step: float, above: float) -> None:
-        self.of, self.units, self.constant, self.step, self.above = of, units, constant, step, above
+    def __init__(
+        self, of: Evaluation, units: Floats, constant: float, steps: Floats, step: float, above: float
+    ) -> None:
+        self.of, self.steps, self.step, self.above = of, steps, step, above
         self.spaces = [
             _PricedGraph(s, of.plans[i], units) if isinstance(s, Graph) else _PricedTrees(s, units)
             for i, s in enumerate(of.form.spaces)
@@ -187,38 +214,69 @@ class _PricedGraph:
         used = np.repeat(np.arange(len(self.weight)), np.diff(self.graph.part_ptr))[chosen[self.graph.part]]
         return float(through[used].max(initial=-inf))
 
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> None:
+        """A graph is swept again."""
+        return None
+
 
 class _PricedTrees:
     def __init__(self, trees: Trees, units: Floats) -> None:
         self.trees = trees
         self.weight = np.where(trees.part >= 0, units[trees.part], -inf)
-        self.best, self.reduced = self._solved(self.weight)
+        self.dual = laminar_dual(self.weight, trees.single)
+        self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
 
-    def _solved(self, weight: Floats) -> tuple[float, Floats]:
-        return dual_bound(weight, self.trees.single, laminar_dual(weight, self.trees.single))
-
-    def other_than(self, known: Sequence[Sequence[int]]) -> float:
-        """Another tree has an arc that this one lacks."""
+    def rivals(self, known: Sequence[Sequence[int]]) -> Bools:
+        """The arcs that a tree lacks, one of which every other tree has."""
         (heads,) = known
         arcs = self.weight > -inf
         arcs[list(heads[1:]), np.arange(1, len(heads))] = False
-        return self._with_any(arcs, -inf)
+        return arcs
+
+    def other_than(self, known: Sequence[Sequence[int]]) -> float:
+        return self._with_any(self.rivals(known), -inf)
 
     def with_any(self, parts: Ints, enough: float) -> float:
         return self._with_any(np.isin(self.trees.part, parts), enough)
 
     def _with_any(self, arcs: Bools, enough: float) -> float:
-        """By reduced costs; where they show too little, by trees that have no other arc into the same word."""
-        most = -inf
-        for h, m in np.argwhere(arcs).tolist():
-            here = self.best - self.reduced[h, m] if self.weight[h, m] > -inf else -inf
-            if here > enough:
-                only = self.weight.copy()
-                only[:, m] = -inf
-                only[h, m] = self.weight[h, m]
-                here = self._solved(only)[0]
-            most = max(most, here)
+        """By slack; where that shows too little, by trees that have no other arc into the same word."""
+        arcs = arcs & (self.weight > -inf)
+        at_most = np.where(arcs, self.best - self.slack, -inf)
+        most = float(at_most[at_most <= enough].max(initial=-inf))
+        falling = np.argwhere(at_most > enough)[np.argsort(-at_most[at_most > enough], kind="stable")]
+        for h, m in falling.tolist():
+            if at_most[h, m] <= most:
+                break
+            weight = self._only(h, m)
+            most = max(most, dual_bound(weight, self.trees.single, laminar_dual(weight, self.trees.single))[0])
         return most
+
+    def _only(self, h: int, m: int) -> Floats:
+        """The weights without other arcs into m."""
+        only = self.weight.copy()
+        only[:, m] = -inf
+        only[h, m] = self.weight[h, m]
+        return only
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> dict[str, Any]:
+        """The dual numbers, and for those of the arcs given that they show too little of, numbers of their own."""
+        out = _dual_to_json(self.dual, step)
+        if forced is not None:
+            out["forced"] = [
+                [h, m, _dual_to_json(laminar_dual(self._only(h, m), self.trees.single), step)]
+                for h, m in np.argwhere(forced & (self.weight > -inf) & (self.best - self.slack > enough)).tolist()
+            ]
+        return out
+
+
+def _dual_to_json(dual: LaminarDual, step: float) -> dict[str, Any]:
+    return {
+        "alpha": (dual.alpha * step).tolist(),
+        "sets": [nodes.tolist() for nodes in dual.sets],
+        "beta": (dual.beta * step).tolist(),
+        "gamma": dual.gamma * step,
+    }
 
 
 def _sum_up(values: Floats) -> float:

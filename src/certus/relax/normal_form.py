@@ -150,7 +150,7 @@ class RelaxedForm:
         return worst
 
     def known(self, leaf: Leaf, better: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-        """Which of the better structures the bound of a leaf need not hold for: all of them, where that can be shown."""
+        """Which of the better structures the bound of a leaf need not hold for: all, where that can be shown."""
         if len(self.form.spaces) == 1 and isinstance(self.form.spaces[0], Graph):
             return better
         if leaf.known is None:

@@ -47,7 +47,7 @@ def witness_of(problem: Problem[Any], certificate: Certificate, above: float) ->
 
 
 class _Prover:
-    """Branch and bound that looks for nothing but a proof that no structure other than the better ones beats a score."""
+    """Branch and bound that looks for nothing but a proof: that only the better structures beat a score."""
 
     def __init__(self, relaxed: RelaxedForm, certificate: Certificate, above: float, better: list[Any]) -> None:
         self.relaxed, self.above, self.better = relaxed, above, better
