@@ -49,7 +49,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
             raise VerificationError(f"{name} is claimed to be {value!r}; recomputed, it is {score!r}.")
     _check_tolerance(certificate, scores)
     _check_better(problem, certificate, result.structure, score)
-    above = _limit(problem, certificate)
+    above = claimed_limit(problem, certificate)
     try:
         bound = proved_bound(problem, certificate, above)
     except InvalidInput as wrong:
@@ -114,7 +114,7 @@ def _key(problem: Problem[Any], structure: Any) -> str:
     return json.dumps(problem.structure_to_json(structure), sort_keys=True)
 
 
-def _limit(problem: Problem[Any], certificate: Certificate) -> float:
+def claimed_limit(problem: Problem[Any], certificate: Certificate) -> float:
     """What a proved bound must not exceed for the claim to hold.
 
     Where scores have a grain, structures score multiples of it: a bound below the next multiple is as good.
