@@ -172,8 +172,8 @@ class BatchResult:
     def __getitem__(self, item: int) -> Result[NDArray[np.int64]]:
         """The result of one item, as if it had been decoded by itself: to be saved or verified with its problem."""
         c, k = self.certificate, range(len(self))[item]
-        own = (float(values[k]) for values in (c.score, c.bound, c.tolerance))
-        certificate = Certificate(c.kind, *own, reason=c.reasons.get(k))
+        score, bound, tolerance = float(c.score[k]), float(c.bound[k]), float(c.tolerance[k])
+        certificate = Certificate(c.kind, score, bound, tolerance, reason=c.reasons.get(k))
         return Result(self.structure[k, : self.sizes[k]].copy(), float(self.score[k]), certificate)
 
     def __repr__(self) -> str:

@@ -94,7 +94,7 @@ def load_problem(path: str | os.PathLike[str]) -> tuple[Problem[Any], str]:
 
     def loaded(data: Any) -> tuple[Problem[Any], str]:
         given = Field(data)
-        described = given["problem"] if "problem" in given else given
+        described = given.maybe("problem") or given
         return problem_from_json(described), _digest(described.value)
 
     return load_json(path, loaded)

@@ -139,9 +139,8 @@ class Evaluation:
         """A' u, or with the absolute values of A."""
         rows = self.form.rows
         coefficient = np.abs(rows.coefficient) if absolute else rows.coefficient
-        onto: Floats = np.zeros(len(self.form.scores))
-        np.add.at(onto, rows.part, coefficient * u[self._row_of])
-        return onto
+        onto = np.bincount(rows.part, weights=coefficient * u[self._row_of], minlength=len(self.form.scores))
+        return onto.astype(np.float64)
 
     def _rounded_up(self, values: Floats, sizes: Floats) -> Floats:
         """Sums of products rounded up to whole numbers; exact where coefficients are whole."""
