@@ -56,7 +56,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
         raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
     if not bound <= above:
         within = f"{certificate.bound!r} within {certificate.tolerance:g}"
-        raise VerificationError(f"bound is claimed to be {within}; what is proved is {bound!r}.")
+        raise VerificationError(f"bound is claimed to be {within}; what is proved is {float(bound)!r}.")
 
 
 def _check_claims(result: Result[Any]) -> None:
