@@ -119,7 +119,7 @@ def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
     most = allowed(scores)
     if certificate.exact and certificate.kind == "integer program":
         raise VerificationError("a proof is claimed; the word of a solver that calculates within tolerances is none.")
-    if not 0 <= certificate.tolerance < np.inf:
+    if not 0 <= certificate.tolerance < np.inf and (certificate.exact or certificate.tolerance < 0):
         raise VerificationError(f"tolerance {certificate.tolerance:g} is claimed; expected a finite number, 0 or more.")
     if certificate.exact and not certificate.tolerance <= most * (1 + 1e-9):
         raise VerificationError(

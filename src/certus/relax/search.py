@@ -154,7 +154,8 @@ class Search(Generic[S]):
 
     def certificate(self, scores: Callable[[], Iterable[float]], score: float) -> Certificate:
         """Of the whole tree: kind "dual" when the root alone makes the bound. ``scores`` are as in ``certified``."""
-        bound, error = -inf, 0.0
+        leaves: list[tuple[float, float]] = []
+        error = 0.0
         built: dict[int, Proof] = {}
         stack = [(self.root, False)]
         while stack:
@@ -165,7 +166,7 @@ class Search(Generic[S]):
             proof: Proof
             if node.split is None:
                 multipliers, here, rounding = self.space.witness(node)
-                bound, error = max(bound, here), max(error, rounding)
+                leaves.append((here, rounding))
                 proof = Leaf(multipliers)
             else:
                 (view, index), zero, one = node.split
@@ -176,6 +177,8 @@ class Search(Generic[S]):
                 proof = Fix(multipliers, removed, proof)
             built[id(node)] = proof
         whole = built[id(self.root)]
+        bound = max(here for here, _ in leaves)
+        error = max([error, *(rounding - (bound - here) for here, rounding in leaves if here > -inf)])
         if isinstance(whole, Leaf):
             return certified(scores, score, bound, error, kind="dual", duals=whole.multipliers)
         return certified(scores, score, bound, error, kind="branch and bound", duals=whole)
