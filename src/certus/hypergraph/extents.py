@@ -30,7 +30,8 @@ class Layer(NamedTuple):
 
     def per_edge(self, values: Floats | Bools) -> Floats:
         """For each edge, the sum of the values at its tail."""
-        return np.bincount(self.edge, weights=values[self.tail], minlength=len(self.heads))
+        found = np.bincount(self.edge, weights=values[self.tail], minlength=len(self.heads))
+        return found.astype(np.float64, copy=False)
 
 
 def longest(graph: "Hypergraph") -> int:
