@@ -86,7 +86,7 @@ def test_long_arcs_need_both_outer_ends():
     assert np.argwhere(long_arcs(inner, head, modifier, band)).tolist() == [[1, 5], [2, 3], [4, 1]]
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in HIGHER_KINDS])
+@pytest.mark.parametrize("kind", [name for name, kind in HIGHER_KINDS.items() if "m" in kind.axes])
 def test_supported_parts_are_those_of_all_trees(kind):
     rng = np.random.default_rng(3)
     n = 5

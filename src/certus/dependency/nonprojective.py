@@ -20,7 +20,7 @@ from certus import kernels
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.dependency.automata_problem import AutomataDependency
-from certus.dependency.head_automata import HeadAutomata, part_tables, shape_of_automata
+from certus.dependency.head_automata import HeadAutomata, part_tables
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
 from certus.relax import descent
@@ -140,11 +140,11 @@ class FirstBurst:
     def __init__(self, problem: "Dependency", run: Run[Ints], rule: "Rule", iterations: int, lazy: bool) -> None:
         self.problem, self.run = problem, run
         n = problem.n
-        self.by_head, pairs = shape_of_automata(problem)
+        self.by_head = problem.model.ancestors > 0
         self.multipliers = np.zeros((2, n + 1, n + 1))
         heads: Ints = np.full(n + 1, -1, dtype=np.int64)
         rows = np.empty((iterations, 5))
-        shape, found = (self.by_head, pairs, problem.single), (self.multipliers, heads, rows)
+        shape, found = (self.by_head, problem.model.pairs, problem.single), (self.multipliers, heads, rows)
         arguments = (problem.arc, shape, part_tables(problem), tuple(rule), SHARE, lazy, found)
         kernel = kernels.head_automata
         status, used, value, self.sizes = long_call(iterations * n**3, kernel.relax_parts, *arguments)

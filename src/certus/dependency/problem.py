@@ -12,6 +12,7 @@ from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import parts as P
+from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import TreeKind
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
@@ -116,7 +117,6 @@ class Dependency(Problem[Heads]):
         stop: ArrayLike | None = None,
         null: ArrayLike | None = None,
     ) -> None:
-        arcs = checked_arcs(arc)
         given = {
             "sibling": sibling,
             "grandparent": grandparent,
@@ -125,8 +125,9 @@ class Dependency(Problem[Heads]):
             "stop": stop,
             "null": null,
         }
+        arcs = checked_arcs(arc)
         n = len(arcs) - 1
-        scores = {kind: P.dense_scores(kind, a, n) for kind, a in given.items() if a is not None}
+        scores = {k: P.dense_scores(HIGHER_KINDS[k], a, n) for k, a in given.items() if a is not None}
         self._set(arcs, scores, bool(projective), root, grandparents)
 
     @classmethod
@@ -169,7 +170,7 @@ class Dependency(Problem[Heads]):
             raise InvalidInput(f"n is {n!r}; expected the number of words, 0 or more.")
         if np.isnan(unlisted) or unlisted == np.inf:
             raise InvalidInput(f"unlisted is {unlisted}; scores are finite, or -inf to forbid a part.")
-        (heads, mods), scores = P.checked_list("arc", "hm", arc, (n + 1, n + 1))
+        (heads, mods), scores = P.checked_list(TABLE[0], arc, (n + 1, n + 1))
         arcs = np.full((n + 1, n + 1), -np.inf)
         arcs[heads, mods] = scores
         given = {
@@ -178,7 +179,8 @@ class Dependency(Problem[Heads]):
             "grandsibling": grandsibling,
             "trisibling": trisibling,
         }
-        listed = {k: P.listed_scores(k, v, int(n), float(unlisted)) for k, v in given.items() if v is not None}
+        kinds = ((HIGHER_KINDS[k], v) for k, v in given.items() if v is not None)
+        listed = {kind.name: P.listed_scores(kind, v, int(n), float(unlisted)) for kind, v in kinds}
         self = cls.__new__(cls)
         self._set(checked_arcs(arcs), listed, bool(projective), root, grandparents)
         return self
@@ -190,6 +192,7 @@ class Dependency(Problem[Heads]):
         self.root = one_of("root", root, ROOTS)
         self.grandparents = one_of("grandparents", grandparents, GRANDPARENTS)
         self.n = len(arc) - 1
+        self.model = model_of(scores, grandparents == "outermost")
         self.tree_kind = TreeKind.kinds[self.projective, bool(self.scores)]
         self.certificate_kind = self.tree_kind.certificate_kind
         self._rounded = False  # arc scores are rounded sums
@@ -257,38 +260,24 @@ class Dependency(Problem[Heads]):
         found: list[float] = self.arc[heads[1:], np.arange(1, self.n + 1)].tolist()
         if not self.scores:
             return found
-        get = self.scores
-        head = heads.tolist()
-        g, h, t, s, m, outermost = P.attachments(head)
-        if "sibling" in get:
-            found += get["sibling"].gather(h, s, m).tolist()
-        if "grandparent" in get or "grandsibling" in get:
-            used = g >= 0 if self.grandparents == "all" else (g >= 0) & outermost
-            if "grandparent" in get:
-                found += get["grandparent"].gather(g[used], h[used], m[used]).tolist()
-            if "grandsibling" in get:
-                found += get["grandsibling"].gather(g[used], h[used], s[used], m[used]).tolist()
-        if "trisibling" in get:
-            used = t >= 0
-            found += get["trisibling"].gather(h[used], t[used], s[used], m[used]).tolist()
-        if "stop" not in get and "null" not in get:
-            return found
-        for v, sides in enumerate(P.modifiers(head)):
-            for d, side in enumerate(sides):
-                if "stop" in get and (v > 0 or d == P.RIGHT):
-                    found.append(get["stop"].at(v, d, side[-1] if side else v))
-                if "null" in get and v > 0 and not side:
-                    found.append(get["null"].at(head[v], v, d))
+        parts = P.TreeParts(heads.tolist(), self.model)
+        for name, scores in self.scores.items():
+            found += scores.gather(*parts.of(HIGHER_KINDS[name])).tolist()
         return found
+
+    @cached_property
+    def readers(self) -> tuple[P.Reader, ...]:
+        """What sums up the scores of parts at a modifier, an outermost one, the end of a side and an empty side."""
+        return tuple(P.reader(self.scores, self.model.at(place)) for place in PLACES)
 
     def all_structures(self) -> Iterator[Heads]:
         return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
 
     @cached_property
     def _extent(self) -> Extent:
-        # Node 0 has one end of a side, a word two; a word has up to two sides without modifiers.
-        stop, null = "stop" in self.scores, "null" in self.scores
-        return extent_of(self.n * (1 + len(self.scores) + stop + null) + stop, self.arc, *self.part_scores())
+        # Node 0 has one end of a side, a word two, and up to two sides without modifiers.
+        ends, empty = len(self.model.at(END)), len(self.model.at(EMPTY))
+        return extent_of(self.n * (1 + len(self.scores) + ends + empty) + ends, self.arc, *self.part_scores())
 
     def extent(self) -> Extent:
         return self._extent
@@ -305,7 +294,11 @@ class Dependency(Problem[Heads]):
 
     def without_scores_below(self, least: float) -> Self:
         arc = np.where(self.arc < least, -np.inf, self.arc)
-        kept = {kind: s.at_least(least, P.readable(kind, arc, self.single)) for kind, s in self.scores.items()}
+        allowed = arc > -np.inf
+        kept = {
+            name: scores.at_least(least, HIGHER_KINDS[name].readable(allowed, self.single))
+            for name, scores in self.scores.items()
+        }
         return self.with_arcs(arc, kept)
 
     def with_scores_rounded_up(self, step: float) -> Self:
@@ -347,13 +340,13 @@ class Dependency(Problem[Heads]):
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part of a kind that was given, in the shape of its scores; by ``forest()``.
 
-        ``kind`` is "sibling", "grandparent", "grandsibling", "trisibling", "stop" or "null". Projective problems only.
+        ``kind`` is the name of an argument: "sibling", "stop" and so on. Projective problems only.
         """
         one_of("kind", kind, tuple(self.scores))
         spelt_out = self.spelt_out
-        shape = P.shape_of(kind, self.n)
+        shape = HIGHER_KINDS[kind].shape(self.n)
         P.check_memory(f"the marginals of {kind} parts", shape)
-        edges, index = spelt_out.parts(kind)
+        edges, index = spelt_out.parts(HIGHER_KINDS[kind])
         probability = np.zeros(shape)
         np.add.at(probability, index, sweeps.marginals(spelt_out.forest.graph, spelt_out.forest.weights)[edges])
         return probability
@@ -458,15 +451,15 @@ class Dependency(Problem[Heads]):
         arcs = checked_arcs(given["arc"].scores((None, None)))
         n = len(arcs) - 1
         scores: dict[str, P.Scores] = {}
-        for kind in (k for k in P.LAYOUT if k in given):
-            part, shape = given[kind], P.shape_of(kind, n)
+        for name, kind in ((k, kind) for k, kind in HIGHER_KINDS.items() if k in given):
+            part, shape = given[name], kind.shape(n)
             if isinstance(part.value, dict):
                 index = np.unravel_index(part["keys"].wholes(0, prod(shape) - 1), shape)
                 listed = (*index, part["scores"].scores((None,)))
                 unlisted = part["unlisted"].score()
-                scores[kind] = part.made(partial(P.listed_scores, kind, listed, n, unlisted))
+                scores[name] = part.made(partial(P.listed_scores, kind, listed, n, unlisted))
             else:
-                scores[kind] = P.DenseScores(part.scores(shape))
+                scores[name] = P.DenseScores(part.scores(shape))
         settings = (
             given["projective"].flag(),
             given["root"].one_of(ROOTS),
