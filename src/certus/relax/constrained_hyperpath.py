@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.normal import NormalForm, Rows
 from certus.certificates.rounding import Extent, of_sum, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Floats, as_positive_int, as_scores, one_of
@@ -347,6 +348,17 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         if u.shape != self.b.shape or not np.isfinite(u).all():
             raise InvalidInput(f"the multipliers have shape {u.shape}; expected {len(self.b)} finite numbers.")
         return best_value(self.graph, self._priced(u, None)) - float(u @ self.b), self.dual_error(u)
+
+    def normal_form(self) -> NormalForm:
+        form = self._inner.normal_form()
+        part = form.cells["edges"]
+        row, edge = np.nonzero((self.A != 0.0) & (part >= 0))
+        ptr = np.searchsorted(row, np.arange(len(self.b) + 1))
+        rows = Rows(ptr, part[edge], self.A[row, edge], self.b, np.ones(len(self.b), dtype=bool))
+        return form._replace(rows=rows)
+
+    def normal_structure(self, structure: Int32) -> tuple[list[int]]:
+        return self._inner.normal_structure(structure)
 
     def dual_error(self, multipliers: Floats) -> float:
         """How far rounding may take a dual value at these multipliers from the truth."""
