@@ -18,6 +18,9 @@ MODELS = {
     "trisiblings": (("trisibling",), "all"),
     "ends of sides": (("stop", "null"), "all"),
     "everything": (("sibling", "grandparent", "grandsibling", "trisibling", "stop", "null"), "all"),
+    "great-grandparents": (("greatgrandparent",), "all"),
+    "grand-tri-siblings": (("sibling", "grandtrisibling"), "all"),
+    "both, outermost": (("grandsibling", "trisibling", "greatgrandparent", "grandtrisibling"), "outermost"),
     "everything, outermost": (("sibling", "grandparent", "grandsibling", "trisibling", "stop", "null"), "outermost"),
 }
 

@@ -2,8 +2,9 @@
 
 Letters stand for the words of a part. A word m with head h has at most one part of each kind; s is the modifier of h
 next inside m on its side, or h itself if there is none; t is the one next inside s, likewise, and there is none if s is
-h; g is the head of h; d is a side of h, 0 for left and 1 for right. What ends a side has in place of s the outermost
-modifier there, or h. Where a word that a kind asks for is missing (g above node 0, t inside h), there is no such part.
+h; g is the head of h and f that of g; d is a side of h, 0 for left and 1 for right. What ends a side has in place of s
+the outermost modifier there, or h. Where a word that a kind asks for is missing (g above node 0, t inside h), there is
+no such part.
 
 Scores that users give, as arrays and as lists, their checks, the parts of a tree, the forest, the head automata and the
 reference all read this table. Trained models have the kinds with ``roles``, which the kernels have in the same order:
@@ -85,6 +86,10 @@ class PartKind(NamedTuple):
                 found = found & allowed[node["g"], h]
                 for modifier in beside:
                     found = found & (node["g"] != modifier)
+            if "f" in node:
+                found = found & allowed[node["f"], node["g"]] & (node["f"] != h)
+                for modifier in beside:
+                    found = found & (node["f"] != modifier)
             return found & (node["d"] >= 0) if "d" in node else found
 
         return test
@@ -96,6 +101,8 @@ TABLE = (
     PartKind("grandparent", "ghm", "hmg", narrowed=True),
     PartKind("grandsibling", "ghsm", "hmsg", narrowed=True),
     PartKind("trisibling", "htsm", "hmst"),
+    PartKind("greatgrandparent", "fghm"),
+    PartKind("grandtrisibling", "ghtsm"),
     PartKind("stop", "hds", scored=END),
     PartKind("null", "ghd", scored=EMPTY),
 )

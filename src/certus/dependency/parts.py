@@ -239,8 +239,9 @@ class TreeParts:
             ends.append(last)
         heads, seconds, inner = np.array((head, t, s), dtype=np.int64)
         above = heads[1:]
-        words = np.arange(1, size)
-        self.modifiers = {"g": heads[above], "h": above, "t": seconds[1:], "s": inner[1:], "m": words}
+        words, grand = np.arange(1, size), heads[above]
+        great = np.where(grand >= 0, heads[grand], -1)
+        self.modifiers = {"f": great, "g": grand, "h": above, "t": seconds[1:], "s": inner[1:], "m": words}
         self.ends = np.array(ends, dtype=np.int64)
         self.above = heads
 

@@ -52,13 +52,17 @@ class Dependency(Problem[Heads]):
     trisibling : array_like of shape (n + 1,) * 4, optional
         ``trisibling[h, t, s, m]``: three successive modifiers of h on one side; ``t == h`` when s is innermost. The
         innermost modifier of a side has no such part.
+    greatgrandparent : array_like of shape (n + 1,) * 4, optional
+        ``greatgrandparent[f, g, h, m]`` for arcs f -> g -> h -> m.
+    grandtrisibling : array_like of shape (n + 1,) * 5, optional
+        ``grandtrisibling[g, h, t, s, m]``: as trisibling, with the head g of h.
     projective : bool
         Allow only trees without crossing arcs. By default all trees are allowed.
     root : "single" or "multi"
         Exactly one modifier of node 0, or any number.
     grandparents : "all" or "outermost"
         With "outermost", grandparent and grandsibling parts count only where m is the outermost modifier of h on its
-        side (Carreras; Model 2).
+        side (Carreras; Model 2). Other parts count at every modifier.
     stop : array_like of shape (n + 1, 2, n + 1), optional
         End-of-side parts: ``stop[h, d, s]`` where s is the outermost modifier of h on its left (d = 0) or right
         (d = 1); ``s == h`` when there is none. Node 0 has only a right side.
@@ -82,6 +86,8 @@ class Dependency(Problem[Heads]):
     + grandsibling                        n^4, n^3                   "dynamic program" (Model 1)
     + grandparent (outermost)             n^4, n^3                   "dynamic program" (Carreras)
     + trisibling (and outermost)          n^4, n^3                   "dynamic program" (Model 2)
+    + grandtrisibling                     n^5, n^5                   "dynamic program" (DEP B.5.3), by the forest
+    + greatgrandparent                    n^5, n^5                   "dynamic program" (DEP B.5.2), by the forest
     ====================================  =========================  ==============================================
 
     Trees with crossing arcs: n^2 for arcs alone ("combinatorial"); with anything above arcs the problem is NP-hard
@@ -111,6 +117,8 @@ class Dependency(Problem[Heads]):
         grandsibling: ArrayLike | None = None,
         trisibling: ArrayLike | None = None,
         *,
+        greatgrandparent: ArrayLike | None = None,
+        grandtrisibling: ArrayLike | None = None,
         projective: bool = False,
         root: str = "single",
         grandparents: str = "all",
@@ -122,6 +130,8 @@ class Dependency(Problem[Heads]):
             "grandparent": grandparent,
             "grandsibling": grandsibling,
             "trisibling": trisibling,
+            "greatgrandparent": greatgrandparent,
+            "grandtrisibling": grandtrisibling,
             "stop": stop,
             "null": null,
         }
@@ -140,6 +150,8 @@ class Dependency(Problem[Heads]):
         grandsibling: Sequence[ArrayLike] | None = None,
         trisibling: Sequence[ArrayLike] | None = None,
         *,
+        greatgrandparent: Sequence[ArrayLike] | None = None,
+        grandtrisibling: Sequence[ArrayLike] | None = None,
         unlisted: float = -np.inf,
         projective: bool = False,
         root: str = "single",
@@ -153,7 +165,7 @@ class Dependency(Problem[Heads]):
             Number of words.
         arc : (h, m, scores)
             Three arrays of one size. Arcs that are not listed are forbidden.
-        sibling, grandparent, grandsibling, trisibling : (h, s, m, scores), (g, h, m, scores), and so on, optional
+        sibling, grandparent, ... : (h, s, m, scores), (g, h, m, scores), and so on, optional
             One array per index, in the order of the dense arrays, then the scores.
         unlisted : float
             Score of a higher-order part that is not listed: -inf, or 0.0 where lists hold only what is worth a score.
@@ -178,6 +190,8 @@ class Dependency(Problem[Heads]):
             "grandparent": grandparent,
             "grandsibling": grandsibling,
             "trisibling": trisibling,
+            "greatgrandparent": greatgrandparent,
+            "grandtrisibling": grandtrisibling,
         }
         kinds = ((HIGHER_KINDS[k], v) for k, v in given.items() if v is not None)
         listed = {kind.name: P.listed_scores(kind, v, int(n), float(unlisted)) for kind, v in kinds}
@@ -235,6 +249,16 @@ class Dependency(Problem[Heads]):
     def trisibling(self) -> Floats | None:
         """The trisibling scores as a dense array."""
         return self._dense("trisibling")
+
+    @property
+    def greatgrandparent(self) -> Floats | None:
+        """The greatgrandparent scores as a dense array."""
+        return self._dense("greatgrandparent")
+
+    @property
+    def grandtrisibling(self) -> Floats | None:
+        """The grandtrisibling scores as a dense array."""
+        return self._dense("grandtrisibling")
 
     @property
     def single(self) -> bool:

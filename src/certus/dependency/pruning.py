@@ -18,12 +18,12 @@ def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
     """All parts of a kind whose arcs are allowed, one array per index, as ``Dependency.from_parts`` takes them.
 
     Time and memory grow with the number of parts. For kinds with siblings, ``s == h`` stands for no inner modifier, and
-    ``t == h`` likewise. A grandparent g lies outside the words from h to m: other grandparts occur in no projective
-    tree.
+    ``t == h`` likewise. A grandparent g lies outside the words from h to m, and so does its head f, which is not
+    between g and h either: other parts occur in no projective tree.
 
     Parameters
     ----------
-    kind : "sibling", "grandparent", "grandsibling" or "trisibling"
+    kind : "sibling", "grandparent", "grandsibling", "trisibling", "greatgrandparent" or "grandtrisibling"
     allowed : array_like of bool, shape (n + 1, n + 1)
         ``allowed[h, m]`` if the arc h -> m survived.
 
@@ -41,7 +41,7 @@ def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
     np.fill_diagonal(arcs, False)
     beside = arcs | np.eye(len(arcs), dtype=bool)  # a head stands for no modifier
     index: dict[str, Ints] = dict(zip("hm", np.nonzero(arcs), strict=True))
-    for letter, known, links in (("s", "h", beside), ("t", "h", beside), ("g", "h", arcs.T)):
+    for letter, known, links in (("s", "h", beside), ("t", "h", beside), ("g", "h", arcs.T), ("f", "g", arcs.T)):
         if letter not in own.axes:
             continue
         start, found = np.nonzero(links)
@@ -51,9 +51,10 @@ def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
         index = {role: np.repeat(nodes, count) for role, nodes in index.items()}
         index[letter] = found[first[index[known]] + place]
         used = own._replace(axes="".join(index)).readable(arcs, False)(*index.values())
-        if letter == "g":
-            h, m, g = index["h"], index["m"], index["g"]
-            used = used & ((g < np.minimum(h, m)) | (g > np.maximum(h, m)))
+        for above, ends in (("g", "hm"), ("f", "hm"), ("f", "gh")):
+            if letter == above:
+                a, b = (index[end] for end in ends)
+                used = used & ((index[above] < np.minimum(a, b)) | (index[above] > np.maximum(a, b)))
         index = {role: nodes[used] for role, nodes in index.items()}
     columns = [index[role] for role in own.axes]
     order = np.lexsort(columns[::-1])
