@@ -12,15 +12,16 @@ structure that uses them could matter are raised to where they still do not.
 
 from collections.abc import Sequence
 from math import ceil, inf, log2
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from certus.certificates import sweep
 from certus.certificates.arborescence_dual import LaminarDual, dual_bound, laminar_dual
-from certus.certificates.normal import Graph, NormalForm, Trees
+from certus.certificates.normal import Graph, NormalForm, Referred, Trees
 from certus.certificates.rounding import EPSILON, Floats
 from certus.checks import Bools, Ints
+from certus.errors import NotSupported
 
 BITS = 52  # of the largest sum, in steps
 
@@ -102,6 +103,8 @@ class Evaluation:
             space = self.form.spaces[i]
             chosen = np.zeros(len(self.form.scores))
             chosen[parts] = 1.0
+            if isinstance(space, Referred):
+                return False
             if isinstance(space, Trees):
                 columns = np.flatnonzero((np.where(space.part >= 0, chosen[space.part], 0.0) > 0).any(axis=0))
                 if len(columns) > 1:
@@ -154,6 +157,9 @@ class Evaluation:
         for i, space in enumerate(self.form.spaces):
             if isinstance(space, Graph):
                 most = float(sweep.inside(self.plans[i], sweep.edge_weights(space, positive))[-1])
+            elif isinstance(space, Referred):
+                most = float(np.abs(space.maximum(raw[space.part])[0]))
+                most += float(np.abs(raw[space.part][raw[space.part] > -inf]).sum())
             else:
                 into = np.where(space.part >= 0, positive[space.part], -inf)[:, 1:]
                 most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
@@ -168,17 +174,21 @@ class _Priced:
         self, of: Evaluation, units: Floats, constant: float, steps: Floats, step: float, above: float
     ) -> None:
         self.of, self.steps, self.step, self.above = of, steps, step, above
-        self.spaces = [
-            _PricedGraph(s, of.plans[i], units) if isinstance(s, Graph) else _PricedTrees(s, units)
-            for i, s in enumerate(of.form.spaces)
-        ]
+        self.spaces: list[_PricedGraph | _PricedTrees | _PricedReference] = []
+        for i, space in enumerate(of.form.spaces):
+            if isinstance(space, Graph):
+                self.spaces.append(_PricedGraph(space, of.plans[i], units))
+            elif isinstance(space, Trees):
+                self.spaces.append(_PricedTrees(space, units))
+            else:
+                self.spaces.append(_PricedReference(space, units, step))
         self.best = sum(s.best for s in self.spaces) + constant
 
     def total(self, known: Sequence[Sequence[Any]]) -> float:
         """The dual value; of all structures but those known, where that can be told."""
         if not known or not self.best * self.step > self.above:
             return self.best * self.step
-        if len(known) > 1 and (len(self.spaces) > 1 or isinstance(self.spaces[0], _PricedTrees)):
+        if len(known) > 1 and (len(self.spaces) > 1 or not isinstance(self.spaces[0], _PricedGraph)):
             return self.best * self.step
         most = -inf
         for i, space in enumerate(self.spaces):  # another structure is another one in some space
@@ -269,6 +279,30 @@ class _PricedTrees:
                 for h, m in np.argwhere(forced & (self.weight > -inf) & (self.best - self.slack > enough)).tolist()
             ]
         return out
+
+
+class _PricedReference:
+    def __init__(self, referred: Referred, units: Floats, step: float) -> None:
+        self.referred, self.step, self.score = referred, step, units[referred.part]
+        self.best = self._maximum(self.score)
+
+    def _maximum(self, score: Floats) -> float:
+        value, error = self.referred.maximum(score * self.step)
+        return float(np.ceil((value + error) / self.step * (1.0 + EPSILON))) if value > -inf else -inf
+
+    def other_than(self, known: Sequence[Sequence[Any]]) -> float:
+        return self.best
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        """Each part is rewarded in turn, and the reward taken off again."""
+        most, reward = -inf, 2.0 * float(np.abs(self.score[self.score > -inf]).sum() + abs(self.best) + abs(enough))
+        for p in parts.tolist():
+            asked = np.where(self.referred.part == p, self.score + reward, self.score)
+            most = max(most, self._maximum(asked) - reward)
+        return most
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> NoReturn:
+        raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
 
 
 def _dual_to_json(dual: LaminarDual, step: float) -> dict[str, Any]:
