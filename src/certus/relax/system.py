@@ -72,7 +72,8 @@ class Relaxation:
 
     ``views[name]`` lists the blocks that hold copies of a view; the rows keep the copies equal. ``assemble`` turns
     one structure per subproblem into a structure of the whole, ``leaves`` does the opposite. ``base`` are penalties
-    that belong to the scores. ``shown`` are views that proofs may speak of though no row does.
+    that belong to the scores. ``shown`` are views that proofs may speak of though no row does. Where it is ``led``, any
+    leaves are assembled to a structure, whose own leaves then agree.
     """
 
     subproblems: tuple[Problem[Any], ...]
@@ -84,6 +85,7 @@ class Relaxation:
     base: Mapping[Block, Floats] = field(default_factory=dict)
     fixed: tuple[tuple[str, int, int], ...] = ()  # (view, flat index, 0 or 1), decided from the start
     shown: tuple[str, ...] = ()
+    led: bool = False
 
     # -- building --------------------------------------------------------------------------------------------------
 
