@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.dependency.automata_problem import AutomataDependency
@@ -25,6 +26,7 @@ from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
 from certus.relax import descent
 from certus.relax.descent import Burst, Descent, Oracle, Round, descend
+from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, Removed
 from certus.relax.run import Run
 from certus.relax.search import Node, Part, Search, Space
@@ -50,11 +52,12 @@ NO_TREE = "every tree over the allowed arcs uses a forbidden part; allow some of
 def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool = False) -> "Relaxation":
     """The relaxation that ``decode`` solves, for ``certus.relax`` and for certus.verify.
 
-    Two subproblems, the spanning tree and the head automata, and rows that make their arcs equal. With ``projective``
-    the first-order projective parser stands in the tree's place (LR 6.8).
+    Two subproblems, the spanning tree and the head automata, and rows that make their arcs equal. The automata have all
+    scores, so that none is rounded. With ``projective`` the first-order projective parser stands in the tree's place
+    (LR 6.8).
     """
-    automata = HeadAutomata.of(problem, SHARE)
-    tree = Dependency(_share(problem.arc, SHARE), root=problem.root, projective=projective)
+    automata = HeadAutomata.of(problem)
+    tree = Dependency(np.where(problem.arc > -np.inf, 0.0, -np.inf), root=problem.root, projective=projective)
     shape = problem.arc.shape
     cells = np.arange(problem.arc.size)
     ones = np.ones(problem.arc.size)
@@ -64,7 +67,26 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
         entries = (Entries((0, "arcs"), cells, cells, ones), Entries((1, view), cells, cells, -ones))
         rows.append(Rows(view, entries, np.zeros(problem.arc.size), True, shape))
     blocks = ((0, "arcs"), *((1, view) for view in views))
-    return Relaxation((tree, automata), (1.0, 1.0), {"arcs": blocks}, tuple(rows), lambda leaves: leaves[0])
+    return Relaxation(
+        (tree, automata),
+        (1.0, 1.0),
+        {"arcs": blocks},
+        tuple(rows),
+        lambda leaves: leaves[0],
+        lambda heads: (heads, automata.of_tree(heads)),
+    )
+
+
+def normal_form(problem: "Dependency | AutomataDependency") -> NormalForm:
+    """The normal form of the relaxation: spanning trees, head automata, and the rows that tie them."""
+    relaxed = RelaxedForm.of(relaxation(problem))
+    start = relaxed.relaxation.offsets[0, "arcs"]
+    return relaxed.form._replace(cells={"arcs": relaxed.part[start : start + problem.arc.size]})
+
+
+def normal_structure(problem: "Dependency | AutomataDependency", heads: Ints) -> tuple[Any, ...]:
+    """A tree in both spaces of the normal form."""
+    return RelaxedForm.of(relaxation(problem)).structure(heads)
 
 
 def polyak_rule(iterations: int, rounds: int) -> tuple[float, float, int, float, int, int]:
@@ -161,10 +183,12 @@ class FirstBurst:
         """The tree was scored by the kernel from the scores of the parts, not from any dual."""
         run, n = self.run, self.problem.n
         assert run.structure is not None
-        duals = {"arcs": self.multipliers[0]}
+        arc = self.problem.arc
+        duals = {"arcs": self.multipliers[0] + SHARE * np.where(arc > -np.inf, arc, 0.0)}
         if self.by_head:
             duals["above"] = self.multipliers[1]
-        error = error_of_dual(n, (n + 1) * (3 + len(self.problem.scores)), len(duals), *self.sizes)
+        largest_arc, *sizes = self.sizes
+        error = error_of_dual(n, (n + 1) * (3 + len(self.problem.scores)), len(duals), SHARE * largest_arc, *sizes)
         scores = partial(self.problem._terms, run.structure)
         run.info["decoded"] = decoded(run, n)
         return run.result(run.structure, certified(scores, run.score, self.bound, error, kind="dual", duals=duals))
@@ -246,7 +270,7 @@ class Arcs(Space[Decided]):
     ) -> None:
         self.problem, self.run, self.rule, self.lazy, self.iterations = problem, run, rule, lazy, iterations
         run.scale = max(problem.extent().size, 1e-300)
-        self.automata = HeadAutomata.of(problem, 0.0)
+        self.automata = HeadAutomata.of(problem)
         lattices = self.automata.lattices
         self.cells = (lattices.arc_head, lattices.arc_mod)
         self.model = kernels.head_automata.Model(lattices, problem.arc[self.cells], share, problem.single)
@@ -369,9 +393,9 @@ class Arcs(Space[Decided]):
         return float(kernels.head_automata.best_of_both(model, u.reshape(2, -1), keep, *found)), *found
 
     def witness(self, node: Node[Decided], removed: tuple[Removed, ...] = ()) -> tuple[Multipliers, float, float]:
-        """Multipliers are for the share of the arc scores that ``relaxation`` gives the tree."""
+        """The multipliers of ``relaxation``, whose tree has no share of the arc scores: that of the descent is added."""
         flat, bound = self.proof_of(node)
-        u = flat.reshape(2, -1) + np.outer((1.0, 0.0), (self.model.share - SHARE) * self.arc)
+        u = flat.reshape(2, -1) + np.outer((1.0, 0.0), self.model.share * self.arc)
         out = {view: np.zeros(self.problem.arc.shape) for view in self.automata.views}
         for view, values in zip(out, u, strict=False):
             out[view][self.cells] = values
@@ -379,7 +403,7 @@ class Arcs(Space[Decided]):
         sizes = (float(np.abs(values).max(initial=0.0)) for values in (self.arc, u, u[0] + u[1]))
         arc, largest_u, largest_sum = sizes
         length, size = self.automata.extent().length, self.problem.extent().size
-        error = error_of_dual(self.problem.n, length, len(out), arc, size, largest_u, largest_sum)
+        error = error_of_dual(self.problem.n, length, len(out), self.model.share * arc, size, largest_u, largest_sum)
         return out, bound, max(error, self.rounding)
 
 
@@ -388,14 +412,9 @@ def untouched(decided: Decided) -> bool:
     return not decided.ones and not decided.gone.any()
 
 
-def error_of_dual(n: int, length: int, views: int, arc: float, largest: float, u: float, u_sum: float) -> float:
-    """How far rounding may take a dual value; from the largest arc score, score, multiplier and sum of multipliers.
+def error_of_dual(n: int, length: int, views: int, share: float, largest: float, u: float, u_sum: float) -> float:
+    """How far rounding may take a dual value; from the largest share of an arc, score, multiplier and sum of these.
 
     As ``Relaxation.error``: that of the tree and that of the automata, whose choices add up ``length`` scores.
     """
-    return of_sum(2 * (n + 1), SHARE * arc + u_sum) + of_sum(length * (1 + views), largest + u)
-
-
-def _share(arc: Floats, share: float) -> Floats:
-    """That share of the arc scores, -inf where there is no arc."""
-    return np.where(arc > -np.inf, share * arc, -np.inf)
+    return of_sum(2 * (n + 1), share + u_sum) + of_sum(length * (1 + views), largest + share + u)
