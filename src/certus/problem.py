@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from certus.certificates import rounding
+from certus.certificates.enumerated import enumerated_form, enumerated_structure
 from certus.certificates.normal import NormalForm
 from certus.checks import Floats
 from certus.errors import InvalidInput, NotSupported
@@ -207,13 +208,13 @@ class Problem(ABC, Generic[Y]):
         """The problem in the normal form that certus.verify checks bounds of, in numpy, without any kernel.
 
         Scores of structures are the sums of the scores of their parts, not rounded: an edge of a graph lists several
-        parts where a score is a sum.
+        parts where a score is a sum. By default all structures are listed, which only small problems allow.
         """
-        raise self._not_supported("normal_form")
+        return enumerated_form(self)
 
     def normal_structure(self, structure: Y) -> tuple[Any, ...]:
         """A structure as one of every space of the normal form: edges, heads before tails, or heads of words."""
-        raise self._not_supported("normal_structure")
+        return enumerated_structure(self, structure)
 
     def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
         """What is left of the problem above a score: every structure that scores more is one of this normal form.

@@ -164,6 +164,17 @@ class BatchResult:
     structure: NDArray[np.int64]
     score: NDArray[np.float64]
     certificate: BatchCertificate
+    sizes: NDArray[np.int64]  # how much of each row of ``structure`` is not padding
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def __getitem__(self, item: int) -> Result[NDArray[np.int64]]:
+        """The result of one item, as if it had been decoded by itself: to be saved or verified with its problem."""
+        c, k = self.certificate, range(len(self))[item]
+        score, bound, tolerance = float(c.score[k]), float(c.bound[k]), float(c.tolerance[k])
+        certificate = Certificate(c.kind, score, bound, tolerance, reason=c.reasons.get(k))
+        return Result(self.structure[k, : self.sizes[k]].copy(), float(self.score[k]), certificate)
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"

@@ -6,13 +6,13 @@ multipliers are evaluated, a proof tree is walked, closed states are checked to 
 not carry yet are made first, by whatever is fastest; they are then checked like any other.
 """
 
-import json
 from fractions import Fraction
 from math import inf, isnan
 from typing import Any, TypeVar
 
 import numpy as np
 
+from certus.certificates.enumerated import structure_key
 from certus.certificates.evaluate import Evaluation
 from certus.certificates.rounding import EPSILON, EXACT, allowed, total
 from certus.certificates.sound import whole
@@ -49,7 +49,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
             raise VerificationError(f"{name} is claimed to be {value!r}; recomputed, it is {score!r}.")
     _check_tolerance(certificate, scores)
     _check_better(problem, certificate, result.structure, score)
-    above = _limit(problem, certificate)
+    above = claimed_limit(problem, certificate)
     try:
         bound = proved_bound(problem, certificate, above)
     except InvalidInput as wrong:
@@ -98,23 +98,18 @@ def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
 
 def _check_better(problem: Problem[Any], certificate: Certificate, structure: Any, score: float) -> None:
     """The structures listed before one of rank k are k - 1 others that score as much, rounding aside."""
-    rank, seen = certificate.rank, {_key(problem, structure)}
+    rank, seen = certificate.rank, {structure_key(problem, structure)}
     for k, other in enumerate(certificate.better, start=1):
         scores = _scores(problem, other)
         slack = certificate.tolerance + EPSILON * max(len(scores), 1) * total(map(abs, scores))
         if not total(scores) >= score - slack:
             raise VerificationError(f"rank {rank} is claimed; number {k} scores {total(scores)!r}, which is less.")
-        seen.add(_key(problem, other))
+        seen.add(structure_key(problem, other))
         if len(seen) <= k:
             raise VerificationError(f"rank {rank} is claimed, but number {k} is listed twice.")
 
 
-def _key(problem: Problem[Any], structure: Any) -> str:
-    """What tells structures apart."""
-    return json.dumps(problem.structure_to_json(structure), sort_keys=True)
-
-
-def _limit(problem: Problem[Any], certificate: Certificate) -> float:
+def claimed_limit(problem: Problem[Any], certificate: Certificate) -> float:
     """What a proved bound must not exceed for the claim to hold.
 
     Where scores have a grain, structures score multiples of it: a bound below the next multiple is as good.

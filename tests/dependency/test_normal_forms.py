@@ -9,7 +9,7 @@ from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, PartAutomaton
 from tests.dependency.cases import MODELS, draw_problem, problems
 from tests.dependency.test_head_automata import Parity
-from tests.oracles.normal import check_normal_form
+from tests.oracles.spaces import check_normal_form
 
 ROOTS = st.sampled_from(["single", "multi"])
 

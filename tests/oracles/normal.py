@@ -1,95 +1,61 @@
-"""Normal forms read literally: all structures of all spaces, what they use, and what a given structure uses."""
+"""Holds the normal form of a small problem of one graph against all its structures, one by one."""
 
-from itertools import product
+from collections import Counter
 
 import numpy as np
 
-from certus.certificates.normal import Graph, NormalForm
-from tests.oracles.trees import is_tree
+from certus import Hypergraph, InvalidInput
+from certus.certificates.normal import Graph
 
 
-def uses(form: NormalForm, structure) -> np.ndarray:
-    """How often each part is used by one structure of every space, which is checked to be one."""
-    used = np.zeros(len(form.scores), dtype=np.int64)
-    assert len(structure) == len(form.spaces)
-    for space, own in zip(form.spaces, structure, strict=True):
-        if not isinstance(space, Graph):
-            assert is_tree(own, "single" if space.single else "multi")
-            parts = [space.part[own[m], m] for m in range(1, len(own))]
-            assert -1 not in parts
-        else:
-            pending, parts = [len(space.in_ptr) - 2], []
-            for e in own:
-                v = pending.pop()
-                assert space.in_ptr[v] <= e < space.in_ptr[v + 1]
-                pending += space.tail[space.tail_ptr[e] : space.tail_ptr[e + 1]][::-1].tolist()
-                parts += space.part[space.part_ptr[e] : space.part_ptr[e + 1]].tolist()
-            assert not pending
-        np.add.at(used, np.array(parts, dtype=np.int64), 1)
-    return used
+def uses(graph: Graph, edges, size: int) -> np.ndarray:
+    """How often a derivation uses each part."""
+    parts = [graph.part[graph.part_ptr[e] : graph.part_ptr[e + 1]] for e in edges]
+    return np.bincount(np.concatenate([np.zeros(0, dtype=np.int64), *parts]), minlength=size)
 
 
-def all_derivations(graph: Graph) -> list[list[int]]:
-    """Every derivation of the last vertex: its edges, heads before tails."""
-    found: list[list[list[int]]] = []
-    for v in range(len(graph.in_ptr) - 1):
-        here = []
-        for e in range(graph.in_ptr[v], graph.in_ptr[v + 1]):
-            tails = graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]]
-            assert (tails < v).all()
-            here += [[e, *(x for below in chosen for x in below)] for chosen in product(*(found[u] for u in tails))]
-        found.append(here)
-    return found[-1]
+def score(scores, used) -> float:
+    return float(scores[used > 0] @ used[used > 0]) if (scores[used > 0] > -np.inf).all() else -np.inf
 
 
-def all_of_space(space) -> list[list[int]]:
-    """Every structure of a space."""
-    if isinstance(space, Graph):
-        return all_derivations(space)
-    choices = [np.flatnonzero(space.part[:, m] >= 0).tolist() for m in range(1, len(space.part))]
-    trees = ([-1, *heads] for heads in product(*choices))
-    return [heads for heads in trees if is_tree(heads, "single" if space.single else "multi")]
+def meets(rows, used) -> bool:
+    for r in range(len(rows.rhs)):
+        at = slice(rows.ptr[r], rows.ptr[r + 1])
+        value = rows.coefficient[at] @ used[rows.part[at]]
+        if (value != rows.rhs[r]) if rows.equality[r] else value > rows.rhs[r]:
+            return False
+    return True
 
 
-def all_uses(form: NormalForm) -> list[np.ndarray]:
-    """How often each structure of a small normal form uses each part; those that break no row."""
-    out = []
-    for structure in product(*map(all_of_space, form.spaces)):
-        used = uses(form, structure)
-        rows = form.rows
-        for r in range(len(rows.rhs)):
-            at = slice(rows.ptr[r], rows.ptr[r + 1])
-            left = float((rows.coefficient[at] * used[rows.part[at]]).sum())
-            if left > rows.rhs[r] or (rows.equality[r] and left < rows.rhs[r]):
-                break
-        else:
-            out.append(used)
-    return out
-
-
-def total(form: NormalForm, used: np.ndarray) -> float:
-    """The score of a structure that uses parts so often."""
-    return float((form.scores[used > 0] * used[used > 0]).sum())
-
-
-def check_normal_form(problem) -> None:
-    """The normal form of a small problem has its structures, one to one, with their scores and cells."""
+def check(problem) -> None:
+    """Derivations and structures are one to one, with the same scores and the same cells of every view."""
     form = problem.normal_form()
-    scored = [(problem.score(y), y) for y in problem.all_structures()]
-    scored = [(score, y) for score, y in scored if score > -np.inf]
-    assert sorted(total(form, used) for used in all_uses(form)) == sorted(score for score, _ in scored)
+    (graph,) = form.spaces
+    assert {array.dtype for array in graph} == {np.dtype(np.int64)}
+    assert np.array_equal(np.unique(graph.part), np.arange(len(form.scores)))
     assert set(form.cells) == set(problem.views)
-    seen = set()
-    for score, y in scored:
-        own = problem.normal_structure(y)
-        used = uses(form, own)
-        assert total(form, used) == score
-        seen.add(repr(own))
-        for view, part in form.cells.items():
-            shown = problem.indicator(y, view).reshape(-1)
-            assert part.shape == shown.shape
-            assert (np.where(part >= 0, used[part] if len(used) else 0, 0) == shown).all()
-    assert len(seen) == len(scored)
-    spaces = [space.part[space.part >= 0] for space in form.spaces]
-    assert set(np.concatenate(spaces).tolist()) == set(range(len(form.scores)))  # parts that nothing has are left out
-    assert (form.scores > -np.inf).all()
+    found = {}
+    for edges in Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail).hyperpaths():
+        used = uses(graph, edges, len(form.scores))
+        if meets(form.rows, used) and score(form.scores, used) > -np.inf:
+            found[tuple(edges)] = used
+    structures = list(problem.all_structures())
+    scored = [y for y in structures if problem.score(y) > -np.inf]
+    assert Counter(score(form.scores, used) for used in found.values()) == Counter(map(problem.score, scored))
+    for y in scored:
+        (edges,) = problem.normal_structure(y)
+        used = found.pop(tuple(edges))
+        assert score(form.scores, used) == problem.score(y)
+        for view, shape in problem.views.items():
+            cell = form.cells[view]
+            assert cell.shape == (np.prod(shape, dtype=int),)
+            here = np.append(used, 0)[cell].reshape(shape)
+            assert np.array_equal(here, problem.indicator(y, view))
+    assert not found
+    for y in structures:
+        if problem.score(y) == -np.inf:
+            try:
+                (edges,) = problem.normal_structure(y)
+            except InvalidInput:
+                continue
+            assert score(form.scores, uses(graph, edges, len(form.scores))) == -np.inf

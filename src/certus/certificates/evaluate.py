@@ -37,7 +37,7 @@ class Evaluation:
 
     def __init__(self, form: NormalForm) -> None:
         self.form = form
-        self.plans = [sweep.levels(space) if isinstance(space, Graph) else None for space in form.spaces]
+        self.plans = {i: sweep.levels(space) for i, space in enumerate(form.spaces) if isinstance(space, Graph)}
         self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
         for i, space in enumerate(form.spaces):
             self.space_of[space.part[space.part >= 0]] = i
@@ -99,14 +99,14 @@ class Evaluation:
         if len(used) > 1:
             return False
         for i in used:
-            space, plan = self.form.spaces[i], self.plans[i]
+            space = self.form.spaces[i]
             chosen = np.zeros(len(self.form.scores))
             chosen[parts] = 1.0
             if isinstance(space, Trees):
                 columns = np.flatnonzero((np.where(space.part >= 0, chosen[space.part], 0.0) > 0).any(axis=0))
                 if len(columns) > 1:
                     return False
-            elif sweep.inside(plan, sweep.edge_weights(space, chosen))[-1] > 1.0:
+            elif sweep.inside(self.plans[i], sweep.edge_weights(space, chosen))[-1] > 1.0:
                 return False
         return True
 
@@ -139,7 +139,8 @@ class Evaluation:
         """A' u, or with the absolute values of A."""
         rows = self.form.rows
         coefficient = np.abs(rows.coefficient) if absolute else rows.coefficient
-        return np.bincount(rows.part, weights=coefficient * u[self._row_of], minlength=len(self.form.scores))
+        onto = np.bincount(rows.part, weights=coefficient * u[self._row_of], minlength=len(self.form.scores))
+        return onto.astype(np.float64)
 
     def _rounded_up(self, values: Floats, sizes: Floats) -> Floats:
         """Sums of products rounded up to whole numbers; exact where coefficients are whole."""
@@ -150,11 +151,11 @@ class Evaluation:
     def _ceiling(self, raw: Floats) -> float:
         """The positive scores of no structure add up to more than this, rounding aside."""
         total, positive = 0.0, np.where(raw > 0.0, raw, np.where(raw > -inf, 0.0, -inf))
-        for space, plan in zip(self.form.spaces, self.plans, strict=True):
+        for i, space in enumerate(self.form.spaces):
             if isinstance(space, Graph):
-                most = float(sweep.inside(plan, sweep.edge_weights(space, positive))[-1])
+                most = float(sweep.inside(self.plans[i], sweep.edge_weights(space, positive))[-1])
             else:
-                into = np.where(space.part >= 0, positive[space.part], -inf)[:, 1:]
+                into = np.append(positive, -inf)[space.part][:, 1:]
                 most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
             total += max(most, 0.0)
         return total
@@ -222,7 +223,7 @@ class _PricedGraph:
 class _PricedTrees:
     def __init__(self, trees: Trees, units: Floats) -> None:
         self.trees = trees
-        self.weight = np.where(trees.part >= 0, units[trees.part], -inf)
+        self.weight = np.append(units, -inf)[trees.part]
         self.dual = laminar_dual(self.weight, trees.single)
         self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
 

@@ -10,6 +10,7 @@ that everything below is done in integers, without rounding. NEVER stands for -i
 
 import json
 import sys
+from itertools import pairwise
 
 NEVER = None
 EXACT, MASK = 10**9, 10**4  # a proof allows for 1 / EXACT of the scores in use, none of which counts below -MASK
@@ -227,7 +228,7 @@ class Trees:
 
 def sliced(ptr, flat):
     refuse_unless(ptr and ptr[0] == 0 and ptr[-1] == len(flat) and sorted(ptr) == ptr, "offsets do not fit")
-    return [flat[a:b] for a, b in zip(ptr, ptr[1:])]
+    return [flat[a:b] for a, b in pairwise(ptr)]
 
 
 SPACES = {"graph": Graph, "trees": Trees}

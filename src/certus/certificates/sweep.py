@@ -111,12 +111,12 @@ def _sorted_by(graph: Graph, depth: Ints) -> tuple[Graph, Ints, Ints]:
     vertex = np.argsort(depth, kind="stable")
     number = np.empty_like(vertex)
     number[vertex] = np.arange(len(vertex))
-    in_ptr, edge = _rows(graph.in_ptr, vertex)
-    tail_ptr, tails = _rows(graph.tail_ptr, edge)
+    in_ptr, edge = rows(graph.in_ptr, vertex)
+    tail_ptr, tails = rows(graph.tail_ptr, edge)
     return graph._replace(in_ptr=in_ptr, tail_ptr=tail_ptr, tail=number[graph.tail[tails]]), vertex, edge
 
 
-def _rows(ptr: Ints, chosen: Ints, skip: int = 0) -> tuple[Ints, Ints]:
+def rows(ptr: Ints, chosen: Ints, skip: int = 0) -> tuple[Ints, Ints]:
     """Offsets of the chosen rows of a ragged array laid end to end, and the places of their entries in it.
 
     The first ``skip`` entries of each row are left out.
@@ -137,7 +137,7 @@ def _plan(graph: Graph, vertex: Ints | None, edge: Ints | None, bounds: Ints) ->
         for k in range(min(2, int(arity.max(initial=0))))
     ]
     longer = np.flatnonzero(arity > 2)
-    rest_ptr, places = _rows(tail_ptr, longer, skip=2)
+    rest_ptr, places = rows(tail_ptr, longer, skip=2)
     return Plan(
         vertex=vertex,
         edge=edge,

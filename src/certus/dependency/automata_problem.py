@@ -86,9 +86,8 @@ class AutomataDependency(Problem[Ints]):
 
     def terms(self, structure: ArrayLike) -> list[float]:
         heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
-        if (self.arc[heads[1:], np.arange(1, self.n + 1)] == -np.inf).any():
-            return [-np.inf]
-        return self.automata.terms(self.automata.of_tree(heads))
+        _, choices = self.automata.leaves(heads)
+        return [-np.inf] if (self.arc[choices.arcs] == -np.inf).any() else self.automata.terms(choices)
 
     def all_structures(self) -> Iterator[Ints]:
         return P.all_heads(self.arc > -np.inf, projective=False, single=self.single)

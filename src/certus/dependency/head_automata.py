@@ -231,13 +231,13 @@ class HeadAutomata(Problem[Choices]):
         words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
         return [m for m in words if self.arc[h, m] > -np.inf]
 
-    def of_tree(self, heads: Ints) -> Choices:
-        """What the heads of a tree choose."""
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def leaves(self, heads: Ints) -> tuple[Ints, Choices]:
+        """A tree, and the same as choices of the heads."""
         arcs = np.zeros(self.arc.shape, dtype=bool)
         arcs[heads[1:], np.arange(1, self.n + 1)] = True
-        return Choices(arcs, heads if self.by_head else np.full(self.n + 1, NO_HEAD, dtype=np.int64))
-
-    # -- structures ------------------------------------------------------------------------------------------------
+        return heads, Choices(arcs, heads if self.by_head else np.full(self.n + 1, NO_HEAD, dtype=np.int64))
 
     def terms(self, structure: Choices) -> list[float]:
         found = []

@@ -4,7 +4,7 @@ A proof tree speaks of views and of multipliers by name; here these become parts
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -21,11 +21,15 @@ from certus.relax.system import Relaxation
 
 @dataclass(frozen=True)
 class RelaxedForm:
-    """The normal form of a relaxation; ``part[c]`` is the part of its flat cell c, -1 for one that nothing uses."""
+    """The normal form of a relaxation; ``part[c]`` is the part of its flat cell c, -1 for one that nothing uses.
+
+    ``required`` are parts that every structure uses: the last rows of the form say so.
+    """
 
     relaxation: Relaxation
     form: NormalForm
     part: Ints
+    required: tuple[int, ...] = ()
 
     @staticmethod
     def of(relaxation: Relaxation) -> "RelaxedForm":
@@ -44,7 +48,28 @@ class RelaxedForm:
         for block, values in relaxation.base.items():
             at = part[relaxation.offsets[block] :][: values.size]
             np.add.at(together, at[at >= 0], values.reshape(-1)[at >= 0])
-        return RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, _rows(relaxation, part)), part)
+        rows = _rows(relaxation, part)
+        together[_never_used(rows)] = -inf
+        free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part)
+        return free._with_fixings() if relaxation.fixed else free
+
+    def _with_fixings(self) -> "RelaxedForm":
+        """What is decided from the start as scores of -inf, and rows for parts that are required."""
+        cell = self.evaluation.everything()
+        for view, index, value in self.relaxation.fixed:
+            cell = self.fixed(cell, view, index, value)
+        scores = np.where(cell.zeros, -inf, self.form.scores)
+        more, rows = len(cell.ones), self.form.rows
+        ones, parts = np.ones(more), np.array(cell.ones, dtype=np.int64)
+        required = Rows(
+            np.concatenate((rows.ptr, rows.ptr[-1] + 1 + np.arange(more))),
+            np.concatenate((rows.part, parts)),
+            np.concatenate((rows.coefficient, -ones)),
+            np.concatenate((rows.rhs, -ones)),
+            np.concatenate((rows.equality, np.zeros(more, dtype=bool))),
+            np.concatenate((rows.slack, np.zeros(more))),
+        )
+        return replace(self, form=self.form._replace(scores=scores, rows=required), required=cell.ones)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -52,61 +77,59 @@ class RelaxedForm:
         return Evaluation(self.form)
 
     def initial(self) -> Cell:
-        """The structures that the relaxation allows from the start."""
-        cell = self.evaluation.everything()
-        for view, index, value in self.relaxation.fixed:
-            cell = self.fixed(cell, view, index, value)
-        return cell
+        """All structures."""
+        return self.evaluation.everything()._replace(ones=self.required)
+
+    def multipliers(self, named: Any) -> Floats:
+        """Of all rows; those of required parts are 0, as ``Evaluation`` sees to these itself."""
+        return np.concatenate((self.relaxation.unnamed(named), np.zeros(len(self.required))))
 
     def copies(self, view: str, index: int) -> list[int]:
-        """The parts of all copies of a cell of a view; InvalidInput if there is no such cell."""
+        """The parts of all copies of a cell of a view that have one; InvalidInput if there is no such cell."""
         r = self.relaxation
         if view not in r.views:
             raise InvalidInput(f"the proof speaks of view {view!r}, which the problem does not have.")
         shape = r.shape_of(r.views[view][0])
         if not 0 <= index < int(np.prod(shape, dtype=np.int64)):
             raise InvalidInput(f"the proof speaks of part {index} of view {view!r}, which has shape {shape}.")
-        return [int(self.part[cell]) for cell in r.cells_of(view, index)]
+        return [int(self.part[cell]) for cell in r.cells_of(view, index) if self.part[cell] >= 0]
 
     def fixed(self, cell: Cell, view: str, index: int, value: int) -> Cell:
         """The structures of a cell that use a part (1), or do not (0), in all of its copies, which rows keep equal."""
         copies = self.copies(view, index)
-        zeros, ones = cell.zeros.copy(), set(cell.ones)
+        zeros = cell.zeros.copy()
         if value == 0:
-            zeros[[p for p in copies if p >= 0]] = True
+            zeros[copies] = True
             return Cell(zeros, cell.ones)
-        for block in self.relaxation.views[view]:
-            if block in self.relaxation.offsets:
-                self._require(block, index, zeros, ones)
-        return Cell(zeros, tuple(sorted(ones)))
+        if not copies:  # nothing uses the part
+            return Cell(np.ones_like(zeros), cell.ones)
+        lines = self.rivals(view, index)
+        for line in lines:
+            zeros[np.setdiff1d(line, copies)] = True
+        alone = set(copies) - {int(p) for line in lines for p in line}
+        return Cell(zeros, tuple(sorted(alone.union(cell.ones))))
 
-    def _require(self, block: tuple[int, str], index: int, zeros: Any, ones: set[int]) -> None:
-        """One copy is used: then its rivals are not, where every structure uses at most one of them."""
-        r = self.relaxation
-        start, shape = r.offsets[block], r.shape_of(block)
-        own = int(self.part[start + index])
-        axis = r.subproblems[block[0]].exclusive.get(block[1])
-        if own < 0:
-            zeros[:] = True  # nothing uses the part, and so there is no structure that does
-            return
-        if axis is not None:
+    def rivals(self, view: str, index: int) -> list[Ints]:
+        """For each copy of a part, itself and those of which no structure uses a second one, where there are such."""
+        r, lines = self.relaxation, []
+        for block in r.views[view]:
+            axis = r.subproblems[block[0]].exclusive.get(block[1])
+            if block not in r.offsets or axis is None or self.part[r.offsets[block] + index] < 0:
+                continue
+            start, shape = r.offsets[block], r.shape_of(block)
             line: list[Any] = list(np.unravel_index(index, shape))
             line[axis] = slice(None)
             parts = self.part[start : start + int(np.prod(shape, dtype=np.int64))].reshape(shape)[tuple(line)]
             parts = parts[parts >= 0]
-            if self._exclusive(block, parts):
-                zeros[parts[parts != own]] = True
-                return
-        ones.add(own)
-
-    def _exclusive(self, block: tuple[int, str], parts: Ints) -> bool:
-        key = (block, parts.tobytes())
-        if key not in self._exclusives:
-            self._exclusives[key] = self.evaluation.at_most_one(parts)
-        return self._exclusives[key]
+            key = parts.tobytes()
+            if key not in self._at_most_one:
+                self._at_most_one[key] = self.evaluation.at_most_one(parts)
+            if self._at_most_one[key]:
+                lines.append(parts)
+        return lines
 
     @cached_property
-    def _exclusives(self) -> dict[Any, bool]:
+    def _at_most_one(self) -> dict[bytes, bool]:
         return {}
 
     def without(self, cell: Cell, removed: tuple[Removed, ...]) -> Cell:
@@ -114,7 +137,7 @@ class RelaxedForm:
         zeros = cell.zeros.copy()
         for part in removed:
             for index in part.indices:
-                zeros[[p for p in self.copies(part.view, index) if p >= 0]] = True
+                zeros[self.copies(part.view, index)] = True
         return Cell(zeros, cell.ones)
 
     def parts_of(self, removed: Removed) -> Ints:
@@ -140,7 +163,7 @@ class RelaxedForm:
                 stack.append((node.zero, self.fixed(cell, node.view, node.index, 0)))
                 stack.append((node.one, self.fixed(cell, node.view, node.index, 1)))
                 continue
-            u = self.relaxation.unnamed(node.multipliers)
+            u = self.multipliers(node.multipliers)
             if isinstance(node, Leaf):
                 worst = max(worst, self.evaluation.bound(u, above, cell, self.known(node, better)))
                 continue
@@ -170,6 +193,14 @@ def _shifted(space: Space, start: int) -> Space:
     if isinstance(space, Trees):
         return space._replace(part=np.where(space.part >= 0, space.part + start, -1))
     return space._replace(part=space.part + start)
+
+
+def _never_used(rows: Rows) -> Ints:
+    """Parts of which a row says that they are not used: the only entry, with 0 on the right."""
+    alone = rows.equality & (np.diff(rows.ptr) == 1) & (rows.rhs == 0.0)
+    entries = rows.ptr[:-1][alone]
+    parts: Ints = rows.part[entries[rows.coefficient[entries] != 0.0]]
+    return parts
 
 
 def _rows(relaxation: Relaxation, part: Ints) -> Rows:

@@ -42,13 +42,17 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A named group of rows. ``shape`` is the shape its multipliers are shown in."""
+    """A named group of rows. ``shape`` is the shape its multipliers are shown in.
+
+    ``slack``, by how much a structure may miss each row, is by default what rounding accounts for.
+    """
 
     name: str
     entries: tuple[Entries, ...]
     rhs: Floats
     equality: bool
     shape: Index
+    slack: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +245,13 @@ class Relaxation:
     def slack(self) -> Floats:
         """How far rounding alone may take each row from its right-hand side."""
         largest = abs(self.matrix).max(axis=1).toarray() if self.matrix.nnz else np.zeros(self.n_rows)
-        return 1e-9 * np.maximum(largest, np.abs(self.rhs))
+        slack: Floats = 1e-9 * np.maximum(largest, np.abs(self.rhs))
+        start = 0
+        for group in self.rows:
+            if group.slack is not None:
+                slack[start : start + len(group.rhs)] = group.slack
+            start += len(group.rhs)
+        return slack
 
     def satisfied(self, residual: Floats) -> bool:
         """True if A y - b satisfies the rows, but for rounding."""
