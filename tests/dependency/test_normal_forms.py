@@ -9,6 +9,7 @@ from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, PartAutomaton
 from tests.dependency.cases import MODELS, draw_problem, problems
 from tests.dependency.test_head_automata import Parity
+from tests.oracles.normal import check
 from tests.oracles.spaces import check_normal_form
 
 ROOTS = st.sampled_from(["single", "multi"])
@@ -53,3 +54,15 @@ def test_trees_scored_by_automata(n):
     arc = rng.integers(-5, 6, size=(n + 1, n + 1))
     for by_head in (True, False):
         check_normal_form(AutomataDependency(arc, lambda g, h, side: Parity(), by_head=by_head))
+
+
+@settings(max_examples=150)
+@given(problems(largest=4))
+def test_projective_trees(problem):
+    check(problem)
+
+
+@settings(max_examples=30)
+@given(problems(models=("first order", "siblings", "carreras", "model 1", "model 2", "trisiblings"), listed=True))
+def test_projective_trees_of_listed_parts(problem):
+    check(problem)

@@ -387,7 +387,7 @@ class Arcs(Space[Decided]):
         return float(kernels.head_automata.best_of_both(model, u.reshape(2, -1), keep, *found)), *found
 
     def witness(self, node: Node[Decided], removed: tuple[Removed, ...] = ()) -> tuple[Multipliers, float, float]:
-        """The multipliers of ``relaxation``, whose tree has no share of the arc scores: that of the descent is added."""
+        """Multipliers of ``relaxation``, whose tree has no share of the arc scores: that of the descent is added."""
         flat, bound = self.proof_of(node)
         u = flat.reshape(2, -1) + np.outer((1.0, 0.0), self.model.share * self.arc)
         out = {view: np.zeros(self.problem.arc.shape) for view in self.automata.views}

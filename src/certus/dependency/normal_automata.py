@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from certus.certificates.assembling import Assembly, ragged
+from certus.certificates.assembling import Assembly
 from certus.certificates.normal import NormalForm
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import normal_parts as N
@@ -38,7 +38,7 @@ def of_parts(problem: "Dependency", arc: Floats, by_head: bool, pairs: bool) -> 
 
     ends = graph.vertices(np.full((len(slots.word), 2), len(arc)))
     taker = slots.word if outermost else np.arange(len(slots.word))
-    slot, last = _states_of(taker, frames.slot[states.frame], len(takers.word))
+    slot, last = N.grouped(taker, frames.slot[states.frame], len(takers.word))
     frame = states.frame[last]
     columns = [column[frame] for column in N.end_parts(graph, scores, frames)]
     if outermost:
@@ -47,14 +47,6 @@ def of_parts(problem: "Dependency", arc: Floats, by_head: bool, pairs: bool) -> 
     slot, side = np.nonzero((slots.word > 0)[:, None] | [True, not single])
     graph.edges(ends[slot, side], [], N.empty_parts(graph, scores, slots, slot, side))
     return _closed(graph, ends, slots, arcs, part, by_head)
-
-
-def _states_of(taker: Ints, of_state: Ints, count: int) -> tuple[Ints, Ints]:
-    """Slots with each of the states of their takers."""
-    order = np.argsort(of_state, kind="stable")
-    ptr = np.searchsorted(of_state[order], np.arange(count + 1))
-    slot, place = ragged(np.diff(ptr)[taker])
-    return slot, order[ptr[taker[slot]] + place]
 
 
 def _closed(graph: Assembly, ends: Ints, slots: N.Slots, arcs: N.Arcs, part: Ints, by_head: bool) -> NormalForm:

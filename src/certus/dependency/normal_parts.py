@@ -19,7 +19,7 @@ Scores = Mapping[str, P.Scores]
 
 
 class Arcs(NamedTuple):
-    """The allowed arcs; ``first[a]`` is the nearest one of the same head and side, ``out_ptr`` bounds those of a head."""
+    """The allowed arcs; ``first[a]`` is the nearest one of the same head and side, ``out_ptr`` bounds those of h."""
 
     size: int  # n + 1
     head: Ints
@@ -144,6 +144,14 @@ def sequences(frames: Frames, pairs: bool, alone: Bools) -> tuple[States, Steps]
 
 def _together(a: Steps, b: Steps) -> Steps:
     return Steps(*(np.concatenate(columns) for columns in zip(a, b, strict=True)))
+
+
+def grouped(group: Ints, of_state: Ints, count: int) -> tuple[Ints, Ints]:
+    """All pairs of a place and a state of its group; there are so many groups."""
+    order = np.argsort(of_state, kind="stable")
+    ptr = np.searchsorted(of_state[order], np.arange(count + 1))
+    place, at = ragged(np.diff(ptr)[group])
+    return place, order[ptr[group[place]] + at]
 
 
 def run_starts(key: Ints) -> Ints:
