@@ -159,7 +159,7 @@ class Evaluation:
                 largest = float(np.abs(own[own > -inf]).max(initial=0.0))
                 most = abs(space.maximum(own)[0]) + space.length * largest
             else:
-                into = np.where(space.part >= 0, positive[space.part], -inf)[:, 1:]
+                into = np.append(positive, -inf)[space.part][:, 1:]
                 most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
             total += max(most, 0.0)
         return total
@@ -232,7 +232,7 @@ class _PricedGraph:
 class _PricedTrees:
     def __init__(self, trees: Trees, units: Floats) -> None:
         self.trees = trees
-        self.weight = np.where(trees.part >= 0, units[trees.part], -inf)
+        self.weight = np.append(units, -inf)[trees.part]
         self.dual = laminar_dual(self.weight, trees.single)
         self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
 
