@@ -7,7 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import ConstrainedHyperpath, Hyperpath, Tagging
+from certus import ConstrainedHyperpath, Hyperpath, LexicalizedConstituency, Tagging
+from tests.constituency.spines import RandomSpines, trees
 from tests.oracles.normal import check
 from tests.strategies import hypergraphs
 from tests.tagging.cases import random_tagging, taggings
@@ -45,6 +46,23 @@ def test_tagging_parts_that_are_not_read_do_not_appear():
     form = Tagging([[0, 1], [2, -np.inf]], bigram=[[1e300, 3], [4, 1e300]]).normal_form()
     assert sorted(form.scores.tolist()) == [0, 1, 2, 4, 1e300]
     assert len(random_tagging(np.random.default_rng(0), 25, 45, order=2).normal_form().spaces[0].tail) < 60_000
+
+
+@given(st.integers(0, 10**6), st.lists(st.sampled_from("aabbc,"), min_size=1, max_size=3), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=20)
+def test_lexicalized_trees(seed, words, forbidden):
+    grammar = RandomSpines(seed, forbidden)
+    problem = LexicalizedConstituency(grammar, words)
+    structures = [tree for tree, _ in trees(grammar, words)]
+    check(problem, structures)
+    if structures:
+        check(problem.within(4.0))
+    arcs = np.random.default_rng(seed).random((len(words) + 1, len(words) + 1)) < 0.7
+    check(problem.allowing(arcs), structures)
+
+
+def test_no_words_have_no_lexicalized_tree():
+    check(LexicalizedConstituency(RandomSpines(0), []), [])
 
 
 def test_normal_forms_need_no_numba():
