@@ -2,13 +2,25 @@
 
 import subprocess
 import sys
+from itertools import islice
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import ConstrainedHyperpath, Hyperpath, LexicalizedConstituency, Tagging
+from certus import (
+    Constituency,
+    ConstrainedHyperpath,
+    Grammar,
+    Hyperpath,
+    Infeasible,
+    LexicalizedConstituency,
+    Tagging,
+)
 from tests.constituency.spines import RandomSpines, trees
+from tests.constituency.strategies import grammars, sentences
+from tests.constituency.strategies import trees as random_trees
+from tests.oracles import cfg
 from tests.oracles.normal import check
 from tests.strategies import hypergraphs
 from tests.tagging.cases import random_tagging, taggings
@@ -46,6 +58,27 @@ def test_tagging_parts_that_are_not_read_do_not_appear():
     form = Tagging([[0, 1], [2, -np.inf]], bigram=[[1e300, 3], [4, 1e300]]).normal_form()
     assert sorted(form.scores.tolist()) == [0, 1, 2, 4, 1e300]
     assert len(random_tagging(np.random.default_rng(0), 25, 45, order=2).normal_form().spaces[0].tail) < 60_000
+
+
+@given(grammars(), sentences())
+@settings(max_examples=60)
+def test_phrase_structure(rules, words):
+    problem = Constituency(Grammar.from_text("\n".join(map(str, rules))), words)
+    check(problem, [tree for tree, _ in cfg.trees(rules, "S", words)])
+
+
+@given(st.lists(random_trees(), min_size=1, max_size=3), st.sampled_from([(None, 1), (1, 1), (0, 2), (1, 3)]))
+@settings(max_examples=30)
+def test_treebank_grammars(treebank, memory):
+    grammar = Grammar.from_treebank(treebank, horizontal=memory[0], vertical=memory[1])
+    words = min((tree.words for tree in treebank), key=len)[:6]
+    problem = Constituency(grammar, words).with_scores_rounded_up(1.0)
+    try:
+        structures = list(islice(problem.all_structures(), 201))
+    except Infeasible:
+        structures = []
+    if len(structures) < 201:
+        check(problem, structures)
 
 
 @given(st.integers(0, 10**6), st.lists(st.sampled_from("aabbc,"), min_size=1, max_size=3), st.sampled_from([0.0, 0.3]))
