@@ -106,6 +106,10 @@ def test_normal_forms_need_no_numba():
         "g = certus.Hypergraph(in_ptr=[0, 1, 2, 4], tail_ptr=[0, 0, 0, 2, 4], tail=[0, 1, 1, 0])\n"
         "p = certus.Hyperpath(g, [1, 2, 3, 4]).with_fixed('edges', (2,), 1)\n"
         "p.normal_form(), p.normal_structure([2, 0, 1])\n"
+        'g = certus.Grammar.from_text(\'1 S -> N V\\n 0.5 N -> "dogs"\\n 2 V -> "bark"\')\n'
+        "p = certus.Constituency(g, ['dogs', 'bark'])\n"
+        "n, v = certus.Tree('N', 'dogs'), certus.Tree('V', 'bark')\n"
+        "p.normal_form(), p.normal_structure(certus.Tree('S', [n, v]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

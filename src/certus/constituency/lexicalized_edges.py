@@ -42,12 +42,11 @@ class _Tree:
                 path.append(int(graph.chart.t.node_below[path[-1]]))
             self.path.append(path[::-1])
         self.modifiers: dict[tuple[int, int, int], list[int]] = {}  # head, level, side -> from the inside out
-        for m in [*range(n, 0, -1), *range(1, n + 1)]:
-            h = parts.head[m]
-            if h:
-                here = self.modifiers.setdefault((h, parts.level[m], int(m > h)), [])
-                if m not in here:
-                    here.append(m)
+        for d, words in enumerate((range(n, 0, -1), range(1, n + 1))):
+            for m in words:
+                h = parts.head[m]
+                if h and d == int(m > h):
+                    self.modifiers.setdefault((h, parts.level[m], d), []).append(m)
 
     def group(self, m: int) -> int:
         return int(self.chart.t.node_group[self.node[m]])
