@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, PartAutomaton
-from tests.dependency.cases import MODELS, draw_problem, problems
+from certus.dependency.vine import Vine
+from tests.dependency.cases import MODELS, draw_problem, problems, whole_scores
 from tests.dependency.test_head_automata import Parity
 from tests.oracles.normal import check
 from tests.oracles.spaces import check_normal_form
@@ -66,3 +67,11 @@ def test_projective_trees(problem):
 @given(problems(models=("first order", "siblings", "carreras", "model 1", "model 2", "trisiblings"), listed=True))
 def test_projective_trees_of_listed_parts(problem):
     check(problem)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 4), st.integers(1, 3))
+def test_vines(seed, n, band):
+    rng = np.random.default_rng(seed)
+    arc, *outer = (whole_scores(rng, shape, 0.2) for shape in ((n + 1, n + 1), (n + 1, 2), (n + 1, 2)))
+    check(Vine(arc, *outer, band=band))

@@ -56,7 +56,7 @@ class Assembly:
         """The normal form of the derivations of a vertex: without dead edges, and parts that no edge uses."""
         level = np.concatenate(self._levels)
         scores = np.concatenate((*self._scores, np.zeros(1)))
-        allowed = (batch.at((scores[batch.parts] > -np.inf).all(axis=1)) for batch in self._edges)
+        allowed = (batch.at(np.flatnonzero((scores[batch.parts] > -np.inf).all(axis=1))) for batch in self._edges)
         kept = _useful([batch.at(np.argsort(level[batch.head], kind="stable")) for batch in allowed], level, root)
         used = np.zeros(len(level), dtype=bool)
         used[root] = True
@@ -73,8 +73,8 @@ def _useful(batches: list[_Edges], level: Ints, root: int) -> list[_Edges]:
     """The edges that are in derivations of the root; batches are sorted by level."""
     places = []
     for k, batch in enumerate(batches):
-        at, first, count = np.unique(level[batch.head], return_index=True, return_counts=True)
-        places += [(here, k, slice(a, a + b)) for here, a, b in np.stack((at, first, count), axis=1).tolist()]
+        found, first, count = np.unique(level[batch.head], return_index=True, return_counts=True)
+        places += [(here, k, slice(a, a + b)) for here, a, b in np.stack((found, first, count), axis=1).tolist()]
     places.sort(key=lambda place: place[:2])
     alive = np.zeros(len(level) + 1, dtype=bool)
     alive[-1] = True  # a tail that is not there

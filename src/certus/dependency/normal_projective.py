@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BETWEEN, TAKEN, LAST, COMPLETE = range(4)  # S, I, J, C: what comes first among items of one width
 
 
-class _Trees(NamedTuple):
+class Items(NamedTuple):
     """What the items are made of."""
 
     graph: Assembly
@@ -36,10 +36,24 @@ class _Trees(NamedTuple):
     slots: N.Slots
     part: Ints  # of each arc
     label: Ints  # the vertex of the labels of each arc, -1 without labels
-    complete: Ints  # C: by side, slot and e; -1 where it has no words but h, and nothing to score
+    complete: Ints  # C: by side, slot and distance from h to e; -1 where h is alone and there is nothing to score
     scores: N.Scores
     by_head: bool  # slots are words with their heads
     single: bool
+
+    @staticmethod
+    def of(graph: Assembly, arc: Floats, scores: N.Scores, single: bool, reach: int) -> "Items":
+        """For these arc scores, with no words further from their ancestors than ``reach``."""
+        arcs = N.Arcs.of(arc > -np.inf)
+        by_head = bool({"grandparent", "grandsibling", "null"} & scores.keys())
+        slots = N.Slots.of(arcs, by_head)
+        part = graph.parts(arc[arcs.head, arcs.mod], always=True)
+        level = 4 * np.arange(reach + 1) + COMPLETE
+        complete = graph.vertices(np.broadcast_to(level, (2, len(slots.word), reach + 1)))
+        if not {"stop", "null"} & scores.keys():
+            complete[:, :, 0] = -1
+        none = np.full(len(part), -1)
+        return Items(graph, arcs, slots, part, none, complete, scores, by_head, single)
 
     def vertices(self, width: Ints, item: int) -> Ints:
         """New items of one kind."""
@@ -49,31 +63,22 @@ class _Trees(NamedTuple):
 def of_trees(problem: "Dependency", arc: Floats, label: Floats | None = None) -> NormalForm:
     """Of a projective problem, with these arc scores, and scores of labels if arcs have labels."""
     graph, scores = Assembly(), problem.scores
-    grand = "grandparent" in scores or "grandsibling" in scores
-    arcs = N.Arcs.of(arc > -np.inf)
-    by_head = grand or "null" in scores
-    slots = N.Slots.of(arcs, by_head)
-    part = graph.parts(arc[arcs.head, arcs.mod], always=True)
-    cells, labels = {"arcs": arcs.cells(part)}, np.full(len(part), -1)
+    trees = Items.of(graph, arc, scores, problem.single and problem.n > 0, problem.n)
+    cells = {"arcs": trees.arcs.cells(trees.part)}
     if label is not None:
-        labels, cells["labels"] = N.label_vertices(graph, arcs, label)
-    ends = np.arange(len(arc))
-    complete = graph.vertices(
-        np.broadcast_to(4 * np.abs(ends - slots.word[:, None]) + COMPLETE, (2, len(slots.word), len(arc)))
-    )
-    if not {"stop", "null"} & scores.keys():
-        complete[:, np.arange(len(slots.word)), slots.word] = -1
-    trees = _Trees(graph, arcs, slots, part, labels, complete, scores, by_head, problem.single and problem.n > 0)
+        labels, cells["labels"] = N.label_vertices(graph, trees.arcs, label)
+        trees = trees._replace(label=labels)
     if scores:
+        grand = "grandparent" in scores or "grandsibling" in scores
         _sequences(trees, grand and problem.grandparents == "outermost")
     else:
-        _arcs_alone(trees)
+        arcs_alone(trees)
     root = graph.vertices(np.array([4 * len(arc)]))
     _root(trees, int(root[0]), problem.n)
     return graph.form(int(root[0]), cells)
 
 
-def _root(trees: _Trees, root: int, n: int) -> None:
+def _root(trees: Items, root: int, n: int) -> None:
     """All trees: the only modifier of node 0 with all words on both sides of it, or node 0 with its modifiers."""
     graph, arcs, slots = trees.graph, trees.arcs, trees.slots
     if not trees.single:
@@ -87,43 +92,39 @@ def _root(trees: _Trees, root: int, n: int) -> None:
         parts.append(graph.parts(trees.scores["sibling"].gather(none, none, m)))
     if "stop" in trees.scores:
         parts.append(graph.parts(trees.scores["stop"].gather(none, none + RIGHT, m)))
-    both = trees.complete[LEFT, slots.of_arc[top], 1], trees.complete[RIGHT, slots.of_arc[top], n]
+    both = trees.complete[LEFT, slots.of_arc[top], m - 1], trees.complete[RIGHT, slots.of_arc[top], n - m]
     graph.edges(np.full(len(top), root), [*both, trees.label[top]], parts)
 
 
-def _between(trees: _Trees, left: tuple[Ints, Ints], right: tuple[Ints, Ints]) -> Ints:
+def _between(trees: Items, left: tuple[Ints, Ints], right: tuple[Ints, Ints]) -> Ints:
     """S: the words between i and j, given as slots and words; all splits into descendants of both."""
     (slot, i), (other, j) = left, right
     vertex = trees.vertices(j - i, BETWEEN)
     span, place = ragged(j - i)
-    r = i[span] + place
-    tails = [trees.complete[RIGHT, slot[span], r], trees.complete[LEFT, other[span], r + 1]]
+    tails = [trees.complete[RIGHT, slot[span], place], trees.complete[LEFT, other[span], (j - i)[span] - place - 1]]
     trees.graph.edges(vertex[span], tails, [])
     return vertex
 
 
-def _ends(trees: _Trees, frames: N.Frames, last: Ints, root_only: bool) -> None:
+def _ends(trees: Items, frames: N.Frames, last: Ints, root_only: bool) -> None:
     """C: h with its last modifier m, whose descendants reach e; ``last`` are the vertices of I or J.
 
     With ``root_only`` node 0 is asked for all words only.
     """
-    n = trees.arcs.size - 1
+    n, reach = trees.arcs.size - 1, trees.complete.shape[2] - 1
     right = frames.side == RIGHT
-    furthest = np.where(
-        right, np.where(frames.g > frames.h, frames.g - 1, n), np.where(frames.g < frames.h, frames.g, 0) + 1
-    )
-    furthest = np.maximum(furthest, 1)
-    nearest = np.where((frames.h == 0) & root_only, n, frames.m)
-    frame, place = ragged(np.abs(furthest - nearest) + 1)
-    side, slot = frames.side[frame], trees.slots.of_arc[frames.arc[frame]]
-    e = nearest[frame] + np.where(right[frame], place, -place)
+    most = np.where(frames.g > frames.h, frames.g - 1, n) - frames.h
+    most = np.where(right, most, frames.h - 1 - np.where(frames.g < frames.h, np.maximum(frames.g, 0), 0))
+    least = np.where((frames.h == 0) & root_only, n, np.abs(frames.m - frames.h))
+    frame, place = ragged(np.minimum(most, reach) - least + 1)
+    side, slot, far = frames.side[frame], trees.slots.of_arc[frames.arc[frame]], least[frame] + place
     parts = [column[frame] for column in N.end_parts(trees.graph, trees.scores, frames)]
-    head = trees.complete[side, frames.slot[frame], e]
-    trees.graph.edges(head, [last[frame], trees.complete[side, slot, e]], parts)
+    below = trees.complete[side, slot, far - np.abs(frames.m - frames.h)[frame]]
+    trees.graph.edges(trees.complete[side, frames.slot[frame], far], [last[frame], below], parts)
 
 
-def _arcs_alone(trees: _Trees) -> None:
-    """Eisner's items: I(h, m) is the arc over S(h, m)."""
+def arcs_alone(trees: Items) -> tuple[Ints, Ints]:
+    """Eisner's items: I(h, m) is the arc over S(h, m). Returns arcs and their I: those of node 0 only if it has any."""
     arcs, graph = trees.arcs, trees.graph
     kept = np.flatnonzero(arcs.head > 0) if trees.single else np.arange(len(arcs.head))
     head, mod = arcs.head[kept], arcs.mod[kept]
@@ -133,9 +134,10 @@ def _arcs_alone(trees: _Trees) -> None:
     over = trees.vertices(np.abs(mod - head), TAKEN)
     graph.edges(over, [between[of_arc], trees.label[kept]], [trees.part[kept]])
     _ends(trees, N.Frames.at(arcs, trees.slots, head, kept), over, root_only=False)
+    return kept, over
 
 
-def _sequences(trees: _Trees, outermost: bool) -> None:
+def _sequences(trees: Items, outermost: bool) -> None:
     """The items of scores above arcs; ``outermost``: g counts for the outermost modifiers of h only."""
     graph, arcs, slots, scores = trees.graph, trees.arcs, trees.slots, trees.scores
     frames = _frames(trees, slots)
@@ -156,13 +158,13 @@ def _sequences(trees: _Trees, outermost: bool) -> None:
     else:
         last = state
     _ends(trees, frames, last, root_only=True)
-    slot, side = np.nonzero((slots.word > (0 if trees.single else -1))[:, None] & [True, True])
-    empty = trees.complete[side, slot, slots.word[slot]]
+    slot, side = np.nonzero(np.broadcast_to((slots.word > 0)[:, None] | (not trees.single), (len(slots.word), 2)))
+    empty = trees.complete[side, slot, 0]
     if (empty >= 0).any():
         graph.edges(empty, [], N.empty_parts(graph, scores, slots, slot, side))
 
 
-def _frames(trees: _Trees, slots: N.Slots) -> N.Frames:
+def _frames(trees: Items, slots: N.Slots) -> N.Frames:
     """The frames of projective trees: g is not among the words from h to m, and node 0 is left to the root."""
     frames = N.Frames.of(trees.arcs, slots)
     low, high = np.minimum(frames.h, frames.m), np.maximum(frames.h, frames.m)
@@ -170,14 +172,14 @@ def _frames(trees: _Trees, slots: N.Slots) -> N.Frames:
     return N.Frames.at(trees.arcs, slots, frames.slot[kept], frames.arc[kept])
 
 
-def _beside(trees: _Trees, frames: N.Frames, steps: N.Steps) -> Ints:
+def _beside(trees: Items, frames: N.Frames, steps: N.Steps) -> Ints:
     """What a step adds next to m: the words between s and m, or the descendants of m towards h if m is innermost."""
     arcs, slots = trees.arcs, trees.slots
     arc = frames.arc[steps.frame]
     found = np.full(len(arc), -1, dtype=np.int64)
     alone = steps.inside < 0
-    side, h = arcs.side[arc[alone]], arcs.head[arc[alone]]
-    found[alone] = trees.complete[1 - side, slots.of_arc[arc[alone]], h + np.where(side == RIGHT, 1, -1)]
+    first = arc[alone]
+    found[alone] = trees.complete[1 - arcs.side[first], slots.of_arc[first], np.abs(arcs.mod - arcs.head)[first] - 1]
     outer, inner = arc[~alone], frames.arc[steps.inside[~alone]]
     swap = arcs.mod[inner] > arcs.mod[outer]
     left, right = np.where(swap, outer, inner), np.where(swap, inner, outer)
