@@ -157,7 +157,7 @@ class Vine(DynamicProgram[Ints]):
 
     @cached_property
     def _normal_form(self) -> NormalForm:
-        return of_vine(*self.all_scores(), self.band)
+        return of_vine(self.arc, self.outer_head, self.outer_modifier, self.band)
 
     def normal_form(self) -> NormalForm:
         return self._normal_form
