@@ -68,7 +68,7 @@ def structure_key(problem: "Problem[Any]", structure: Any) -> Hashable:
 
 
 def _listed(problem: "Problem[Any]") -> list[Any]:
-    found = [y for y in islice(problem.all_structures(), MOST + 1)]
+    found = list(islice(problem.all_structures(), MOST + 1))
     if len(found) > MOST:
         raise NotSupported(
             f"{type(problem).__name__} has more than {MOST} structures and no normal_form() of its own, which "

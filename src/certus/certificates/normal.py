@@ -9,7 +9,7 @@ they are; -inf forbids a part.
 This module and its neighbours import no kernel: what certus.verify believes is here, in numpy and plain Python.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +44,20 @@ class Trees(NamedTuple):
     single: bool
 
 
-Space = Graph | Trees
+class Referred(NamedTuple):
+    """Structures are those of a problem that finds its best value by a reference of its own, which is believed.
+
+    ``part`` are the parts of its cells, which have no score; ``maximum`` takes what they score and gives the best
+    value of the problem with that added, and how far rounding may take it from the truth. No structure uses more than
+    ``length`` cells.
+    """
+
+    part: Ints
+    length: int
+    maximum: Callable[[Floats], tuple[float, float]]
+
+
+Space = Graph | Trees | Referred
 
 
 class Rows(NamedTuple):

@@ -15,15 +15,15 @@ from certus.certificates.assembling import Assembly
 from certus.certificates.normal import NormalForm
 from certus.checks import Bools, Floats, Ints
 from certus.dependency.normal_projective import Items, arcs_alone
-from certus.dependency.parts import LEFT, RIGHT
+from certus.dependency.part_kinds import LEFT, RIGHT
 
 
 def of_vine(arc: Floats, outer_head: Floats, outer_modifier: Floats, band: int) -> NormalForm:
     """Of the scores of a vine."""
     graph, words, n = Assembly(), np.arange(len(arc)), len(arc) - 1
     near = np.abs(words - words[:, None]) <= band
-    items = Items.of(graph, np.where(near, arc, -np.inf), {}, False, min(band, n))
-    _, over = arcs_alone(items)
+    items = Items.of(graph, np.where(near, arc, -np.inf), False, min(band, n))
+    over = arcs_alone(items)
     beyond = np.stack((words - band - 1, n - words - band), axis=1)  # more than 0 where words are that far away
     heads = _parts(graph, outer_head, (beyond >= [0, 1]) & (words > 0)[:, None])
     modifiers = _parts(graph, outer_modifier, beyond >= 1)

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from certus.certificates.enumerated import enumerated_form
 from certus.certificates.evaluate import Cell, Evaluation
-from certus.certificates.normal import Graph, NormalForm, Rows, Space, Trees
+from certus.certificates.normal import Graph, NormalForm, Referred, Rows, Space, Trees
+from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
+from certus.problem import Problem
 from certus.relax.proof import Leaf, Proof, Removed, Split
 from certus.relax.system import Relaxation
 
@@ -36,7 +39,7 @@ class RelaxedForm:
         """Of the subproblems' own normal forms, none of which may have rows."""
         part, scores, spaces, start = np.full(relaxation.n_cells, -1, dtype=np.int64), [], list[Space](), 0
         for i, problem in enumerate(relaxation.subproblems):
-            form = problem.normal_form()
+            form = _form_of(problem)
             weight = relaxation.weights[i]
             scores.append(form.scores if weight == 1.0 else weight * form.scores)
             spaces += [_shifted(space, start) for space in form.spaces]
@@ -186,6 +189,32 @@ class RelaxedForm:
         """A structure of the problem as one of every space."""
         leaves = zip(self.relaxation.subproblems, self.relaxation.leaves(structure), strict=True)
         return tuple(own for problem, leaf in leaves for own in problem.normal_structure(leaf))
+
+
+def _form_of(problem: Problem[Any]) -> NormalForm:
+    """A problem's own normal form; else its own reference; else all structures, one by one."""
+    try:
+        return problem.normal_form()
+    except NotSupported:
+        if problem.reference_maximum() is None:
+            return enumerated_form(problem)
+    sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
+    starts = np.cumsum([0, *sizes]).tolist()
+
+    def maximum(scores: Floats) -> tuple[float, float]:
+        cut = zip(problem.views.items(), starts, sizes, strict=False)
+        penalties = {view: scores[start : start + size].reshape(shape) for (view, shape), start, size in cut}
+        value = problem.reference_maximum(penalties)
+        extent = problem.extent()
+        largest = extent.size + float(np.abs(scores[scores > -inf]).max(initial=0.0))
+        return -inf if value is None else value, of_sum(extent.length * (1 + len(sizes)), largest)
+
+    cells = {
+        view: np.arange(start, start + size) for view, start, size in zip(problem.views, starts, sizes, strict=False)
+    }
+    return NormalForm(
+        np.zeros(starts[-1]), (Referred(np.arange(starts[-1]), problem.extent().length * len(sizes), maximum),), cells
+    )
 
 
 def _shifted(space: Space, start: int) -> Space:
