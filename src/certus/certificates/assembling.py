@@ -56,7 +56,7 @@ class Assembly:
         """The normal form of the derivations of a vertex: without dead edges, and parts that no edge uses."""
         level = np.concatenate(self._levels)
         scores = np.concatenate((*self._scores, np.zeros(1)))
-        allowed = (batch.at(np.flatnonzero((scores[batch.parts] > -np.inf).all(axis=1))) for batch in self._edges)
+        allowed = (batch.at(np.all(scores[batch.parts] > -np.inf, axis=1)) for batch in self._edges)
         kept = _useful([batch.at(np.argsort(level[batch.head], kind="stable")) for batch in allowed], level, root)
         used = np.zeros(len(level), dtype=bool)
         used[root] = True
@@ -79,14 +79,14 @@ def _useful(batches: list[_Edges], level: Ints, root: int) -> list[_Edges]:
     alive = np.zeros(len(level) + 1, dtype=bool)
     alive[-1] = True  # a tail that is not there
     keep = [np.zeros(len(batch.head), dtype=bool) for batch in batches]
-    for _, k, at in places:
-        keep[k][at] = alive[batches[k].tails[at]].all(axis=1)
-        alive[batches[k].head[at][keep[k][at]]] = True
+    for _, k, block in places:
+        keep[k][block] = alive[batches[k].tails[block]].all(axis=1)
+        alive[batches[k].head[block][keep[k][block]]] = True
     wanted = np.zeros(len(level) + 1, dtype=bool)
     wanted[root] = True
-    for _, k, at in reversed(places):
-        keep[k][at] &= wanted[batches[k].head[at]]
-        wanted[batches[k].tails[at][keep[k][at]]] = True
+    for _, k, block in reversed(places):
+        keep[k][block] &= wanted[batches[k].head[block]]
+        wanted[batches[k].tails[block][keep[k][block]]] = True
     return [batch.at(mask) for batch, mask in zip(batches, keep, strict=True)]
 
 

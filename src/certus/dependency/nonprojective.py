@@ -61,8 +61,7 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
     """
     if isinstance(problem, Dependency) and problem.model.ancestors > 1:
         return with_lineages(problem)
-    automata = HeadAutomata.of(problem)
-    tree = Dependency(np.where(problem.arc > -np.inf, 0.0, -np.inf), root=problem.root, projective=projective)
+    automata, tree = HeadAutomata.of(problem), _unscored(problem, projective)
     rows = tuple(_tie(1, view, view, problem.arc.shape) for view in automata.views)
     together = {"arcs": ((0, "arcs"), *((1, view) for view in automata.views))}
     return Relaxation((tree, automata), (1.0, 1.0), together, rows, lambda both: both[0], automata.leaves)
@@ -71,8 +70,7 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
 def with_lineages(problem: Dependency) -> "Relaxation":
     """The relaxation with a third subproblem that scores great-grandparents; the automata are left out without scores.
 
-    The tree has the arc scores. Its arcs equal the three copies that lineages have, except that no word supposes an arc
-    of node 0.
+    The arcs of the tree equal the three copies that lineages have, except that no word supposes an arc of node 0.
     """
     rest = {name: scores for name, scores in problem.scores.items() if "f" not in HIGHER_KINDS[name].axes}
     own = next(scores for name, scores in problem.scores.items() if name not in rest)
@@ -81,9 +79,8 @@ def with_lineages(problem: Dependency) -> "Relaxation":
     subproblems: list[Problem[Any]] = [Dependency(problem.arc, root=problem.root)]
     tied: list[Block] = []
     if rest:
-        without = problem.with_arcs(np.where(problem.arc > -np.inf, 0.0, -np.inf), rest)
-        automata, last = HeadAutomata.of(without), 2
-        subproblems.append(automata)
+        automata, last = HeadAutomata.of(problem.with_arcs(problem.arc, rest)), 2
+        subproblems = [_unscored(problem), automata]
         tied = [(1, view) for view in automata.views]
     rows = [_tie(i, view, view, shape) for i, view in tied]
     rows += [_tie(last, view, f"lineages {view}", shape) for view in lineages.views]
@@ -102,6 +99,11 @@ def _tie(i: int, view: str, name: str, shape: Index) -> Rows:
     row, ones = np.arange(len(cells)), np.ones(len(cells))
     entries = (Entries((0, "arcs"), row, cells, ones), Entries((i, view), row, cells, -ones))
     return Rows(name, entries, np.zeros(len(cells)), True, (len(cells) // shape[1], shape[1]))
+
+
+def _unscored(problem: "Dependency | AutomataDependency", projective: bool = False) -> Dependency:
+    """The trees over the arcs of a problem, without scores."""
+    return Dependency(np.where(problem.arc > -np.inf, 0.0, -np.inf), root=problem.root, projective=projective)
 
 
 def normal_form(problem: "Dependency | AutomataDependency") -> NormalForm:
