@@ -109,8 +109,7 @@ def _unscored(problem: "Dependency | AutomataDependency", projective: bool = Fal
 def normal_form(problem: "Dependency | AutomataDependency") -> NormalForm:
     """The normal form of the relaxation: spanning trees, head automata, and the rows that tie them."""
     relaxed = RelaxedForm.of(relaxation(problem))
-    start = relaxed.relaxation.offsets[0, "arcs"]
-    return relaxed.form._replace(cells={"arcs": relaxed.part[start : start + problem.arc.size]})
+    return relaxed.form._replace(cells={"arcs": relaxed.parts_in((0, "arcs"))})
 
 
 def normal_structure(problem: "Dependency | AutomataDependency", heads: Ints) -> tuple[Any, ...]:

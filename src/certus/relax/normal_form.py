@@ -74,6 +74,12 @@ class RelaxedForm:
         )
         return replace(self, form=self.form._replace(scores=scores, rows=required), required=cell.ones)
 
+    def parts_in(self, block: tuple[int, str]) -> Ints:
+        """The parts of the cells of a view of a subproblem, if any row or proof speaks of it."""
+        r, size = self.relaxation, int(np.prod(self.relaxation.shape_of(block), dtype=np.int64))
+        start = r.offsets[block]
+        return self.part[start : start + size]
+
     @cached_property
     def evaluation(self) -> Evaluation:
         """The form, made ready to be bounded."""
@@ -220,7 +226,8 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
 def _shifted(space: Space, start: int) -> Space:
     """The space with its parts numbered from ``start`` on."""
     if isinstance(space, Trees):
-        return space._replace(part=np.where(space.part >= 0, space.part + start, -1))
+        labels = None if space.labels is None else np.where(space.labels >= 0, space.labels + start, -1)
+        return space._replace(part=np.where(space.part >= 0, space.part + start, -1), labels=labels)
     return space._replace(part=space.part + start)
 
 
