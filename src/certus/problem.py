@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from certus.certificates import rounding
+from certus.certificates.normal import NormalForm
 from certus.checks import Floats
 from certus.errors import InvalidInput, NotSupported
 from certus.result import Result, Solution, certified
@@ -197,6 +198,23 @@ class Problem(ABC, Generic[Y]):
         know; InvalidInput if they do not fit. None for all others.
         """
         return None
+
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+        """A normal form of all structures that score more than ``above``, penalties added, without any kernel.
+
+        ``witness`` is what ``make_witness`` gives, or anything else: it decides how much work it is and how many other
+        structures there are, never that one is missing. The scores of the form are without penalties. Raises
+        InvalidInput if the witness does not fit the problem, or does not bound enough.
+        """
+        raise self._not_supported("closed_form")
+
+    def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Any]:
+        """What makes ``closed_form`` quick, by name: arrays. May use kernels."""
+        raise self._not_supported("make_witness")
+
+    def normal_structure(self, form: NormalForm, structure: Y) -> list[int]:
+        """The edges of a form's graph that are a structure, heads before tails; InvalidInput if it is not in the form."""
+        raise self._not_supported("normal_structure")
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -140,6 +140,27 @@ class LanguageModel:
             state = int(lm.state_suffix[state])
         return total + float(lm.unigram[word]), int(lm.unigram_state[word])
 
+    def advance_each(self, state: NDArray[np.int64], word: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+        """``advance`` of many states, each by its own word, in numpy: the same numbers to the last digit."""
+        lm, total = self.arrays, np.zeros(len(state))
+        value, following = np.empty(len(state)), np.empty(len(state), dtype=np.int64)
+        left, q = np.arange(len(state)), np.asarray(state, dtype=np.int64)
+        while len(left):
+            w = word[left]
+            at = _find_each(lm.slots, (q << 32) | w)
+            empty, hit = q == 0, (at >= 0) & (q != 0)
+            for which, values, states in (
+                (empty, lm.unigram[w[empty]], lm.unigram_state[w[empty]]),
+                (hit, lm.values[3 * at[hit] + 1], lm.slots[3 * at[hit] + 2]),
+            ):
+                value[left[which]] = total[left[which]] + values
+                following[left[which]] = states
+            rest = ~(empty | hit)
+            left, q = left[rest], q[rest]
+            total[left] += lm.back_off[q]
+            q = lm.state_suffix[q].astype(np.int64)
+        return value, following
+
     def score(self, words: Sequence[str], begin: bool = True, end: bool = True) -> float:
         """ln p(words), from the state after ``<s>`` if ``begin``, with ``</s>`` after them if ``end``."""
         return sum(self.terms(words, begin, end))
@@ -193,6 +214,20 @@ def _find(slots: NDArray[np.int64], key: int) -> int:
             return -1
         i = (i + 1) % n
     return i
+
+
+def _find_each(slots: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``_find`` of many keys, in numpy."""
+    n, mixed = len(slots) // 3, keys.astype(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    at = (((mixed >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+    found = slots[3 * at]
+    left = np.flatnonzero((found != keys) & (found != -1))
+    while len(left):
+        at[left] = (at[left] + 1) % n
+        found = slots[3 * at[left]]
+        left = left[(found != keys[left]) & (found != -1)]
+    return np.where(slots[3 * at] == keys, at, -1)
 
 
 class _Trie:

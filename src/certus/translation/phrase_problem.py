@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
@@ -19,7 +20,7 @@ from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
 from certus.serialize import floats_to_json
-from certus.translation import phrase_decoding
+from certus.translation import phrase_decoding, phrase_proof, phrase_witness
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_json import lm_from_json, lm_to_json
@@ -114,7 +115,8 @@ class PhraseTranslation(Problem[Structure]):
         return len(self.source)
 
     @property
-    def _limit(self) -> int:
+    def limit(self) -> int:
+        """The largest jump: the distortion limit, or the length of the sentence."""
         return self.n if self.distortion_limit is None else min(self.distortion_limit, self.n)
 
     # -- structures ------------------------------------------------------------------------------------------------
@@ -140,9 +142,9 @@ class PhraseTranslation(Problem[Structure]):
             o = self.options[k]
             if any(covered[o.start : o.end + 1]):
                 raise InvalidInput(f"structure[{place}], option {k} ({o}), covers a word that is covered already.")
-            if abs(o.start - last - 1) > self._limit:
-                raise InvalidInput(f"structure[{place}], option {k} ({o}), jumps further than {self._limit} words.")
-            if self.window and o.start != g and o.end + 1 - g > self._limit:
+            if abs(o.start - last - 1) > self.limit:
+                raise InvalidInput(f"structure[{place}], option {k} ({o}), jumps further than {self.limit} words.")
+            if self.window and o.start != g and o.end + 1 - g > self.limit:
                 raise InvalidInput(f"structure[{place}], option {k} ({o}), leaves word {g} out of reach.")
             covered[o.start : o.end + 1] = [True] * (o.end - o.start + 1)
             while covered[g]:
@@ -173,8 +175,8 @@ class PhraseTranslation(Problem[Structure]):
                 g += 1
             for k, o in enumerate(self.options):
                 bits = ((1 << (o.end - o.start + 1)) - 1) << o.start
-                near = abs(o.start - last - 1) <= self._limit
-                if not near or covered & bits or (self.window and o.start != g and o.end + 1 - g > self._limit):
+                near = abs(o.start - last - 1) <= self.limit
+                if not near or covered & bits or (self.window and o.start != g and o.end + 1 - g > self.limit):
                     continue
                 agenda.append(((*chosen, k), covered | bits, o.end))
 
@@ -270,13 +272,13 @@ class PhraseTranslation(Problem[Structure]):
     def sentence(self) -> Sentence:
         """The arrays the kernels read."""
         longest = max((j - i + 1 for i, j, _, _ in self._packed), default=0)
-        if longest >= WINDOW or (self.n > WINDOW and not (self.window and self._limit < WINDOW)):
+        if longest >= WINDOW or (self.n > WINDOW and not (self.window and self.limit < WINDOW)):
             raise NotSupported(
                 f"coverage is held in {WINDOW} bits from the first uncovered word on: with {self.n} source words, give "
                 f"a distortion_limit below {WINDOW} and window=True, and options of fewer than {WINDOW} words."
             )
         arrays = pack(self.n, self.lm.order, self.lm.end, self._packed)
-        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self._limit, self.window, self.extent())
+        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self.limit, self.window, self.extent())
 
     def _check_feasible(self) -> None:
         """Infeasible unless some options cover the sentence without overlap; then source order keeps every limit."""
@@ -417,9 +419,18 @@ class PhraseTranslation(Problem[Structure]):
             raise InvalidInput(f"the multipliers have shape {u.shape}; expected {self.n} finite numbers.")
         return self._reference.dual_value(u.tolist()), self.sentence.error(u)
 
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+        return phrase_proof.closed_form(self, above, witness, penalties)
+
+    def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Any]:
+        return phrase_witness.make_witness(self._penalised(penalties), above)
+
+    def normal_structure(self, form: NormalForm, structure: Structure) -> list[int]:
+        return phrase_proof.normal_structure(form, structure)
+
     @property
     def _reference(self) -> Reference:
-        return Reference(self.n, self._packed, self.lm, self.lm_weight, self.distortion, self._limit, self.window)
+        return Reference(self.n, self._packed, self.lm, self.lm_weight, self.distortion, self.limit, self.window)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
