@@ -141,25 +141,32 @@ class LanguageModel:
         return total + float(lm.unigram[word]), int(lm.unigram_state[word])
 
     def advance_each(self, state: NDArray[np.int64], word: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
-        """``advance`` of many states, each by its own word, in numpy: the same numbers to the last digit."""
-        lm, total = self.arrays, np.zeros(len(state))
-        value, following = np.empty(len(state)), np.empty(len(state), dtype=np.int64)
-        left, q = np.arange(len(state)), np.asarray(state, dtype=np.int64)
-        while len(left):
-            w = word[left]
-            at = _find_each(lm.slots, (q << 32) | w)
-            empty, hit = q == 0, (at >= 0) & (q != 0)
-            for which, values, states in (
-                (empty, lm.unigram[w[empty]], lm.unigram_state[w[empty]]),
-                (hit, lm.values[3 * at[hit] + 1], lm.slots[3 * at[hit] + 2]),
-            ):
-                value[left[which]] = total[left[which]] + values
-                following[left[which]] = states
-            rest = ~(empty | hit)
-            left, q = left[rest], q[rest]
-            total[left] += lm.back_off[q]
-            q = lm.state_suffix[q].astype(np.int64)
-        return value, following
+        """``advance`` of many states, each by its own word, in numpy: the same numbers to the last digit.
+
+        Ends of n-grams are n-grams, so that longer contexts are looked up only where shorter ones are held.
+        """
+        lm, held, slot = self.arrays, np.zeros(len(state), dtype=np.int64), np.zeros(len(state), dtype=np.int64)
+        left = np.arange(len(state))
+        for length in range(1, self.order):
+            left = left[lm.state_length[state[left]] >= length]
+            context = self.cut(state[left], length)
+            at = _find_each(lm.slots, (context << 32) | word[left])
+            left, context, at = left[at >= 0], context[at >= 0], at[at >= 0]
+            held[left], slot[left] = context, at
+        total, q = np.zeros(len(state)), state
+        while (left := np.flatnonzero(q != held)).size:
+            total[left] += lm.back_off[q[left]]
+            q = q.copy()
+            q[left] = lm.state_suffix[q[left]]
+        value = np.where(held > 0, lm.values[3 * slot + 1], lm.unigram[word])
+        return total + value, np.where(held > 0, lm.slots[3 * slot + 2], lm.unigram_state[word])
+
+    def cut(self, states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+        """The ends of states, of so many words at most."""
+        states = states.copy()
+        while (long := np.flatnonzero(self.arrays.state_length[states] > most)).size:
+            states[long] = self.arrays.state_suffix[states[long]]
+        return states
 
     def score(self, words: Sequence[str], begin: bool = True, end: bool = True) -> float:
         """ln p(words), from the state after ``<s>`` if ``begin``, with ``</s>`` after them if ``end``."""

@@ -163,15 +163,13 @@ def sweep(n: int, options: Options, lattice: Lattice, places: Places, units: Uni
             origin = np.repeat(np.arange(b - a), np.diff(lattice.edge_ptr[a : b + 1]))
             into = np.full((b - a, len(options.start)), nowhere)
             into[origin, lattice.edge_span[edges]] = ptr[lattice.edge_to[edges]]
+            span = options.span[places.near[p]]
             used = np.zeros(len(options.start), dtype=bool)
             used[lattice.edge_span[edges]] = True
-            columns = np.flatnonzero(used[options.span[places.option[p]]])
+            columns = np.flatnonzero(used[span])
             if not len(columns):
                 continue
-            whole = 4 * len(columns) > 3 * len(places.option[p])  # not worth a copy without the others
-            at: slice | Ints = slice(None) if whole else columns
-            rest = into[:, options.span[places.option[p][at]]]
-            best = value[rest[:, None, :] + places.then[p][:, at]]
-            best += places.value[p][:, at]
+            at: slice | Ints = slice(None) if 4 * len(columns) > 3 * len(span) else columns  # or not worth a copy
+            best = value[into[:, None, span[at]] + places.then[p][:, at]] + places.value[p][:, at]
             value[ptr[a] : ptr[b]] = np.maximum(best.max(axis=2), units.floor).reshape((b - a) * size)
     return Bounds(ptr, value)

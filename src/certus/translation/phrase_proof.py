@@ -18,7 +18,16 @@ from certus.certificates.normal import Graph, NormalForm
 from certus.checks import Floats, Ints
 from certus.errors import InvalidInput, NotSupported
 from certus.translation.phrase_coverings import AT_ONCE, Bits, Bounds, Lattice, Limits, build, covered, free, sweep
-from certus.translation.phrase_tables import LmRows, Options, Places, meet, packed_options, places_of, units_for
+from certus.translation.phrase_tables import (
+    Options,
+    Places,
+    Targets,
+    meet,
+    packed_options,
+    places_of,
+    rows_of,
+    units_for,
+)
 
 if TYPE_CHECKING:
     from certus.translation.phrase_problem import PhraseTranslation
@@ -57,6 +66,7 @@ class Search(NamedTuple):
     bounds: Bounds
     place: Ints  # (X,) of every node of the lattice
     own: Ints  # (n + 1, S) the jump from a place to a span, and the multipliers of its words
+    start: int  # the state of the language model at the start
     above: int
 
     def chunks(self, node: Ints) -> Iterator[slice]:
@@ -87,7 +97,7 @@ class Search(NamedTuple):
         before = those.state[origin]
         score = those.score[origin] + self.own[self.place[those.node[origin]], span]
         score += o.score[option] + self.places.rows.score[before, option]
-        after = self.places.after[before, option]
+        after = self.places.rows.after[before, option]
         context = self.places.context[o.end[span] + 1, after]
         kept = score + self.bounds.value[self.bounds.ptr[node] + context] > self.above
         row = row[kept]
@@ -113,15 +123,19 @@ def closed_form(
     _check_width(limits, options)
     price = np.rint(multipliers / units.step).astype(np.int64)
     sums = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(price)))
-    targets = [tuple(map(problem.lm.word_id, problem.options[k].target)) for k in options.number.tolist()]
-    met = meet(problem.n, problem.limit, options, LmRows(problem.lm, problem.lm_weight, units, targets))
+    ids = {word: problem.lm.word_id(word) for o in problem.options for word in o.target}
+    targets = [tuple([ids[word] for word in problem.options[k].target]) for k in options.number.tolist()]
+    target_words = Targets(problem.lm, problem.lm_weight, units, targets)
+    met = meet(problem.n, problem.limit, options, target_words)
+    rows = rows_of(met, options, target_words, problem.limit)
     jump = units.up(-problem.distortion * np.arange(problem.n + 1, dtype=np.float64))
     own = jump[np.abs(options.start - np.arange(problem.n + 1)[:, None])] + sums[options.end + 1] - sums[options.start]
     lattice = build(limits, options, tracked)
-    places = places_of(problem.lm, met, options, own, limits.limit, tracked is not None)
+    places = places_of(problem.lm, met, rows, options, own, limits.limit, tracked is not None)
     bounds = sweep(problem.n, options, lattice, places, units)
     place = np.concatenate([np.full(b - a, p) for _, p, a, b in lattice.group])
-    search = Search(limits, options, lattice, places, bounds, place, own, units.above + int(sums[-1]))
+    begin = int(met.number[problem.lm.begin_state])
+    search = Search(limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]))
     return _form(problem, _above(search, *_closed(search)))
 
 
@@ -167,7 +181,7 @@ def _closed(search: Search) -> tuple[States, list[Steps]]:
     n, options, zero = search.limits.n, search.options, np.zeros(1, dtype=np.int64)
     length = (options.end - options.start + 1)[options.span]
     waiting: list[list[tuple[Ints, Ints, States]]] = [[] for _ in range(n + 1)]
-    waiting[0].append((zero[:0], zero[:0], States(zero, zero, zero.astype(np.uint64), zero, zero)))
+    waiting[0].append((zero[:0], zero[:0], States(zero, zero, zero.astype(np.uint64), zero + search.start, zero)))
     layers, steps, total = [], [], 0
     for count, found in enumerate(waiting):
         if not found:
@@ -245,15 +259,15 @@ def _form(problem: "PhraseTranslation", paths: Paths) -> NormalForm:
     An option is the part of its number, then come the jumps by length, then a part for each word of each edge.
     """
     options, n_options, n_steps = problem.options, len(problem.options), len(paths.option)
-    ids = [tuple(map(problem.lm.word_id, o.target)) for o in options]
-    words = [ids[k] if k >= 0 else (problem.lm.end,) for k in paths.option.tolist()]
+    end = (problem.lm.end,)
+    words = [tuple(map(problem.lm.word_id, options[k].target)) if k >= 0 else end for k in paths.option.tolist()]
     size = np.array([len(w) for w in words], dtype=np.int64)
     first = np.cumsum(size) - size
     state, scores = paths.state[paths.origin], np.empty(int(size.sum()))
     for k in range(int(size.max(initial=0))):
         at = np.flatnonzero(size > k)
-        value, state[at] = problem.lm.advance_each(state[at], np.array([words[e][k] for e in at.tolist()]))
-        scores[first[at] + k] = problem.lm_weight * value
+        terms = [problem.lm.advance(q, words[e][k]) for e, q in zip(at.tolist(), state[at].tolist(), strict=True)]
+        scores[first[at] + k], state[at] = [problem.lm_weight * x for x, _ in terms], [q for _, q in terms]
     jumps = -problem.distortion * np.arange(problem.n + 1, dtype=np.float64)
     own = np.array([float(o.score) for o in options], dtype=np.float64)
     a_step = (paths.option >= 0).astype(np.int64)
