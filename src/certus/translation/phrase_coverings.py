@@ -7,6 +7,7 @@ cover the sentence is a path through the nodes, so that the best path from a nod
 completions.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -53,13 +54,13 @@ def covered(g: Ints, window: Bits, start: Ints, length: Ints) -> tuple[Ints, Bit
 
 
 def free(limits: Limits, g: Ints, window: Bits, start: Ints, length: Ints) -> Bools:
-    """Whether words may be covered next as far as the coverage goes: they are free, and the first gap stays in reach."""
+    """Whether words may be covered next, jumps aside: they are free, and the first gap stays in reach."""
     after = start >= g
     shift = np.where(after, start - g, 0).astype(np.uint64)
-    empty = (window >> shift) & mask(length) == 0
-    if not limits.window:
-        return after & empty
-    return after & empty & ((start == g) | (start + length - g <= limits.limit))
+    may: Bools = after & ((window >> shift) & mask(length) == 0)
+    if limits.window:
+        may &= (start == g) | (start + length - g <= limits.limit)
+    return may
 
 
 class _Tracked:
@@ -78,7 +79,7 @@ class _Tracked:
         """(M, S): which spans may follow nodes with ``count`` words covered."""
         n, limit, window = self.limits
         end = self.start + self.length
-        fits = (count + self.length <= n) & (bits[:, None] & self.bits == 0)
+        fits: Bools = (count + self.length <= n) & (bits[:, None] & self.bits == 0)
         fits &= (place[:, None] <= self.start) | (place[:, None] > end)
         fits &= (count + self.length < n) | (bits[:, None] | self.bits == self.everything)
         if window:  # the first uncovered word is at least ``low`` and at most ``high``
@@ -109,9 +110,7 @@ def build(limits: Limits, options: Options, tracked: Ints | None) -> Lattice:
         to[edge[order]] = n_nodes + np.cumsum(new) - 1
         a, w, place = a[new], w[new], place[new]
         bounds = [*np.flatnonzero(np.diff(place, prepend=-1)).tolist(), len(place)]
-        group += [
-            (count, int(place[x]), n_nodes + x, n_nodes + y) for x, y in zip(bounds[:-1], bounds[1:], strict=True)
-        ]
+        group += [(count, int(place[x]), n_nodes + x, n_nodes + y) for x, y in pairwise(bounds)]
         n_nodes += len(a)
         if n_nodes > MOST_NODES:
             raise InvalidInput(f"the witness asks for more than {MOST_NODES} coverages; expected multipliers instead.")

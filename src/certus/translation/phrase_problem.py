@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from certus.certificates.evaluate import Evaluation
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.rounding import WIDTH, Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
 from certus.clock import Clock
@@ -24,11 +25,11 @@ from certus.translation import phrase_decoding, phrase_proof, phrase_witness
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_json import lm_from_json, lm_to_json
-from certus.translation.phrase_reference import Packed, Reference
 from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
 from certus.translation.phrases import PhraseOption, checked_options, pack
 
 Structure = tuple[int, ...]
+Packed = tuple[int, int, float, tuple[int, ...]]  # start, end, score, ids of the target words
 WINDOW = 64  # bits of a coverage
 
 
@@ -407,17 +408,9 @@ class PhraseTranslation(Problem[Structure]):
                 ]
             distance = distance * 2.0 if distance < 1e3 * max(1.0, self.error()) else inf
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self._penalised(penalties)._reference.best_value()
+    # -- proofs ----------------------------------------------------------------------------------------------------
 
-    def reference_dual(self, duals: Any) -> tuple[float, float]:
-        """The bound that multipliers of the source words give, and its rounding, in plain Python; for certus.verify."""
-        if not isinstance(duals, Mapping) or set(duals) != {"words"}:
-            raise InvalidInput('expected multipliers of "words".')
-        u = np.asarray(duals["words"], dtype=np.float64)
-        if u.shape != (self.n,) or not np.isfinite(u).all():
-            raise InvalidInput(f"the multipliers have shape {u.shape}; expected {self.n} finite numbers.")
-        return self._reference.dual_value(u.tolist()), self.sentence.error(u)
+    searched: ClassVar[bool] = True
 
     def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
         return phrase_proof.closed_form(self, above, witness, penalties)
@@ -425,12 +418,20 @@ class PhraseTranslation(Problem[Structure]):
     def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Any]:
         return phrase_witness.make_witness(self._penalised(penalties), above)
 
-    def normal_structure(self, form: NormalForm, structure: Structure) -> list[int]:
-        return phrase_proof.normal_structure(form, structure)
+    def closed_structure(self, form: NormalForm, structure: Structure) -> tuple[list[int]] | None:
+        edges = phrase_proof.edges_of(form, self._checked(structure))
+        return None if edges is None else (edges,)
 
-    @property
-    def _reference(self) -> Reference:
-        return Reference(self.n, self._packed, self.lm, self.lm_weight, self.distortion, self.limit, self.window)
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        problem = self._penalised(penalties)
+        try:
+            result = problem.decode()
+        except Infeasible:  # found without a kernel
+            return -inf
+        above = result.score + result.certificate.tolerance / WIDTH
+        form = problem.closed_form(above, problem.make_witness(above))
+        evaluation = Evaluation(form)
+        return max(result.score, evaluation.bound(np.empty(0), above, evaluation.everything()))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,4 @@
-"""Proofs about phrase-based translations, checked in numpy: every translation that scores more than a bound, and no list
-of anything believed.
+"""Proofs about phrase-based translations, checked in numpy: every translation that scores more than a bound.
 
 A witness says how to bound completions: which source words a lattice tracks and the multipliers of all words
 (certus/translation/phrase_coverings.py). Any witness bounds; a good one bounds well. From the start on, all that may
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from certus.certificates.normal import Graph, NormalForm
-from certus.checks import Floats, Ints
+from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput, NotSupported
 from certus.translation.phrase_coverings import AT_ONCE, Bits, Bounds, Lattice, Limits, build, covered, free, sweep
 from certus.translation.phrase_tables import (
@@ -46,6 +45,10 @@ class States(NamedTuple):
     state: Ints  # of the language model, as Places counts them
     score: Ints
 
+    def at(self, which: Ints | Bools | slice) -> "States":
+        """Some of the states."""
+        return States(self.node[which], self.g[which], self.window[which], self.state[which], self.score[which])
+
 
 class Steps(NamedTuple):
     """Steps from state to state, numbered over all, by an option as Options counts them."""
@@ -73,7 +76,7 @@ class Search(NamedTuple):
         """States of these nodes, as many at once as leave room for the steps from them."""
         size = np.diff(self.options.first)[self.lattice.edge_span]
         steps = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(size)))
-        sums = np.cumsum((steps[self.lattice.edge_ptr[node + 1]] - steps[self.lattice.edge_ptr[node]]))
+        sums = np.cumsum(steps[self.lattice.edge_ptr[node + 1]] - steps[self.lattice.edge_ptr[node]])
         a = 0
         while a < len(node):
             before = int(sums[a - 1]) if a else 0
@@ -193,11 +196,11 @@ def _closed(search: Search) -> tuple[States, list[Steps]]:
             steps.append(Steps(origin, option, total + target, arrived.score))
         layers.append(those)
         for some in search.chunks(those.node):
-            origin, option, after = search.follow(States(*(x[some] for x in those)))
+            origin, option, after = search.follow(those.at(some))
             reached = count + length[option]
             for c in np.unique(reached).tolist():
                 at = reached == c
-                waiting[c].append((total + some.start + origin[at], option[at], States(*(x[at] for x in after))))
+                waiting[c].append((total + some.start + origin[at], option[at], after.at(at)))
         total += len(those.node)
         if total > MOST_STATES:
             raise InvalidInput(f"the witness bounds too little: more than {MOST_STATES} partial translations are left.")
@@ -207,13 +210,13 @@ def _closed(search: Search) -> tuple[States, list[Steps]]:
 def _merged(found: States) -> tuple[States, Ints]:
     """The states, each once with its best score; and which of them each was."""
     order = np.lexsort((found.window, found.g, found.state, found.node))
-    ordered = States(*(x[order] for x in found))
+    ordered = found.at(order)
     new = np.ones(len(order), dtype=bool)
     new[1:] = np.logical_or.reduce([x[1:] != x[:-1] for x in ordered[:4]])
     which = np.empty(len(order), dtype=np.int64)
     which[order] = np.cumsum(new) - 1
     score = np.maximum.reduceat(ordered.score, np.flatnonzero(new))
-    return States(*(x[new] for x in ordered[:4]), score), which
+    return ordered.at(new)._replace(score=score), which
 
 
 class Paths(NamedTuple):
@@ -259,8 +262,8 @@ def _form(problem: "PhraseTranslation", paths: Paths) -> NormalForm:
     An option is the part of its number, then come the jumps by length, then a part for each word of each edge.
     """
     options, n_options, n_steps = problem.options, len(problem.options), len(paths.option)
-    end = (problem.lm.end,)
-    words = [tuple(map(problem.lm.word_id, options[k].target)) if k >= 0 else end for k in paths.option.tolist()]
+    targets = [options[k].target if k >= 0 else ("</s>",) for k in paths.option.tolist()]
+    words = [tuple(map(problem.lm.word_id, target)) for target in targets]
     size = np.array([len(w) for w in words], dtype=np.int64)
     first = np.cumsum(size) - size
     state, scores = paths.state[paths.origin], np.empty(int(size.sum()))
@@ -289,20 +292,17 @@ def _form(problem: "PhraseTranslation", paths: Paths) -> NormalForm:
     return NormalForm(np.concatenate((own, jumps, scores)), (graph,), {"options": np.arange(n_options)})
 
 
-def normal_structure(form: NormalForm, structure: Sequence[int]) -> list[int]:
-    """PhraseTranslation.normal_structure."""
+def edges_of(form: NormalForm, structure: Sequence[int]) -> list[int] | None:
+    """The edges of a translation in a form, the end first; None if it is not there."""
     (graph,) = form.spaces
     assert isinstance(graph, Graph)
-    head = np.repeat(np.arange(len(graph.in_ptr) - 1), np.diff(graph.in_ptr))
-    leaves: dict[tuple[int, int], int] = {}  # vertex and option -> edge; the end is option -1
-    for e in range(1, len(head)):
-        part = int(graph.part[graph.part_ptr[e]])
-        leaves[int(graph.tail[e - 1]), part if head[e] < head[-1] else -1] = e
-    edges, vertex = [0], 0
+    head = np.repeat(np.arange(len(graph.in_ptr) - 1), np.diff(graph.in_ptr)).tolist()
+    leaving: dict[tuple[int, int], int] = {}  # vertex and option, -1 for the end -> edge
+    for e, (vertex, first) in enumerate(zip(graph.tail.tolist(), graph.part_ptr[1:].tolist(), strict=False), start=1):
+        leaving[vertex, int(graph.part[first]) if head[e] < head[-1] else -1] = e
+    edges = [0]
     for option in (*structure, -1):
-        edge = leaves.get((vertex, option))
-        if edge is None:
-            raise InvalidInput("the translation is none of this form: it scores no more than the bound.")
+        if (edge := leaving.get((head[edges[-1]] if head else 0, option))) is None:
+            return None
         edges.append(edge)
-        vertex = int(head[edge])
     return edges[::-1]

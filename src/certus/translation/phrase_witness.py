@@ -27,8 +27,10 @@ def make_witness(problem: "PhraseTranslation", above: float) -> dict[str, Any]:
     n = problem.n
     if not above < inf or n == 0 or problem.sentence.lattice(None, FEW_NODES) is not None:
         return {"tracked": np.arange(n), "multipliers": np.zeros(n)}
-    tracked, relaxation = (), _tracking(problem, ())
-    assert relaxation is not None  # it has no more nodes than words and places
+    tracked: tuple[int, ...] = ()
+    relaxation = _tracking(problem, tracked)
+    if relaxation is None:  # nothing covers the sentence
+        return {"tracked": np.arange(0), "multipliers": np.zeros(n)}
     u, blame, steps = np.zeros(n), np.zeros(n), Steps(polyak(patience=3), 1.0)
     most, since, mark, best, best_u = FEW, 0, inf, inf, u
     for _ in range(ROUNDS):
