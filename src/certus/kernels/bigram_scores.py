@@ -199,31 +199,3 @@ def optimistic(tables, u, allowed, q, chosen):
             q[v, w] = best - u[v, w]
         for t in range(n_words):
             mark[t] = -1
-
-
-@njit(cache=True, nogil=True)
-def subgradient(pairs, chosen, gradient):
-    """(cells (n, 2), values (n,)): the subgradient in u at a derivation with these pairs, where it is not zero.
-
-    A pair counts against its own multiplier and for that of what it chose. ``gradient`` (W, W) is zero before and
-    after.
-    """
-    n_pairs = pairs.shape[0]
-    for i in range(n_pairs):
-        v, w = pairs[i, 0], pairs[i, 1]
-        if chosen[v, w] >= 0:
-            gradient[chosen[v, w], v] += 1.0
-        if w != END:
-            gradient[v, w] -= 1.0
-    cell = np.empty((2 * n_pairs, 2), np.int64)
-    value = np.empty(2 * n_pairs)
-    n = 0
-    for i in range(2 * n_pairs):
-        v, w = pairs[i // 2, 0], pairs[i // 2, 1]
-        if i % 2 == 1:
-            v, w = chosen[v, w], v
-        if v >= 0 and w != END and gradient[v, w] != 0.0:
-            cell[n, 0], cell[n, 1], value[n] = v, w, gradient[v, w]
-            gradient[v, w] = 0.0
-            n += 1
-    return cell[:n], value[:n]
