@@ -50,7 +50,7 @@ class _Contexts(NamedTuple):
     newer: np.ndarray
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _held(slots, state, word):
     """Slot of the n-gram (state, word), or -1 if the model must back off for it."""
     n_slots = np.uint64(slots.shape[0] // 3)
@@ -76,7 +76,7 @@ def _add(contexts, n, state, older, newer):
     return contexts
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _pairs(lm, weight, lm_word, allowed):
     """(pair, contexts of two words, how many)."""
     n_words, n = allowed.shape[0], 0
@@ -94,7 +94,7 @@ def _pairs(lm, weight, lm_word, allowed):
     return pair, contexts, n
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _ngrams(lm, weight, lm_word, allowed, contexts, n):
     """(contexts, of any length now, how many; n-grams (m, 3): t, v, w; their states before w; their values)."""
     slots, values, length = lm.slots, lm.values, lm.state_length

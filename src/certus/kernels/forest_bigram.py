@@ -388,7 +388,7 @@ def _find(word, start, count, w):
     return -1
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _best_edge(g, p, i, j, table):
     """(edge, row of its left piece, column of its right one) of the best of a vertex with first word i, last word j."""
     first, n_first, last, n_last, offset, word = g.first, g.n_first, g.last, g.n_last, g.offset, g.word
@@ -410,7 +410,7 @@ def _best_edge(g, p, i, j, table):
     return k, a, b
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _best_link(g, p, i, j, q, table):
     """(last word of the left part, first word of the right part) where the two parts of a piece meet best."""
     x, y, offset = g.left[p], g.right[p], g.offset

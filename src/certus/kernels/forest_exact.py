@@ -60,7 +60,7 @@ class Found(NamedTuple):
     top: int  # the top's item, -1 if there is none or the search is not done
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _left_word(left0, left1, k):
     return ((left0 >> (BITS * k)) & MASK if k < 3 else (left1 >> (BITS * (k - 3))) & MASK) - 1
 

@@ -111,7 +111,7 @@ def _cut(forest, e, n_words, node_piece, table, n):
     return p, hook, n
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _list_edges(begin, stop, alive, hook, latest, following, listed, k):
     """listed[k:] <- the edges begin .. stop - 1 that are alive, those with one hook together; returns where it ends.
 

@@ -86,7 +86,8 @@ class Scratch(NamedTuple):
 def _grown(array, size):
     """A copy with room for size entries and at least twice the room of before."""
     new = np.empty(max(size, 2 * array.shape[0]), dtype=array.dtype)
-    new[: array.shape[0]] = array
+    for i in range(array.shape[0]):
+        new[i] = array[i]
     return new
 
 

@@ -253,7 +253,7 @@ def meet(lm, phrases, lm_weight, limit):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _with_ends(lm, state):
     """(index, states): the states, the empty one, and the ends of all."""
     index = _empty_index()
@@ -276,7 +276,7 @@ def _with_ends(lm, state):
     return index, rows[:n]
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inline="always")
 def _head_scores(lm, phrases, lm_weight, index, rows):
     """(first, reach): score of each head after each state of ``rows``, and the state after it.
 

@@ -391,7 +391,7 @@ def search(model, bounds, future, lower, width, most, keep):
                     score[t], hope[t], hyp[t, BACK], hyp[t, PHRASE] = value, promise, h, o
                 else:
                     if total >= most:
-                        return Found(-np.inf, _way(hyp, 0, n), True, total, transitions, arcs[:0], arc_scores[:0])
+                        return Found(-np.inf, np.empty(0, np.int32), True, total, transitions, arcs[:0], arc_scores[:0])
                     if total == score.shape[0]:
                         hyp, window, score, hope = longer(hyp), longer(window), longer(score), longer(hope)
                     t = np.int64(total)
