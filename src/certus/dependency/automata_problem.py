@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import parts as P
-from certus.dependency.head_automata import AutomatonOf, Choices, HeadAutomata
+from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
@@ -85,12 +86,8 @@ class AutomataDependency(Problem[Ints]):
 
     def terms(self, structure: ArrayLike) -> list[float]:
         heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
-        arcs = np.zeros(self.arc.shape, dtype=bool)
-        arcs[heads[1:], np.arange(1, self.n + 1)] = True
-        if (self.arc[arcs] == -np.inf).any():
-            return [-np.inf]
-        above = heads if self.automata.by_head else np.full(self.n + 1, -1, dtype=np.int64)
-        return self.automata.terms(Choices(arcs, above))
+        _, choices = self.automata.leaves(heads)
+        return [-np.inf] if (self.arc[choices.arcs] == -np.inf).any() else self.automata.terms(choices)
 
     def all_structures(self) -> Iterator[Ints]:
         return P.all_heads(self.arc > -np.inf, projective=False, single=self.single)
@@ -128,6 +125,17 @@ class AutomataDependency(Problem[Ints]):
         from certus.dependency import nonprojective
 
         return nonprojective.relaxation(self)
+
+    def normal_form(self) -> NormalForm:
+        from certus.dependency import nonprojective
+
+        return nonprojective.normal_form(self)
+
+    def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
+        from certus.dependency import nonprojective
+
+        heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
+        return nonprojective.normal_structure(self, heads)
 
     @property
     def views(self) -> Mapping[str, Index]:
