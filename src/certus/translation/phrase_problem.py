@@ -13,10 +13,10 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import WIDTH, Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
-from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import Hypergraph, sweeps
 from certus.problem import Index, Penalties, Problem
+from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
@@ -26,7 +26,7 @@ from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_json import lm_from_json, lm_to_json
 from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
-from certus.translation.phrases import PhraseOption, checked_options, pack
+from certus.translation.phrases import Int32, PhraseOption, checked_options, pack
 
 Structure = tuple[int, ...]
 Packed = tuple[int, int, float, tuple[int, ...]]  # start, end, score, ids of the target words
@@ -337,26 +337,26 @@ class PhraseTranslation(Problem[Structure]):
         LimitReached : a limit ended the search before any translation was found.
         """
         one_of("method", method, phrase_decoding.METHODS)
-        as_positive_int("max_iterations", max_iterations)
+        run: Run[Int32] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=self.extent().size)
+        width = as_positive_int("width", width)
         self._check_feasible()
         if self.n == 0:
             return self.proved((), self.score(()), kind="combinatorial")
-        run = phrase_decoding.Run(self.sentence, Clock(time_limit))
         how = method if exact or method != "optimal beam" else "beam"
-        width = as_positive_int("width", width)
-        phrase_decoding.decode(run, how, width=width, max_iterations=max_iterations, step=step)
-        assert run.path is not None
-        structure = tuple(self._order[o] for o in run.path.tolist())
+        limits: Any = {"width": width, "max_iterations": max_iterations, "step": step}
+        witness = phrase_decoding.decode(run, self.sentence, how, **limits)
+        assert run.structure is not None
+        structure = tuple(self._order[o] for o in run.structure.tolist())
         scores, score = partial(self.terms, structure), self.score(structure)
-        info = {"method": method, **run.info}
+        run.info["method"] = method
         if run.proof == "search":
             error = max(self.error(), run.error)
-            certificate = certified(scores, score, run.score, error, kind="combinatorial")
-        else:
-            assert run.multipliers is not None
-            error, duals = self.sentence.error(run.multipliers), {"words": run.multipliers}
-            certificate = certified(scores, score, run.dual, error, kind="dual", duals=duals)
-        return Result(structure, score, certificate, run.log.trace(), info)
+            return run.result(structure, certified(scores, score, run.score, error, kind="combinatorial"))
+        assert witness is not None
+        bound, u = witness
+        return run.result(
+            structure, certified(scores, score, bound, self.sentence.error(u), kind="dual", duals={"words": u})
+        )
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Structure]:
         result = self._penalised(penalties).decode()
