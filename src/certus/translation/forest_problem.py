@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
@@ -20,7 +21,10 @@ from certus.translation import bigram_relaxation
 from certus.translation.bigram_relaxation import BigramRelaxation, Progress
 from certus.translation.cube_pruning import cube_pruning
 from certus.translation.forest import ForestArrays, TranslationForest
+from certus.translation.forest_closed import path
 from certus.translation.forest_kbest import within
+from certus.translation.forest_proof import closed_form
+from certus.translation.forest_witness import multipliers_below
 from certus.translation.language_model import LanguageModel
 from certus.translation.leaf_paths import decode_by_leaves
 from certus.translation.lm_automaton import extent_of_lm, spell_out
@@ -276,6 +280,32 @@ class ForestTranslation(DynamicProgram[Ints]):
             raise InvalidInput("multipliers of pairs are rows of word, word and value; the bound is one number.")
         error = self.dual_error(rows)
         return exceeds(self.translation_forest, self.lm, self.lm_weight, rows, float(bound[0]), error), error
+
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Floats]:
+        """Multipliers of "pairs" of words that bring the bigram relaxation down towards ``above``."""
+        return {"pairs": multipliers_below(self, self._penalised(penalties), above)}
+
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+        """Every derivation that scores more than ``above`` under the penalties, as paths through one graph.
+
+        Parts are edges, of which "edges" are the cells, and n-grams with their weighted log probabilities, those of
+        ``terms``; scores are without the penalties. Multipliers ``witness["pairs"]``, rows of word, word and value, make
+        the graph small. Sound for any; kernels have no part in it. Raises InvalidInput if they are none, or leave too
+        much.
+        """
+        weights = self._penalised(penalties)
+        if penalties:
+            weights = np.nextafter(weights, np.inf)  # the sum may have been rounded
+            weights[np.isneginf(self._penalised(penalties))] = -np.inf
+        return closed_form(self, above, witness, weights)
+
+    def normal_structure(self, form: NormalForm, structure: Ints) -> list[int] | None:
+        """The edges of the graph of ``form`` that make up a derivation, head before tails; None if it is not there."""
+        edges = self._checked(structure)
+        self.translation_forest.yields(edges)
+        return path(form, self.translation_forest, edges)
 
     def dual_error(self, rows: Floats) -> float:
         """How far rounding may take the bound at multipliers of pairs of words from the truth."""
