@@ -15,16 +15,17 @@ import numpy as np
 from certus.checks import Bools, Floats, Ints
 from certus.translation.forest_sides import Layout, Sides
 
-SMALL = 1 << 15  # cells of a product that are spelt out at once
+SMALL = 1 << 12  # cells of a table for which a product is spelt out at once
 
 
 def product(a: Floats, b: Floats) -> Floats:
     """[i, j]: max over k of a[i, k] + b[k, j]."""
     (n, inner), m = a.shape, b.shape[1]
-    if not inner:
+    if not (n and inner and m):
         return np.full((n, m), -np.inf)
-    if n * inner * m <= SMALL:
-        return (a[:, None, :] + b.T[None, :, :]).max(axis=2)
+    if n * m <= SMALL:
+        sums: Floats = np.maximum.reduce(a[:, None, :] + np.ascontiguousarray(b.T), axis=2)
+        return sums
     a = np.ascontiguousarray(a.T)
     out = a[0][:, None] + b[0]
     sums = np.empty_like(out)
@@ -62,6 +63,7 @@ class Tables:
         self.interior = np.empty(len(layout.interior_column))
         self.inside: list[Floats] = [np.zeros((0, 0))] * len(layout.order)
         self._entries: dict[int, Entries] = {}
+        self.used = (np.diff(layout.columns.ptr) + np.diff(layout.rows.ptr)) > 0  # interior ones are of columns too
         self.cost = sides.weight.copy()
         edge, v, w = layout.pairs
         np.add.at(self.cost, edge, q[v, w])
@@ -72,21 +74,26 @@ class Tables:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _fill(self, x: int) -> None:
-        """The table of a unit, then what edges above need of it."""
+        """The table of a unit, and what edges above need of it."""
         if x < self.layout.n_vertices:
             self.inside[x] = self._vertex(x)
         else:
             a, b = self.layout.parts[x - self.layout.n_vertices].tolist()
             self.inside[x] = product(self.inside[a], product(self._links(a, b), self.inside[b]))
+        if self.used[x]:
+            self._serve(x)
+
+    def _serve(self, x: int) -> None:
+        """What edges above need of a unit."""
         table, layout = self.inside[x], self.layout
         at, words = self._columns.of(x), layout.columns.word[layout.columns.ptr[x] : layout.columns.ptr[x + 1]]
-        columns = product(self.q[np.ix_(self.last[x], words)].T, table.T)
+        columns = product(self.q[self.last[x][:, None], words].T, table.T)
         self._columns.value[at] = columns.reshape(-1)
         words = layout.rows.word[layout.rows.ptr[x] : layout.rows.ptr[x + 1]]
-        self._rows.value[self._rows.of(x)] = product(self.q[np.ix_(words, self.first[x])], table).reshape(-1)
+        self._rows.value[self._rows.of(x)] = product(self.q[words[:, None], self.first[x]], table).reshape(-1)
         i, j = layout.interiors.ptr[x], layout.interiors.ptr[x + 1]
         if i < j:
-            before = self.q[np.ix_(layout.interiors.word[i:j], self.first[x])]
+            before = self.q[layout.interiors.word[i:j][:, None], self.first[x]]
             after = columns[layout.interior_column[i:j] - layout.columns.ptr[x]]
             self.interior[i:j] = (before + after).max(axis=1, initial=-np.inf)
             uses = slice(layout.uses_ptr[i], layout.uses_ptr[j])
@@ -94,7 +101,7 @@ class Tables:
             np.add.at(self.cost, layout.uses[uses], found)
 
     def _links(self, a: int, b: int) -> Floats:
-        return self.q[np.ix_(self.last[a], self.first[b])]
+        return self.q[self.last[a][:, None], self.first[b]]
 
     def _vertex(self, v: int) -> Floats:
         first, last = self.first[v], self.last[v]
@@ -109,9 +116,8 @@ class Tables:
             heads, tails = self._hooks(v, entries, values)
             np.maximum(table, product(heads.T, tails), out=table)
         for e, z in self._wholes(v):
-            rows, columns, cells = self._within(v, z)
-            part = self.inside[z][cells] + self.cost[e]
-            table[np.ix_(rows, columns)] = np.maximum(table[np.ix_(rows, columns)], part)
+            at, cells = self._within(v, z)
+            table[at] = np.maximum(table[at], self.inside[z][cells] + self.cost[e])
         return table
 
     def _wholes(self, v: int) -> list[tuple[int, int]]:
@@ -121,10 +127,11 @@ class Tables:
         at = lo + np.flatnonzero((layout.first[lo:hi] < 0) & (layout.column[lo:hi] < 0))
         return list(zip(at.tolist(), (~layout.first[at]).tolist(), strict=True))
 
-    def _within(self, v: int, z: int) -> tuple[Ints, Ints, tuple[Ints, ...]]:
-        """Rows and columns of v for the words of z that it has, and the cells of z that these are."""
+    def _within(self, v: int, z: int) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+        """Cells of v for the words of z that it has, and the cells of z that these are."""
         rows, columns = _places(self.first[v], self.first[z]), _places(self.last[v], self.last[z])
-        return rows[rows >= 0], columns[columns >= 0], np.ix_(np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0))
+        own_rows, own_columns = np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0)
+        return (rows[own_rows, None], columns[own_columns]), (own_rows[:, None], own_columns)
 
     def _enter(self, v: int) -> Entries:
         layout, lo, hi = self.layout, self.sides.in_ptr[v], self.sides.in_ptr[v + 1]
@@ -171,7 +178,8 @@ class Tables:
         self.pair = np.full(self.q.shape, -np.inf)
         self.outside[layout.n_vertices - 1][:] = 0.0
         for x in layout.order[::-1].tolist():
-            self._around_uses(x)
+            if self.used[x]:
+                self._around_uses(x)
             if x >= layout.n_vertices:
                 self._around_parts(x)
             elif x in self._entries:
@@ -195,8 +203,8 @@ class Tables:
         np.maximum.at(self.around, entries.edge, above + source)
         np.maximum.at(self._columns.around, entries.source, above + cost)
         for e, z in self._wholes(v):
-            rows, columns, cells = self._within(v, z)
-            part = outside[np.ix_(rows, columns)]
+            at, cells = self._within(v, z)
+            part = outside[at]
             self.around[e] = (self.inside[z][cells] + part).max(initial=-np.inf)
             self.outside[z][cells] = np.maximum(self.outside[z][cells], part + self.cost[e])
 
@@ -220,18 +228,18 @@ class Tables:
             through[through > -np.inf] -= self.interior[i:j][through > -np.inf]
             above = through[:, None]
             words, of = layout.interiors.word[i:j], layout.interior_column[i:j] - layout.columns.ptr[x]
-            before = self.q[np.ix_(words, first)]
+            before = self.q[words[:, None], first]
             starts = np.flatnonzero(np.diff(of, prepend=-1))
             raised = np.maximum.reduceat(before + above, starts, axis=0)
             around[of[starts]] = np.maximum(around[of[starts]], raised)
             np.maximum.at(self.pair, (words[:, None], first[None, :]), before + columns[of] + above)
         words = layout.columns.word[layout.columns.ptr[x] : layout.columns.ptr[x + 1]]
-        links = self.q[np.ix_(last, words)]
+        links = self.q[last[:, None], words]
         self._raise(x, product(around.T, links.T))
         self._paired(last, words, links + product(self.inside[x].T, around.T))
         words = layout.rows.word[layout.rows.ptr[x] : layout.rows.ptr[x + 1]]
         around = self._rows.around[self._rows.of(x)].reshape(len(words), len(last))
-        links = self.q[np.ix_(words, first)]
+        links = self.q[words[:, None], first]
         self._raise(x, product(links.T, around))
         self._paired(words, first, links + product(around, self.inside[x].T))
 
@@ -239,7 +247,7 @@ class Tables:
         np.maximum(self.outside[x], outside, out=self.outside[x])
 
     def _paired(self, before: Ints, after: Ints, through: Floats) -> None:
-        cells = np.ix_(before, after)
+        cells = before[:, None], after
         self.pair[cells] = np.maximum(self.pair[cells], through)
 
 

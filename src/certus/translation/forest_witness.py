@@ -27,11 +27,9 @@ def multipliers_below(problem: "ForestTranslation", weights: Floats, above: floa
             best, u = value, relaxation.u.copy()
         if not value > above:
             break
-        if k in REMOVALS and relaxation.remove(above, *relaxation.complete()) <= FEW:
-            break
         relaxation.derivation()
         cells, residual = relaxation.subgradient()
-        if not len(residual):
+        if not len(residual) or (k in REMOVALS and relaxation.remove(above, *relaxation.complete()) <= FEW):
             break
         at = cells[:, 0] * len(relaxation.u) + cells[:, 1]
         steps.move(relaxation.u.reshape(-1), at, residual, value, above)
