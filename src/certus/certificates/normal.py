@@ -9,7 +9,7 @@ they are; -inf forbids a part.
 This module and its neighbours import no kernel: what certus.verify believes is here, in numpy and plain Python.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -44,21 +44,38 @@ class Trees(NamedTuple):
     single: bool
 
 
-Space = Graph | Trees
+class Referred(NamedTuple):
+    """Structures are those of a problem that finds its best value by a reference of its own, which is believed.
+
+    ``part`` are the parts of its cells, which have no score; ``maximum`` takes what they score and gives the best
+    value of the problem with that added, and how far rounding may take it from the truth. No structure uses more than
+    ``length`` cells.
+    """
+
+    part: Ints
+    length: int
+    maximum: Callable[[Floats], tuple[float, float]]
+
+
+Space = Graph | Trees | Referred
 
 
 class Rows(NamedTuple):
-    """Rows over the uses of parts: entries of row r are ptr[r] .. ptr[r + 1]."""
+    """Rows over the uses of parts: entries of row r are ptr[r] .. ptr[r + 1].
+
+    A structure may miss a right-hand side by ``slack``, which is 0 where all numbers of a row are whole.
+    """
 
     ptr: Ints  # (R + 1,)
     part: Ints
     coefficient: Floats
     rhs: Floats  # (R,)
     equality: Bools  # (R,): "=" where True, else "<="
+    slack: Floats  # (R,)
 
 
 NO_ROWS = Rows(
-    np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
+    np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), *(np.zeros(0),) * 2, np.zeros(0, dtype=bool), np.zeros(0)
 )
 
 

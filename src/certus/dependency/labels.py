@@ -312,12 +312,16 @@ class LabelledDependency(Problem[LabelledTree]):
         folded = self.trees.relaxation()
         if folded is None:
             return None
-        tree, automata = folded.subproblems
+        tree, *others = folded.subproblems
         assert isinstance(tree, Dependency)
         best = np.where(self.arc > -np.inf, self.arc, 0.0)
         scores = tree.arc[:, :, None] + (self.label - best[:, :, None])
         views = {**folded.views, "labels": ((0, "labels"),)}
-        return replace(folded, subproblems=(self._of(tree, scores), automata), views=views)
+
+        def leaves(structure: LabelledTree) -> tuple[Any, ...]:
+            return (structure, *folded.leaves(structure.heads)[1:])
+
+        return replace(folded, subproblems=(self._of(tree, scores), *others), views=views, leaves=leaves)
 
     @property
     def views(self) -> Mapping[str, Index]:

@@ -20,16 +20,19 @@ from certus import kernels
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.dependency.automata_problem import AutomataDependency
-from certus.dependency.head_automata import HeadAutomata, part_tables, shape_of_automata
+from certus.dependency.head_automata import HeadAutomata, part_tables
+from certus.dependency.lineages import Lineages
+from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
-from certus.relax import descent
+from certus.problem import Index, Problem
+from certus.relax import branch, descent
 from certus.relax.descent import Burst, Descent, Oracle, Round, descend
 from certus.relax.proof import Multipliers, Removed
 from certus.relax.run import Run
 from certus.relax.search import Node, Part, Search, Space
 from certus.relax.steps import StepRule, polyak
-from certus.relax.system import Entries, Relaxation, Rows
+from certus.relax.system import Block, Entries, Relaxation, Rows
 from certus.result import Result, certified
 from certus.threads import long_call
 
@@ -53,18 +56,47 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
     Two subproblems, the spanning tree and the head automata, and rows that make their arcs equal. With ``projective``
     the first-order projective parser stands in the tree's place (LR 6.8).
     """
+    if isinstance(problem, Dependency) and problem.model.ancestors > 1:
+        return with_lineages(problem)
     automata = HeadAutomata.of(problem, SHARE)
     tree = Dependency(_share(problem.arc, SHARE), root=problem.root, projective=projective)
-    shape = problem.arc.shape
-    cells = np.arange(problem.arc.size)
-    ones = np.ones(problem.arc.size)
-    views = list(automata.views)
-    rows = []
-    for view in views:
-        entries = (Entries((0, "arcs"), cells, cells, ones), Entries((1, view), cells, cells, -ones))
-        rows.append(Rows(view, entries, np.zeros(problem.arc.size), True, shape))
-    blocks = ((0, "arcs"), *((1, view) for view in views))
-    return Relaxation((tree, automata), (1.0, 1.0), {"arcs": blocks}, tuple(rows), lambda leaves: leaves[0])
+    rows = tuple(_tie(1, view, view, problem.arc.shape) for view in automata.views)
+    together = {"arcs": ((0, "arcs"), *((1, view) for view in automata.views))}
+    return Relaxation((tree, automata), (1.0, 1.0), together, rows, lambda both: both[0], automata.leaves)
+
+
+def with_lineages(problem: Dependency) -> "Relaxation":
+    """The relaxation with a third subproblem that scores great-grandparents; the automata are left out without scores.
+
+    The arcs of the tree equal the three copies that lineages have, except that no word supposes an arc of node 0.
+    """
+    rest = {name: scores for name, scores in problem.scores.items() if "f" not in HIGHER_KINDS[name].axes}
+    own = next(scores for name, scores in problem.scores.items() if name not in rest)
+    lineages = Lineages(problem.arc > -np.inf, own)
+    shape, last = problem.arc.shape, 1
+    subproblems: list[Problem[Any]] = [Dependency(problem.arc, root=problem.root)]
+    tied: list[Block] = []
+    if rest:
+        automata, last = HeadAutomata.of(problem.with_arcs(problem.arc, rest), SHARE), 2
+        subproblems = [Dependency(_share(problem.arc, SHARE), root=problem.root), automata]
+        tied = [(1, view) for view in automata.views]
+    rows = [_tie(i, view, view, shape) for i, view in tied]
+    rows += [_tie(last, view, f"lineages {view}", shape) for view in lineages.views]
+    together = {"arcs": ((0, "arcs"), *tied, (last, "arcs"), (last, "above"))}
+
+    def leaves(heads: Ints) -> tuple[Any, ...]:
+        return (*(automata.leaves(heads) if rest else (heads,)), lineages.of_tree(heads))
+
+    weights = (1.0,) * (last + 1)
+    return Relaxation((*subproblems, lineages), weights, together, tuple(rows), lambda all_: all_[0], leaves, led=True)
+
+
+def _tie(i: int, view: str, name: str, shape: Index) -> Rows:
+    """Rows that make the arcs of the tree equal to a view of subproblem i; where it is "below", not those of node 0."""
+    cells = np.arange(shape[1] if view == "below" else 0, shape[0] * shape[1])
+    row, ones = np.arange(len(cells)), np.ones(len(cells))
+    entries = (Entries((0, "arcs"), row, cells, ones), Entries((i, view), row, cells, -ones))
+    return Rows(name, entries, np.zeros(len(cells)), True, (len(cells) // shape[1], shape[1]))
 
 
 def polyak_rule(iterations: int, rounds: int) -> tuple[float, float, int, float, int, int]:
@@ -108,6 +140,8 @@ def decode(
     Infeasible : no tree avoids the forbidden parts.
     LimitReached : the time ran out before any tree was found.
     """
+    if isinstance(problem, Dependency) and problem.model.ancestors > 1:
+        return branch.decode(problem, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
     run: Run[Ints] = Run(max_iterations=max_iterations, time_limit=time_limit)
     rule = step or POLYAK
     run.info |= {"nodes": 1, "fixed": 0, "decoded": 0, "step": rule.name}
@@ -140,11 +174,11 @@ class FirstBurst:
     def __init__(self, problem: "Dependency", run: Run[Ints], rule: "Rule", iterations: int, lazy: bool) -> None:
         self.problem, self.run = problem, run
         n = problem.n
-        self.by_head, pairs = shape_of_automata(problem)
+        self.by_head = problem.model.ancestors > 0
         self.multipliers = np.zeros((2, n + 1, n + 1))
         heads: Ints = np.full(n + 1, -1, dtype=np.int64)
         rows = np.empty((iterations, 5))
-        shape, found = (self.by_head, pairs, problem.single), (self.multipliers, heads, rows)
+        shape, found = (self.by_head, problem.model.pairs, problem.single), (self.multipliers, heads, rows)
         arguments = (problem.arc, shape, part_tables(problem), tuple(rule), SHARE, lazy, found)
         kernel = kernels.head_automata
         status, used, value, self.sizes = long_call(iterations * n**3, kernel.relax_parts, *arguments)

@@ -43,9 +43,20 @@ class Subproblems:
         """
         if self.relaxation.satisfied(residual):
             yield from self._scored(leaves, used)
+        elif self.relaxation.led:
+            yield from self._assembled(leaves)
         elif self._ties:
             for leader in range(leaders):
                 yield from self._led(leader, leaves, used)
+
+    def _assembled(self, leaves: Sequence[Any]) -> Iterator[tuple[tuple[Any, ...], float]]:
+        """The leaves of what these are assembled to."""
+        r, cells = self.relaxation, np.zeros(self.relaxation.n_cells)
+        agreed = r.leaves(r.assemble(leaves))
+        for i, leaf in enumerate(agreed):
+            r.cells_used(i, leaf, cells)
+        if r.satisfied(r.matrix @ cells - r.rhs):
+            yield from self._scored(agreed, cells)
 
     def _led(self, leader: int, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
         """The best structures of the other subproblems that use the parts the leader uses, where they are tied."""
