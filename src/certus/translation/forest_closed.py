@@ -82,7 +82,11 @@ def path(form: NormalForm, forest: TranslationForest, edges: list[int]) -> list[
         if k is None:
             return None
         done.append([k, *(y for x in below for y in x)])
-    top = [k for k in range(int(graph.in_ptr[-2]), int(graph.in_ptr[-1])) if graph.tail[graph.tail_ptr[k]] == head[done[0][0]]]
+    top = [
+        k
+        for k in range(int(graph.in_ptr[-2]), int(graph.in_ptr[-1]))
+        if graph.tail[graph.tail_ptr[k]] == head[done[0][0]]
+    ]
     return [top[0], *done[0]] if top else None
 
 
@@ -132,7 +136,7 @@ class _Empty:
         for e, v in zip(bare.tolist(), graph.heads[bare].tolist(), strict=True):
             if all(u in by_vertex for u in graph.tail_of(e).tolist()):
                 by_vertex.setdefault(v, []).append(e)
-        rows = []
+        rows: list[tuple[int, int]] = []
         for v in sorted(by_vertex, reverse=True):
             if v in wanted:
                 self.vertices.append(v)

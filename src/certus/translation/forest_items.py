@@ -47,13 +47,13 @@ class _Partial(NamedTuple):
     edge: Ints
     left: Ints  # (n, span) first words, -1 after them
     right: Ints  # (n, span) last words, -1 before them
-    count: Ints  # how many first words there are
+    seen: Ints  # how many first words there are
     score: Floats
     tail: list[Ints]
     term: list[Ints]
 
     def take(self, at: Ints) -> "_Partial":
-        arrays = (self.edge[at], self.left[at], self.right[at], self.count[at], self.score[at])
+        arrays = (self.edge[at], self.left[at], self.right[at], self.seen[at], self.score[at])
         return _Partial(*arrays, [a[at] for a in self.tail], [a[at] for a in self.term])
 
 
@@ -64,9 +64,7 @@ class Items:
     which nothing stands.
     """
 
-    def __init__(
-        self, sides: Sides, span: int, begin: int, bounds: Bounds, score_of: Callable[[Ints], Floats]
-    ) -> None:
+    def __init__(self, sides: Sides, span: int, begin: int, bounds: Bounds, score_of: Callable[[Ints], Floats]) -> None:
         self.sides, self.span, self.bounds, self.score_of = sides, span, bounds, score_of
         n_words, n_vertices = len(bounds.u), len(sides.in_ptr) - 1
         words = np.append(np.arange(n_words), begin)
@@ -108,7 +106,7 @@ class Items:
         self.left = np.concatenate((self.left, rows[:, : self.span]))
         self.right = np.concatenate((self.right, rows[:, self.span :]))
         count = np.zeros(len(rows), dtype=np.int64)
-        count[number] = partial.count
+        count[number] = partial.seen
         self.count, self.score = np.append(self.count, count), np.append(self.score, score)
         return Ways(head, partial.edge, partial.tail, partial.term, grams, -1)
 
@@ -117,10 +115,10 @@ class Items:
         tables, u = self.bounds.tables, self.bounds.u
         total = y.score.copy()
         for k in range(1, self.span):
-            there = y.count > k
+            there = y.seen > k
             total[there] += tables.q[y.left[there, k - 1], y.left[there, k]]
         if self.span > 1:
-            full = y.count == self.span
+            full = y.seen == self.span
             total[full] += u[y.left[full, -2], y.left[full, -1]] - u[y.right[full, -2], y.right[full, -1]]
         row_of, column_of = np.full(len(u), -1), np.full(len(u), -1)
         row_of[tables.first[v]] = np.arange(len(tables.first[v]))
@@ -166,13 +164,13 @@ class Items:
 
     def _start(self, y: _Partial, item: Ints) -> _Partial:
         return y._replace(
-            left=self.left[item], right=self.right[item], count=self.count[item], score=y.score + self.score[item]
+            left=self.left[item], right=self.right[item], seen=self.count[item], score=y.score + self.score[item]
         )
 
     def _follow(self, y: _Partial, item: Ints, grams: list[Ints]) -> _Partial:
         """Each partial with an item after it, -1 for none."""
         there = item >= 0
-        left, right, count, span = y.left.copy(), y.right.copy(), y.count.copy(), self.span
+        left, right, count, span = y.left.copy(), y.right.copy(), y.seen.copy(), self.span
         for j in range(span):
             word = self.left[item, j]
             at = np.flatnonzero(there & (word >= 0))
@@ -188,7 +186,7 @@ class Items:
         whole = np.flatnonzero(there & (self.count[item] == span))
         right[whole] = self.right[item[whole]]
         score = y.score + np.where(there, self.score[item], 0.0)
-        return y._replace(left=left, right=right, count=count, score=score)
+        return y._replace(left=left, right=right, seen=count, score=score)
 
     def _joined(self, found: list[Ways]) -> Ways:
         """The ways of all vertices."""

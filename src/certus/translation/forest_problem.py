@@ -1,12 +1,14 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.certificates.normal import NormalForm
+from certus.certificates import sweep
+from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
@@ -29,13 +31,12 @@ from certus.translation.language_model import LanguageModel
 from certus.translation.leaf_paths import decode_by_leaves
 from certus.translation.lm_automaton import extent_of_lm, spell_out
 from certus.translation.lm_json import lm_from_json, lm_to_json
-from certus.translation.reference import best_value
-from certus.translation.reference_bound import exceeds
 from certus.translation.scored_forest import longest, prepare
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
 MOST_MEMORY = 4e9
+CLOSE = 1e-9  # of a score: what is so little below the best counts as the best where that is found again
 BYTES_PER_ITEM = 200  # of a search, its tables included
 
 
@@ -75,6 +76,7 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     name: ClassVar[str] = "forest translation"
     certificate_kind = "combinatorial"
+    searched = True
 
     def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
@@ -242,12 +244,15 @@ class ForestTranslation(DynamicProgram[Ints]):
         return Result(structure, score, certificate, progress.log.trace(), info)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        weights = self._penalised(penalties)
-        progress, rule = self._progress(weights, Clock()), bigram_relaxation.default_rule()
+        progress = self._solved(penalties)
+        return Solution(np.array(progress.edges, dtype=np.int64), progress.score)
+
+    def _solved(self, penalties: Penalties | None) -> Progress:
+        progress, rule = self._progress(self._penalised(penalties), Clock()), bigram_relaxation.default_rule()
         bigram_relaxation.decode(progress, rule, 200, int(MOST_MEMORY / BYTES_PER_ITEM), exact=True)
         if not progress.proved:
             raise NotSupported("the best derivation under these penalties was not found within memory.")
-        return Solution(np.array(progress.edges, dtype=np.int64), progress.score)
+        return progress
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
@@ -268,19 +273,6 @@ class ForestTranslation(DynamicProgram[Ints]):
             weights = weights + as_scores(f"penalties[{view!r}]", penalty, self.checked_view(view))
         return weights
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return best_value(self.translation_forest, self.lm, self.lm_weight, self._penalised(penalties))
-
-    def reference_dual(self, duals: Any) -> tuple[float, float]:
-        """The bound claimed in the witness if no derivation exceeds it, else the best score, and its error."""
-        if not isinstance(duals, Mapping) or set(duals) != {"pairs", "bound"}:
-            raise InvalidInput('expected multipliers of "pairs" and the "bound" they prove.')
-        rows, bound = np.asarray(duals["pairs"]), np.asarray(duals["bound"])
-        if rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all() or bound.shape != (1,):
-            raise InvalidInput("multipliers of pairs are rows of word, word and value; the bound is one number.")
-        error = self.dual_error(rows)
-        return exceeds(self.translation_forest, self.lm, self.lm_weight, rows, float(bound[0]), error), error
-
     # -- proofs ----------------------------------------------------------------------------------------------------
 
     def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Floats]:
@@ -291,9 +283,8 @@ class ForestTranslation(DynamicProgram[Ints]):
         """Every derivation that scores more than ``above`` under the penalties, as paths through one graph.
 
         Parts are edges, of which "edges" are the cells, and n-grams with their weighted log probabilities, those of
-        ``terms``; scores are without the penalties. Multipliers ``witness["pairs"]``, rows of word, word and value, make
-        the graph small. Sound for any; kernels have no part in it. Raises InvalidInput if they are none, or leave too
-        much.
+        ``terms``; scores are without the penalties. ``witness["pairs"]`` are multipliers, rows of word, word and value,
+        which make the graph small: any are sound. InvalidInput if they are none, or leave too much.
         """
         weights = self._penalised(penalties)
         if penalties:
@@ -301,11 +292,27 @@ class ForestTranslation(DynamicProgram[Ints]):
             weights[np.isneginf(self._penalised(penalties))] = -np.inf
         return closed_form(self, above, witness, weights)
 
-    def normal_structure(self, form: NormalForm, structure: Ints) -> list[int] | None:
-        """The edges of the graph of ``form`` that make up a derivation, head before tails; None if it is not there."""
+    def closed_structure(self, form: NormalForm, structure: Ints) -> tuple[list[int]] | None:
         edges = self._checked(structure)
         self.translation_forest.yields(edges)
-        return path(form, self.translation_forest, edges)
+        found = path(form, self.translation_forest, edges)
+        return None if found is None else (found,)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        """The best of all derivations that may score more than a little less than what ``solve`` finds.
+
+        What ``solve`` says is not believed: if it were too much, nothing would score more, and it were a bound still.
+        """
+        least, pairs = -np.inf, np.empty((0, 3))
+        with suppress(Infeasible):
+            progress = self._solved(penalties)
+            least = progress.score - CLOSE * max(abs(progress.score), 1.0)
+            pairs = progress.relaxation.multipliers(progress.u)
+        form = self.closed_form(least, {"pairs": pairs}, penalties)
+        (graph,), scores, cells = form.spaces, form.scores.copy(), form.cells["edges"]
+        assert isinstance(graph, Graph)
+        scores[cells[cells >= 0]] = self._penalised(penalties)[cells >= 0]
+        return max(least, float(sweep.inside(sweep.levels(graph), sweep.edge_weights(graph, scores))[-1]))
 
     def dual_error(self, rows: Floats) -> float:
         """How far rounding may take the bound at multipliers of pairs of words from the truth."""

@@ -94,8 +94,9 @@ def _steps(problem: "ForestTranslation", above: float, largest: float, weights: 
     finite = weights[np.isfinite(weights)]
     highest = max(float(finite.max(initial=0.0)), lm.highest, 0.0)
     lowest = min(float(finite.min(initial=0.0)), lm.lowest, 0.0)
-    if above > -np.inf:
-        lowest = max(lowest, min(above - length * highest, 0.0))
+    if np.isfinite(above):
+        ceiling = length * highest
+        lowest = max(lowest, min(above - ceiling, 0.0) - 1e-6 * max(abs(above) + ceiling, 1.0))
     size = max(highest, -lowest, np.finfo(np.float64).tiny * 2.0**60)
     largest = min(largest, LARGEST * size)
     most = 4.0 * length * (4.0 * size + 2.0 * largest)

@@ -24,8 +24,8 @@ def product(a: Floats, b: Floats) -> Floats:
     if not (n and inner and m):
         return np.full((n, m), -np.inf)
     if n * m <= SMALL:
-        sums: Floats = np.maximum.reduce(a[:, None, :] + np.ascontiguousarray(b.T), axis=2)
-        return sums
+        best: Floats = np.maximum.reduce(a[:, None, :] + np.ascontiguousarray(b.T), axis=2)
+        return best
     a = np.ascontiguousarray(a.T)
     out = a[0][:, None] + b[0]
     sums = np.empty_like(out)

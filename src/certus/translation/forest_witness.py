@@ -19,7 +19,9 @@ FEW = 100  # items of vertices that need no better bound
 
 def multipliers_below(problem: "ForestTranslation", weights: Floats, above: float) -> Floats:
     """Rows of word, word and value, under which little of the forest has a bound of more than ``above``."""
-    relaxation = BigramRelaxation(prepare(problem.translation_forest, problem.lm, weights), problem.lm, problem.lm_weight)
+    relaxation = BigramRelaxation(
+        prepare(problem.translation_forest, problem.lm, weights), problem.lm, problem.lm_weight
+    )
     steps, best, u = Steps(default_rule(), relaxation.scale), np.inf, relaxation.u.copy()
     for k in range(ROUNDS if not relaxation.exact and np.isfinite(above) else 0):
         value = relaxation.value()

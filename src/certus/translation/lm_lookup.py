@@ -9,6 +9,7 @@ and the scores of a sentence's words, whatever u is, add up to no more than the 
 word gains by u the next one pays.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ HALF = np.uint64(32)
 def advance(lm: LanguageModel, state: Ints, word: Ints) -> tuple[Floats, Ints]:
     """(ln p(word | state), next state) of each pair, added up in the order of ``LanguageModel.advance``."""
     a = lm.arrays
-    state, word = np.broadcast_arrays(np.asarray(state, dtype=np.int64), np.asarray(word, dtype=np.int64))
     total, following = np.zeros(len(state)), np.zeros(len(state), dtype=np.int64)
     left, now = np.arange(len(state)), state
     while len(left):
@@ -70,9 +70,8 @@ class PairTables(NamedTuple):
     word: Ints
     value: Floats  # ... and the most that the last one scores by it, after whatever stands before
 
-    def mapped(self, change: "np.ufunc | object") -> "PairTables":
+    def mapped(self, change: Callable[[Floats], Floats]) -> "PairTables":
         """The same with all scores changed by a function of arrays."""
-        assert callable(change)
         return self._replace(pair=change(self.pair), back=change(self.back), value=change(self.value))
 
     def optimistic(self, u: Floats, allowed: Bools) -> Floats:
@@ -93,7 +92,7 @@ def pair_tables(lm: LanguageModel, weight: float, words: Ints, allowed: Bools) -
     a, n_words = lm.arrays, len(words)
     v, w = np.nonzero(allowed)
     pair = np.full(allowed.shape, -np.inf)
-    pair[v, w] = weight * advance(lm, a.unigram_state[words[v]], words[w])[0]
+    pair[v, w] = weight * advance(lm, a.unigram_state[words[v]].astype(np.int64), words[w])[0]
     number = np.full(len(lm.words), -1, dtype=np.int64)
     number[words] = np.arange(n_words)
     known = np.zeros(lm.n_states, dtype=bool)  # contexts of these words
