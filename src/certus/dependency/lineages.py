@@ -8,11 +8,12 @@ on their three copies of the arcs, lineages bound its great-grandparent scores, 
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.errors import Infeasible
@@ -93,11 +94,6 @@ class Lineages(Problem[Lineage]):
     def all_scores(self) -> tuple[Floats, ...]:
         return (self.score_of,)
 
-    def _with_scores(self, score: Floats) -> Self:
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__, score_of=score)
-        return other
-
     # -- questions -------------------------------------------------------------------------------------------------
 
     def decode(
@@ -153,6 +149,51 @@ class Lineages(Problem[Lineage]):
         for g, value in zip(self.pair[1].tolist(), above, strict=True):
             best[g] = max(best[g], value)
         return float(sum(best))
+
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    def normal_form(self) -> NormalForm:
+        """A graph of parts, lines, words and the root: the first two are taken or not, words by one pair each."""
+        size, parts, lines = self.n + 1, len(self.part_of), len(self.line_of)
+        chosen = self.pair[0] >= 0
+        cells, numbers, first = {}, [], 0
+        for view, (head, mod) in zip(self.views, (self.pair[:, chosen], self.line[1:], self.part[2:]), strict=True):
+            own, number = np.unique(head * size + mod, return_inverse=True)
+            cells[view] = np.full(size**2, -1, dtype=np.int64)
+            cells[view][own] = first + np.arange(len(own))
+            numbers.append(first + number)
+            first += len(own)
+        above, arcs, below = numbers
+        tails = [_taken(np.zeros(parts)), _taken(np.bincount(self.part_of, minlength=lines))]
+        tails += [np.bincount(self.line_of, minlength=len(chosen)), np.array([size])]
+        used = [_taken(np.full(parts, 2)), _taken(np.ones(lines)), chosen, np.array([0])]
+        entering = np.concatenate((np.full(parts + lines, 2), np.bincount(self.pair[1], minlength=size), [1]))
+        scored = np.stack((below, first + np.arange(parts)), axis=1).reshape(-1)
+        part, tail = np.concatenate((scored, arcs, above)), np.arange(parts + lines + size)
+        graph = Graph(_starts(entering), _starts(np.concatenate(tails)), tail, _starts(np.concatenate(used)), part)
+        return NormalForm(np.concatenate((np.zeros(first), self.score_of)), (graph,), cells)
+
+    def normal_structure(self, structure: Lineage) -> tuple[Any, ...]:
+        pairs, lines, parts = structure
+        words = 2 * (len(parts) + len(lines))  # the first edge into a word
+        edges = [words + len(pairs)]
+        for pair in np.flatnonzero(pairs).tolist():
+            edges.append(words + pair)
+            for line in np.flatnonzero(self.line_of == pair).tolist():
+                edges.append(2 * (len(parts) + line) + int(lines[line]))
+                if lines[line]:
+                    below = np.flatnonzero(self.part_of == line)
+                    edges += (2 * below + parts[below]).tolist()
+        return (edges,)
+
+
+def _taken(counts: NDArray[Any]) -> Ints:
+    """Of two edges each, to leave something out and to take it, the second one's counts."""
+    return np.stack((np.zeros(len(counts), dtype=np.int64), counts.astype(np.int64)), axis=1).reshape(-1)
+
+
+def _starts(counts: NDArray[Any]) -> Ints:
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 def _joined(node: Ints, allowed: Bools) -> tuple[Ints, Ints]:

@@ -66,9 +66,10 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
 
 
 def with_lineages(problem: Dependency) -> "Relaxation":
-    """The relaxation with a third subproblem that scores great-grandparents; the automata are left out without scores.
+    """The relaxation with a third subproblem, lineages, that scores great-grandparents.
 
-    The arcs of the tree equal the three copies that lineages have, except that no word supposes an arc of node 0.
+    The arcs of the tree equal the three copies that lineages have, except that no word supposes an arc of node 0. The
+    automata have all other scores; where these are of arcs alone, the tree has them and there are no automata.
     """
     rest = {name: scores for name, scores in problem.scores.items() if "f" not in HIGHER_KINDS[name].axes}
     own = next(scores for name, scores in problem.scores.items() if name not in rest)
@@ -77,8 +78,8 @@ def with_lineages(problem: Dependency) -> "Relaxation":
     subproblems: list[Problem[Any]] = [Dependency(problem.arc, root=problem.root)]
     tied: list[Block] = []
     if rest:
-        automata, last = HeadAutomata.of(problem.with_arcs(problem.arc, rest), SHARE), 2
-        subproblems = [Dependency(_share(problem.arc, SHARE), root=problem.root), automata]
+        automata, last = HeadAutomata.of(problem.with_arcs(problem.arc, rest)), 2
+        subproblems = [Dependency(np.where(problem.arc > -np.inf, 0.0, -np.inf), root=problem.root), automata]
         tied = [(1, view) for view in automata.views]
     rows = [_tie(i, view, view, shape) for i, view in tied]
     rows += [_tie(last, view, f"lineages {view}", shape) for view in lineages.views]
