@@ -35,7 +35,8 @@ def test_solve_equals_enumeration(seed, n):
         uses = ((penalty, lineages.indicator(structure, view)) for view, penalty in penalties.items())
         return lineages.score(structure) + sum((penalty[used > 0] * used[used > 0]).sum() for penalty, used in uses)
 
-    best = max(map(value, lineages.all_structures()), default=-np.inf)
+    values = [(value(structure), structure) for structure in lineages.all_structures()]
+    best = max((found for found, _ in values), default=-np.inf)
     assert lineages.reference_maximum(penalties) == best
     if best == -np.inf:
         with pytest.raises(Infeasible):
@@ -43,6 +44,11 @@ def test_solve_equals_enumeration(seed, n):
         return
     solution = lineages.solve(penalties)
     assert solution.value == best == value(solution.structure)
+    for view, marginal in lineages.max_marginals(penalties).items():
+        expected = np.full(marginal.shape, -np.inf)
+        for found, structure in values:
+            expected = np.maximum(expected, np.where(lineages.indicator(structure, view) > 0, found, -np.inf))
+        np.testing.assert_array_equal(marginal, expected)
     normal.check(lineages)
 
 
