@@ -56,7 +56,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
         raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
     if not bound <= above:
         within = f"{certificate.bound!r} within {certificate.tolerance:g}"
-        raise VerificationError(f"bound is claimed to be {within}; what is proved is {bound!r}.")
+        raise VerificationError(f"bound is claimed to be {within}; what is proved is {float(bound)!r}.")
 
 
 def _check_claims(result: Result[Any]) -> None:
@@ -88,7 +88,7 @@ def _scores(problem: Problem[Any], structure: Any) -> list[float]:
 def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
     """The tolerance is small where the certificate says that it is a proof."""
     most = allowed(scores)
-    if not 0 <= certificate.tolerance < inf:
+    if not 0 <= certificate.tolerance < inf and (certificate.exact or certificate.tolerance < 0):
         raise VerificationError(f"tolerance {certificate.tolerance:g} is claimed; expected a finite number, 0 or more.")
     if certificate.exact and not certificate.tolerance <= most * (1 + 1e-9):
         raise VerificationError(

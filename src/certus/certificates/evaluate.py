@@ -44,7 +44,6 @@ class Evaluation:
             self.space_of[space.part[space.part >= 0]] = i
         self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
         self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
-        self._reward = 0.0  # of each part that is required, when last there was one
 
     def everything(self) -> Cell:
         """The cell of all structures."""
@@ -57,18 +56,16 @@ class Evaluation:
         than one can be left out only where there is a single space, a graph. ``above`` is the bound to be shown: more
         than that need not be told apart.
         """
-        free = self._priced(u, above, Cell(cell.zeros))
-        total = free.total(known)
+        total = self._priced(u, above, cell).total(known)
         if total > above and cell.ones:
-            total = min(total, self._priced(u, above, cell).total(known))
+            total = min(total, self._priced(u, above, cell, total - above).total(known))
         return total
 
     def bound_with(self, u: Floats, above: float, cell: Cell, parts: Ints) -> float:
         """No structure of the cell that uses any of these parts scores more than this."""
-        free = self._priced(u, above, Cell(cell.zeros))
-        most = free.with_any(parts)
+        most = self._priced(u, above, cell).with_any(parts)
         if most > above and cell.ones:
-            most = min(most, self._priced(u, above, cell).with_any(parts))
+            most = min(most, self._priced(u, above, cell, most - above).with_any(parts))
         return most
 
     def spelt_out(
@@ -78,11 +75,10 @@ class Evaluation:
 
         Of structures that use one of ``parts``, if these are given.
         """
-        priced = self._priced(u, above, Cell(cell.zeros))
+        priced = self._priced(u, above, cell)
         found = priced.total(known) if parts is None else priced.with_any(parts)
-        reward = 0.0
         if found > above and cell.ones:
-            priced, reward = self._priced(u, above, cell), self._reward
+            priced = self._priced(u, above, cell, found - above)
         spaces = []
         for i, space in enumerate(priced.spaces):
             forced: Bools | None = None
@@ -92,7 +88,7 @@ class Evaluation:
                 forced = space.rivals([structure[i] for structure in known])
             rest = priced.best - space.best
             spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
-        return {"u": (priced.steps * priced.step).tolist(), "reward": reward, "spaces": spaces}
+        return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces}
 
     def at_most_one(self, parts: Ints) -> bool:
         """Whether every structure uses at most one of these parts, all of one space, and that once."""
@@ -113,15 +109,20 @@ class Evaluation:
                 return False
         return True
 
-    def _priced(self, u: Floats, above: float, cell: Cell) -> "_Priced":
+    def _priced(self, u: Floats, above: float, cell: Cell, excess: float = 0.0) -> "_Priced":
+        """The parts of a cell under multipliers.
+
+        Each part that must be used is rewarded by the ``excess`` of the bound without that, and the reward taken off
+        again: what lacks such a part is then no better than it has to be.
+        """
         rows, scores = self.form.rows, self.form.scores
         raw = scores + self._onto_parts(u) if len(u) else scores.copy()
         raw[cell.zeros] = -inf
         ceiling = self._ceiling(raw) + float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
+        if len(u):
+            ceiling = max(ceiling, float(self._onto_parts(np.abs(u), absolute=True).max(initial=0.0)))
         size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
-        reward = 2.0 * size if cell.ones else 0.0
-        most = size + 2.0 * reward * len(cell.ones)
-        step = 2.0 ** (ceil(log2(most)) - BITS)
+        step = 2.0 ** (ceil(log2(size + 2.0 * excess * len(cell.ones))) - BITS)
         steps = np.round(u / step)
         units = np.ceil(scores / step)
         constant = 0.0
@@ -131,12 +132,10 @@ class Evaluation:
         lowest = -(2.0 ** (BITS + 1))
         units = np.where(units > -inf, np.maximum(units, lowest), -inf)
         units[cell.zeros] = -inf
-        if cell.ones:
-            worth = np.ceil(reward / step)
-            self._reward = worth * step
-            np.add.at(units, list(cell.ones), worth)
-            constant -= worth * len(cell.ones)
-        return _Priced(self, units, constant, steps, step, above)
+        reward = float(np.ceil(excess / step)) + 1.0 if excess else 0.0
+        np.add.at(units, list(cell.ones), reward)
+        constant -= reward * len(cell.ones)
+        return _Priced(self, units, constant, (steps * step, reward * step, step), above)
 
     def _onto_parts(self, u: Floats, *, absolute: bool = False) -> Floats:
         """A' u, or with the absolute values of A."""
@@ -158,10 +157,11 @@ class Evaluation:
             if isinstance(space, Graph):
                 most = float(sweep.inside(self.plans[i], sweep.edge_weights(space, positive))[-1])
             elif isinstance(space, Referred):
-                most = float(np.abs(space.maximum(raw[space.part])[0]))
-                most += float(np.abs(raw[space.part][raw[space.part] > -inf]).sum())
+                own = raw[space.part]
+                largest = float(np.abs(own[own > -inf]).max(initial=0.0))
+                most = abs(space.maximum(own)[0]) + space.length * largest
             else:
-                into = np.where(space.part >= 0, positive[space.part], -inf)[:, 1:]
+                into = np.append(positive, -inf)[space.part][:, 1:]
                 most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
             total += max(most, 0.0)
         return total
@@ -171,9 +171,10 @@ class _Priced:
     """The parts under multipliers, in whole numbers of steps."""
 
     def __init__(
-        self, of: Evaluation, units: Floats, constant: float, steps: Floats, step: float, above: float
+        self, of: Evaluation, units: Floats, constant: float, prices: tuple[Floats, float, float], above: float
     ) -> None:
-        self.of, self.steps, self.step, self.above = of, steps, step, above
+        self.of, self.above = of, above
+        self.u, self.reward, self.step = prices
         self.spaces: list[_PricedGraph | _PricedTrees | _PricedReference] = []
         for i, space in enumerate(of.form.spaces):
             if isinstance(space, Graph):
@@ -181,7 +182,7 @@ class _Priced:
             elif isinstance(space, Trees):
                 self.spaces.append(_PricedTrees(space, units))
             else:
-                self.spaces.append(_PricedReference(space, units, step))
+                self.spaces.append(_PricedReference(space, units, self.step))
         self.best = sum(s.best for s in self.spaces) + constant
 
     def total(self, known: Sequence[Sequence[Any]]) -> float:
@@ -233,7 +234,7 @@ class _PricedGraph:
 class _PricedTrees:
     def __init__(self, trees: Trees, units: Floats) -> None:
         self.trees = trees
-        self.weight = np.where(trees.part >= 0, units[trees.part], -inf)
+        self.weight = np.append(units, -inf)[trees.part]
         self.dual = laminar_dual(self.weight, trees.single)
         self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
 
@@ -295,7 +296,8 @@ class _PricedReference:
 
     def with_any(self, parts: Ints, enough: float) -> float:
         """Each part is rewarded in turn, and the reward taken off again."""
-        most, reward = -inf, 2.0 * float(np.abs(self.score[self.score > -inf]).sum() + abs(self.best) + abs(enough))
+        largest = float(np.abs(self.score[self.score > -inf]).max(initial=0.0))
+        most, reward = -inf, 2.0 * (self.referred.length * largest + abs(self.best) + abs(enough))
         for p in parts.tolist():
             asked = np.where(self.referred.part == p, self.score + reward, self.score)
             most = max(most, self._maximum(asked) - reward)

@@ -48,10 +48,12 @@ class Referred(NamedTuple):
     """Structures are those of a problem that finds its best value by a reference of its own, which is believed.
 
     ``part`` are the parts of its cells, which have no score; ``maximum`` takes what they score and gives the best
-    value of the problem with that added, and how far rounding may take it from the truth.
+    value of the problem with that added, and how far rounding may take it from the truth. No structure uses more than
+    ``length`` cells.
     """
 
     part: Ints
+    length: int
     maximum: Callable[[Floats], tuple[float, float]]
 
 

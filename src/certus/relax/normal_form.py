@@ -212,7 +212,9 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
     cells = {
         view: np.arange(start, start + size) for view, start, size in zip(problem.views, starts, sizes, strict=False)
     }
-    return NormalForm(np.zeros(starts[-1]), (Referred(np.arange(starts[-1]), maximum),), cells)
+    return NormalForm(
+        np.zeros(starts[-1]), (Referred(np.arange(starts[-1]), problem.extent().length * len(sizes), maximum),), cells
+    )
 
 
 def _shifted(space: Space, start: int) -> Space:
