@@ -300,8 +300,7 @@ class HeadAutomata(Problem[Choices]):
     @cached_property
     def _normal_form(self) -> NormalForm:
         if self._problem is not None:
-            model = self._problem.model
-            return normal_automata.of_parts(self._problem, self.arc, model.ancestors > 0, model.pairs)
+            return normal_automata.of_parts(self._problem, self.arc)
         return normal_automata.of_automata(self)
 
     def normal_form(self) -> NormalForm:

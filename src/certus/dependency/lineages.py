@@ -7,13 +7,15 @@ on their three copies of the arcs, lineages bound its great-grandparent scores, 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.normal import Graph, NormalForm
+from certus.certificates.assembling import Assembly, derivation
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.errors import Infeasible
@@ -161,6 +163,40 @@ class Lineages(Problem[Lineage]):
             np.add.at(out, tuple(self.part[2:, structure.parts]), 1.0)
         return out
 
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _spelt_out(self) -> NormalForm:
+        """The normal form; beyond the views, its cells tell the pairs, lines and parts in use."""
+        graph, size = Assembly(), self.n + 1
+        cells: dict[str, Ints] = {}
+        used = []
+        choices = zip(self.views, Lineage._fields, (self.pair, self.line[1:], self.part[2:]), strict=True)
+        for view, choice, nodes in choices:
+            cell = np.where(nodes[0] >= 0, nodes[0] * size + nodes[1], -1)
+            read = np.unique(cell[cell >= 0])
+            cells[view] = np.full(size**2, -1, dtype=np.int64)
+            cells[view][read] = graph.parts(np.zeros(len(read)), always=True)
+            cells[choice] = graph.parts(self.score_of if choice == "parts" else np.zeros(len(cell)), always=True)
+            used.append([np.where(cell >= 0, cells[view][cell], -1), cells[choice]])
+        part, line = (graph.vertices(np.full(len(of), k)) for k, of in enumerate((self.part_of, self.line_of)))
+        for vertex in (part, line):
+            graph.edges(vertex, [], [])  # not taken
+        graph.edges(part, [], used[2])
+        graph.edges(line, _side_by_side(part, self.part_of, len(line)), used[1])
+        word = graph.vertices(np.full(size, 2))
+        graph.edges(word[self.pair[1]], _side_by_side(line, self.line_of, len(self.pair[1])), used[0])
+        root = graph.vertices(np.array([3]))
+        graph.edges(root, list(word[:, None]), [])
+        return graph.form(int(root[0]), cells)
+
+    def normal_form(self) -> NormalForm:
+        form = self._spelt_out
+        return form._replace(cells={view: form.cells[view] for view in self.views})
+
+    def normal_structure(self, structure: Lineage) -> tuple[Any, ...]:
+        return (derivation(self._spelt_out, {k: v.astype(np.float64) for k, v in structure._asdict().items()}),)
+
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         above, arcs, below = (values.tolist() for values in self._values(penalties))
         for line, score, penalty in zip(self.part_of.tolist(), self.score_of.tolist(), below, strict=True):
@@ -172,53 +208,16 @@ class Lineages(Problem[Lineage]):
             best[g] = max(best[g], value)
         return float(sum(best))
 
-    # -- proofs ----------------------------------------------------------------------------------------------------
-
-    def normal_form(self) -> NormalForm:
-        """A graph of parts, lines, words and the root: the first two are taken or not, words by one pair each."""
-        size, parts, lines = self.n + 1, len(self.part_of), len(self.line_of)
-        chosen = self.pair[0] >= 0
-        cells, numbers, first = {}, [], 0
-        for view, (head, mod) in zip(self.views, (self.pair[:, chosen], self.line[1:], self.part[2:]), strict=True):
-            own, number = np.unique(head * size + mod, return_inverse=True)
-            cells[view] = np.full(size**2, -1, dtype=np.int64)
-            cells[view][own] = first + np.arange(len(own))
-            numbers.append(first + number)
-            first += len(own)
-        above, arcs, below = numbers
-        tails = [_taken(np.zeros(parts)), _taken(np.bincount(self.part_of, minlength=lines))]
-        tails += [np.bincount(self.line_of, minlength=len(chosen)), np.array([size])]
-        used = [_taken(np.full(parts, 2)), _taken(np.ones(lines)), chosen, np.array([0])]
-        entering = np.concatenate((np.full(parts + lines, 2), np.bincount(self.pair[1], minlength=size), [1]))
-        scored = np.stack((below, first + np.arange(parts)), axis=1).reshape(-1)
-        part, tail = np.concatenate((scored, arcs, above)), np.arange(parts + lines + size)
-        graph = Graph(_starts(entering), _starts(np.concatenate(tails)), tail, _starts(np.concatenate(used)), part)
-        return NormalForm(np.concatenate((np.zeros(first), self.score_of)), (graph,), cells)
-
-    def normal_structure(self, structure: Lineage) -> tuple[Any, ...]:
-        pairs, lines, parts = structure
-        words = 2 * (len(parts) + len(lines))  # the first edge into a word
-        edges = [words + len(pairs)]
-        for pair in np.flatnonzero(pairs).tolist():
-            edges.append(words + pair)
-            for line in np.flatnonzero(self.line_of == pair).tolist():
-                edges.append(2 * (len(parts) + line) + int(lines[line]))
-                if lines[line]:
-                    below = np.flatnonzero(self.part_of == line)
-                    edges += (2 * below + parts[below]).tolist()
-        return (edges,)
-
-
-def _taken(counts: NDArray[Any]) -> Ints:
-    """Of two edges each, to leave something out and to take it, the second one's counts."""
-    return np.stack((np.zeros(len(counts), dtype=np.int64), counts.astype(np.int64)), axis=1).reshape(-1)
-
-
-def _starts(counts: NDArray[Any]) -> Ints:
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-
 
 def _joined(node: Ints, allowed: Bools) -> tuple[Ints, Ints]:
     """Each node, by its place, with each of its modifiers."""
     place, modifier = np.nonzero(allowed[node])
     return place, modifier
+
+
+def _side_by_side(vertex: Ints, row: Ints, rows: int) -> list[Ints]:
+    """The vertices of each row, which do not fall, in columns; -1 where a row has fewer."""
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    table = np.full((rows, int(place.max(initial=-1)) + 1), -1, dtype=np.int64)
+    table[row, place] = vertex
+    return list(table.T)
