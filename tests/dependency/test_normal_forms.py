@@ -88,3 +88,13 @@ def test_lineages(seed, n, few):
     if few:
         allowed &= rng.random(allowed.shape) < 0.4
     check_normal_form(Lineages(allowed, problem.scores["greatgrandparent"]))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(list(MODELS)), st.integers(0, 3), ROOTS, st.booleans())
+def test_labelled_trees(seed, model, n, root, projective):
+    rng = np.random.default_rng(seed)
+    n = n if projective or model == "first order" else min(n, 2)
+    trees = draw_problem(rng, model, n, root, projective=projective)
+    problem = trees.labelled(whole_scores(rng, (n + 1, n + 1, 2), 0.2))
+    (check if projective else check_normal_form)(problem)

@@ -110,8 +110,7 @@ def _unscored(problem: "Dependency | AutomataDependency", projective: bool = Fal
 def normal_form(problem: "Dependency | AutomataDependency") -> NormalForm:
     """The normal form of the relaxation: spanning trees, head automata, and the rows that tie them."""
     relaxed = RelaxedForm.of(relaxation(problem))
-    start = relaxed.relaxation.offsets[0, "arcs"]
-    return relaxed.form._replace(cells={"arcs": relaxed.part[start : start + problem.arc.size]})
+    return relaxed.form._replace(cells={"arcs": relaxed.parts_in((0, "arcs"))})
 
 
 def normal_structure(problem: "Dependency | AutomataDependency", heads: Ints) -> tuple[Any, ...]:
@@ -261,7 +260,7 @@ class TreeAndAutomata(Oracle):
     def error(self, u: Floats) -> float:
         return self.space.rounding
 
-    def burst(self, at: Descent, rule: "Rule", count: int) -> Burst:
+    def burst(self, at: Descent[Any], rule: "Rule", count: int) -> Burst:
         kernel, run, n = kernels.head_automata, self.run, self.space.problem.n
         heads = np.full(n + 1, -1, dtype=np.int64)
         value = np.array([at.best, run.score, 0.0])
