@@ -78,7 +78,7 @@ class _Tracking(Oracle):
             at.run.proof = "search"
 
     def tighter(self, at: Descent["_Tracking"]) -> "tuple[_Tracking, Floats] | None":
-        """Leave more states, and once they are many, track up to three more words: those covered twice or not at all."""
+        """Leave more states, and once they are many, track three more words: those covered twice or not at all."""
         self.most = min(10 * self.most, MANY)
         self.relaxation.sweep(at.best_u)
         self._search(at)
