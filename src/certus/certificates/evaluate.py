@@ -121,6 +121,8 @@ class Evaluation:
         raw = scores + self._onto_parts(u) if len(u) else scores.copy()
         raw[cell.zeros] = -inf
         ceiling = self._ceiling(raw) + float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
+        if len(u):
+            ceiling = max(ceiling, float(self._onto_parts(np.abs(u), absolute=True).max(initial=0.0)))
         size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
         step = 2.0 ** (ceil(log2(size + 2.0 * excess * len(cell.ones))) - BITS)
         steps = np.round(u / step)

@@ -259,7 +259,7 @@ class TreeAndAutomata(Oracle):
     def error(self, u: Floats) -> float:
         return self.space.rounding
 
-    def burst(self, at: Descent, rule: "Rule", count: int) -> Burst:
+    def burst(self, at: Descent[Any], rule: "Rule", count: int) -> Burst:
         kernel, run, n = kernels.head_automata, self.run, self.space.problem.n
         heads = np.full(n + 1, -1, dtype=np.int64)
         value = np.array([at.best, run.score, 0.0])
