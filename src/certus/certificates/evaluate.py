@@ -126,13 +126,14 @@ class Evaluation:
         size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
         step = 2.0 ** (ceil(log2(size + 2.0 * excess * len(cell.ones))) - BITS)
         steps = np.round(u / step)
-        units = np.ceil(scores / step)
+        with np.errstate(over="ignore"):  # of scores that are far too low to matter
+            units = np.ceil(scores / step)
         constant = 0.0
         if len(u):
             units = units + self._rounded_up(self._onto_parts(steps), self._onto_parts(np.abs(steps), absolute=True))
             constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
         lowest = -(2.0 ** (BITS + 1))
-        units = np.where(units > -inf, np.maximum(units, lowest), -inf)
+        units = np.where(scores > -inf, np.maximum(units, lowest), -inf)
         units[cell.zeros] = -inf
         reward = float(np.ceil(excess / step)) + 1.0 if excess else 0.0
         np.add.at(units, list(cell.ones), reward)
