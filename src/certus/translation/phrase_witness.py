@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certus.checks import Floats
+from certus.relax.beams import WINDOW
+from certus.relax.descent import Descent, Oracle, Round, descend
+from certus.relax.run import Run
 from certus.relax.steps import polyak
-from certus.translation.multipliers import Steps
 from certus.translation.phrase_relaxation import PhraseRelaxation
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 FEW_NODES = 6_000  # of a lattice of all coverages that is checked quickly
 FEW, MANY = 3_000, 300_000  # states that are left to a check: at first, and before more words are tracked
-PATIENCE = 10  # rounds that must close a tenth of the gap, or they are a stall
 ROUNDS = 1000
 
 
@@ -27,49 +28,59 @@ def make_witness(problem: "PhraseTranslation", above: float) -> dict[str, Any]:
     n = problem.n
     if not above < inf or n == 0 or problem.sentence.lattice(None, FEW_NODES) is not None:
         return {"tracked": np.arange(n), "multipliers": np.zeros(n)}
-    tracked: tuple[int, ...] = ()
-    relaxation = _tracking(problem, tracked)
+    relaxation = _tracking(problem, ())
     if relaxation is None:  # nothing covers the sentence
         return {"tracked": np.arange(0), "multipliers": np.zeros(n)}
-    u, blame, steps = np.zeros(n), np.zeros(n), Steps(polyak(patience=3), 1.0)
-    most, since, mark, best, best_u = FEW, 0, inf, inf, u
-    for _ in range(ROUNDS):
-        dual = relaxation.sweep(u)
-        _, residual = relaxation.path_and_residual()
-        if dual < best:
-            best, best_u = dual, u
-            if not relaxation.search(above, most, most=most).pruned:
-                break
-        blame += np.abs(residual)
-        since += 1
-        if since == PATIENCE or not residual.any():
-            if mark - best < 0.1 * (mark - above) or not residual.any():
-                most = min(10 * most, MANY)
-                relaxation.sweep(best_u)
-                if not relaxation.search(above, most, most=most).pruned:
-                    break
-                if most == MANY and (tighter := _tighter(problem, tracked, blame)) is not None:
-                    tracked, relaxation = tighter
-                    steps.restart()
-                    best, u, blame[:], mark = inf, best_u, 0.0, inf
-                    continue
-            since, mark = 0, best
-        if residual.any():
-            u = u.copy()
-            steps.move(u, slice(None), residual, dual, above)
-    return {"tracked": np.array(tracked, dtype=np.int64), "multipliers": best_u}
+    run: Run[str] = Run()
+    run.offer("what the bound is to be lowered to", above)
+    start = (run, _States(problem, relaxation), np.zeros(n), polyak(patience=3))
+    at = descend(
+        *start,
+        max_iterations=ROUNDS,
+        window=WINDOW,
+        log=False,
+        search=lambda at: at.best_u is at.u and at.oracle.check(at),
+        tighten=lambda at: at.oracle.tighter(at),
+    )
+    return {"tracked": np.array(at.oracle.tracked, dtype=np.int64), "multipliers": at.best_u}
+
+
+class _States(Oracle):
+    """The relaxation that tracks some words, and how many states it leaves above the bound."""
+
+    def __init__(
+        self, problem: "PhraseTranslation", relaxation: PhraseRelaxation, tracked: tuple[int, ...] = (), most: int = FEW
+    ) -> None:
+        self.problem, self.relaxation, self.tracked, self.most = problem, relaxation, tracked, most
+        self._blame = np.zeros(problem.n)
+
+    def ask(self, u: Floats) -> Round:
+        value = self.relaxation.sweep(u)
+        _, residual = self.relaxation.path_and_residual()
+        self._blame += np.abs(residual)
+        return Round(value, residual)
+
+    def check(self, at: Descent[Any]) -> bool:
+        """Whether few states are left under the bounds of the last sweep: then its multipliers are the witness."""
+        if not self.relaxation.search(at.run.score, self.most, most=self.most).pruned:
+            at.run.proof = "search"
+        return at.run.proof is not None
+
+    def tighter(self, at: Descent[Any]) -> "tuple[_States, Floats] | None":
+        """More states, then up to three more words tracked, those most often covered twice or not at all."""
+        self.most = min(10 * self.most, MANY)
+        self.relaxation.sweep(at.best_u)
+        if self.check(at):
+            return None
+        order = [i for i in np.argsort(-self._blame, kind="stable").tolist() if i not in self.tracked]
+        more = tuple(sorted((*self.tracked, *order[:3])))
+        grows = self.most == MANY and len(self.tracked) < len(more) < self.problem.n and len(more) <= 60
+        made = _tracking(self.problem, more) if grows else None
+        if made is not None:
+            return _States(self.problem, made, more, self.most), at.best_u
+        return None if at.norm2 == 0 and self.most == MANY else (self, at.u)
 
 
 def _tracking(problem: "PhraseTranslation", tracked: tuple[int, ...]) -> PhraseRelaxation | None:
     lattice = problem.sentence.lattice(tracked)
     return None if lattice is None else PhraseRelaxation(problem.sentence, lattice, exact_contexts=True)
-
-
-def _tighter(
-    problem: "PhraseTranslation", tracked: tuple[int, ...], blame: Floats
-) -> tuple[tuple[int, ...], PhraseRelaxation] | None:
-    """The relaxation with up to three more words tracked, those most often covered twice or not at all."""
-    order = [i for i in np.argsort(-blame, kind="stable").tolist() if i not in tracked]
-    more = tuple(sorted((*tracked, *order[:3])))
-    made = _tracking(problem, more) if len(tracked) < len(more) < problem.n and len(more) <= 60 else None
-    return None if made is None else (more, made)
