@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certus.checks import Floats
-from certus.relax.beams import WINDOW
 from certus.relax.descent import Descent, Oracle, Round, descend
-from certus.relax.run import Run
+from certus.relax.run import HeldRun
 from certus.relax.steps import polyak
 from certus.translation.phrase_relaxation import PhraseRelaxation
 
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
 
 FEW_NODES = 6_000  # of a lattice of all coverages that is checked quickly
 FEW, MANY = 3_000, 300_000  # states that are left to a check: at first, and before more words are tracked
+PATIENCE = 10  # rounds that must close a tenth of the gap, or they are a stall
 ROUNDS = 1000
+MOST_TRACKED = 60
 
 
 def make_witness(problem: "PhraseTranslation", above: float) -> dict[str, Any]:
@@ -28,59 +29,69 @@ def make_witness(problem: "PhraseTranslation", above: float) -> dict[str, Any]:
     n = problem.n
     if not above < inf or n == 0 or problem.sentence.lattice(None, FEW_NODES) is not None:
         return {"tracked": np.arange(n), "multipliers": np.zeros(n)}
-    relaxation = _tracking(problem, ())
-    if relaxation is None:  # nothing covers the sentence
+    oracle = _Tracking.of(problem, (), above)
+    if oracle is None:  # nothing covers the sentence
         return {"tracked": np.arange(0), "multipliers": np.zeros(n)}
-    run: Run[str] = Run()
-    run.offer("what the bound is to be lowered to", above)
-    start = (run, _States(problem, relaxation), np.zeros(n), polyak(patience=3))
     at = descend(
-        *start,
+        HeldRun(above, 1.0),
+        oracle,
+        np.zeros(n),
+        polyak(patience=3),
         max_iterations=ROUNDS,
-        window=WINDOW,
-        log=False,
-        search=lambda at: at.best_u is at.u and at.oracle.check(at),
+        window=PATIENCE,
+        search=lambda at: at.oracle.look(at),
         tighten=lambda at: at.oracle.tighter(at),
     )
     return {"tracked": np.array(at.oracle.tracked, dtype=np.int64), "multipliers": at.best_u}
 
 
-class _States(Oracle):
-    """The relaxation that tracks some words, and how many states it leaves above the bound."""
+class _Tracking(Oracle):
+    """The relaxation that tracks some words: it ends once a search under its bounds leaves few states."""
 
     def __init__(
-        self, problem: "PhraseTranslation", relaxation: PhraseRelaxation, tracked: tuple[int, ...] = (), most: int = FEW
+        self, problem: "PhraseTranslation", relaxation: PhraseRelaxation, tracked: tuple[int, ...], above: float
     ) -> None:
-        self.problem, self.relaxation, self.tracked, self.most = problem, relaxation, tracked, most
-        self._blame = np.zeros(problem.n)
+        self.problem, self.relaxation, self.tracked, self.above = problem, relaxation, tracked, above
+        self.most, self.blame = FEW, np.zeros(problem.n)
+
+    @classmethod
+    def of(cls, problem: "PhraseTranslation", tracked: tuple[int, ...], above: float) -> "_Tracking | None":
+        """None where nothing covers the sentence, or the lattice is too large."""
+        lattice = problem.sentence.lattice(tracked)
+        if lattice is None:
+            return None
+        return cls(problem, PhraseRelaxation(problem.sentence, lattice, exact_contexts=True), tracked, above)
 
     def ask(self, u: Floats) -> Round:
-        value = self.relaxation.sweep(u)
+        dual = self.relaxation.sweep(u)
         _, residual = self.relaxation.path_and_residual()
-        self._blame += np.abs(residual)
-        return Round(value, residual)
+        self.blame += np.abs(residual)
+        return Round(dual, residual)
 
-    def check(self, at: Descent[Any]) -> bool:
-        """Whether few states are left under the bounds of the last sweep: then its multipliers are the witness."""
-        if not self.relaxation.search(at.run.score, self.most, most=self.most).pruned:
+    def look(self, at: Descent["_Tracking"]) -> None:
+        """Where the bound is the best so far, see how much is left under it."""
+        if at.value == at.best:
+            self._search(at)
+
+    def _search(self, at: Descent["_Tracking"]) -> None:
+        if not self.relaxation.search(self.above, self.most, most=self.most).pruned:
             at.run.proof = "search"
-        return at.run.proof is not None
 
-    def tighter(self, at: Descent[Any]) -> "tuple[_States, Floats] | None":
-        """More states, then up to three more words tracked, those most often covered twice or not at all."""
+    def tighter(self, at: Descent["_Tracking"]) -> "tuple[_Tracking, Floats] | None":
+        """Leave more states, and once they are many, track three more words: those covered twice or not at all."""
         self.most = min(10 * self.most, MANY)
         self.relaxation.sweep(at.best_u)
-        if self.check(at):
+        self._search(at)
+        if at.run.proof is not None:
             return None
-        order = [i for i in np.argsort(-self._blame, kind="stable").tolist() if i not in self.tracked]
-        more = tuple(sorted((*self.tracked, *order[:3])))
-        grows = self.most == MANY and len(self.tracked) < len(more) < self.problem.n and len(more) <= 60
-        made = _tracking(self.problem, more) if grows else None
-        if made is not None:
-            return _States(self.problem, made, more, self.most), at.best_u
-        return None if at.norm2 == 0 and self.most == MANY else (self, at.u)
-
-
-def _tracking(problem: "PhraseTranslation", tracked: tuple[int, ...]) -> PhraseRelaxation | None:
-    lattice = problem.sentence.lattice(tracked)
-    return None if lattice is None else PhraseRelaxation(problem.sentence, lattice, exact_contexts=True)
+        if self.most < MANY and at.norm2:
+            return self, at.u
+        order = [i for i in np.argsort(-self.blame, kind="stable").tolist() if i not in self.tracked]
+        tracked = tuple(sorted((*self.tracked, *order[:3])))
+        fits = len(self.tracked) < len(tracked) < self.problem.n and len(tracked) <= MOST_TRACKED
+        made = _Tracking.of(self.problem, tracked, self.above) if fits else None
+        if made is None:
+            return (self, at.u) if at.norm2 else None
+        made.most = MANY
+        at.best = inf  # of a lattice that is left behind
+        return made, at.best_u
