@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from certus.certificates import rounding
+from certus.certificates.normal import NormalForm
 from certus.checks import Floats
 from certus.errors import InvalidInput, NotSupported
 from certus.result import Result, Solution, certified
@@ -197,6 +198,37 @@ class Problem(ABC, Generic[Y]):
         know; InvalidInput if they do not fit. None for all others.
         """
         return None
+
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    searched: ClassVar[bool] = False  # whether structures are too many to spell out, so that ``closed_form`` is asked
+
+    def normal_form(self) -> NormalForm:
+        """The problem in the normal form that certus.verify checks bounds of, in numpy, without any kernel.
+
+        Scores of structures are the sums of the scores of their parts, not rounded: an edge of a graph lists several
+        parts where a score is a sum.
+        """
+        raise self._not_supported("normal_form")
+
+    def normal_structure(self, structure: Y) -> tuple[Any, ...]:
+        """A structure as one of every space of the normal form: edges, heads before tails, or heads of words."""
+        raise self._not_supported("normal_structure")
+
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+        """What is left of the problem above a score: every structure that scores more is one of this normal form.
+
+        Without any kernel, and whatever the witness says; InvalidInput if it does not fit the problem.
+        """
+        raise self._not_supported("closed_form")
+
+    def make_witness(self, above: float, penalties: Penalties | None = None) -> Any:
+        """What ``closed_form`` takes, by the fastest means: arrays by name."""
+        raise self._not_supported("make_witness")
+
+    def closed_structure(self, form: NormalForm, structure: Y) -> tuple[Any, ...]:
+        """A structure as one of every space of what ``closed_form`` gave."""
+        raise self._not_supported("closed_structure")
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

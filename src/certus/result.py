@@ -21,9 +21,10 @@ class Certificate:
     ``tolerance`` covers rounding and nothing else; see certus.certificates.rounding. ``duals`` is the witness for the
     bound when the kind needs one: for "dual" the multipliers by view name, for "branch and bound" the proof tree (see
     certus.relax.proof). A dynamic program needs none: it is run again. ``rank`` is k for the k-th best structure, whose
-    bound holds for all structures but the k - 1 before it. ``floor``, if not None, is a score below which scores were
-    read as -inf: they are too low for any structure that scores as much as this one. ``reason`` says why a result
-    is not exact although nothing better was found.
+    bound holds for all structures but the k - 1 ``better`` ones before it. ``floor``, if not None, is a score below
+    which scores were read as -inf: they are too low for any structure that scores as much as this one. ``reason`` says
+    why a result is not exact although nothing better was found. ``witness`` is what checking the bound takes beyond the
+    problem, where decoding does not leave it in ``duals``; it is made when a result is saved or verified.
     """
 
     kind: str
@@ -34,6 +35,8 @@ class Certificate:
     rank: int = 1
     floor: float | None = None
     reason: str | None = None
+    better: tuple[Any, ...] = ()
+    witness: Any = None
 
     @property
     def gap(self) -> float:
@@ -161,6 +164,17 @@ class BatchResult:
     structure: NDArray[np.int64]
     score: NDArray[np.float64]
     certificate: BatchCertificate
+    sizes: NDArray[np.int64]  # how much of each row of ``structure`` is not padding
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def __getitem__(self, item: int) -> Result[NDArray[np.int64]]:
+        """The result of one item, as if it had been decoded by itself: to be saved or verified with its problem."""
+        c, k = self.certificate, range(len(self))[item]
+        score, bound, tolerance = float(c.score[k]), float(c.bound[k]), float(c.tolerance[k])
+        certificate = Certificate(c.kind, score, bound, tolerance, reason=c.reasons.get(k))
+        return Result(self.structure[k, : self.sizes[k]].copy(), float(self.score[k]), certificate)
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"

@@ -55,7 +55,9 @@ def sound_list(kbest: "Callable[[Asked, int], list[Result[Y]]]") -> "Callable[[A
 
     @wraps(kbest)
     def asked(problem: Asked, k: int) -> "list[Result[Y]]":
-        return _answers(problem, lambda p: kbest(p, k), k)
+        found = _answers(problem, lambda p: kbest(p, k), k)
+        structures = tuple(r.structure for r in found)
+        return [replace(r, certificate=replace(r.certificate, better=structures[:at])) for at, r in enumerate(found)]
 
     return asked
 

@@ -10,7 +10,7 @@ from certus.certificates.rounding import Extent
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import parts as P
-from certus.dependency.head_automata import AutomatonOf, Choices, HeadAutomata
+from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
@@ -85,12 +85,8 @@ class AutomataDependency(Problem[Ints]):
 
     def terms(self, structure: ArrayLike) -> list[float]:
         heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
-        arcs = np.zeros(self.arc.shape, dtype=bool)
-        arcs[heads[1:], np.arange(1, self.n + 1)] = True
-        if (self.arc[arcs] == -np.inf).any():
-            return [-np.inf]
-        above = heads if self.automata.by_head else np.full(self.n + 1, -1, dtype=np.int64)
-        return self.automata.terms(Choices(arcs, above))
+        _, choices = self.automata.leaves(heads)
+        return [-np.inf] if (self.arc[choices.arcs] == -np.inf).any() else self.automata.terms(choices)
 
     def all_structures(self) -> Iterator[Ints]:
         return P.all_heads(self.arc > -np.inf, projective=False, single=self.single)

@@ -137,7 +137,7 @@ class DependencyBatch(Batch):
                 raise AssertionError(f"item {stuck} has a tree")
             if not unproved:
                 break
-        found = BatchResult(heads, score, BatchCertificate(self._kind, score, bound, tolerance))
+        found = BatchResult(heads, score, BatchCertificate(self._kind, score, bound, tolerance), self.lengths + 1)
         unproved_items = np.flatnonzero(open_items).tolist()
         if unproved_items and not self.projective and not self._floored:
             unproved_items = self._without_masks(found, unproved_items)

@@ -230,6 +230,12 @@ class HeadAutomata(Problem[Choices]):
 
     # -- structures ------------------------------------------------------------------------------------------------
 
+    def leaves(self, heads: Ints) -> tuple[Ints, Choices]:
+        """A tree, and the same as choices of the heads."""
+        arcs = np.zeros(self.arc.shape, dtype=bool)
+        arcs[heads[1:], np.arange(1, self.n + 1)] = True
+        return heads, Choices(arcs, heads if self.by_head else np.full(self.n + 1, NO_HEAD, dtype=np.int64))
+
     def terms(self, structure: Choices) -> list[float]:
         found = []
         for h in range(self.n + 1):

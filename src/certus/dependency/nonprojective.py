@@ -64,7 +64,8 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
         entries = (Entries((0, "arcs"), cells, cells, ones), Entries((1, view), cells, cells, -ones))
         rows.append(Rows(view, entries, np.zeros(problem.arc.size), True, shape))
     blocks = ((0, "arcs"), *((1, view) for view in views))
-    return Relaxation((tree, automata), (1.0, 1.0), {"arcs": blocks}, tuple(rows), lambda leaves: leaves[0])
+    together = {"arcs": blocks}
+    return Relaxation((tree, automata), (1.0, 1.0), together, tuple(rows), lambda both: both[0], automata.leaves)
 
 
 def polyak_rule(iterations: int, rounds: int) -> tuple[float, float, int, float, int, int]:

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.layers import normal_form
+from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
@@ -115,6 +117,37 @@ class Hyperpath(DynamicProgram[Int32]):
         new._required = tuple(dict.fromkeys(required))
         new._forest = Forest(graph, new.weights[original], {"edges": original})
         return new
+
+    def normal_form(self) -> NormalForm:
+        graph, part = self._forest.graph, self._forest.parts["edges"]
+        edges = int(graph.in_ptr[graph.root + 1])
+        tails = int(graph.tail_ptr[edges])
+        flat = (graph.in_ptr[: graph.root + 2], graph.tail_ptr[: edges + 1], graph.tail[:tails])
+        in_ptr, tail_ptr, tail = (array.astype(np.int64) for array in flat)
+        space = Graph(in_ptr, tail_ptr, tail, np.arange(edges + 1), part[:edges].astype(np.int64))
+        return normal_form(space, self.weights, {"edges": np.arange(self.graph.n_edges)})
+
+    def normal_structure(self, structure: Int32) -> tuple[list[int]]:
+        """With required edges the graph has copies of the given edges; those of a derivation are found bottom up."""
+        edges = self._checked(structure)
+        if not self._required:
+            return (edges,)
+        graph, original = self._forest.graph, self._forest.parts["edges"]
+        copies: dict[int, list[int]] = {e: [] for e in edges}
+        for copy in np.flatnonzero(np.isin(original, edges)).tolist():
+            copies[int(original[copy])].append(copy)
+        below: list[dict[int, list[int]]] = []  # for what is derived so far: vertex -> edges that do it
+        for e in reversed(edges):
+            tails = [below.pop() for _ in self.graph.tail_of(e)]
+            made = {}
+            for copy in copies[e]:
+                parts = list(zip(tails, graph.tail_of(copy).tolist(), strict=True))
+                if all(u in found for found, u in parts):
+                    made[int(graph.heads[copy])] = [copy, *(k for found, u in parts for k in found[u])]
+            below.append(made)
+        if graph.root not in below[0]:
+            raise InvalidInput("the derivation lacks a required edge; its score is -inf.")
+        return (below[0][graph.root],)
 
     def to_json(self) -> dict[str, Any]:
         return {"graph": formats.to_json(self.graph, self.weights), "required": list(self._required)}

@@ -23,11 +23,11 @@ from certus.hypergraph import formats, sweeps
 from certus.hypergraph.dynamic_program import DynamicProgram, Forest
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.hyperpath import Hyperpath
-from certus.hypergraph.reference import best_value
 from certus.problem import Index
 from certus.relax.descent import Descent, Oracle, Round, descend
 from certus.relax.run import Run
 from certus.relax.steps import StepRule, polyak
+from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Certificate, Result, certified
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -37,6 +37,7 @@ Check = Callable[[Signature], bool]
 Group = Callable[[int, Signature], Hashable]
 METHODS = ("alternating", "staged", "beam")
 WIDEST = 1 << 62
+DIGITS = 9  # after the point, of the sums that rows are about
 MOST_SPELT_OUT = 2_000_000  # edges of the graph with signatures
 
 
@@ -176,7 +177,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
     @staticmethod
     def _total(values: Any) -> Signature:
         """Numbers rounded so that sums in a different order are the same signature."""
-        return tuple([round(float(x), 9) + 0.0 for x in values])
+        return tuple([round(float(x), DIGITS) + 0.0 for x in values])
 
     def _meets(self, signature: Signature) -> bool:
         return signature == self._total(self.b)
@@ -339,14 +340,14 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         dual, _ = self.dual(u)  # of all edges, not of those that are left
         return certified(scores, score, dual, self.dual_error(u), kind="dual", duals={"rows": u})
 
-    def reference_dual(self, duals: Any) -> tuple[float, float]:
-        """The bound that multipliers of the rows give, and its rounding, in plain Python; for certus.verify."""
-        if not isinstance(duals, Mapping) or set(duals) != {"rows"}:
-            raise InvalidInput('expected multipliers of "rows".')
-        u = np.asarray(duals["rows"], dtype=np.float64)
-        if u.shape != self.b.shape or not np.isfinite(u).all():
-            raise InvalidInput(f"the multipliers have shape {u.shape}; expected {len(self.b)} finite numbers.")
-        return best_value(self.graph, self._priced(u, None)) - float(u @ self.b), self.dual_error(u)
+    def relaxation(self) -> Relaxation:
+        """The derivations of the graph, with the equations as rows."""
+        row, edge = np.nonzero(self.A)
+        entries = Entries((0, "edges"), row, edge, self.A[row, edge])
+        slack = np.full(len(self.b), 2.0 * 10.0**-DIGITS)
+        rows = Rows("rows", (entries,), self.b, True, self.b.shape, slack)
+        views = {"edges": ((0, "edges"),)}
+        return Relaxation((self._inner,), (1.0,), views, (rows,), lambda leaves: leaves[0], lambda y: (y,))
 
     def dual_error(self, multipliers: Floats) -> float:
         """How far rounding may take a dual value at these multipliers from the truth."""

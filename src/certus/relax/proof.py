@@ -19,9 +19,13 @@ Multipliers = Mapping[str, Floats]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Bounded by the dual value at these multipliers."""
+    """Bounded by the dual value at these multipliers; but for the structure ``known``, if one is named.
+
+    ``known`` numbers the better structures that the result of a higher rank comes with, from 0.
+    """
 
     multipliers: Multipliers
+    known: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ def to_json(proof: Proof) -> list[dict[str, Any]]:
             parent[slot] = len(nodes)
         if isinstance(node, Leaf):
             nodes.append({"node": "leaf", "multipliers": multipliers_to_json(node.multipliers)})
+            if node.known is not None:
+                nodes[-1]["known"] = node.known
         elif isinstance(node, Fix):
             removed = [{"view": r.view, "copy": r.copy, "indices": list(r.indices)} for r in node.removed]
             nodes.append({"node": "fix", "multipliers": multipliers_to_json(node.multipliers), "removed": removed})
@@ -123,7 +129,8 @@ def from_json(data: Any) -> Proof:
         node = data[at]
         kind = node.get("node")
         if kind == "leaf":
-            built[at] = Leaf(multipliers_from_json(node.get("multipliers")))
+            known = None if node.get("known") is None else _whole(node["known"], "known")
+            built[at] = Leaf(multipliers_from_json(node.get("multipliers")), known)
         elif kind == "fix":
             removed = tuple(_removed_from_json(r) for r in _listed(node.get("removed"), "removed"))
             built[at] = Fix(multipliers_from_json(node.get("multipliers")), removed, child(at, "rest"))

@@ -86,6 +86,7 @@ class Search(Generic[S]):
         self.run, self.space, self.root = run, space, root
         self.nodes = 1
         self.removed = 0
+        self.bound, self.error = inf, 0.0  # of the proof, once there is one
         self._order = count()
         self._diving = run.structure is None
         self._open: list[tuple[tuple[float, float], int, Node[S]]] = []
@@ -154,7 +155,13 @@ class Search(Generic[S]):
 
     def certificate(self, scores: Callable[[], Iterable[float]], score: float) -> Certificate:
         """Of the whole tree: kind "dual" when the root alone makes the bound. ``scores`` are as in ``certified``."""
-        bound, error = -inf, 0.0
+        whole = self.proof()
+        kind, duals = ("dual", whole.multipliers) if isinstance(whole, Leaf) else ("branch and bound", whole)
+        return certified(scores, score, self.bound, self.error, kind=kind, duals=duals)
+
+    def proof(self) -> Proof:
+        """The tree; sets the ``bound`` that it proves and the ``error`` of it."""
+        self.bound, self.error = -inf, 0.0
         built: dict[int, Proof] = {}
         stack = [(self.root, False)]
         while stack:
@@ -165,17 +172,14 @@ class Search(Generic[S]):
             proof: Proof
             if node.split is None:
                 multipliers, here, rounding = self.space.witness(node)
-                bound, error = max(bound, here), max(error, rounding)
+                self.bound, self.error = max(self.bound, here), max(self.error, rounding)
                 proof = Leaf(multipliers)
             else:
                 (view, index), zero, one = node.split
                 proof = Split(view, index, built.pop(id(zero)), built.pop(id(one)))
             for before, removed in reversed(node.fixes):
                 multipliers, _, rounding = self.space.witness(before, removed)
-                error = max(error, rounding)
+                self.error = max(self.error, rounding)
                 proof = Fix(multipliers, removed, proof)
             built[id(node)] = proof
-        whole = built[id(self.root)]
-        if isinstance(whole, Leaf):
-            return certified(scores, score, bound, error, kind="dual", duals=whole.multipliers)
-        return certified(scores, score, bound, error, kind="branch and bound", duals=whole)
+        return built[id(self.root)]

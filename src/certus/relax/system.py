@@ -42,13 +42,17 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A named group of rows. ``shape`` is the shape its multipliers are shown in."""
+    """A named group of rows. ``shape`` is the shape its multipliers are shown in.
+
+    ``slack``, by how much a structure may miss each row, is by default what rounding accounts for.
+    """
 
     name: str
     entries: tuple[Entries, ...]
     rhs: Floats
     equality: bool
     shape: Index
+    slack: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class Relaxation:
     """Subproblems, weights, rows and the views under which users know the cells.
 
     ``views[name]`` lists the blocks that hold copies of a view; the rows keep the copies equal. ``assemble`` turns
-    one structure per subproblem into a structure of the whole. ``base`` are penalties that belong to the scores.
+    one structure per subproblem into a structure of the whole, ``leaves`` does the opposite. ``base`` are penalties
+    that belong to the scores. ``shown`` are views that proofs may speak of though no row does.
     """
 
     subproblems: tuple[Problem[Any], ...]
@@ -75,8 +80,10 @@ class Relaxation:
     views: Mapping[str, tuple[Block, ...]]
     rows: tuple[Rows, ...]
     assemble: Callable[[Sequence[Any]], Any]
+    leaves: Callable[[Any], Sequence[Any]]
     base: Mapping[Block, Floats] = field(default_factory=dict)
     fixed: tuple[tuple[str, int, int], ...] = ()  # (view, flat index, 0 or 1), decided from the start
+    shown: tuple[str, ...] = ()
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -86,7 +93,10 @@ class Relaxation:
         described = problem.relaxation()
         if described is not None:
             return described
-        return Relaxation((problem,), (1.0,), {v: ((0, v),) for v in problem.views}, (), lambda leaves: leaves[0])
+        views = {v: ((0, v),) for v in problem.views}
+        return Relaxation(
+            (problem,), (1.0,), views, (), lambda leaves: leaves[0], lambda structure: (structure,), shown=tuple(views)
+        )
 
     def with_rows(self, rows: Iterable[Rows], fixed: Iterable[tuple[str, int, int]] = ()) -> "Relaxation":
         """The same with more rows and fixings; names of rows are made unique."""
@@ -147,6 +157,7 @@ class Relaxation:
             views,
             self.rows,
             lambda leaves: (self.assemble(leaves[:shift]), other.assemble(leaves[shift:])),
+            lambda pair: (*self.leaves(pair[0]), *other.leaves(pair[1])),
             dict(self.base) | {moved(b): weight * p for b, p in other.base.items()},
         )
         fixed = [(renamed(v, side), k, x) for side, r in enumerate((self, other)) for v, k, x in r.fixed]
@@ -171,6 +182,7 @@ class Relaxation:
         """Where each block that matters starts among the flat cells: those of rows, base penalties and fixings."""
         used = {e.block for r in self.rows for e in r.entries} | set(self.base)
         used |= {block for view, _, _ in self.fixed for block in self.views[view]}
+        used |= {block for view in self.shown for block in self.views[view]}
         start, out = 0, {}
         for block in sorted(used):
             out[block] = start
@@ -233,7 +245,13 @@ class Relaxation:
     def slack(self) -> Floats:
         """How far rounding alone may take each row from its right-hand side."""
         largest = abs(self.matrix).max(axis=1).toarray() if self.matrix.nnz else np.zeros(self.n_rows)
-        return 1e-9 * np.maximum(largest, np.abs(self.rhs))
+        slack: Floats = 1e-9 * np.maximum(largest, np.abs(self.rhs))
+        start = 0
+        for group in self.rows:
+            if group.slack is not None:
+                slack[start : start + len(group.rhs)] = group.slack
+            start += len(group.rhs)
+        return slack
 
     def satisfied(self, residual: Floats) -> bool:
         """True if A y - b satisfies the rows, but for rounding."""

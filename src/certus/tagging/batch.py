@@ -90,7 +90,8 @@ class TaggingBatch(Batch):
         tolerance = WIDTH * EPSILON * terms * (2.0 * terms * max(highest, 0.0) + np.maximum(-score, 0.0))
         proved = (tolerance <= EXACT * absolute) & (2.0 * (bound - score) <= tolerance)
         certificate = BatchCertificate("dynamic program", score, bound, tolerance)
-        return self._settled(BatchResult(structure, score, certificate), np.flatnonzero(~proved).tolist())
+        found = BatchResult(structure, score, certificate, self.lengths)
+        return self._settled(found, np.flatnonzero(~proved).tolist())
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, summed
 from certus.checks import Floats, Ints, as_scores
@@ -20,6 +21,7 @@ from certus.result import Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
 from certus.tagging.lattice import spell_out
+from certus.tagging.normal import Lattice, lattice
 from certus.tagging.tables import Table, as_names, as_table, flattened, work, writeable
 from certus.threads import long_call
 
@@ -276,6 +278,19 @@ class Tagging(DynamicProgram[Ints]):
                     scores[first, side, side] += table.at(i)
             best = (best[:, :, None] + scores).max(axis=0) + step
             yield best
+
+    @cached_property
+    def _lattice(self) -> Lattice:
+        return lattice(self.unary, self._bigram, self._trigram)
+
+    def normal_form(self) -> NormalForm:
+        return self._lattice.form
+
+    def normal_structure(self, structure: Ints) -> tuple[list[int]]:
+        edges = self._lattice.edges(self._checked(structure))
+        if edges is None:
+            raise InvalidInput("the structure uses a forbidden part; its score is -inf.")
+        return (edges,)
 
     def _must_be_feasible(self, value: Floats, penalties: Penalties | None) -> None:
         if value[0] > -np.inf:

@@ -1,0 +1,288 @@
+r"""What no structure of a normal form can beat: the Lagrangian at given multipliers, in whole numbers.
+
+For multipliers u of the rows, u <= 0 on "<=" rows, every structure scores at most
+
+    L(u)  =  sum over spaces of max over their structures of  (sum of  s_p + (A' u)_p  over the parts p used)  -  u . b.
+
+All scores are rounded UP to multiples of a power of two, the step, so coarse that no sum of them is rounded in float64,
+and the multipliers to the nearest multiple, since any will do. So what is computed is the exact value of a problem in
+which every part scores at least as much as before: a bound, whoever supplied the multipliers. Scores so low that no
+structure that uses them could matter are raised to where they still do not.
+"""
+
+from collections.abc import Sequence
+from math import ceil, inf, log2
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from certus.certificates import sweep
+from certus.certificates.arborescence_dual import LaminarDual, dual_bound, laminar_dual
+from certus.certificates.normal import Graph, NormalForm, Trees
+from certus.certificates.rounding import EPSILON, Floats
+from certus.checks import Bools, Ints
+
+BITS = 52  # of the largest sum, in steps
+
+
+class Cell(NamedTuple):
+    """Which structures are left at a place of a proof: those that use none of ``zeros`` and all of ``ones``."""
+
+    zeros: Bools  # (P,)
+    ones: tuple[int, ...] = ()
+
+
+class Evaluation:
+    """A normal form, made ready to be bounded again and again."""
+
+    def __init__(self, form: NormalForm) -> None:
+        self.form = form
+        self.plans = {i: sweep.levels(space) for i, space in enumerate(form.spaces) if isinstance(space, Graph)}
+        self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
+        for i, space in enumerate(form.spaces):
+            self.space_of[space.part[space.part >= 0]] = i
+        self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
+        self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
+        self._reward = 0.0  # of each part that is required, when last there was one
+
+    def everything(self) -> Cell:
+        """The cell of all structures."""
+        return Cell(np.zeros(len(self.form.scores), dtype=bool))
+
+    def bound(self, u: Floats, above: float, cell: Cell, known: Sequence[Sequence[Any]] = ()) -> float:
+        """No structure of the cell scores more than this, other than those known.
+
+        Each of these has a structure of every space: edges of a graph, heads before tails, or heads of a tree. More
+        than one can be left out only where there is a single space, a graph. ``above`` is the bound to be shown: more
+        than that need not be told apart.
+        """
+        free = self._priced(u, above, Cell(cell.zeros))
+        total = free.total(known)
+        if total > above and cell.ones:
+            total = min(total, self._priced(u, above, cell).total(known))
+        return total
+
+    def bound_with(self, u: Floats, above: float, cell: Cell, parts: Ints) -> float:
+        """No structure of the cell that uses any of these parts scores more than this."""
+        free = self._priced(u, above, Cell(cell.zeros))
+        most = free.with_any(parts)
+        if most > above and cell.ones:
+            most = min(most, self._priced(u, above, cell).with_any(parts))
+        return most
+
+    def spelt_out(
+        self, u: Floats, above: float, cell: Cell, *, known: Sequence[Sequence[Any]] = (), parts: Ints | None = None
+    ) -> dict[str, Any]:
+        """The bound of a cell as a proof file has it: multipliers, the reward of parts required, duals of trees.
+
+        Of structures that use one of ``parts``, if these are given.
+        """
+        priced = self._priced(u, above, Cell(cell.zeros))
+        found = priced.total(known) if parts is None else priced.with_any(parts)
+        reward = 0.0
+        if found > above and cell.ones:
+            priced, reward = self._priced(u, above, cell), self._reward
+        spaces = []
+        for i, space in enumerate(priced.spaces):
+            forced: Bools | None = None
+            if isinstance(space, _PricedTrees) and parts is not None:
+                forced = np.isin(space.trees.part, parts)
+            elif isinstance(space, _PricedTrees) and known:
+                forced = space.rivals([structure[i] for structure in known])
+            rest = priced.best - space.best
+            spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
+        return {"u": (priced.steps * priced.step).tolist(), "reward": reward, "spaces": spaces}
+
+    def at_most_one(self, parts: Ints) -> bool:
+        """Whether every structure uses at most one of these parts, all of one space, and that once."""
+        used = {int(i) for i in self.space_of[parts] if i >= 0}
+        if len(used) > 1:
+            return False
+        for i in used:
+            space = self.form.spaces[i]
+            chosen = np.zeros(len(self.form.scores))
+            chosen[parts] = 1.0
+            if isinstance(space, Trees):
+                columns = np.flatnonzero((np.where(space.part >= 0, chosen[space.part], 0.0) > 0).any(axis=0))
+                if len(columns) > 1:
+                    return False
+            elif sweep.inside(self.plans[i], sweep.edge_weights(space, chosen))[-1] > 1.0:
+                return False
+        return True
+
+    def _priced(self, u: Floats, above: float, cell: Cell) -> "_Priced":
+        rows, scores = self.form.rows, self.form.scores
+        raw = scores + self._onto_parts(u) if len(u) else scores.copy()
+        raw[cell.zeros] = -inf
+        ceiling = self._ceiling(raw) + float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
+        size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
+        reward = 2.0 * size if cell.ones else 0.0
+        most = size + 2.0 * reward * len(cell.ones)
+        step = 2.0 ** (ceil(log2(most)) - BITS)
+        steps = np.round(u / step)
+        units = np.ceil(scores / step)
+        constant = 0.0
+        if len(u):
+            units = units + self._rounded_up(self._onto_parts(steps), self._onto_parts(np.abs(steps), absolute=True))
+            constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
+        lowest = -(2.0 ** (BITS + 1))
+        units = np.where(units > -inf, np.maximum(units, lowest), -inf)
+        units[cell.zeros] = -inf
+        if cell.ones:
+            worth = np.ceil(reward / step)
+            self._reward = worth * step
+            np.add.at(units, list(cell.ones), worth)
+            constant -= worth * len(cell.ones)
+        return _Priced(self, units, constant, steps, step, above)
+
+    def _onto_parts(self, u: Floats, *, absolute: bool = False) -> Floats:
+        """A' u, or with the absolute values of A."""
+        rows = self.form.rows
+        coefficient = np.abs(rows.coefficient) if absolute else rows.coefficient
+        onto = np.bincount(rows.part, weights=coefficient * u[self._row_of], minlength=len(self.form.scores))
+        return onto.astype(np.float64)
+
+    def _rounded_up(self, values: Floats, sizes: Floats) -> Floats:
+        """Sums of products rounded up to whole numbers; exact where coefficients are whole."""
+        if self._whole_rows and sizes.max(initial=0.0) < 2.0**53:
+            return values
+        return np.ceil(values + 4.0 * EPSILON * len(self._row_of) * sizes)
+
+    def _ceiling(self, raw: Floats) -> float:
+        """The positive scores of no structure add up to more than this, rounding aside."""
+        total, positive = 0.0, np.where(raw > 0.0, raw, np.where(raw > -inf, 0.0, -inf))
+        for i, space in enumerate(self.form.spaces):
+            if isinstance(space, Graph):
+                most = float(sweep.inside(self.plans[i], sweep.edge_weights(space, positive))[-1])
+            else:
+                into = np.where(space.part >= 0, positive[space.part], -inf)[:, 1:]
+                most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
+            total += max(most, 0.0)
+        return total
+
+
+class _Priced:
+    """The parts under multipliers, in whole numbers of steps."""
+
+    def __init__(
+        self, of: Evaluation, units: Floats, constant: float, steps: Floats, step: float, above: float
+    ) -> None:
+        self.of, self.steps, self.step, self.above = of, steps, step, above
+        self.spaces = [
+            _PricedGraph(s, of.plans[i], units) if isinstance(s, Graph) else _PricedTrees(s, units)
+            for i, s in enumerate(of.form.spaces)
+        ]
+        self.best = sum(s.best for s in self.spaces) + constant
+
+    def total(self, known: Sequence[Sequence[Any]]) -> float:
+        """The dual value; of all structures but those known, where that can be told."""
+        if not known or not self.best * self.step > self.above:
+            return self.best * self.step
+        if len(known) > 1 and (len(self.spaces) > 1 or isinstance(self.spaces[0], _PricedTrees)):
+            return self.best * self.step
+        most = -inf
+        for i, space in enumerate(self.spaces):  # another structure is another one in some space
+            most = max(most, self.best - space.best + space.other_than([structure[i] for structure in known]))
+        return most * self.step
+
+    def with_any(self, parts: Ints) -> float:
+        """The largest dual value with one of the parts in use."""
+        if not self.best > -inf:
+            return -inf
+        most = -inf
+        for i, space in enumerate(self.spaces):
+            mine = parts[self.of.space_of[parts] == i]
+            if len(mine):
+                rest = self.best - space.best
+                most = max(most, rest + space.with_any(mine, self.above / self.step - rest))
+        return most * self.step
+
+
+class _PricedGraph:
+    def __init__(self, graph: Graph, plan: Any, units: Floats) -> None:
+        self.graph, self.plan, self.n_parts = graph, plan, len(units)
+        self.weight = sweep.edge_weights(graph, units)
+        self.chart = sweep.inside(plan, self.weight)
+        self.best = float(self.chart[-1])
+
+    def other_than(self, known: Sequence[Sequence[int]]) -> float:
+        return sweep.best_excluding(self.graph, self.plan, self.weight, self.chart, known)
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        through = sweep.edge_max_marginals(self.plan, self.weight, self.chart)
+        chosen = np.zeros(self.n_parts, dtype=bool)
+        chosen[parts] = True
+        used = np.repeat(np.arange(len(self.weight)), np.diff(self.graph.part_ptr))[chosen[self.graph.part]]
+        return float(through[used].max(initial=-inf))
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> None:
+        """A graph is swept again."""
+        return None
+
+
+class _PricedTrees:
+    def __init__(self, trees: Trees, units: Floats) -> None:
+        self.trees = trees
+        self.weight = np.where(trees.part >= 0, units[trees.part], -inf)
+        self.dual = laminar_dual(self.weight, trees.single)
+        self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
+
+    def rivals(self, known: Sequence[Sequence[int]]) -> Bools:
+        """The arcs that a tree lacks, one of which every other tree has."""
+        (heads,) = known
+        arcs = self.weight > -inf
+        arcs[list(heads[1:]), np.arange(1, len(heads))] = False
+        return arcs
+
+    def other_than(self, known: Sequence[Sequence[int]]) -> float:
+        return self._with_any(self.rivals(known), -inf)
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        return self._with_any(np.isin(self.trees.part, parts), enough)
+
+    def _with_any(self, arcs: Bools, enough: float) -> float:
+        """By slack; where that shows too little, by trees that have no other arc into the same word."""
+        arcs = arcs & (self.weight > -inf)
+        at_most = np.where(arcs, self.best - self.slack, -inf)
+        most = float(at_most[at_most <= enough].max(initial=-inf))
+        falling = np.argwhere(at_most > enough)[np.argsort(-at_most[at_most > enough], kind="stable")]
+        for h, m in falling.tolist():
+            if at_most[h, m] <= most:
+                break
+            weight = self._only(h, m)
+            most = max(most, dual_bound(weight, self.trees.single, laminar_dual(weight, self.trees.single))[0])
+        return most
+
+    def _only(self, h: int, m: int) -> Floats:
+        """The weights without other arcs into m."""
+        only = self.weight.copy()
+        only[:, m] = -inf
+        only[h, m] = self.weight[h, m]
+        return only
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> dict[str, Any]:
+        """The dual numbers, and for those of the arcs given that they show too little of, numbers of their own."""
+        out = _dual_to_json(self.dual, step)
+        if forced is not None:
+            out["forced"] = [
+                [h, m, _dual_to_json(laminar_dual(self._only(h, m), self.trees.single), step)]
+                for h, m in np.argwhere(forced & (self.weight > -inf) & (self.best - self.slack > enough)).tolist()
+            ]
+        return out
+
+
+def _dual_to_json(dual: LaminarDual, step: float) -> dict[str, Any]:
+    return {
+        "alpha": (dual.alpha * step).tolist(),
+        "sets": [nodes.tolist() for nodes in dual.sets],
+        "beta": (dual.beta * step).tolist(),
+        "gamma": dual.gamma * step,
+    }
+
+
+def _sum_up(values: Floats) -> float:
+    """The sum, or the next whole number above it."""
+    total = float(values.sum())
+    if (values % 1 == 0).all() and float(np.abs(values).sum()) < 2.0**53:
+        return total
+    return float(np.ceil(total + EPSILON * 4.0 * len(values) * np.abs(values).sum()))

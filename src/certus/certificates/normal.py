@@ -1,0 +1,79 @@
+r"""The normal form of problems: parts with scores, spaces of structures made of parts, rows that tie the parts.
+
+A structure of a normal form is one structure of every space. It uses parts, some more than once; its score is the sum
+of the scores of the parts that it uses, and it satisfies all rows: for row r the sum of coefficient times uses over the
+parts of the row equals the right-hand side, or is at most that. Nothing else is said of a problem, so that whoever
+checks a proof over normal forms has checked it for every kind of problem. Scores are float64, read as the exact numbers
+they are; -inf forbids a part.
+
+This module and its neighbours import no kernel: what certus.verify believes is here, in numpy and plain Python.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from certus.certificates.rounding import Floats
+from certus.checks import Bools, Ints
+
+
+class Graph(NamedTuple):
+    """Structures are the derivations of the last vertex of a hypergraph.
+
+    The edges that enter vertex v are in_ptr[v] .. in_ptr[v + 1]; tails of edge e are tail[tail_ptr[e] .. tail_ptr[e +
+    1]], each numbered below the vertex that e enters, and its parts part[part_ptr[e] .. part_ptr[e + 1]]. A derivation
+    of v is one edge into v with a derivation of each of its tails; it uses the parts of all its edges.
+    """
+
+    in_ptr: Ints  # (V + 1,)
+    tail_ptr: Ints  # (E + 1,)
+    tail: Ints
+    part_ptr: Ints  # (E + 1,)
+    part: Ints
+
+
+class Trees(NamedTuple):
+    """Structures are the spanning trees of nodes 0 .. n that are directed away from node 0, an arc into every other.
+
+    part[h, m] is the part that the arc h -> m uses; -1 where there is no such arc. With ``single`` exactly one arc
+    leaves node 0, if n > 0.
+    """
+
+    part: Ints  # (n + 1, n + 1)
+    single: bool
+
+
+Space = Graph | Trees
+
+
+class Rows(NamedTuple):
+    """Rows over the uses of parts: entries of row r are ptr[r] .. ptr[r + 1].
+
+    A structure may miss a right-hand side by ``slack``, which is 0 where all numbers of a row are whole.
+    """
+
+    ptr: Ints  # (R + 1,)
+    part: Ints
+    coefficient: Floats
+    rhs: Floats  # (R,)
+    equality: Bools  # (R,): "=" where True, else "<="
+    slack: Floats  # (R,)
+
+
+NO_ROWS = Rows(
+    np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), *(np.zeros(0),) * 2, np.zeros(0, dtype=bool), np.zeros(0)
+)
+
+
+class NormalForm(NamedTuple):
+    """Scores of the parts, the spaces, and the rows; ``cells[view]`` says which part each cell of a view is.
+
+    A structure uses the part cells[view][k] as often as its indicator of the view says for the flat cell k; -1 where no
+    structure uses the cell. Penalties on a view are added to the scores of these parts.
+    """
+
+    scores: Floats  # (P,)
+    spaces: tuple[Space, ...]
+    cells: Mapping[str, Ints]
+    rows: Rows = NO_ROWS

@@ -1,0 +1,120 @@
+"""Proofs on disk in the normal form that the standalone checker reads; docs/certificates.md specifies the format."""
+
+import os
+from typing import Any
+
+from certus.certificates.evaluate import Cell
+from certus.certificates.normal import NormalForm, Space, Trees
+from certus.problem import Problem
+from certus.relax.normal_form import RelaxedForm
+from certus.relax.proof import Fix, Leaf, Proof, Split
+from certus.relax.proving import witness_of
+from certus.relax.system import Relaxation
+from certus.result import Result
+from certus.serialize import floats_to_json, write_json
+from certus.verify import claimed_limit
+
+FORMAT, VERSION = "certus proof", 1
+
+
+def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Result[Any]) -> None:
+    """Write what a result claims, with its proof, for ``certus/certificates/standalone.py`` to check.
+
+    The file stands for itself: the problem is in normal form, and nothing of certus is needed to read it. Nothing is
+    checked on the way; a proof of something false can be written, and is refused by whoever reads it.
+    """
+    write_json(path, proof_to_json(problem, result))
+
+
+def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
+    """The content of a proof file."""
+    certificate = result.certificate
+    relaxed = RelaxedForm.of(Relaxation.of(problem))
+    above = claimed_limit(problem, certificate)
+    witness = witness_of(problem, certificate, above)
+    better = [relaxed.structure(y) for y in certificate.better]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem": problem.name,
+        **_form_to_json(relaxed.form),
+        "structure": [_listed(y) for y in relaxed.structure(result.structure)],
+        "better": [[_listed(y) for y in structure] for structure in better],
+        "claim": {
+            "score": result.score,
+            "bound": certificate.bound,
+            "tolerance": certificate.tolerance,
+            "rank": certificate.rank,
+            "exact": certificate.exact,
+        },
+        "proof": _Nodes(relaxed, above, better).of(witness),
+    }
+
+
+def _form_to_json(form: NormalForm) -> dict[str, Any]:
+    rows = form.rows
+    return {
+        "scores": floats_to_json(form.scores),
+        "spaces": [_space_to_json(space) for space in form.spaces],
+        "rows": {name: value.tolist() for name, value in rows._asdict().items()},
+    }
+
+
+def _space_to_json(space: Space) -> dict[str, Any]:
+    if isinstance(space, Trees):
+        return {"kind": "trees", "part": space.part.tolist(), "single": bool(space.single)}
+    return {"kind": "graph", **{name: value.tolist() for name, value in space._asdict().items()}}
+
+
+def _listed(structure: Any) -> list[int]:
+    return [int(x) for x in structure]
+
+
+class _Nodes:
+    """A proof tree as a list of nodes over parts and rows, each before those that it leads to."""
+
+    def __init__(self, relaxed: RelaxedForm, above: float, better: list[Any]) -> None:
+        self.relaxed, self.above, self.better = relaxed, above, better
+
+    def of(self, proof: Proof) -> list[dict[str, Any]]:
+        nodes: list[dict[str, Any]] = []
+        stack: list[tuple[Proof, Cell, dict[str, Any] | None, str]] = [(proof, self.relaxed.initial(), None, "")]
+        while stack:
+            node, cell, parent, slot = stack.pop()
+            if parent is not None:
+                parent[slot] = len(nodes)
+            if isinstance(node, Split):
+                if not self.relaxed.copies(node.view, node.index):  # nothing uses the part
+                    stack.append((node.zero, cell, parent, slot))
+                    continue
+                nodes.append(self._split(node))
+                for value, child in ((0, node.zero), (1, node.one)):
+                    narrower = self.relaxed.fixed(cell, node.view, node.index, value)
+                    stack.append((child, narrower, nodes[-1], ("zero", "one")[value]))
+                continue
+            if isinstance(node, Leaf):
+                known = self.relaxed.known(node, self.better)
+                at = [k for k, y in enumerate(self.better) if any(y is one for one in known)]
+                nodes.append({"node": "leaf", "known": at} | self._bound(node, cell, known=known))
+                continue
+            for part in node.removed:
+                parts = self.relaxed.parts_of(part)
+                if parent is not None:
+                    parent[slot] = len(nodes)
+                nodes.append({"node": "fix", "parts": parts.tolist()} | self._bound(node, cell, parts=parts))
+                parent, slot = nodes[-1], "rest"
+            stack.append((node.rest, self.relaxed.without(cell, node.removed), parent, slot))
+        return nodes
+
+    def _bound(self, node: Leaf | Fix, cell: Cell, **options: Any) -> dict[str, Any]:
+        """Multipliers, rewards and duals; what is required from the start is a row like any other."""
+        u = self.relaxed.multipliers(node.multipliers)
+        found = self.relaxed.evaluation.spelt_out(u, self.above, cell, **options)
+        for row in range(len(u) - len(self.relaxed.required), len(u)):
+            found["u"][row] = -found["reward"]
+        return found
+
+    def _split(self, node: Split) -> dict[str, Any]:
+        copies = self.relaxed.copies(node.view, node.index)
+        lines = [line.tolist() for line in self.relaxed.rivals(node.view, node.index)]
+        return {"node": "split", "part": copies[0], "rivals": lines}

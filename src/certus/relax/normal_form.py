@@ -1,0 +1,223 @@
+"""The normal form of a relaxation: the forms of its subproblems side by side, with rows over their parts.
+
+A proof tree speaks of views and of multipliers by name; here these become parts and rows, and the tree is walked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from certus.certificates.evaluate import Cell, Evaluation
+from certus.certificates.normal import Graph, NormalForm, Rows, Space, Trees
+from certus.checks import Floats, Ints
+from certus.errors import InvalidInput
+from certus.relax.proof import Leaf, Proof, Removed, Split
+from certus.relax.system import Relaxation
+
+
+@dataclass(frozen=True)
+class RelaxedForm:
+    """The normal form of a relaxation; ``part[c]`` is the part of its flat cell c, -1 for one that nothing uses.
+
+    ``required`` are parts that every structure uses: the last rows of the form say so.
+    """
+
+    relaxation: Relaxation
+    form: NormalForm
+    part: Ints
+    required: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(relaxation: Relaxation) -> "RelaxedForm":
+        """Of the subproblems' own normal forms, none of which may have rows."""
+        part, scores, spaces, start = np.full(relaxation.n_cells, -1, dtype=np.int64), [], list[Space](), 0
+        for i, problem in enumerate(relaxation.subproblems):
+            form = problem.normal_form()
+            weight = relaxation.weights[i]
+            scores.append(form.scores if weight == 1.0 else weight * form.scores)
+            spaces += [_shifted(space, start) for space in form.spaces]
+            for view, cells, _ in relaxation.slices[i]:
+                own = form.cells[view]
+                part[cells] = np.where(own >= 0, own + start, -1)
+            start += len(form.scores)
+        together = np.concatenate(scores) if scores else np.zeros(0)
+        for block, values in relaxation.base.items():
+            at = part[relaxation.offsets[block] :][: values.size]
+            np.add.at(together, at[at >= 0], values.reshape(-1)[at >= 0])
+        rows = _rows(relaxation, part)
+        together[_never_used(rows)] = -inf
+        free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part)
+        return free._with_fixings() if relaxation.fixed else free
+
+    def _with_fixings(self) -> "RelaxedForm":
+        """What is decided from the start as scores of -inf, and rows for parts that are required."""
+        cell = self.evaluation.everything()
+        for view, index, value in self.relaxation.fixed:
+            cell = self.fixed(cell, view, index, value)
+        scores = np.where(cell.zeros, -inf, self.form.scores)
+        more, rows = len(cell.ones), self.form.rows
+        ones, parts = np.ones(more), np.array(cell.ones, dtype=np.int64)
+        required = Rows(
+            np.concatenate((rows.ptr, rows.ptr[-1] + 1 + np.arange(more))),
+            np.concatenate((rows.part, parts)),
+            np.concatenate((rows.coefficient, -ones)),
+            np.concatenate((rows.rhs, -ones)),
+            np.concatenate((rows.equality, np.zeros(more, dtype=bool))),
+            np.concatenate((rows.slack, np.zeros(more))),
+        )
+        return replace(self, form=self.form._replace(scores=scores, rows=required), required=cell.ones)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The form, made ready to be bounded."""
+        return Evaluation(self.form)
+
+    def initial(self) -> Cell:
+        """All structures."""
+        return self.evaluation.everything()._replace(ones=self.required)
+
+    def multipliers(self, named: Any) -> Floats:
+        """Of all rows; those of required parts are 0, as ``Evaluation`` sees to these itself."""
+        return np.concatenate((self.relaxation.unnamed(named), np.zeros(len(self.required))))
+
+    def copies(self, view: str, index: int) -> list[int]:
+        """The parts of all copies of a cell of a view that have one; InvalidInput if there is no such cell."""
+        r = self.relaxation
+        if view not in r.views:
+            raise InvalidInput(f"the proof speaks of view {view!r}, which the problem does not have.")
+        shape = r.shape_of(r.views[view][0])
+        if not 0 <= index < int(np.prod(shape, dtype=np.int64)):
+            raise InvalidInput(f"the proof speaks of part {index} of view {view!r}, which has shape {shape}.")
+        return [int(self.part[cell]) for cell in r.cells_of(view, index) if self.part[cell] >= 0]
+
+    def fixed(self, cell: Cell, view: str, index: int, value: int) -> Cell:
+        """The structures of a cell that use a part (1), or do not (0), in all of its copies, which rows keep equal."""
+        copies = self.copies(view, index)
+        zeros = cell.zeros.copy()
+        if value == 0:
+            zeros[copies] = True
+            return Cell(zeros, cell.ones)
+        if not copies:  # nothing uses the part
+            return Cell(np.ones_like(zeros), cell.ones)
+        lines = self.rivals(view, index)
+        for line in lines:
+            zeros[np.setdiff1d(line, copies)] = True
+        alone = set(copies) - {int(p) for line in lines for p in line}
+        return Cell(zeros, tuple(sorted(alone.union(cell.ones))))
+
+    def rivals(self, view: str, index: int) -> list[Ints]:
+        """For each copy of a part, itself and those of which no structure uses a second one, where there are such."""
+        r, lines = self.relaxation, []
+        for block in r.views[view]:
+            axis = r.subproblems[block[0]].exclusive.get(block[1])
+            if block not in r.offsets or axis is None or self.part[r.offsets[block] + index] < 0:
+                continue
+            start, shape = r.offsets[block], r.shape_of(block)
+            line: list[Any] = list(np.unravel_index(index, shape))
+            line[axis] = slice(None)
+            parts = self.part[start : start + int(np.prod(shape, dtype=np.int64))].reshape(shape)[tuple(line)]
+            parts = parts[parts >= 0]
+            key = parts.tobytes()
+            if key not in self._at_most_one:
+                self._at_most_one[key] = self.evaluation.at_most_one(parts)
+            if self._at_most_one[key]:
+                lines.append(parts)
+        return lines
+
+    @cached_property
+    def _at_most_one(self) -> dict[bytes, bool]:
+        return {}
+
+    def without(self, cell: Cell, removed: tuple[Removed, ...]) -> Cell:
+        """The structures of a cell that use none of the parts removed."""
+        zeros = cell.zeros.copy()
+        for part in removed:
+            for index in part.indices:
+                zeros[self.copies(part.view, index)] = True
+        return Cell(zeros, cell.ones)
+
+    def parts_of(self, removed: Removed) -> Ints:
+        """The parts that are removed, in the copy whose bound shows that they are of no use."""
+        blocks = self.relaxation.views.get(removed.view, ())
+        if not 0 <= removed.copy < len(blocks) or blocks[removed.copy] not in self.relaxation.offsets:
+            raise InvalidInput(f"the proof speaks of copy {removed.copy} of view {removed.view!r}, which there is not.")
+        for index in removed.indices:
+            self.copies(removed.view, index)
+        parts = self.part[self.relaxation.offsets[blocks[removed.copy]] + np.array(removed.indices, dtype=np.int64)]
+        return parts[parts >= 0]
+
+    def bound(self, proof: Proof, above: float, better: Sequence[Sequence[Any]] = ()) -> float:
+        """What the proof tree shows that no structure beats, but for the better ones, given as ``structure`` does.
+
+        More than ``above`` need not be told apart.
+        """
+        worst = -inf
+        stack: list[tuple[Proof, Cell]] = [(proof, self.initial())]
+        while stack and worst <= above:
+            node, cell = stack.pop()
+            if isinstance(node, Split):
+                stack.append((node.zero, self.fixed(cell, node.view, node.index, 0)))
+                stack.append((node.one, self.fixed(cell, node.view, node.index, 1)))
+                continue
+            u = self.multipliers(node.multipliers)
+            if isinstance(node, Leaf):
+                worst = max(worst, self.evaluation.bound(u, above, cell, self.known(node, better)))
+                continue
+            for part in node.removed:
+                worst = max(worst, self.evaluation.bound_with(u, above, cell, self.parts_of(part)))
+            stack.append((node.rest, self.without(cell, node.removed)))
+        return worst
+
+    def known(self, leaf: Leaf, better: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """Which of the better structures the bound of a leaf need not hold for: all, where that can be shown."""
+        if len(self.form.spaces) == 1 and isinstance(self.form.spaces[0], Graph):
+            return better
+        if leaf.known is None:
+            return ()
+        if not 0 <= leaf.known < len(better):
+            raise InvalidInput(f"the proof speaks of structure {leaf.known}; {len(better)} come before this one.")
+        return [better[leaf.known]]
+
+    def structure(self, structure: Any) -> tuple[Any, ...]:
+        """A structure of the problem as one of every space."""
+        leaves = zip(self.relaxation.subproblems, self.relaxation.leaves(structure), strict=True)
+        return tuple(own for problem, leaf in leaves for own in problem.normal_structure(leaf))
+
+
+def _shifted(space: Space, start: int) -> Space:
+    """The space with its parts numbered from ``start`` on."""
+    if isinstance(space, Trees):
+        return space._replace(part=np.where(space.part >= 0, space.part + start, -1))
+    return space._replace(part=space.part + start)
+
+
+def _never_used(rows: Rows) -> Ints:
+    """Parts of which a row says that they are not used: the only entry, with 0 on the right."""
+    alone = rows.equality & (np.diff(rows.ptr) == 1) & (rows.rhs == 0.0)
+    entries = rows.ptr[:-1][alone]
+    parts: Ints = rows.part[entries[rows.coefficient[entries] != 0.0]]
+    return parts
+
+
+def _rows(relaxation: Relaxation, part: Ints) -> Rows:
+    """The rows of a relaxation over parts; cells that nothing uses are left out."""
+    row, column, coefficient, start = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], [np.zeros(0)], 0
+    for group in relaxation.rows:
+        for e in group.entries:
+            parts = part[e.cell + relaxation.offsets[e.block]]
+            row.append(e.row[parts >= 0] + start)
+            column.append(parts[parts >= 0])
+            coefficient.append(e.coefficient[parts >= 0])
+        start += len(group.rhs)
+    rows, values = np.concatenate(row), np.concatenate(coefficient)
+    order = np.argsort(rows, kind="stable")
+    ptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=relaxation.n_rows)))).astype(np.int64)
+    broken = np.zeros(relaxation.n_rows, dtype=bool)
+    broken[rows[values % 1 != 0]] = True
+    broken |= relaxation.rhs % 1 != 0
+    slack: Floats = np.where(broken, relaxation.slack, 0.0)
+    return Rows(ptr, np.concatenate(column)[order], values[order], relaxation.rhs, ~relaxation.inequality, slack)

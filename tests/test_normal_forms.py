@@ -1,0 +1,60 @@
+"""Normal forms of problems of one graph against all structures, and that they need no kernel."""
+
+import subprocess
+import sys
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from certus import ConstrainedHyperpath, Hyperpath, Tagging
+from tests.oracles.normal import check
+from tests.strategies import hypergraphs
+from tests.tagging.cases import random_tagging, taggings
+
+
+@given(hypergraphs(), st.lists(st.integers(0, 20), max_size=2))
+@settings(max_examples=50)
+def test_hyperpaths(drawn, required):
+    graph, weights = drawn
+    problem = Hyperpath(graph, weights)
+    check(problem)
+    for e in required:
+        if e < graph.n_edges:
+            problem = problem.with_fixed("edges", (e,), 1)
+    check(problem)
+
+
+@given(hypergraphs(), st.integers(0, 2), st.data())
+@settings(max_examples=50)
+def test_constrained_hyperpaths(drawn, p, data):
+    graph, weights = drawn
+    size = p * graph.n_edges
+    A = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=size, max_size=size)), dtype=np.float64)
+    b = np.array(data.draw(st.lists(st.integers(0, 2), min_size=p, max_size=p)), dtype=np.float64)
+    check(ConstrainedHyperpath(graph, weights, A.reshape(p, graph.n_edges), b))
+
+
+@given(taggings())
+@settings(max_examples=150)
+def test_taggings(problem):
+    check(problem)
+
+
+def test_tagging_parts_that_are_not_read_do_not_appear():
+    form = Tagging([[0, 1], [2, -np.inf]], bigram=[[1e300, 3], [4, 1e300]]).normal_form()
+    assert sorted(form.scores.tolist()) == [0, 1, 2, 4, 1e300]
+    assert len(random_tagging(np.random.default_rng(0), 25, 45, order=2).normal_form().spaces[0].tail) < 60_000
+
+
+def test_normal_forms_need_no_numba():
+    code = (
+        "import sys\nsys.modules['numba'] = None\nimport certus\nimport numpy as np\n"
+        "p = certus.Tagging([[0, 1], [1, 0]], bigram=[[0, 2], [0, 0]])\n"
+        "p.normal_form(), p.normal_structure([0, 1])\n"
+        "g = certus.Hypergraph(in_ptr=[0, 1, 2, 4], tail_ptr=[0, 0, 0, 2, 4], tail=[0, 1, 1, 0])\n"
+        "p = certus.Hyperpath(g, [1, 2, 3, 4]).with_fixed('edges', (2,), 1)\n"
+        "p.normal_form(), p.normal_structure([2, 0, 1])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
