@@ -135,7 +135,7 @@ def test_a_training_that_was_killed_ends_with_the_same_parser(tmp_path, stop):
     assert checkpoint.exists(), "until the parser is saved, it is all there is"
     assert np.array_equal(resumed.weight.value, whole.weight.value)
     assert np.array_equal(resumed.labeller.weight.value, whole.labeller.weight.value)
-    assert np.array_equal(resumed.cascade.second.weight.value, whole.cascade.second.weight.value)
+    assert np.array_equal(resumed.cascade.linear[1].weight.value, whole.cascade.linear[1].weight.value)
 
 
 def test_resuming_something_else_is_refused(tmp_path):

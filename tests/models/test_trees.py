@@ -11,6 +11,7 @@ import certus
 from certus.dependency.problem import Dependency
 from certus.io.conllu import parse_conllu
 from certus.learn.weights import Packed
+from certus.models.cascade import Cascade
 from certus.models.parser import Parser, Settings
 from certus.models.pipeline import Pipeline
 from certus.models.training import train_parser
@@ -101,8 +102,9 @@ def test_the_digest_of_a_model_survives_its_file_and_no_change_of_a_weight(parse
     other = replace(parser, weight=Packed(parser.weight.value.copy(), parser.weight.unit))
     other.weight.value[7] += 1
     assert other.digest != parser.digest
-    first = replace(parser.cascade.first, width=parser.cascade.first.width / 2)
-    assert replace(parser, cascade=replace(parser.cascade, first=first)).digest != parser.digest
+    dictionary, first, *others = parser.cascade.filters
+    sharper = Cascade((dictionary, replace(first, threshold=first.threshold / 2), *others))
+    assert replace(parser, cascade=sharper).digest != parser.digest
 
 
 @TRAINS

@@ -155,32 +155,29 @@ def keep_likely_arcs(through, best, width, heads, allowed):
 
 
 @njit(cache=True, nogil=True)
-def filter_arcs(sentence, stage, heads, crossing, single, allowed):
+def filter_arcs(sentence, stage, crossing, single, allowed):
     """Forbid the arcs that a filter removes; False, and none is forbidden, if there is no tree over those allowed."""
     arc, through = np.empty(allowed.shape), np.empty(allowed.shape)
     score_arcs(sentence, allowed, stage.model, arc)
     best = max_marginals(arc, crossing, single, through)
     if best == -np.inf:
         return False
-    keep_likely_arcs(through, best, stage.width, heads, allowed)
+    keep_likely_arcs(through, best, stage.width, stage.heads, allowed)
     return True
 
 
 @njit(cache=True, nogil=True, inline="always")
 def surviving_arcs(sentence, cascade):
-    """allowed (n + 1, n + 1): arcs that pass the length dictionary and two filters by max-marginals.
+    """allowed (n + 1, n + 1): arcs that pass the length dictionary and the filters by max-marginals.
 
     A dictionary that leaves no tree is passed over. A filter keeps the best tree, so there is always one.
     """
-    heads, crossing, single = cascade.heads, cascade.crossing, cascade.single
     allowed = short_arcs(sentence, cascade.longest)
-    if not filter_arcs(sentence, cascade.first, 2 * heads, crossing, single, allowed):
-        for h in range(sentence.n + 1):
-            for m in range(1, sentence.n + 1):
-                allowed[h, m] = h != m
-        filter_arcs(sentence, cascade.first, 2 * heads, crossing, single, allowed)
-    if cascade.second.model.templates.seed.shape[0]:
-        filter_arcs(sentence, cascade.second, heads, crossing, single, allowed)
+    for stage in cascade.filters:
+        while not filter_arcs(sentence, stage, cascade.crossing, cascade.single, allowed):
+            for h in range(sentence.n + 1):
+                for m in range(1, sentence.n + 1):
+                    allowed[h, m] = h != m
     return allowed
 
 

@@ -14,7 +14,7 @@ from certus.errors import InvalidInput
 from certus.features.encode import Encoded, Encoder
 from certus.features.templates import Templates
 from certus.learn.trees import arc_scores
-from certus.models.cascade import with_tree
+from certus.models.filters import all_arcs, with_tree
 from certus.models.scores import problem
 from certus.text import Sentence
 
@@ -80,11 +80,10 @@ def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int
 def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -> Ints | None:
     """The best tree by the first filter in which the word has one of the possible heads; None if there is none."""
     n = int(batch.length[0])
-    allowed = ~np.eye(n + 1, dtype=np.bool_)
-    allowed[:, 0] = False
+    allowed = all_arcs(n)
     allowed[:, word] &= possible
     tree = np.empty(n + 1, dtype=np.int64)
-    arc = arc_scores(batch.sentence(0), allowed, parser.cascade.first.model)
+    arc = arc_scores(batch.sentence(0), allowed, parser.cascade.linear[0].of_arcs)
     value = kernels.parser.best_tree(arc, parser.model.crossing, parser.model.single, tree)
     return tree if value > -np.inf else None
 

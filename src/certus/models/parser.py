@@ -18,11 +18,13 @@ from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import COLUMNS, MOST_COARSE, Encoded, Encoder
 from certus.io.files import unpacked
+from certus.kernels import tuples
 from certus.learn.learners import LEARNERS, check_learner
 from certus.learn.trees import TreeModel
 from certus.learn.weights import Packed
-from certus.models.cascade import PASS, Cascade, Filter
+from certus.models.cascade import Cascade
 from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
+from certus.models.filters import ArcFilter, LengthDictionary, LinearFilter
 from certus.models.labels import NAMELESS, Labeller
 from certus.models.nonprojective import crossing_trees
 from certus.models.scores import problem
@@ -34,7 +36,8 @@ from certus.threads import interruptible
 KIND, VERSION = "parser", 6
 FILE = "parser.safetensors"  # its name in a folder of models
 BATCH = 256  # sentences parsed by one call of the kernel
-FIRST_BITS, SECOND_BITS, NAME_BITS = 18, 20, 19
+NAME_BITS = 19
+FILTERS = {"first": (T.FIRST_FILTER, 18), "second": (T.SECOND_FILTER, 20)}  # of a cascade: templates and bits
 
 
 # The least and the most of each setting that is a whole number.
@@ -100,9 +103,21 @@ class Settings:
         return given.made(lambda: cls(**given.value))
 
     @property
-    def filters(self) -> int:
-        """How many filters there are: a second one costs as much as it saves where only arcs are scored after it."""
-        return 1 if self.order == 1 else 2
+    def filters(self) -> tuple[str, ...]:
+        """The filters there are: a second one costs as much as it saves where only arcs are scored after it."""
+        return ("first",) if self.order == 1 else ("first", "second")
+
+    def filter(self, name: str, weight: Packed, *, single: bool) -> LinearFilter:
+        """A filter of the cascade, by its weights, as wide as in training."""
+        templates, bits = FILTERS[name]
+        width, heads = {"first": (self.first_width, 2 * self.most), "second": (self.second_width, self.most)}[name]
+        model = TreeModel((templates,), self.projective, single)
+        return LinearFilter(f"{name} filter", model, "shortfall", bits, weight, -width, heads=heads)
+
+    def cascade(self, dictionary: LengthDictionary, filters: Iterable[LinearFilter]) -> Cascade:
+        """Filters as wide as in training behind a dictionary, made narrower for use."""
+        narrower: list[ArcFilter] = [replace(stage, threshold=stage.threshold * self.narrower) for stage in filters]
+        return Cascade((dictionary, *narrower))
 
     @property
     def named(self) -> bool:
@@ -123,8 +138,8 @@ def tree_templates(settings: Settings, encoder: Encoder) -> tuple[T.Templates, .
 
 def templates_digest(settings: Settings, encoder: Encoder) -> str:
     """What tells apart the templates that the weights of a parser are for."""
-    used = [T.FIRST_FILTER, *tree_templates(settings, encoder), T.LABEL, T.LABEL_PAIR]
-    used += [T.SECOND_FILTER] if settings.filters == 2 else []
+    first, *second = (FILTERS[name][0] for name in settings.filters)
+    used = [first, *tree_templates(settings, encoder), T.LABEL, T.LABEL_PAIR, *second]
     used += [T.NAME] if settings.named else []
     return template_digest(line for templates in used for line in templates.described)
 
@@ -201,9 +216,9 @@ class Parser:
         room = Room.of(batch.length)
         model = self.model.weighted(self.settings.bits, self.weight.value)
         if self.model.first_order:
-            kernels.parser.parse_arcs(batch, self.cascade.arrays, model, room)
+            kernels.parser.parse_arcs(batch, self.pruning, model, room)
         else:
-            kernels.parser.parse_parts(batch, self.cascade.arrays, self.namer.arrays, model, room)
+            kernels.parser.parse_parts(batch, self.pruning, self.namer.arrays, model, room)
         kind = "dynamic program" if self.model.projective else "combinatorial"
         return room.trees(self.weight.unit, room.value, [kind] * len(batch.length), {})
 
@@ -214,24 +229,30 @@ class Parser:
         """
         return problem(self, self.encoder.encode([sentence]), 0)
 
+    @property
+    def pruning(self) -> tuples.Cascade:
+        """The cascade as the kernels take it, one of a dictionary and filters by width."""
+        assert self.cascade.arrays is not None
+        return self.cascade.arrays
+
     @cached_property
     def digest(self) -> str:
         """Of all that parses depend on: settings, words, templates, filters, weights. Files keep it."""
-        cascade, labellers = self.cascade, (self.labeller, self.namer)
-        filters = (cascade.first, cascade.second)
-        templates = (*self.model.templates, *(part.templates for part in (*filters, *labellers)), T.LABEL_PAIR)
+        filters, labellers = self.cascade.linear, (self.labeller, self.namer)
+        templates = [*self.model.templates, *(t for stage in filters for t in stage.model.templates)]
+        templates += [*(labeller.templates for labeller in labellers), T.LABEL_PAIR]
         config = {
             "settings": asdict(self.settings),
             "words": [self.encoder.coarse, sorted(self.encoder.frequent), sorted(self.encoder.clusters.items())],
             "columns": self.encoder.columns,
             "labels": [labeller.labels for labeller in labellers],
             "templates": [(t.roles, t.lines) for t in templates],
-            "widths": [part.width for part in filters],
-            "cascade": [cascade.most, cascade.projective, cascade.single],
+            "widths": [stage.width for stage in filters],
+            "cascade": [filters[-1].heads, self.model.projective, self.model.single],
         }
         code = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-        arrays = [cascade.longest.astype("<i8"), *(np.packbits(labeller.seen) for labeller in labellers)]
-        for weight in (self.weight, *(part.weight for part in (*filters, *labellers))):
+        arrays = [self.pruning.longest.astype("<i8"), *(np.packbits(labeller.seen) for labeller in labellers)]
+        for weight in (self.weight, *(f.weight for f in filters), *(labeller.weight for labeller in labellers)):
             arrays += [np.array([weight.unit], dtype="<f8"), weight.value]
         for array in arrays:
             code.update(f"{array.shape}\n".encode())
@@ -242,15 +263,10 @@ class Parser:
 
     def save(self, path: str | os.PathLike[str], *, pair: str | None = None) -> None:
         """Write the model to one file; what is loaded from it parses the same. ``pair``: see ``save_model``."""
-        longest = np.minimum(self.cascade.longest, 2**15 - 1).astype(np.int16)
+        longest = np.minimum(self.pruning.longest, 2**15 - 1).astype(np.int16)
         arrays: dict[str, Any] = {"longest": longest, "seen": self.labeller.seen.astype(np.uint8)}
-        stored = {
-            "first": self.cascade.first.weight,
-            "trees": self.weight,
-            "labels": self.labeller.weight,
-        }
-        if self.settings.filters == 2:
-            stored["second"] = self.cascade.second.weight
+        stored = {"trees": self.weight, "labels": self.labeller.weight}
+        stored |= {name: stage.weight for name, stage in zip(self.settings.filters, self.cascade.linear, strict=True)}
         if self.settings.named:
             stored["names"] = self.namer.weight
         for name, weight in stored.items():
@@ -263,7 +279,7 @@ class Parser:
             "coarse": list(self.encoder.coarse),
             "columns": list(self.encoder.columns),
             "labels": list(self.labeller.labels),
-            "single": self.cascade.single,
+            "single": self.model.single,
         }
         save_model(path, KIND, VERSION, config, arrays, pair=pair)
 
@@ -280,23 +296,19 @@ class Parser:
             side = MOST_COARSE + 1
             longest = stored.wholes("longest", np.int16, (2, side, side), 0, 2**15 - 1).astype(np.int64)
             seen = stored.wholes("seen", np.uint8, (2, side, side, len(labels)), 0, 1).astype(np.bool_)
-            sizes = {"first": FIRST_BITS, "trees": settings.bits, "labels": settings.label_bits}
-            if settings.filters == 2:
-                sizes["second"] = SECOND_BITS
+            sizes = {"trees": settings.bits, "labels": settings.label_bits}
+            sizes |= {name: FILTERS[name][1] for name in settings.filters}
             if settings.named:
                 sizes["names"] = NAME_BITS
             weight = {name: _packed(stored, name, bits) for name, bits in sizes.items()}
-        first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width * settings.narrower)
-        second = PASS
-        if settings.filters == 2:
-            second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width * settings.narrower)
-        cascade = Cascade(longest, first, second, settings.most, settings.projective, single)
+        dictionary = LengthDictionary(TreeModel((), settings.projective, single), longest)
+        filters = (settings.filter(name, weight[name], single=single) for name in settings.filters)
         templates = tree_templates(settings, encoder)
         model = TreeModel(templates, settings.projective, single)
         return cls(
             settings,
             encoder,
-            cascade,
+            settings.cascade(dictionary, filters),
             model,
             weight["trees"],
             Labeller(labels, seen, settings.label_bits, weight["labels"]),
