@@ -19,7 +19,9 @@ from certus.models.trees import COMMENTS, problem_digest
 from tests.models.test_parser import bare, treebank
 
 TRAINS = pytest.mark.compiled  # trains parsers
-SMALL = Settings(order=1, epochs=2, label_epochs=1, bits=12, label_bits=12, first_width=20.0, second_width=20.0, most=5)
+SMALL = Settings(
+    order=1, epochs=2, label_epochs=1, bits=12, label_bits=12, first_width=20.0, second_width=20.0, max_heads=5
+)
 KINDS = {
     "arcs": SMALL,
     "third order": replace(SMALL, order=3),

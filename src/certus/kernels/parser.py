@@ -42,7 +42,7 @@ def score_arcs(sentence, allowed, model, out):
     coarse, base = sentence.coarse, sentence.base
     size = n + 3
     codes = role_codes(sentence, templates)
-    index = np.empty(templates.most, dtype=np.uint32)
+    index = np.empty(templates.max_features, dtype=np.uint32)
     plain, single, n_codes = uint64(templates.named), uint64(templates.counted), uint64(codes.shape[1])
     flat = codes.reshape(codes.size)
     code = np.empty(n_codes, dtype=np.uint32)

@@ -192,7 +192,7 @@ def most_features(model):
     """More features than a part of any kind has."""
     most = 0
     for kind in range(KINDS):
-        most = max(most, model.templates[kind].most)
+        most = max(most, model.templates[kind].max_features)
     return most
 
 

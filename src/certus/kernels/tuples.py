@@ -21,7 +21,7 @@ class TemplateArrays(NamedTuple):
 
     Plain ones end at ``plain``, those with names of arcs at ``named``, those that count at ``counted``, and the others
     are given for each tag between. ``roles`` is the number of nodes of a part, ``shaped`` whether each template gives
-    two features, ``most`` more features than any part has.
+    two features, ``max_features`` more features than any part has.
     """
 
     ptr: Array
@@ -32,7 +32,7 @@ class TemplateArrays(NamedTuple):
     counted: int
     roles: int
     shaped: bool
-    most: int
+    max_features: int
 
 
 class LinearModel(NamedTuple):

@@ -40,6 +40,8 @@ NAME_BITS = 19
 FILTERS = {"first": (T.FIRST_FILTER, 18), "second": (T.SECOND_FILTER, 20)}  # of a cascade: templates and bits
 
 
+ON_FILE = {"max_heads": "most", "width_share": "narrower"}  # settings with another name in files
+
 # The least and the most of each setting that is a whole number.
 _WHOLE = {
     "order": (1, 3),
@@ -47,7 +49,7 @@ _WHOLE = {
     "label_epochs": (1, 10**6),
     "bits": (1, 30),
     "label_bits": (1, 30),
-    "most": (1, 10**6),
+    "max_heads": (1, 10**6),
     "top_words": (0, 10**9),
     "patience": (1, 10**6),
     "seed": (0, 2**63 - 1),
@@ -68,9 +70,9 @@ class Settings:
     label_bits: int = 21
     first_width: float = 5.0
     second_width: float = 2.5
-    narrower: float = 0.8  # the share of the widths that is used after training: more arcs teach, fewer parse faster
+    width_share: float = 0.8  # of the widths, used after training: more arcs teach, fewer parse faster
     pruning_error: float | None = None  # share of right arcs that each filter may lose; chooses the widths in training
-    most: int = 16
+    max_heads: int = 16  # that a word keeps; twice as many after the first filter
     top_words: int = 800
     patience: int = 3
     seed: int = 1
@@ -86,8 +88,10 @@ class Settings:
             given[name].number(0.0)
         if self.trisiblings and self.order < 3:
             raise InvalidInput(f"trisiblings are parts of order 3 and order is {self.order}; leave them out.")
-        if not 0.0 < given["narrower"].number() <= 1.0:
-            raise InvalidInput(f"narrower is {self.narrower}; expected a share of the widths, above 0 and at most 1.")
+        if not 0.0 < given["width_share"].number() <= 1.0:
+            raise InvalidInput(
+                f"width_share is {self.width_share}; expected a share of the widths, above 0 and at most 1."
+            )
         if self.pruning_error is not None and not 0.0 <= given["pruning_error"].number() < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
         check_learner(
@@ -98,9 +102,13 @@ class Settings:
     def from_json(cls, data: Any) -> "Settings":
         """Settings as a model file has them; InvalidInput for one that is unknown or out of range."""
         given = Field.of(data, "settings")
-        names = [field.name for field in fields(cls)]
-        given.only(names)
-        return given.made(lambda: cls(**given.value))
+        names = {ON_FILE.get(field.name, field.name): field.name for field in fields(cls)}
+        given.only(list(names))
+        return given.made(lambda: cls(**{names[name]: value for name, value in given.value.items()}))
+
+    def to_json(self) -> dict[str, Any]:
+        """Settings as a model file has them."""
+        return {ON_FILE.get(name, name): value for name, value in asdict(self).items()}
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -110,17 +118,19 @@ class Settings:
     def filter(self, name: str, weight: Packed, *, single: bool) -> LinearFilter:
         """A filter of the cascade, by its weights, as wide as in training."""
         templates, bits = FILTERS[name]
-        width, heads = {"first": (self.first_width, 2 * self.most), "second": (self.second_width, self.most)}[name]
+        width, heads = {"first": (self.first_width, 2 * self.max_heads), "second": (self.second_width, self.max_heads)}[
+            name
+        ]
         model = TreeModel((templates,), self.projective, single)
         return LinearFilter(f"{name} filter", model, "shortfall", bits, weight, -width, heads=heads)
 
     def cascade(self, dictionary: LengthDictionary, filters: Iterable[LinearFilter]) -> Cascade:
-        """Filters as wide as in training behind a dictionary, made narrower for use."""
-        narrower: list[ArcFilter] = [replace(stage, threshold=stage.threshold * self.narrower) for stage in filters]
-        return Cascade((dictionary, *narrower))
+        """Filters as wide as in training behind a dictionary, as narrow as in use."""
+        sharper: list[ArcFilter] = [replace(stage, threshold=stage.threshold * self.width_share) for stage in filters]
+        return Cascade((dictionary, *sharper))
 
     @property
-    def named(self) -> bool:
+    def labelled(self) -> bool:
         """Whether the model looks at the names of arcs: above first order, trained by best trees."""
         return self.order > 1 and LEARNERS[self.learner].step is not None
 
@@ -133,14 +143,14 @@ def tree_templates(settings: Settings, encoder: Encoder) -> tuple[T.Templates, .
     chosen = (rich if encoder.clusters else plain)[:kinds]
     if not encoder.fine:
         chosen = tuple(T.with_coarse_tags(templates) for templates in chosen)
-    return tuple(T.with_names(templates) for templates in chosen) if settings.named else chosen
+    return tuple(T.with_names(templates) for templates in chosen) if settings.labelled else chosen
 
 
 def templates_digest(settings: Settings, encoder: Encoder) -> str:
     """What tells apart the templates that the weights of a parser are for."""
     first, *second = (FILTERS[name][0] for name in settings.filters)
     used = [first, *tree_templates(settings, encoder), T.LABEL, T.LABEL_PAIR, *second]
-    used += [T.NAME] if settings.named else []
+    used += [T.NAME] if settings.labelled else []
     return template_digest(line for templates in used for line in templates.described)
 
 
@@ -242,7 +252,7 @@ class Parser:
         templates = [*self.model.templates, *(t for stage in filters for t in stage.model.templates)]
         templates += [*(labeller.templates for labeller in labellers), T.LABEL_PAIR]
         config = {
-            "settings": asdict(self.settings),
+            "settings": self.settings.to_json(),
             "words": [self.encoder.coarse, sorted(self.encoder.frequent), sorted(self.encoder.clusters.items())],
             "columns": self.encoder.columns,
             "labels": [labeller.labels for labeller in labellers],
@@ -267,7 +277,7 @@ class Parser:
         arrays: dict[str, Any] = {"longest": longest, "seen": self.labeller.seen.astype(np.uint8)}
         stored = {"trees": self.weight, "labels": self.labeller.weight}
         stored |= {name: stage.weight for name, stage in zip(self.settings.filters, self.cascade.linear, strict=True)}
-        if self.settings.named:
+        if self.settings.labelled:
             stored["names"] = self.namer.weight
         for name, weight in stored.items():
             arrays[name], arrays[f"{name}.unit"] = weight.value, np.array([weight.unit], dtype=np.float32)
@@ -275,7 +285,7 @@ class Parser:
         arrays["lexicon"] = np.frombuffer(zlib.compress(lexicon.encode(), 9), dtype=np.uint8)
         config = {
             "templates": templates_digest(self.settings, self.encoder),
-            "settings": asdict(self.settings),
+            "settings": self.settings.to_json(),
             "coarse": list(self.encoder.coarse),
             "columns": list(self.encoder.columns),
             "labels": list(self.labeller.labels),
@@ -298,7 +308,7 @@ class Parser:
             seen = stored.wholes("seen", np.uint8, (2, side, side, len(labels)), 0, 1).astype(np.bool_)
             sizes = {"trees": settings.bits, "labels": settings.label_bits}
             sizes |= {name: FILTERS[name][1] for name in settings.filters}
-            if settings.named:
+            if settings.labelled:
                 sizes["names"] = NAME_BITS
             weight = {name: _packed(stored, name, bits) for name, bits in sizes.items()}
         dictionary = LengthDictionary(TreeModel((), settings.projective, single), longest)
@@ -312,7 +322,7 @@ class Parser:
             model,
             weight["trees"],
             Labeller(labels, seen, settings.label_bits, weight["labels"]),
-            Labeller(labels, seen, NAME_BITS, weight["names"], T.NAME) if settings.named else NAMELESS,
+            Labeller(labels, seen, NAME_BITS, weight["names"], T.NAME) if settings.labelled else NAMELESS,
         )
 
     def accuracy(self, sentences: Sequence[Sentence]) -> float:

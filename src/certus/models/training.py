@@ -128,13 +128,13 @@ class _Run:
             allowed = self._left_by(cascades if name == "second" else [cascade])
         if s.pruning_error is not None:
             widths = {f"{name}_width": stage.width for name, stage in zip(s.filters, cascade.linear, strict=True)}
-            s = replace(s, **widths, narrower=1.0)  # type: ignore[arg-type]
+            s = replace(s, **widths, width_share=1.0)  # type: ignore[arg-type]
         cascade = s.cascade(dictionary, cascade.linear)
         labels = [[token.deprel for token in sentence] for sentence in self.sentences]
         trainer = LabelTrainer(self.batch, self.gold, labels, bits=s.label_bits, seed=s.seed)
         labeller = trainer.labeller(self._labels("labels", trainer, self.everything))
         namers = [NAMELESS]
-        if s.named:
+        if s.labelled:
             trainer = LabelTrainer(
                 self.batch, self.gold, labels, bits=NAME_BITS, seed=s.seed, templates=T.NAME, alone=True
             )
