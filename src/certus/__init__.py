@@ -26,9 +26,10 @@ from certus.hypergraph import Automaton, DynamicProgram, Forest, Hypergraph, Hyp
 from certus.joint import Joint
 from certus.models.pipeline import load
 from certus.problem import Problem
+from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
 from certus.result import Certificate, Result, Solution, Trace
-from certus.saved import load_result, save_result
+from certus.saved import load_problem, load_result, problem_digest, save_problem, save_result
 from certus.tagging import HMM, Tagging, TaggingBatch
 from certus.translation import (
     ForestTranslation,
@@ -88,7 +89,11 @@ __all__ = [
     "decode_all",
     "intersect",
     "load",
+    "load_problem",
     "load_result",
+    "problem_digest",
+    "save_problem",
+    "save_proof",
     "save_result",
     "verify",
 ]

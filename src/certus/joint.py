@@ -14,7 +14,6 @@ from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch
-from certus.relax.constraints import best_by_enumeration
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.run import Run
@@ -218,10 +217,6 @@ class Joint(Problem[Pair]):
         """Climbs the whole ladder: exact, and as costly as decode()."""
         result = branch.climb(self, self.relaxation().penalised(penalties))
         return Solution(result.structure, result.score)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        """By enumeration: for small problems only. Certificates of joint problems are checked by their multipliers."""
-        return best_by_enumeration(self, penalties)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 ``Problem`` declares all that users, relaxation, verification, saving and batches ask of one. What a kind of problem can
 do is what it overrides: the defaults say that it cannot, by None where that is an answer (``forest``, ``relaxation``,
-``easier``, ``reference_dual``), else by NotSupported.
+``easier``, ``reference_maximum``), else by NotSupported.
 """
 
 from abc import ABC, abstractmethod
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from certus.certificates import rounding
+from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import NormalForm
 from certus.checks import Floats
 from certus.errors import InvalidInput, NotSupported
@@ -187,18 +188,6 @@ class Problem(ABC, Generic[Y]):
         """The relaxation that the problem is decoded by; None if it has an algorithm of its own for ``solve``."""
         return None
 
-    @abstractmethod
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        """The value ``solve`` must reach, found again without any kernel; -inf when infeasible. For certus.verify."""
-
-    def reference_dual(self, duals: Any) -> tuple[float, float] | None:
-        """The bound that multipliers prove, without any kernel, and how far rounding may take it from the truth.
-
-        For a problem with a Lagrangian of its own, whose certificates have multipliers that ``relaxation`` does not
-        know; InvalidInput if they do not fit. None for all others.
-        """
-        return None
-
     # -- proofs ----------------------------------------------------------------------------------------------------
 
     searched: ClassVar[bool] = False  # whether structures are too many to spell out, so that ``closed_form`` is asked
@@ -207,13 +196,20 @@ class Problem(ABC, Generic[Y]):
         """The problem in the normal form that certus.verify checks bounds of, in numpy, without any kernel.
 
         Scores of structures are the sums of the scores of their parts, not rounded: an edge of a graph lists several
-        parts where a score is a sum.
+        parts where a score is a sum. NotSupported for a problem that has none; see ``reference_maximum``.
         """
         raise self._not_supported("normal_form")
 
     def normal_structure(self, structure: Y) -> tuple[Any, ...]:
         """A structure as one of every space of the normal form: edges, heads before tails, or heads of words."""
-        raise self._not_supported("normal_structure")
+        return enumerated_structure(self, structure)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float | None:
+        """The value ``solve`` must reach, found again by other means; -inf when infeasible. None if there are none.
+
+        For a problem that has no normal form: certus.verify believes this, and lists all structures where it is None.
+        """
+        return None
 
     def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
         """What is left of the problem above a score: every structure that scores more is one of this normal form.
@@ -226,8 +222,8 @@ class Problem(ABC, Generic[Y]):
         """What ``closed_form`` takes, by the fastest means: arrays by name."""
         raise self._not_supported("make_witness")
 
-    def closed_structure(self, form: NormalForm, structure: Y) -> tuple[Any, ...]:
-        """A structure as one of every space of what ``closed_form`` gave."""
+    def closed_structure(self, form: NormalForm, structure: Y) -> tuple[Any, ...] | None:
+        """A structure as one of every space of what ``closed_form`` gave; None if it is none, and scores no more."""
         raise self._not_supported("closed_structure")
 
     # -- travel ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import os
 from typing import Any
 
 from certus.certificates.evaluate import Cell
-from certus.certificates.normal import NormalForm, Space, Trees
+from certus.certificates.normal import NormalForm, Referred, Space, Trees
+from certus.errors import NotSupported
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Fix, Leaf, Proof, Split
@@ -61,6 +62,8 @@ def _form_to_json(form: NormalForm) -> dict[str, Any]:
 
 
 def _space_to_json(space: Space) -> dict[str, Any]:
+    if isinstance(space, Referred):
+        raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
     if isinstance(space, Trees):
         return {"kind": "trees", "part": space.part.tolist(), "single": bool(space.single)}
     return {"kind": "graph", **{name: value.tolist() for name, value in space._asdict().items()}}

@@ -6,13 +6,13 @@ multipliers are evaluated, a proof tree is walked, closed states are checked to 
 not carry yet are made first, by whatever is fastest; they are then checked like any other.
 """
 
-import json
 from fractions import Fraction
 from math import inf, isnan
 from typing import Any, TypeVar
 
 import numpy as np
 
+from certus.certificates.enumerated import structure_key
 from certus.certificates.evaluate import Evaluation
 from certus.certificates.rounding import EPSILON, EXACT, allowed, total
 from certus.certificates.sound import whole
@@ -56,7 +56,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
         raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
     if not bound <= above:
         within = f"{certificate.bound!r} within {certificate.tolerance:g}"
-        raise VerificationError(f"bound is claimed to be {within}; what is proved is {bound!r}.")
+        raise VerificationError(f"bound is claimed to be {within}; what is proved is {float(bound)!r}.")
 
 
 def _check_claims(result: Result[Any]) -> None:
@@ -88,7 +88,7 @@ def _scores(problem: Problem[Any], structure: Any) -> list[float]:
 def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
     """The tolerance is small where the certificate says that it is a proof."""
     most = allowed(scores)
-    if not 0 <= certificate.tolerance < inf:
+    if not 0 <= certificate.tolerance < inf and (certificate.exact or certificate.tolerance < 0):
         raise VerificationError(f"tolerance {certificate.tolerance:g} is claimed; expected a finite number, 0 or more.")
     if certificate.exact and not certificate.tolerance <= most * (1 + 1e-9):
         raise VerificationError(
@@ -98,20 +98,15 @@ def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
 
 def _check_better(problem: Problem[Any], certificate: Certificate, structure: Any, score: float) -> None:
     """The structures listed before one of rank k are k - 1 others that score as much, rounding aside."""
-    rank, seen = certificate.rank, {_key(problem, structure)}
+    rank, seen = certificate.rank, {structure_key(problem, structure)}
     for k, other in enumerate(certificate.better, start=1):
         scores = _scores(problem, other)
         slack = certificate.tolerance + EPSILON * max(len(scores), 1) * total(map(abs, scores))
         if not total(scores) >= score - slack:
             raise VerificationError(f"rank {rank} is claimed; number {k} scores {total(scores)!r}, which is less.")
-        seen.add(_key(problem, other))
+        seen.add(structure_key(problem, other))
         if len(seen) <= k:
             raise VerificationError(f"rank {rank} is claimed, but number {k} is listed twice.")
-
-
-def _key(problem: Problem[Any], structure: Any) -> str:
-    """What tells structures apart."""
-    return json.dumps(problem.structure_to_json(structure), sort_keys=True)
 
 
 def claimed_limit(problem: Problem[Any], certificate: Certificate) -> float:
@@ -136,7 +131,7 @@ def proved_bound(problem: Problem[Any], certificate: Certificate, above: float) 
     if problem.searched:
         form = problem.closed_form(above, witness)
         evaluation = Evaluation(form)
-        better = [problem.closed_structure(form, y) for y in certificate.better]
+        better = [y for y in (problem.closed_structure(form, y) for y in certificate.better) if y is not None]
         return max(above, evaluation.bound(np.empty(0), above, evaluation.everything(), better))
     if not isinstance(witness, Leaf | Fix | Split):
         raise InvalidInput(f"the proof tree is {type(witness).__name__}.")

@@ -150,6 +150,21 @@ def test_a_floor_is_held_against_the_scores_that_go_with_it():
         verify(problem, replace(worse, certificate=replace(claim, reason=None)))
 
 
+def test_floors_one_after_the_other_are_accepted():
+    """Below the first floor goes the one score that makes 1e30 of use; below a second, what is hopeless without it."""
+    graph = certus.Hypergraph(in_ptr=[0, 1, 3, 5], tail_ptr=[0, 0, 0, 0, 1, 2], tail=[0, 1])
+    problem = certus.Hyperpath(graph, [1e30, 0.0, -1e9, -1e38, 1.0])
+    constrained = problem.subject_to(certus.constraints.at_most(1, "edges", [(0,), (4,)]))
+    (best,) = constrained.kbest(1)
+    assert best.certificate.exact
+    assert best.score == 1.0
+    assert best.certificate.floor == -1e6
+    verify(constrained, best)
+    claim = replace(best, certificate=replace(best.certificate, floor=2.0))
+    with pytest.raises(VerificationError):
+        verify(constrained, claim)
+
+
 def test_the_best_is_not_the_second_best():
     problem = Dependency([[0, 5, 1], [0, 0, 4], [0, 3, 0]], projective=True)
     first, second = problem.kbest(2)

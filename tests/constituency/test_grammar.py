@@ -239,7 +239,8 @@ def grammars_to_save():
     text = Grammar.from_text('1 S -> A B A\n0.1 A -> B\n2 B -> "b"\n-3 B -> <unknown>')
     bank = Grammar.from_treebank([parse_tree("(TOP (S (NP (A a) (B b) (C c)) (VP (B b))))")], horizontal=1, vertical=2)
     robust = Grammar.from_treebank([parse_tree("(TOP (S (A a) (B b) (C c)))")], fallback="FRAG")
-    return [text, bank, robust]
+    masked = Grammar.from_text('-1.7e308 S -> A\n-1.7e308 A -> B\n0 B -> "b"\n0 S -> "b"')  # a chain of -inf
+    return [text, bank, robust, masked]
 
 
 @pytest.mark.parametrize("grammar", grammars_to_save())

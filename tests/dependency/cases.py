@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from certus import Dependency
-from certus.dependency.parts import shape_of
+from certus.dependency.part_kinds import HIGHER_KINDS
 
 # name: (kinds of parts, grandparents)
 MODELS = {
@@ -18,6 +18,10 @@ MODELS = {
     "trisiblings": (("trisibling",), "all"),
     "ends of sides": (("stop", "null"), "all"),
     "everything": (("sibling", "grandparent", "grandsibling", "trisibling", "stop", "null"), "all"),
+    "great-grandparents": (("greatgrandparent",), "all"),
+    "grand-tri-siblings": (("sibling", "grandtrisibling"), "all"),
+    "grand-tri-siblings, outermost": (("grandsibling", "grandtrisibling"), "outermost"),
+    "both, outermost": (("grandsibling", "trisibling", "greatgrandparent", "grandtrisibling"), "outermost"),
     "everything, outermost": (("sibling", "grandparent", "grandsibling", "trisibling", "stop", "null"), "outermost"),
 }
 
@@ -33,7 +37,7 @@ def draw_problem(rng, model, n, root="single", *, listed=False, projective=True)
     """A problem of one model; ``listed`` gives the same scores as lists of the parts that are not -inf."""
     kinds, grandparents = MODELS[model]
     arrays = {"arc": whole_scores(rng, (n + 1, n + 1), rng.choice([0.0, 0.1, 0.3]))}
-    arrays |= {kind: whole_scores(rng, shape_of(kind, n), rng.choice([0.0, 0.05])) for kind in kinds}
+    arrays |= {kind: whole_scores(rng, HIGHER_KINDS[kind].shape(n), rng.choice([0.0, 0.05])) for kind in kinds}
     settings = {"projective": projective, "root": root, "grandparents": grandparents}
     if listed:
         lists = {kind: (*np.nonzero(a > -np.inf), a[a > -np.inf]) for kind, a in arrays.items()}

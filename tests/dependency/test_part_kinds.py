@@ -3,21 +3,20 @@
 import numpy as np
 import pytest
 
-from certus.dependency.part_kinds import PART_KINDS
-from certus.dependency.parts import attachments
+from certus.dependency.part_kinds import PART_KINDS, model_of
+from certus.dependency.parts import TreeParts
 from certus.kernels import parts
 from certus.kernels.features import ABSENT
 from tests.oracles.trees import all_trees
 
 
 def rows_of(heads):
-    """The parts of a tree by the definitions, as rows of the kernels: by the table's roles from what a word has."""
-    for g, h, t, s, m in zip(*(column.tolist() for column in attachments(heads)[:5]), strict=True):
-        node = {"h": h, "m": m, "s": ABSENT if s == h else s, "t": ABSENT if t == h else t, "g": g}
-        for number, kind in enumerate(PART_KINDS):
-            if ("g" in kind.roles and h == 0) or ("t" in kind.roles and s == h):
-                continue
-            nodes = [node[role] for role in kind.roles]
+    """The parts of a tree by the definitions, as rows of the kernels."""
+    parts_of_tree = TreeParts(heads, model_of((), False))
+    for number, kind in enumerate(PART_KINDS):
+        for index in zip(*(column.tolist() for column in parts_of_tree.of(kind)), strict=True):
+            node = dict(zip(kind.axes, index, strict=True))
+            nodes = [ABSENT if role in "st" and node[role] == node["h"] else node[role] for role in kind.roles]
             yield (number, *nodes, *[ABSENT] * (4 - len(nodes)))
 
 

@@ -241,15 +241,15 @@ def test_a_cascade_learns_to_keep_the_right_arcs_and_few_others(kinds, learner):
 @pytest.mark.parametrize("projective", [True, False])
 @pytest.mark.parametrize("single", [True, False])
 def test_the_kernel_of_a_cascade_leaves_what_its_stages_leave_one_by_one(projective, single):
-    bank = random_bank([0, 1, 2, 3, 4, 6, 7, 9, 9], 4)
+    bank = random_bank([0, 1, 2, 4, 6], 4)
     dictionary = LengthDictionary.of(random_bank([3, 4, 5], 5), projective=projective, single=single)
     model = TreeModel((T.FIRST_FILTER,), projective, single)
     fine, coarse = random_filter(model, "shortfall", 1), random_filter(model, "shortfall", 2)
     coarse = replace(coarse, weight=Packed(np.sign(coarse.weight.value).astype(np.int8), 0.25))  # with many ties
     passed_over = 0
-    for width, heads in [(0.0, 9), (0.5, 9), (2.0, 9), (2.0, 2), (np.inf, 3), (np.inf, 99)]:
+    for width, heads in [(0.0, 9), (0.5, 9), (2.0, 2), (np.inf, 3)]:
         first, second = (replace(stage, threshold=-width, heads=heads) for stage in (coarse, fine))
-        for filters in [(first,), (second,), (replace(first, heads=2 * heads), second)]:
+        for filters in [(first,), (replace(first, heads=2 * heads), second)]:
             cascade = Cascade((dictionary, *filters))
             assert cascade.arrays is not None
             for s, arcs in enumerate(bank.allowed):

@@ -6,6 +6,7 @@ from certus import Infeasible, Joint, LimitReached, Tagging
 from certus.relax import proof
 from certus.relax.branch import decode
 from certus.relax.linear import solve_lp
+from certus.relax.steps import constant
 from tests.oracles.enumerated import Enumerated
 from tests.relax.random_problems import enumerated_joint, optimum, taggings
 from tests.relax.test_descent import fractional
@@ -124,6 +125,23 @@ def test_infeasible_though_the_linear_program_is_not():
     b = Enumerated([[1, 0, 1, 0], [0, 1, 0, 1]], [0, 0])
     with pytest.raises(Infeasible):
         Joint(a, b, on="parts").decode()
+
+
+def test_steps_that_are_nothing_beside_the_scores_still_end():
+    """Multipliers that do not move show nothing: what is decided must break the row."""
+    unary = np.where(np.arange(6) % 2, 1e12, -1e12)[:, None] * np.array([1.0, -1.0, 0.5])
+    tagging = Tagging(unary)
+    for bound, feasible in ((7, False), (2, True)):
+        problem = tagging.subject_to(certus.constraints.exactly(bound, "tags", [(i, 0) for i in range(6)]))
+        if not feasible:
+            with pytest.raises(Infeasible):
+                problem.decode(step=constant(1.0))
+            continue
+        result = problem.decode(step=constant(1.0))
+        assert result.score == max(problem.score(y) for y in problem.all_structures())
+        assert result.certificate.exact
+        assert result.info["nodes"] < 100
+        certus.verify(problem, result)
 
 
 def test_ties_everywhere():

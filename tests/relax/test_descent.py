@@ -108,6 +108,7 @@ def test_only_subproblems_whose_penalties_changed_are_solved_again():
         {**relaxation.views, "other": ((2, "other"),)},
         relaxation.rows,
         lambda leaves: leaves,
+        lambda structures: structures,
     )
     run, subproblems = Run(), Subproblems(both)
     oracle = Lagrangian(subproblems, subproblems.initial)

@@ -12,15 +12,16 @@ structure that uses them could matter are raised to where they still do not.
 
 from collections.abc import Sequence
 from math import ceil, inf, log2
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from certus.certificates import sweep
 from certus.certificates.arborescence_dual import LaminarDual, dual_bound, laminar_dual
-from certus.certificates.normal import Graph, NormalForm, Trees
+from certus.certificates.normal import Graph, NormalForm, Referred, Trees
 from certus.certificates.rounding import EPSILON, Floats
 from certus.checks import Bools, Ints
+from certus.errors import NotSupported
 
 BITS = 52  # of the largest sum, in steps
 
@@ -41,9 +42,10 @@ class Evaluation:
         self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
         for i, space in enumerate(form.spaces):
             self.space_of[space.part[space.part >= 0]] = i
+            if isinstance(space, Trees) and space.labels is not None:
+                self.space_of[space.labels[space.labels >= 0]] = i
         self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
         self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
-        self._reward = 0.0  # of each part that is required, when last there was one
 
     def everything(self) -> Cell:
         """The cell of all structures."""
@@ -56,18 +58,16 @@ class Evaluation:
         than one can be left out only where there is a single space, a graph. ``above`` is the bound to be shown: more
         than that need not be told apart.
         """
-        free = self._priced(u, above, Cell(cell.zeros))
-        total = free.total(known)
+        total = self._priced(u, above, cell).total(known)
         if total > above and cell.ones:
-            total = min(total, self._priced(u, above, cell).total(known))
+            total = min(total, self._priced(u, above, cell, total - above).total(known))
         return total
 
     def bound_with(self, u: Floats, above: float, cell: Cell, parts: Ints) -> float:
         """No structure of the cell that uses any of these parts scores more than this."""
-        free = self._priced(u, above, Cell(cell.zeros))
-        most = free.with_any(parts)
+        most = self._priced(u, above, cell).with_any(parts)
         if most > above and cell.ones:
-            most = min(most, self._priced(u, above, cell).with_any(parts))
+            most = min(most, self._priced(u, above, cell, most - above).with_any(parts))
         return most
 
     def spelt_out(
@@ -77,21 +77,20 @@ class Evaluation:
 
         Of structures that use one of ``parts``, if these are given.
         """
-        priced = self._priced(u, above, Cell(cell.zeros))
+        priced = self._priced(u, above, cell)
         found = priced.total(known) if parts is None else priced.with_any(parts)
-        reward = 0.0
         if found > above and cell.ones:
-            priced, reward = self._priced(u, above, cell), self._reward
+            priced = self._priced(u, above, cell, found - above)
         spaces = []
         for i, space in enumerate(priced.spaces):
             forced: Bools | None = None
             if isinstance(space, _PricedTrees) and parts is not None:
-                forced = np.isin(space.trees.part, parts)
+                forced = space.loss_with(parts) < inf
             elif isinstance(space, _PricedTrees) and known:
-                forced = space.rivals([structure[i] for structure in known])
+                forced = space.loss_without([structure[i] for structure in known]) < inf
             rest = priced.best - space.best
             spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
-        return {"u": (priced.steps * priced.step).tolist(), "reward": reward, "spaces": spaces}
+        return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces}
 
     def at_most_one(self, parts: Ints) -> bool:
         """Whether every structure uses at most one of these parts, all of one space, and that once."""
@@ -102,23 +101,30 @@ class Evaluation:
             space = self.form.spaces[i]
             chosen = np.zeros(len(self.form.scores))
             chosen[parts] = 1.0
+            if isinstance(space, Referred):
+                return False
             if isinstance(space, Trees):
-                columns = np.flatnonzero((np.where(space.part >= 0, chosen[space.part], 0.0) > 0).any(axis=0))
-                if len(columns) > 1:
+                into = np.maximum(space.arc_scores(chosen), 0.0).max(axis=0)
+                if into.sum() > 1.0:
                     return False
             elif sweep.inside(self.plans[i], sweep.edge_weights(space, chosen))[-1] > 1.0:
                 return False
         return True
 
-    def _priced(self, u: Floats, above: float, cell: Cell) -> "_Priced":
+    def _priced(self, u: Floats, above: float, cell: Cell, excess: float = 0.0) -> "_Priced":
+        """The parts of a cell under multipliers.
+
+        Each part that must be used is rewarded by the ``excess`` of the bound without that, and the reward taken off
+        again: what lacks such a part is then no better than it has to be.
+        """
         rows, scores = self.form.rows, self.form.scores
         raw = scores + self._onto_parts(u) if len(u) else scores.copy()
         raw[cell.zeros] = -inf
         ceiling = self._ceiling(raw) + float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
+        if len(u):
+            ceiling = max(ceiling, float(self._onto_parts(np.abs(u), absolute=True).max(initial=0.0)))
         size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
-        reward = 2.0 * size if cell.ones else 0.0
-        most = size + 2.0 * reward * len(cell.ones)
-        step = 2.0 ** (ceil(log2(most)) - BITS)
+        step = 2.0 ** (ceil(log2(size + 2.0 * excess * len(cell.ones))) - BITS)
         steps = np.round(u / step)
         units = np.ceil(scores / step)
         constant = 0.0
@@ -128,12 +134,10 @@ class Evaluation:
         lowest = -(2.0 ** (BITS + 1))
         units = np.where(units > -inf, np.maximum(units, lowest), -inf)
         units[cell.zeros] = -inf
-        if cell.ones:
-            worth = np.ceil(reward / step)
-            self._reward = worth * step
-            np.add.at(units, list(cell.ones), worth)
-            constant -= worth * len(cell.ones)
-        return _Priced(self, units, constant, steps, step, above)
+        reward = float(np.ceil(excess / step)) + 1.0 if excess else 0.0
+        np.add.at(units, list(cell.ones), reward)
+        constant -= reward * len(cell.ones)
+        return _Priced(self, units, constant, (steps * step, reward * step, step), above)
 
     def _onto_parts(self, u: Floats, *, absolute: bool = False) -> Floats:
         """A' u, or with the absolute values of A."""
@@ -154,8 +158,12 @@ class Evaluation:
         for i, space in enumerate(self.form.spaces):
             if isinstance(space, Graph):
                 most = float(sweep.inside(self.plans[i], sweep.edge_weights(space, positive))[-1])
+            elif isinstance(space, Referred):
+                own = raw[space.part]
+                largest = float(np.abs(own[own > -inf]).max(initial=0.0))
+                most = abs(space.maximum(own)[0]) + space.length * largest
             else:
-                into = np.where(space.part >= 0, positive[space.part], -inf)[:, 1:]
+                into = space.arc_scores(positive)[:, 1:]
                 most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
             total += max(most, 0.0)
         return total
@@ -165,20 +173,25 @@ class _Priced:
     """The parts under multipliers, in whole numbers of steps."""
 
     def __init__(
-        self, of: Evaluation, units: Floats, constant: float, steps: Floats, step: float, above: float
+        self, of: Evaluation, units: Floats, constant: float, prices: tuple[Floats, float, float], above: float
     ) -> None:
-        self.of, self.steps, self.step, self.above = of, steps, step, above
-        self.spaces = [
-            _PricedGraph(s, of.plans[i], units) if isinstance(s, Graph) else _PricedTrees(s, units)
-            for i, s in enumerate(of.form.spaces)
-        ]
+        self.of, self.above = of, above
+        self.u, self.reward, self.step = prices
+        self.spaces: list[_PricedGraph | _PricedTrees | _PricedReference] = []
+        for i, space in enumerate(of.form.spaces):
+            if isinstance(space, Graph):
+                self.spaces.append(_PricedGraph(space, of.plans[i], units))
+            elif isinstance(space, Trees):
+                self.spaces.append(_PricedTrees(space, units))
+            else:
+                self.spaces.append(_PricedReference(space, units, self.step))
         self.best = sum(s.best for s in self.spaces) + constant
 
     def total(self, known: Sequence[Sequence[Any]]) -> float:
         """The dual value; of all structures but those known, where that can be told."""
         if not known or not self.best * self.step > self.above:
             return self.best * self.step
-        if len(known) > 1 and (len(self.spaces) > 1 or isinstance(self.spaces[0], _PricedTrees)):
+        if len(known) > 1 and (len(self.spaces) > 1 or not isinstance(self.spaces[0], _PricedGraph)):
             return self.best * self.step
         most = -inf
         for i, space in enumerate(self.spaces):  # another structure is another one in some space
@@ -223,33 +236,55 @@ class _PricedGraph:
 class _PricedTrees:
     def __init__(self, trees: Trees, units: Floats) -> None:
         self.trees = trees
-        self.weight = np.where(trees.part >= 0, units[trees.part], -inf)
+        self.weight = trees.arc_scores(units)
+        self.label = None if trees.labels is None else np.append(units, -inf)[trees.labels]
         self.dual = laminar_dual(self.weight, trees.single)
         self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
 
-    def rivals(self, known: Sequence[Sequence[int]]) -> Bools:
-        """The arcs that a tree lacks, one of which every other tree has."""
-        (heads,) = known
-        arcs = self.weight > -inf
-        arcs[list(heads[1:]), np.arange(1, len(heads))] = False
-        return arcs
+    def loss_without(self, known: Sequence[Sequence[Any]]) -> Floats:
+        """What arcs lose in trees other than one, which have another arc somewhere or another label; inf if no arc."""
+        (tree,) = known
+        heads, labels = (tree, None) if self.label is None else tree
+        words, loss = np.arange(1, len(heads)), np.where(self.weight > -inf, 0.0, inf)
+        loss[list(heads[1:]), words] = inf
+        if labels is not None and self.label is not None:
+            rest = self.label.copy()
+            rest[list(heads[1:]), words, list(labels[1:])] = -inf
+            loss[list(heads[1:]), words] = self._loss_to(rest)[list(heads[1:]), words]
+        return loss
 
-    def other_than(self, known: Sequence[Sequence[int]]) -> float:
-        return self._with_any(self.rivals(known), -inf)
+    def loss_with(self, parts: Ints) -> Floats:
+        """What arcs lose by using one of these parts; inf where they do not."""
+        loss = np.where(np.isin(self.trees.part, parts), 0.0, inf)
+        if self.label is not None and self.trees.labels is not None:
+            loss = np.minimum(loss, self._loss_to(np.where(np.isin(self.trees.labels, parts), self.label, -inf)))
+        return loss
+
+    def _loss_to(self, label: Floats) -> Floats:
+        """What arcs lose if labels score only so much."""
+        assert self.label is not None
+        best = np.where(self.weight > -inf, self.label.max(axis=2), 0.0)
+        loss: Floats = best - label.max(axis=2)
+        return loss
+
+    def other_than(self, known: Sequence[Sequence[Any]]) -> float:
+        return self._with_any(self.loss_without(known), -inf)
 
     def with_any(self, parts: Ints, enough: float) -> float:
-        return self._with_any(np.isin(self.trees.part, parts), enough)
+        return self._with_any(self.loss_with(parts), enough)
 
-    def _with_any(self, arcs: Bools, enough: float) -> float:
+    def _with_any(self, loss: Floats, enough: float) -> float:
         """By slack; where that shows too little, by trees that have no other arc into the same word."""
-        arcs = arcs & (self.weight > -inf)
-        at_most = np.where(arcs, self.best - self.slack, -inf)
+        arcs = (loss < inf) & (self.weight > -inf)
+        at_most = np.full(loss.shape, -inf)
+        at_most[arcs] = self.best - self.slack[arcs] - loss[arcs]
         most = float(at_most[at_most <= enough].max(initial=-inf))
         falling = np.argwhere(at_most > enough)[np.argsort(-at_most[at_most > enough], kind="stable")]
         for h, m in falling.tolist():
             if at_most[h, m] <= most:
                 break
             weight = self._only(h, m)
+            weight[h, m] -= loss[h, m]
             most = max(most, dual_bound(weight, self.trees.single, laminar_dual(weight, self.trees.single))[0])
         return most
 
@@ -262,6 +297,8 @@ class _PricedTrees:
 
     def spelt_out(self, step: float, forced: Bools | None, enough: float) -> dict[str, Any]:
         """The dual numbers, and for those of the arcs given that they show too little of, numbers of their own."""
+        if self.label is not None:
+            raise NotSupported("trees with crossing arcs and labels cannot be written for the standalone checker.")
         out = _dual_to_json(self.dual, step)
         if forced is not None:
             out["forced"] = [
@@ -269,6 +306,31 @@ class _PricedTrees:
                 for h, m in np.argwhere(forced & (self.weight > -inf) & (self.best - self.slack > enough)).tolist()
             ]
         return out
+
+
+class _PricedReference:
+    def __init__(self, referred: Referred, units: Floats, step: float) -> None:
+        self.referred, self.step, self.score = referred, step, units[referred.part]
+        self.best = self._maximum(self.score)
+
+    def _maximum(self, score: Floats) -> float:
+        value, error = self.referred.maximum(score * self.step)
+        return float(np.ceil((value + error) / self.step * (1.0 + EPSILON))) if value > -inf else -inf
+
+    def other_than(self, known: Sequence[Sequence[Any]]) -> float:
+        return self.best
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        """Each part is rewarded in turn, and the reward taken off again."""
+        largest = float(np.abs(self.score[self.score > -inf]).max(initial=0.0))
+        most, reward = -inf, 2.0 * (self.referred.length * largest + abs(self.best) + abs(enough))
+        for p in parts.tolist():
+            asked = np.where(self.referred.part == p, self.score + reward, self.score)
+            most = max(most, self._maximum(asked) - reward)
+        return most
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> NoReturn:
+        raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
 
 
 def _dual_to_json(dual: LaminarDual, step: float) -> dict[str, Any]:

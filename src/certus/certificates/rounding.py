@@ -66,6 +66,11 @@ class Extent(NamedTuple):
         """The positive scores of no structure add up to more than this."""
         return self.length * max(self.highest, 0.0)
 
+    def above(self, value: float) -> "Extent":
+        """Of the structures that score at least ``value``: where every score is negative, only so many terms fit."""
+        most = value / self.highest if self.highest < 0.0 else inf
+        return self._replace(length=int(most) + 1) if most < self.length else self
+
     def joined(self, other: "Extent", weight: float = 1.0) -> "Extent":
         """Of the scores of both, the other's weighted."""
         lowest, highest = min(self.lowest, weight * other.lowest), max(self.highest, weight * other.highest)

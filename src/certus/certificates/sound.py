@@ -199,8 +199,17 @@ def _floors(problem: "Problem[Any]") -> list[float | None]:
 
 
 def hopeless(problem: "Problem[Any]", floor: float | None, score: float) -> bool:
-    """Whether scores below the floor are of no use to a structure that scores ``score`` or more."""
-    return score > _least_sure(problem, floor)
+    """Whether scores below the floor are of no use to a structure that scores ``score`` or more.
+
+    Without those that are of no use beside the problem's ceiling, the ceiling may be lower, and more are of no use.
+    """
+    left, sure = problem, -inf
+    while score <= _least_sure(left, floor):
+        higher = own_floor(left, score)
+        if not higher > sure:
+            return False
+        left, sure = left.without_scores_below(higher), higher
+    return True
 
 
 def _least_sure(problem: "Problem[Any]", floor: float | None) -> float:

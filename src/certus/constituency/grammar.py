@@ -209,13 +209,15 @@ class Grammar(SavedGrammar):
             if len(steps) < 2:
                 path.fail("two symbols or more")
             chains.append(Chain(tuple(symbols[k] for k in steps)))
+        # A chain of finite weights may add up to less than any number; a rule that is forbidden is left out.
+        chain_weights = data["chain_weights"].scores((len(chains),)).tolist()
         for name, listed in (("symbols", symbols), ("binary", rules), ("chains", chains)):
             if len(set(listed)) < len(listed):
                 data[name].fail("entries that are all different")
         return cls(
             data["root"].text(),
             dict(zip(rules, data["binary_weights"].numbers((len(rules),)).tolist(), strict=True)),
-            dict(zip(chains, data["chain_weights"].numbers((len(chains),)).tolist(), strict=True)),
+            dict(zip(chains, chain_weights, strict=True)),
             lexicon_from_json(data["lexicon"], symbols),
             memory=memory,
             tags=data["tags"].texts(),

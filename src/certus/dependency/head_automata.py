@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from certus import kernels
+from certus.certificates.assembling import derivation
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores
+from certus.dependency import normal_automata
 from certus.dependency import parts as P
+from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS, MODIFIER, OUTERMOST, RIGHT
 from certus.dependency.problem import Dependency, checked_arcs
-from certus.errors import Infeasible, InvalidInput
+from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import Index, Penalties, Problem
 from certus.result import Result, Solution
 
@@ -98,40 +102,24 @@ class PartAutomaton:
 
     def __init__(self, problem: "Dependency", g: int, h: int, side: int) -> None:
         self.g, self.h, self.side = g, h, side
-        self.scores = problem.scores
-        self.everywhere = problem.grandparents == "all"
+        self.at_modifier, self.at_outermost, self.at_end, self.at_empty = problem.readers
 
     @property
     def start(self) -> tuple[int, int]:
         return (-1, self.h)
 
-    def _with_head(self, s: int, m: int) -> float:
-        total = 0.0
-        if self.g >= 0 and "grandparent" in self.scores:
-            total += self.scores["grandparent"].at(self.g, self.h, m)
-        if self.g >= 0 and "grandsibling" in self.scores:
-            total += self.scores["grandsibling"].at(self.g, self.h, s, m)
-        return total
-
     def step(self, state: tuple[int, int], m: int) -> tuple[tuple[int, int], float]:
         t, s = state
-        weight = self.scores["sibling"].at(self.h, s, m) if "sibling" in self.scores else 0.0
-        if self.everywhere:
-            weight += self._with_head(s, m)
-        if t >= 0 and "trisibling" in self.scores:
-            weight += self.scores["trisibling"].at(self.h, t, s, m)
-        return (s, m), weight
+        return (s, m), self.at_modifier((self.g, self.h, self.side, t, s, m, -1))
 
     def stop(self, state: tuple[int, int]) -> float:
         t, s = state
-        total = 0.0
-        if not self.everywhere and s != self.h:
-            total += self._with_head(t, s)
-        if "stop" in self.scores and (self.h > 0 or self.side == P.RIGHT):
-            total += self.scores["stop"].at(self.h, self.side, s)
-        if "null" in self.scores and self.g >= 0 and s == self.h:
-            total += self.scores["null"].at(self.g, self.h, self.side)
-        return total
+        if self.h == 0 and self.side == LEFT:
+            return 0.0
+        total = self.at_end((self.g, self.h, self.side, t, s, -1, -1))
+        if s == self.h:
+            return total + self.at_empty((self.g, self.h, self.side, t, s, -1, -1))
+        return total + self.at_outermost((self.g, self.h, self.side, -1, t, s, -1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,17 +175,20 @@ class HeadAutomata(Problem[Choices]):
         self._problem: Dependency | None = None
 
     @classmethod
-    def of(cls, problem: "Dependency | AutomataDependency", share: float = 0.0) -> "HeadAutomata":
-        """The automata of a dependency problem, which score all of it but ``share`` of the arc scores."""
+    def of(cls, problem: "Dependency | AutomataDependency") -> "HeadAutomata":
+        """The automata of a dependency problem, which score all of it."""
         from certus.dependency.automata_problem import AutomataDependency
 
-        arc = problem.arc if share == 0.0 else np.where(problem.arc > -np.inf, (1.0 - share) * problem.arc, -np.inf)
+        arc = problem.arc
         self = cls.__new__(cls)
         if isinstance(problem, AutomataDependency):
             given = problem.automata
             self._set(arc, given.automaton_of, given.by_head, problem.root)
             return self
-        by_head, _ = shape_of_automata(problem)
+        by_head = problem.model.ancestors > 0
+        if problem.model.ancestors > 1:
+            far = ", ".join(name for name in problem.scores if "f" in HIGHER_KINDS[name].axes)
+            raise NotSupported(f"head automata know the head of a head, no more: leave out {far}, or use decode().")
         self._set(arc, lambda g, h, side: PartAutomaton(problem, g, h, side), by_head, problem.root)
         self._problem = problem
         return self
@@ -210,7 +201,7 @@ class HeadAutomata(Problem[Choices]):
             self._automata[key] = OneModifier(automaton) if h == 0 and side and self.single and self.n else automaton
         return self._automata[key]
 
-    def _step(self, g: int, h: int, side: int, state: Hashable, m: int) -> tuple[Hashable, float]:
+    def step(self, g: int, h: int, side: int, state: Hashable, m: int) -> tuple[Hashable, float]:
         """A step of an automaton, remembered."""
         key = (g, h, side, state, m)
         if key not in self._steps:
@@ -242,11 +233,11 @@ class HeadAutomata(Problem[Choices]):
             g = int(structure.above[h])
             if g not in self.heads_of(h):
                 return [-np.inf]
-            for side in (P.LEFT, P.RIGHT):
+            for side in (LEFT, RIGHT):
                 state = self.automaton(g, h, side).start
                 words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
                 for m in (m for m in words if structure.arcs[h, m]):
-                    state, weight = self._step(g, h, side, state, m)
+                    state, weight = self.step(g, h, side, state, m)
                     found += [weight, float(self.arc[h, m])]
                 found.append(self.automaton(g, h, side).stop(state))
         return found
@@ -268,12 +259,12 @@ class HeadAutomata(Problem[Choices]):
         if self._problem is not None:
             return np.concatenate([scores.reshape(-1) for scores in self._problem.part_scores()])
         found: list[float] = []
-        for h, side in product(range(self.n + 1), (P.LEFT, P.RIGHT)):
+        for h, side in product(range(self.n + 1), (LEFT, RIGHT)):
             for g in self.heads_of(h):
                 automaton = self.automaton(g, h, side)
                 states = {automaton.start}
                 for m in self.outwards(h, side):
-                    steps = [self._step(g, h, side, state, m) for state in states]
+                    steps = [self.step(g, h, side, state, m) for state in states]
                     found += _checked([weight for _, weight in steps], h, side)
                     states |= {after for after, weight in steps if weight > -np.inf}
                 found += _checked([automaton.stop(state) for state in states], h, side)
@@ -303,6 +294,20 @@ class HeadAutomata(Problem[Choices]):
         root = "single" if self.single else "multi"
         other._set(arc, lambda g, h, side: Rescored(given(g, h, side), change), self.by_head, root)
         return other
+
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _normal_form(self) -> NormalForm:
+        if self._problem is not None:
+            return normal_automata.of_parts(self._problem, self.arc)
+        return normal_automata.of_automata(self)
+
+    def normal_form(self) -> NormalForm:
+        return self._normal_form
+
+    def normal_structure(self, structure: Choices) -> tuple[Any, ...]:
+        return (derivation(self._normal_form, {view: self.indicator(structure, view) for view in self.views}),)
 
     # -- lattices --------------------------------------------------------------------------------------------------
 
@@ -401,7 +406,7 @@ class HeadAutomata(Problem[Choices]):
         best = -np.inf
         for g in self.heads_of(h):
             value = float(above[g]) if g >= 0 else 0.0
-            for side in (P.LEFT, P.RIGHT):
+            for side in (LEFT, RIGHT):
                 value += self._best_side(arc.tolist(), g, h, side)
             best = max(best, value)
         self._references[h] = (asked, best)
@@ -415,19 +420,11 @@ class HeadAutomata(Problem[Choices]):
             if arc[m] == -np.inf:
                 continue
             for state, before in list(value.items()):
-                after, weight = self._step(g, h, side, state, m)
+                after, weight = self.step(g, h, side, state, m)
                 total = before + weight + arc[m]
                 if total > value.get(after, -np.inf):
                     value[after] = total
         return max(before + automaton.stop(state) for state, before in value.items())
-
-
-def shape_of_automata(problem: "Dependency") -> tuple[bool, bool]:
-    """Whether modifiers are scored together with the head of their head, and whether states are pairs of modifiers."""
-    scores = problem.scores
-    by_head = "grandparent" in scores or "grandsibling" in scores or "null" in scores
-    pairs = "trisibling" in scores or ("grandsibling" in scores and problem.grandparents == "outermost")
-    return by_head, pairs
 
 
 def part_tables(problem: "Dependency") -> tuple[Ints, tuple[Floats, ...], tuple[Ints, ...], Floats]:
@@ -435,7 +432,7 @@ def part_tables(problem: "Dependency") -> tuple[Ints, tuple[Floats, ...], tuple[
 
     The tuples have one entry for every kind there is, so that kernels see one type; those past the rows are empty.
     """
-    values, keys, unlisted = list[Floats](), list[Ints](), np.zeros(len(P.LAYOUT))
+    values, keys, unlisted = list[Floats](), list[Ints](), np.zeros(len(HIGHER_KINDS))
     for k, scores in enumerate(problem.scores.values()):
         if isinstance(scores, P.ListedScores):
             values.append(scores.values)
@@ -445,36 +442,35 @@ def part_tables(problem: "Dependency") -> tuple[Ints, tuple[Floats, ...], tuple[
             flat = scores.dense().reshape(-1)
             values.append(flat if flat.flags.carray else np.require(flat, requirements=["C", "A", "W"]))
             keys.append(_NO_KEYS)
-    padding = len(P.LAYOUT) - len(values)
-    table = _part_table(tuple(problem.scores), problem.n, problem.grandparents == "outermost")
+    padding = len(HIGHER_KINDS) - len(values)
+    table = _part_table(tuple(problem.model.places.items()), problem.n)
     return table, (*values, *[_NO_VALUES] * padding), (*keys, *[_NO_KEYS] * padding), unlisted
 
 
 @lru_cache(maxsize=256)
-def _part_table(kinds: tuple[str, ...], n: int, outermost: bool) -> Ints:
+def _part_table(places: tuple[tuple[str, str], ...], n: int) -> Ints:
     """For each kind of part, which transitions complete it, and the strides of (g, h, d, t, s, m) in its scores."""
-    table = np.zeros((len(kinds), 7), dtype=np.int64)
-    special = {
-        "trisibling": kernels.head_lattices.WITH_SIBLING,
-        "stop": kernels.head_lattices.AT_END,
-        "null": kernels.head_lattices.AT_EMPTY,
-    }
-    for row, kind in zip(table, kinds, strict=True):
-        letters = P.LAYOUT[kind]
-        row[0] = special.get(kind, kernels.head_lattices.AT_MODIFIER)
-        if outermost and kind in ("grandparent", "grandsibling"):
+    kernel = kernels.head_lattices
+    table = np.zeros((len(places), 7), dtype=np.int64)
+    for row, (name, place) in zip(table, places, strict=True):
+        kind = HIGHER_KINDS[name]
+        letters = kind.axes
+        modifier = kernel.WITH_SIBLING if "t" in letters else kernel.AT_MODIFIER
+        row[0] = {MODIFIER: modifier, OUTERMOST: kernel.AT_OUTERMOST, END: kernel.AT_END, EMPTY: kernel.AT_EMPTY}[place]
+        if place == OUTERMOST:
             # The part is complete at the end of the side, where its m is the last modifier and its s the one before.
-            row[0], letters = kernels.head_lattices.AT_OUTERMOST, letters.replace("s", "t").replace("m", "s")
-        shape = P.shape_of(kind, n)
+            letters = letters.replace("s", "t").replace("m", "s")
+        shape = kind.shape(n)
         for axis, letter in enumerate(letters):
-            row[1 + "ghdtsm".index(letter)] = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+            row[1 + LETTERS.index(letter)] = int(np.prod(shape[axis + 1 :], dtype=np.int64))
     return table
 
 
 def part_lattices(problem: "Dependency", allowed: np.ndarray[Any, np.dtype[np.bool_]]) -> "Lattices":
     """The lattices of the part scores of a ``Dependency``, whether they are dense or listed."""
     lattices: Lattices
-    lattices, added = kernels.head_lattices.skeleton(allowed, *shape_of_automata(problem), problem.single)
+    model = problem.model
+    lattices, added = kernels.head_lattices.skeleton(allowed, model.ancestors > 0, model.pairs, problem.single)
     for row, values, keys, unlisted in zip(*part_tables(problem), strict=False):
         kernels.head_lattices.add_parts(lattices, added, row[0], row[1:], values, keys, unlisted)
     return lattices
@@ -495,7 +491,7 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
     state_rank: list[int] = []
     in_ptr, src = [0], list[int]()
     weights: list[list[float]] = []
-    for h, side in product(range(n + 1), (P.LEFT, P.RIGHT)):
+    for h, side in product(range(n + 1), (LEFT, RIGHT)):
         heads = automata.heads_of(h)
         sides = [automata.automaton(g, h, side) for g in heads]
         first = len(state_arc)
@@ -510,7 +506,7 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
                     break
                 if v and not entering[v]:
                     continue
-                steps = [automata._step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
+                steps = [automata.step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
                 weight = _checked([w for _, w in steps], h, side)
                 if max(weight, default=-np.inf) == -np.inf:
                     continue

@@ -5,7 +5,7 @@ the parts that survive (``ListedScores``); both answer the same two questions, s
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,16 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus.certificates.rounding import rounded_up
 from certus.checks import Floats, Ints, as_scores
-from certus.dependency.part_kinds import HIGHER_KINDS
+from certus.dependency.part_kinds import EMPTY, OUTERMOST, Model, Nodes, PartKind
 from certus.errors import InvalidInput
 
-LEFT, RIGHT = 0, 1
-
-Index = NDArray[np.integer]
 Readable = Callable[..., Any]
-
-# Index letters of each kind of part, and how many sides (2) an index counts instead of words.
-LAYOUT = {**{kind.name: kind.axes for kind in HIGHER_KINDS}, "stop": "hds", "null": "ghd"}
+Reader = Callable[[Nodes], float]
 
 
 class Scores(Protocol):
@@ -121,84 +116,41 @@ class ListedScores:
         return out.reshape(self.shape)
 
 
-def shape_of(kind: str, n: int) -> tuple[int, ...]:
-    """Shape of the dense array of a kind of part for n words."""
-    return tuple(2 if letter == "d" else n + 1 for letter in LAYOUT[kind])
-
-
-def dense_scores(kind: str, values: ArrayLike, n: int) -> DenseScores:
+def dense_scores(kind: PartKind, values: ArrayLike, n: int) -> DenseScores:
     """Check a dense array of part scores."""
-    shape = shape_of(kind, n)
+    shape = kind.shape(n)
     if np.shape(values) == shape:
-        check_memory(f"{kind} for {n} words as a dense array", shape)
-    return DenseScores(as_scores(kind, values, shape))
+        check_memory(f"{kind.name} for {n} words as a dense array", shape)
+    return DenseScores(as_scores(kind.name, values, shape))
 
 
-def listed_scores(kind: str, listed: Sequence[ArrayLike], n: int, unlisted: float) -> ListedScores:
+def listed_scores(kind: PartKind, listed: Sequence[ArrayLike], n: int, unlisted: float) -> ListedScores:
     """Check a list of parts: one array per index, then their scores."""
-    letters = LAYOUT[kind]
-    shape = shape_of(kind, n)
-    index, scores = checked_list(kind, letters, listed, shape)
-    return ListedScores(shape, index, scores, unlisted)
+    shape = kind.shape(n)
+    return ListedScores(shape, *checked_list(kind, listed, shape), unlisted)
 
 
-def checked_list(
-    kind: str, letters: str, listed: Sequence[ArrayLike], shape: tuple[int, ...]
-) -> tuple[list[Ints], Floats]:
+def checked_list(kind: PartKind, listed: Sequence[ArrayLike], shape: tuple[int, ...]) -> tuple[list[Ints], Floats]:
     """The index arrays and scores of a list of parts; InvalidInput names the first one that cannot be used."""
+    name, letters = kind.name, kind.axes
     if len(listed) != len(letters) + 1:
-        raise InvalidInput(f"{kind} has {len(listed)} arrays; expected {', '.join(letters)} and the scores.")
-    scores = as_scores(f"scores of {kind}", listed[-1], (None,))
+        raise InvalidInput(f"{name} has {len(listed)} arrays; expected {', '.join(letters)} and the scores.")
+    scores = as_scores(f"scores of {name}", listed[-1], (None,))
     index = []
     for letter, values, size in zip(letters, listed[:-1], shape, strict=True):
         array = np.asarray(values)
         if array.shape != scores.shape or (array.size and array.dtype.kind not in "iu"):
-            raise InvalidInput(f"index {letter} of {kind} is not {len(scores)} whole numbers, one per score.")
+            raise InvalidInput(f"index {letter} of {name} is not {len(scores)} whole numbers, one per score.")
         wrong = (array < 0) | (array >= size)
         if wrong.any():
             k = int(np.argmax(wrong))
-            raise InvalidInput(f"index {letter} of {kind}[{k}] is {array[k]}; expected 0..{size - 1}.")
+            raise InvalidInput(f"index {letter} of {name}[{k}] is {array[k]}; expected 0..{size - 1}.")
         index.append(array.astype(np.int64))
-    _check_distinct(kind, letters, index, shape)
+    _check_distinct(kind, index, shape)
     return index, scores
 
 
-def readable(kind: str, arc: Floats, single: bool) -> Readable:
-    """Which parts of a kind trees over the allowed arcs may have, as a function of the indices of parts."""
-    allowed = arc > -np.inf
-
-    def beside(h: Index, s: Index, m: Index) -> Any:
-        between = ((h < s) & (s < m)) | ((m < s) & (s < h))
-        return allowed[h, m] & ((s == h) | (between & allowed[h, s] & ((h > 0) | (not single))))
-
-    def above(g: Index, h: Index, m: Index) -> Any:
-        return allowed[g, h] & allowed[h, m] & (g != m)
-
-    def with_both(g: Index, h: Index, s: Index, m: Index) -> Any:
-        return above(g, h, m) & beside(h, s, m) & (g != s)
-
-    def three(h: Index, t: Index, s: Index, m: Index) -> Any:
-        return beside(h, s, m) & beside(h, t, s) & (s != h)
-
-    def last(h: Index, d: Index, s: Index) -> Any:
-        side = (s == h) | (allowed[h, s] & ((s > h) == (d == RIGHT)))
-        return side & ((h > 0) | ((d == RIGHT) & ((s > 0) | (len(arc) == 1))))  # some word is a modifier of node 0
-
-    def none(g: Index, h: Index, d: Index) -> Any:
-        return allowed[g, h] & (d >= 0)
-
-    tests: dict[str, Readable] = {
-        "sibling": beside,
-        "grandparent": above,
-        "grandsibling": with_both,
-        "trisibling": three,
-        "stop": last,
-        "null": none,
-    }
-    return tests[kind]
-
-
-def _check_distinct(kind: str, letters: str, index: Sequence[Ints], shape: tuple[int, ...]) -> None:
+def _check_distinct(kind: PartKind, index: Sequence[Ints], shape: tuple[int, ...]) -> None:
     """InvalidInput names a part that is listed twice: decoders would add up both, and scores only one."""
     keys = np.ravel_multi_index(tuple(index), shape)
     if not len(keys) or (np.diff(keys) > 0).all():
@@ -207,8 +159,8 @@ def _check_distinct(kind: str, letters: str, index: Sequence[Ints], shape: tuple
     twice = np.flatnonzero(np.diff(keys[order]) == 0)
     if len(twice):
         first, second = order[twice[0]], order[twice[0] + 1]
-        part = ", ".join(f"{letter}={array[first]}" for letter, array in zip(letters, index, strict=True))
-        raise InvalidInput(f"{kind} lists the part {part} twice, at {first} and {second}; give each part once.")
+        part = ", ".join(f"{letter}={array[first]}" for letter, array in zip(kind.axes, index, strict=True))
+        raise InvalidInput(f"{kind.name} lists the part {part} twice, at {first} and {second}; give each part once.")
 
 
 def check_memory(what: str, shape: tuple[int, ...], copies: int = 1) -> None:
@@ -269,38 +221,62 @@ def first_crossing(head: Sequence[int]) -> tuple[int, int] | None:
     return None
 
 
-def modifiers(head: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """For each node its left and its right modifiers, innermost first."""
-    sides: list[tuple[list[int], list[int]]] = [([], []) for _ in head]
-    for m in range(len(head) - 1, 0, -1):
-        if m < head[m]:
-            sides[head[m]][LEFT].append(m)
-    for m in range(1, len(head)):
-        if m > head[m]:
-            sides[head[m]][RIGHT].append(m)
-    return sides
+class TreeParts:
+    """The parts of a tree, by kind: one array of nodes for each letter, -1 where there is none."""
+
+    def __init__(self, head: Sequence[int], model: Model) -> None:
+        self.places = model.places
+        size = len(head)
+        t, s = [-1] * size, [-1] * size
+        ends: list[list[int]] = []  # of each side the outermost modifier of each head, or the head
+        for order, right in ((range(size - 1, 0, -1), False), (range(1, size), True)):
+            second, last = [-1] * size, list(range(size))  # of each head's modifiers so far
+            for m in order:
+                h = head[m]
+                if (m > h) is right:
+                    t[m], s[m] = second[h], last[h]
+                    second[h], last[h] = last[h], m
+            ends.append(last)
+        heads, seconds, inner = np.array((head, t, s), dtype=np.int64)
+        above = heads[1:]
+        words, grand = np.arange(1, size), heads[above]
+        great = np.where(grand >= 0, heads[grand], -1)
+        self.modifiers = {"f": great, "g": grand, "h": above, "t": seconds[1:], "s": inner[1:], "m": words}
+        self.ends = np.array(ends, dtype=np.int64)
+        self.above = heads
+
+    def of(self, kind: PartKind) -> list[Ints]:
+        """The parts of a kind, one array per index."""
+        place = self.places.get(kind.name, kind.scored)
+        used: NDArray[np.bool_]
+        if "m" in kind.axes:
+            node = self.modifiers
+            used = np.ones(len(node["m"]), dtype=bool)
+            if place == OUTERMOST:
+                used = self.ends[(node["m"] > node["h"]).astype(np.int64), node["h"]] == node["m"]
+        else:
+            h, d = np.divmod(np.arange(1, 2 * len(self.above)), 2)  # node 0 has no left side
+            node = {"g": self.above[h], "h": h, "d": d, "s": self.ends[d, h]}
+            used = node["s"] == h if place == EMPTY else np.ones(len(h), dtype=bool)
+        index = [node[letter] for letter in kind.axes]
+        for nodes in index:
+            used = used & (nodes >= 0)
+        return [nodes[used] for nodes in index]
 
 
-def attachments(head: Sequence[int]) -> tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]:
-    """(g, h, t, s, m, outermost) of every word m, as arrays: what its higher-order parts are made of.
+def reader(scores: Mapping[str, Scores], kinds: Iterable[PartKind]) -> Reader:
+    """The scores of the parts of these kinds at one place of a tree, summed: a function of its nodes by letter."""
+    found = [(kind.pick, scores[kind.name].at) for kind in kinds]
 
-    g is -1 when h is node 0; s == h when m is innermost, and then t is -1; t == h when s is innermost.
-    """
-    size = len(head)
-    t, s = [-1] * size, [-1] * size
-    outermost = [False] * size
-    for words, right in ((range(1, size), True), (range(size - 1, 0, -1), False)):
-        second, last = [-1] * size, list(range(size))  # of each head's modifiers so far
-        for m in words:
-            h = head[m]
-            if (m > h) is right:
-                t[m], s[m] = second[h], last[h]
-                second[h], last[h] = last[h], m
-        for h, m in enumerate(last):
-            outermost[m] |= m != h
-    heads, seconds, inner = np.array((head, t, s), dtype=np.int64)
-    above = heads[heads[1:]]
-    return above, heads[1:], seconds[1:], inner[1:], np.arange(1, size), np.array(outermost)[1:]
+    def read(nodes: Nodes) -> float:
+        total = 0.0
+        for pick, at in found:
+            index = pick(nodes)
+            if min(index) >= 0:
+                total += at(*index)
+        return total
+
+    return read
 
 
 def all_heads(allowed: NDArray[np.bool_], *, projective: bool, single: bool) -> Iterator[Ints]:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import parts as P
+from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import TreeKind
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
@@ -51,13 +53,17 @@ class Dependency(Problem[Heads]):
     trisibling : array_like of shape (n + 1,) * 4, optional
         ``trisibling[h, t, s, m]``: three successive modifiers of h on one side; ``t == h`` when s is innermost. The
         innermost modifier of a side has no such part.
+    greatgrandparent : array_like of shape (n + 1,) * 4, optional
+        ``greatgrandparent[f, g, h, m]`` for arcs f -> g -> h -> m.
+    grandtrisibling : array_like of shape (n + 1,) * 5, optional
+        ``grandtrisibling[g, h, t, s, m]``: as trisibling, with the head g of h.
     projective : bool
         Allow only trees without crossing arcs. By default all trees are allowed.
     root : "single" or "multi"
         Exactly one modifier of node 0, or any number.
     grandparents : "all" or "outermost"
         With "outermost", grandparent and grandsibling parts count only where m is the outermost modifier of h on its
-        side (Carreras; Model 2).
+        side (Carreras; Model 2). Other parts count at every modifier.
     stop : array_like of shape (n + 1, 2, n + 1), optional
         End-of-side parts: ``stop[h, d, s]`` where s is the outermost modifier of h on its left (d = 0) or right
         (d = 1); ``s == h`` when there is none. Node 0 has only a right side.
@@ -81,6 +87,8 @@ class Dependency(Problem[Heads]):
     + grandsibling                        n^4, n^3                   "dynamic program" (Model 1)
     + grandparent (outermost)             n^4, n^3                   "dynamic program" (Carreras)
     + trisibling (and outermost)          n^4, n^3                   "dynamic program" (Model 2)
+    + grandtrisibling                     n^5, n^5                   "dynamic program" (DEP B.5.3), by the forest
+    + greatgrandparent                    n^5, n^5                   "dynamic program" (DEP B.5.2), by the forest
     ====================================  =========================  ==============================================
 
     Trees with crossing arcs: n^2 for arcs alone ("combinatorial"); with anything above arcs the problem is NP-hard
@@ -110,23 +118,27 @@ class Dependency(Problem[Heads]):
         grandsibling: ArrayLike | None = None,
         trisibling: ArrayLike | None = None,
         *,
+        greatgrandparent: ArrayLike | None = None,
+        grandtrisibling: ArrayLike | None = None,
         projective: bool = False,
         root: str = "single",
         grandparents: str = "all",
         stop: ArrayLike | None = None,
         null: ArrayLike | None = None,
     ) -> None:
-        arcs = checked_arcs(arc)
         given = {
             "sibling": sibling,
             "grandparent": grandparent,
             "grandsibling": grandsibling,
             "trisibling": trisibling,
+            "greatgrandparent": greatgrandparent,
+            "grandtrisibling": grandtrisibling,
             "stop": stop,
             "null": null,
         }
+        arcs = checked_arcs(arc)
         n = len(arcs) - 1
-        scores = {kind: P.dense_scores(kind, a, n) for kind, a in given.items() if a is not None}
+        scores = {k: P.dense_scores(HIGHER_KINDS[k], a, n) for k, a in given.items() if a is not None}
         self._set(arcs, scores, bool(projective), root, grandparents)
 
     @classmethod
@@ -139,6 +151,8 @@ class Dependency(Problem[Heads]):
         grandsibling: Sequence[ArrayLike] | None = None,
         trisibling: Sequence[ArrayLike] | None = None,
         *,
+        greatgrandparent: Sequence[ArrayLike] | None = None,
+        grandtrisibling: Sequence[ArrayLike] | None = None,
         unlisted: float = -np.inf,
         projective: bool = False,
         root: str = "single",
@@ -152,7 +166,7 @@ class Dependency(Problem[Heads]):
             Number of words.
         arc : (h, m, scores)
             Three arrays of one size. Arcs that are not listed are forbidden.
-        sibling, grandparent, grandsibling, trisibling : (h, s, m, scores), (g, h, m, scores), and so on, optional
+        sibling, grandparent, ... : (h, s, m, scores), (g, h, m, scores), and so on, optional
             One array per index, in the order of the dense arrays, then the scores.
         unlisted : float
             Score of a higher-order part that is not listed: -inf, or 0.0 where lists hold only what is worth a score.
@@ -169,7 +183,7 @@ class Dependency(Problem[Heads]):
             raise InvalidInput(f"n is {n!r}; expected the number of words, 0 or more.")
         if np.isnan(unlisted) or unlisted == np.inf:
             raise InvalidInput(f"unlisted is {unlisted}; scores are finite, or -inf to forbid a part.")
-        (heads, mods), scores = P.checked_list("arc", "hm", arc, (n + 1, n + 1))
+        (heads, mods), scores = P.checked_list(TABLE[0], arc, (n + 1, n + 1))
         arcs = np.full((n + 1, n + 1), -np.inf)
         arcs[heads, mods] = scores
         given = {
@@ -177,8 +191,11 @@ class Dependency(Problem[Heads]):
             "grandparent": grandparent,
             "grandsibling": grandsibling,
             "trisibling": trisibling,
+            "greatgrandparent": greatgrandparent,
+            "grandtrisibling": grandtrisibling,
         }
-        listed = {k: P.listed_scores(k, v, int(n), float(unlisted)) for k, v in given.items() if v is not None}
+        kinds = ((HIGHER_KINDS[k], v) for k, v in given.items() if v is not None)
+        listed = {kind.name: P.listed_scores(kind, v, int(n), float(unlisted)) for kind, v in kinds}
         self = cls.__new__(cls)
         self._set(checked_arcs(arcs), listed, bool(projective), root, grandparents)
         return self
@@ -190,6 +207,7 @@ class Dependency(Problem[Heads]):
         self.root = one_of("root", root, ROOTS)
         self.grandparents = one_of("grandparents", grandparents, GRANDPARENTS)
         self.n = len(arc) - 1
+        self.model = model_of(scores, grandparents == "outermost")
         self.tree_kind = TreeKind.kinds[self.projective, bool(self.scores)]
         self.certificate_kind = self.tree_kind.certificate_kind
         self._rounded = False  # arc scores are rounded sums
@@ -209,29 +227,6 @@ class Dependency(Problem[Heads]):
         return labelled
 
     # -- what was given --------------------------------------------------------------------------------------------
-
-    def _dense(self, kind: str) -> Floats | None:
-        return self.scores[kind].dense() if kind in self.scores else None
-
-    @property
-    def sibling(self) -> Floats | None:
-        """The sibling scores as a dense array."""
-        return self._dense("sibling")
-
-    @property
-    def grandparent(self) -> Floats | None:
-        """The grandparent scores as a dense array."""
-        return self._dense("grandparent")
-
-    @property
-    def grandsibling(self) -> Floats | None:
-        """The grandsibling scores as a dense array."""
-        return self._dense("grandsibling")
-
-    @property
-    def trisibling(self) -> Floats | None:
-        """The trisibling scores as a dense array."""
-        return self._dense("trisibling")
 
     @property
     def single(self) -> bool:
@@ -257,38 +252,24 @@ class Dependency(Problem[Heads]):
         found: list[float] = self.arc[heads[1:], np.arange(1, self.n + 1)].tolist()
         if not self.scores:
             return found
-        get = self.scores
-        head = heads.tolist()
-        g, h, t, s, m, outermost = P.attachments(head)
-        if "sibling" in get:
-            found += get["sibling"].gather(h, s, m).tolist()
-        if "grandparent" in get or "grandsibling" in get:
-            used = g >= 0 if self.grandparents == "all" else (g >= 0) & outermost
-            if "grandparent" in get:
-                found += get["grandparent"].gather(g[used], h[used], m[used]).tolist()
-            if "grandsibling" in get:
-                found += get["grandsibling"].gather(g[used], h[used], s[used], m[used]).tolist()
-        if "trisibling" in get:
-            used = t >= 0
-            found += get["trisibling"].gather(h[used], t[used], s[used], m[used]).tolist()
-        if "stop" not in get and "null" not in get:
-            return found
-        for v, sides in enumerate(P.modifiers(head)):
-            for d, side in enumerate(sides):
-                if "stop" in get and (v > 0 or d == P.RIGHT):
-                    found.append(get["stop"].at(v, d, side[-1] if side else v))
-                if "null" in get and v > 0 and not side:
-                    found.append(get["null"].at(head[v], v, d))
+        parts = P.TreeParts(heads.tolist(), self.model)
+        for name, scores in self.scores.items():
+            found += scores.gather(*parts.of(HIGHER_KINDS[name])).tolist()
         return found
+
+    @cached_property
+    def readers(self) -> tuple[P.Reader, ...]:
+        """What sums up the scores of parts at a modifier, an outermost one, the end of a side and an empty side."""
+        return tuple(P.reader(self.scores, self.model.at(place)) for place in PLACES)
 
     def all_structures(self) -> Iterator[Heads]:
         return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
 
     @cached_property
     def _extent(self) -> Extent:
-        # Node 0 has one end of a side, a word two; a word has up to two sides without modifiers.
-        stop, null = "stop" in self.scores, "null" in self.scores
-        return extent_of(self.n * (1 + len(self.scores) + stop + null) + stop, self.arc, *self.part_scores())
+        # Node 0 has one end of a side, a word two, and up to two sides without modifiers.
+        ends, empty = len(self.model.at(END)), len(self.model.at(EMPTY))
+        return extent_of(self.n * (1 + len(self.scores) + ends + empty) + ends, self.arc, *self.part_scores())
 
     def extent(self) -> Extent:
         return self._extent
@@ -305,7 +286,11 @@ class Dependency(Problem[Heads]):
 
     def without_scores_below(self, least: float) -> Self:
         arc = np.where(self.arc < least, -np.inf, self.arc)
-        kept = {kind: s.at_least(least, P.readable(kind, arc, self.single)) for kind, s in self.scores.items()}
+        allowed = arc > -np.inf
+        kept = {
+            name: scores.at_least(least, HIGHER_KINDS[name].readable(allowed, self.single))
+            for name, scores in self.scores.items()
+        }
         return self.with_arcs(arc, kept)
 
     def with_scores_rounded_up(self, step: float) -> Self:
@@ -347,13 +332,13 @@ class Dependency(Problem[Heads]):
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part of a kind that was given, in the shape of its scores; by ``forest()``.
 
-        ``kind`` is "sibling", "grandparent", "grandsibling", "trisibling", "stop" or "null". Projective problems only.
+        ``kind`` is the name of an argument: "sibling", "stop" and so on. Projective problems only.
         """
         one_of("kind", kind, tuple(self.scores))
         spelt_out = self.spelt_out
-        shape = P.shape_of(kind, self.n)
+        shape = HIGHER_KINDS[kind].shape(self.n)
         P.check_memory(f"the marginals of {kind} parts", shape)
-        edges, index = spelt_out.parts(kind)
+        edges, index = spelt_out.parts(HIGHER_KINDS[kind])
         probability = np.zeros(shape)
         np.add.at(probability, index, sweeps.marginals(spelt_out.forest.graph, spelt_out.forest.weights)[edges])
         return probability
@@ -432,6 +417,19 @@ class Dependency(Problem[Heads]):
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         return self.tree_kind.reference_maximum(self, penalties)
 
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _normal_form(self) -> NormalForm:
+        return self.tree_kind.normal_form(self)
+
+    def normal_form(self) -> NormalForm:
+        return self._normal_form
+
+    def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
+        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
+        return self.tree_kind.normal_structure(self, heads)
+
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
@@ -458,15 +456,15 @@ class Dependency(Problem[Heads]):
         arcs = checked_arcs(given["arc"].scores((None, None)))
         n = len(arcs) - 1
         scores: dict[str, P.Scores] = {}
-        for kind in (k for k in P.LAYOUT if k in given):
-            part, shape = given[kind], P.shape_of(kind, n)
+        for name, kind in ((k, kind) for k, kind in HIGHER_KINDS.items() if k in given):
+            part, shape = given[name], kind.shape(n)
             if isinstance(part.value, dict):
                 index = np.unravel_index(part["keys"].wholes(0, prod(shape) - 1), shape)
                 listed = (*index, part["scores"].scores((None,)))
                 unlisted = part["unlisted"].score()
-                scores[kind] = part.made(partial(P.listed_scores, kind, listed, n, unlisted))
+                scores[name] = part.made(partial(P.listed_scores, kind, listed, n, unlisted))
             else:
-                scores[kind] = P.DenseScores(part.scores(shape))
+                scores[name] = P.DenseScores(part.scores(shape))
         settings = (
             given["projective"].flag(),
             given["root"].one_of(ROOTS),

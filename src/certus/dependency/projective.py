@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
 
 
+THIRD_ORDER = ("sibling", "grandparent", "grandsibling", "trisibling")  # what kernels can score
+
+
 def best(problem: "Dependency", arc: Floats) -> Solution[Ints] | None:
     """Best projective tree under the given arc scores."""
     model = _model(problem)
@@ -77,16 +80,15 @@ def infeasible(arc: Floats, single: bool) -> Infeasible:
 
 def _model(problem: "Dependency") -> str | None:
     """The kernel family for the scores given; None if only the forest serves them."""
-    given = set(problem.scores)
-    if problem.listed or given & {"stop", "null"}:
+    given, model = set(problem.scores), problem.model
+    if problem.listed or not given <= set(THIRD_ORDER):
         return None
     if not given:
         return "arcs"
     if given == {"sibling"}:
         return "siblings"
-    if "trisibling" in given and given & {"grandparent", "grandsibling"} and problem.grandparents == "all":
-        return None  # every modifier's grandparent and trisiblings at once: n^5, by the forest
-    return "grand"
+    # Every modifier's grandparent and trisiblings at once: n^5, by the forest.
+    return None if model.head_at_modifiers and model.pairs else "grand"
 
 
 def _sibling(problem: "Dependency", model: str | None) -> Floats | None:
@@ -100,8 +102,7 @@ def _length(problem: "Dependency") -> Ints:
 def _best_grand(problem: "Dependency", arc: Floats, heads: Ints) -> float:
     check_memory(f"decoding with grandparents for {problem.n} words, dense,", (problem.n + 1,) * 3, copies=5)
     absent = np.empty(0)
-    kinds = ("sibling", "grandparent", "grandsibling", "trisibling")
-    arrays = [problem.scores[kind].dense().reshape(-1) if kind in problem.scores else absent for kind in kinds]
+    arrays = [problem.scores[kind].dense().reshape(-1) if kind in problem.scores else absent for kind in THIRD_ORDER]
     outermost = problem.grandparents == "outermost" or "trisibling" in problem.scores
     kernel: Any = kernels.thirdorder
     scores = kernel.Scores(arc.reshape(-1), *arrays)

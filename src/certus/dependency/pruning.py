@@ -7,9 +7,8 @@ part survives when everything it maps to does.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from certus import kernels
 from certus.checks import Ints, one_of
-from certus.dependency.part_kinds import HIGHER_KINDS, PART_KINDS
+from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.errors import InvalidInput
 
 Bools = NDArray[np.bool_]
@@ -18,13 +17,13 @@ Bools = NDArray[np.bool_]
 def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
     """All parts of a kind whose arcs are allowed, one array per index, as ``Dependency.from_parts`` takes them.
 
-    Time and memory grow with the number of parts. For siblings and grandsiblings, ``s == h`` stands for no inner
-    modifier; for trisiblings ``t == h`` likewise. A grandparent g lies outside the words from h to m: other
-    grandparts occur in no projective tree.
+    Time and memory grow with the number of parts. For kinds with siblings, ``s == h`` stands for no inner modifier, and
+    ``t == h`` likewise. A grandparent g lies outside the words from h to m, and so does its head f, which is not
+    between g and h either: other parts occur in no projective tree.
 
     Parameters
     ----------
-    kind : "sibling", "grandparent", "grandsibling" or "trisibling"
+    kind : "sibling", "grandparent", "grandsibling", "trisibling", "greatgrandparent" or "grandtrisibling"
     allowed : array_like of bool, shape (n + 1, n + 1)
         ``allowed[h, m]`` if the arc h -> m survived.
 
@@ -33,20 +32,33 @@ def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
     >>> [index.tolist() for index in supported("sibling", [[False, True, True], [False] * 3, [False] * 3])]
     [[0, 0, 0], [0, 0, 1], [1, 2, 2]]
     """
-    one_of("kind", kind, [known.name for known in HIGHER_KINDS])
+    names = [name for name, known in HIGHER_KINDS.items() if "m" in known.axes]
+    own = HIGHER_KINDS[one_of("kind", kind, names)]
     arcs = np.array(allowed, dtype=bool)
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"allowed has shape {arcs.shape}; expected (n + 1, n + 1).")
-    wanted = np.array([known.name == kind for known in PART_KINDS])
-    number = int(np.argmax(wanted))
-    rows = kernels.parts.list_parts(arcs, wanted)[0]
-    own = PART_KINDS[number]
-    index = dict(zip(own.axes, own.columns(rows[rows[:, 0] == number]), strict=True))
-    if "g" in index:
-        h, m, g = index["h"], index["m"], index["g"]
-        outside = (g < np.minimum(h, m)) | (g > np.maximum(h, m))
-        index = {role: nodes[outside] for role, nodes in index.items()}
-    return tuple(index.values())
+    arcs[:, 0] = False
+    np.fill_diagonal(arcs, False)
+    beside = arcs | np.eye(len(arcs), dtype=bool)  # a head stands for no modifier
+    index: dict[str, Ints] = dict(zip("hm", np.nonzero(arcs), strict=True))
+    for letter, known, links in (("s", "h", beside), ("t", "h", beside), ("g", "h", arcs.T), ("f", "g", arcs.T)):
+        if letter not in own.axes:
+            continue
+        start, found = np.nonzero(links)
+        first = np.searchsorted(start, np.arange(len(links) + 1))
+        count = np.diff(first)[index[known]]
+        place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        index = {role: np.repeat(nodes, count) for role, nodes in index.items()}
+        index[letter] = found[first[index[known]] + place]
+        used = own._replace(axes="".join(index)).readable(arcs, False)(*index.values())
+        for above, ends in (("g", "hm"), ("f", "hm"), ("f", "gh")):
+            if letter == above:
+                a, b = (index[end] for end in ends)
+                used = used & ((index[above] < np.minimum(a, b)) | (index[above] > np.maximum(a, b)))
+        index = {role: nodes[used] for role, nodes in index.items()}
+    columns = [index[role] for role in own.axes]
+    order = np.lexsort(columns[::-1])
+    return tuple(nodes[order] for nodes in columns)
 
 
 def long_arcs(inner: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, band: int) -> Bools:

@@ -7,82 +7,88 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from certus.checks import Floats
+from certus.dependency.part_kinds import MODIFIER
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
 
 NEVER = -np.inf
-ROOT_HEAD = -1  # in place of g: h is node 0, or no score asks for g
+NOBODY = (-1, -1)  # g and f in ``above``: h is node 0, or no score asks for them
+Above = tuple[int, int]
 
 
 def best_projective(problem: "Dependency", arc: Floats) -> float:
-    """Best score of a projective tree under the given arc scores; -inf if there is none. O(n^4) and slow."""
-    n, given = problem.n, problem.scores
+    """Best score of a projective tree under the given arc scores; -inf if there is none. O(n^4) or more, and slow."""
+    n, model = problem.n, problem.model
     arcs: list[list[float]] = arc.tolist()
     heads_of = [[h for h in range(n + 1) if arcs[h][m] > NEVER] for m in range(n + 1)]
-    outermost = problem.grandparents == "outermost"
-    use_g = any(kind in given for kind in ("grandparent", "grandsibling", "null"))
-
-    def part(kind: str, *index: int) -> float:
-        return given[kind].at(*index) if kind in given else 0.0
-
-    def grand(g: int, h: int, s: int, m: int) -> float:
-        if g == ROOT_HEAD:
-            return 0.0
-        return part("grandparent", g, h, m) + part("grandsibling", g, h, s, m)
+    at_modifier, at_outermost, at_end, at_empty = problem.readers
+    inner_pairs = any("t" in kind.axes for kind in model.at(MODIFIER))
 
     def modifiers(h: int, e: int) -> list[int]:
         return [m for m in range(min(h, e), max(h, e) + 1) if m != h and arcs[h][m] > NEVER]
 
-    def head_of(h: int) -> int:
-        """g as the items below h know it."""
-        return h if use_g else ROOT_HEAD
+    def inner(h: int, m: int) -> list[int]:
+        """What may be next inside modifier m of h."""
+        return [h, *(s for s in modifiers(h, m) if s != m)]
+
+    def below(above: Above, h: int) -> Above:
+        """The ancestors of the modifiers of h, as far as scores ask for them."""
+        return (h if model.ancestors > 0 else -1, above[0] if model.ancestors > 1 else -1)
+
+    def contexts(h: int) -> list[Above]:
+        """The ancestors that h may have."""
+        if model.ancestors == 0:
+            return [NOBODY]
+        return [(g, f) for g in heads_of[h] for f in (heads_of[g] if model.ancestors > 1 and g else [-1])]
 
     @cache
-    def complete(g: int, h: int, side: int, e: int) -> float:
+    def complete(above: Above, h: int, side: int, e: int) -> float:
         """h with all its modifiers on one side, whose descendants reach e."""
+        g, f = above
         if e == h:
-            null = part("null", g, h, side) if g != ROOT_HEAD else 0.0
-            return null + part("stop", h, side, h)
+            nodes = (g, h, side, -1, h, -1, f)
+            return at_empty(nodes) + at_end(nodes)
         best = NEVER
         for m in modifiers(h, e):
-            best = max(best, last(g, h, m) + part("stop", h, side, m) + complete(head_of(h), m, side, e))
+            end = at_end((g, h, side, -1, m, -1, f))
+            best = max(best, last(above, h, m) + end + complete(below(above, h), m, side, e))
         return best
 
     @cache
-    def last(g: int, h: int, m: int) -> float:
+    def last(above: Above, h: int, m: int) -> float:
         """h with modifiers up to m, its outermost one."""
-        inner = [h, *(s for s in modifiers(h, m) if s != m)]
-        if not outermost:
-            return max(attached(g, h, s, m) for s in inner)
-        return max(attached(ROOT_HEAD, h, s, m) + grand(g, h, s, m) for s in inner)
+        if not model.outermost:
+            return any_sibling(above, h, m)
+        g, f = above
+        inside = above if model.head_at_modifiers else NOBODY
+        return max(attached(inside, h, s, m) + at_outermost((g, h, -1, -1, s, m, f)) for s in inner(h, m))
 
     @cache
-    def attached(g: int, h: int, s: int, m: int) -> float:
+    def attached(above: Above, h: int, s: int, m: int) -> float:
         """h with modifiers up to m, s the one next inside; s == h if there is none."""
-        score = arcs[h][m] + part("sibling", h, s, m) + (0.0 if outermost else grand(g, h, s, m))
+        g, f = above
         if s == h:
-            return score + complete(head_of(h), m, int(m < h), h + 1 if m > h else h - 1)
-        score += between(head_of(h), min(s, m), max(s, m))
+            rest = complete(below(above, h), m, int(m < h), h + 1 if m > h else h - 1)
+            return arcs[h][m] + at_modifier((g, h, -1, -1, h, m, f)) + rest
+        score = arcs[h][m] + between(below(above, h), min(s, m), max(s, m))
         if score == NEVER:
             return NEVER
-        if "trisibling" not in given:
-            return score + any_sibling(g, h, s)
-        inner = [h, *(t for t in modifiers(h, s) if t != s)]
-        return score + max(attached(g, h, t, s) + part("trisibling", h, t, s, m) for t in inner)
+        if not inner_pairs:
+            return score + at_modifier((g, h, -1, -1, s, m, f)) + any_sibling(above, h, s)
+        return score + max(attached(above, h, t, s) + at_modifier((g, h, -1, t, s, m, f)) for t in inner(h, s))
 
     @cache
-    def any_sibling(g: int, h: int, m: int) -> float:
-        inner = [h, *(s for s in modifiers(h, m) if s != m)]
-        return max(attached(g, h, s, m) for s in inner)
+    def any_sibling(above: Above, h: int, m: int) -> float:
+        return max(attached(above, h, s, m) for s in inner(h, m))
 
     @cache
-    def between(g: int, i: int, j: int) -> float:
+    def between(above: Above, i: int, j: int) -> float:
         """Successive modifiers i < j of one head, with their inner descendants."""
-        return max(complete(g, i, 1, r) + complete(g, j, 0, r + 1) for r in range(i, j))
+        return max(complete(above, i, 1, r) + complete(above, j, 0, r + 1) for r in range(i, j))
 
     if n == 0:
-        return part("stop", 0, 1, 0)
+        return at_end((-1, 0, 1, -1, 0, -1, -1))
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 10_000))
     try:
@@ -90,19 +96,19 @@ def best_projective(problem: "Dependency", arc: Floats) -> float:
             for i in range(1, n - width + 1):
                 j = i + width
                 for h, side, e in ((i, 1, j), (j, 0, i)):
-                    for g in heads_of[h] if use_g else [ROOT_HEAD]:
-                        if not i <= g <= j:
-                            complete(g, h, side, e)
-        if problem.single:
-            top = head_of(0)
-            return max(
-                arcs[0][m]
-                + part("sibling", 0, 0, m)
-                + part("stop", 0, 1, m)
-                + complete(top, m, 0, 1)
-                + complete(top, m, 1, n)
-                for m in range(1, n + 1)
-            )
-        return complete(ROOT_HEAD, 0, 1, n)
+                    for above in contexts(h):
+                        if not any(i <= ancestor <= j for ancestor in above):
+                            complete(above, h, side, e)
+        if not problem.single:
+            return complete(NOBODY, 0, 1, n)
+        top = below(NOBODY, 0)
+        return max(
+            arcs[0][m]
+            + at_modifier((-1, 0, -1, -1, 0, m, -1))
+            + at_end((-1, 0, 1, -1, m, -1, -1))
+            + complete(top, m, 0, 1)
+            + complete(top, m, 1, n)
+            for m in range(1, n + 1)
+        )
     finally:
         sys.setrecursionlimit(limit)

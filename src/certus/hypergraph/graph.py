@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.errors import InvalidInput
+from certus.hypergraph.extents import longest
 
 Int32 = NDArray[np.int32]
 
@@ -48,7 +49,7 @@ class Hypergraph:
     [[2, 0, 1], [3, 1, 0]]
     """
 
-    __slots__ = ("_heads", "edge_labels", "in_ptr", "root", "tail", "tail_ptr", "vertex_labels")
+    __slots__ = ("_heads", "_longest", "edge_labels", "in_ptr", "root", "tail", "tail_ptr", "vertex_labels")
 
     in_ptr: Int32
     tail_ptr: Int32
@@ -57,6 +58,7 @@ class Hypergraph:
     vertex_labels: tuple[str, ...] | None
     edge_labels: tuple[str, ...] | None
     _heads: Int32 | None
+    _longest: int | None
 
     def __init__(
         self,
@@ -95,6 +97,7 @@ class Hypergraph:
         set_(self, "vertex_labels", _as_labels("vertex_labels", vertex_labels, n_vertices))
         set_(self, "edge_labels", _as_labels("edge_labels", edge_labels, n_edges))
         set_(self, "_heads", None)
+        set_(self, "_longest", None)
 
     @classmethod
     def from_edges(
@@ -188,6 +191,13 @@ class Hypergraph:
             object.__setattr__(self, "_heads", heads)
             return heads
         return self._heads
+
+    @property
+    def longest(self) -> int:
+        """Number of edges in the largest derivation of the root, at most 2^62; counted when first asked for."""
+        if self._longest is None:
+            object.__setattr__(self, "_longest", longest(self))
+        return self._longest or 0
 
     @property
     def nbytes(self) -> int:

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.layers import normal_form
 from certus.certificates.normal import Graph, NormalForm
-from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.rounding import Extent, extent_of, of_best, rounded_up
 from certus.checks import Floats, as_scores
 from certus.errors import InvalidInput
 from certus.hypergraph import formats
 from certus.hypergraph.dynamic_program import DynamicProgram, Forest
+from certus.hypergraph.extents import useful_edges
 from certus.hypergraph.graph import Hypergraph, Int32
-from certus.hypergraph.reference import longest, useful_edges
 from certus.hypergraph.require import requiring
 from certus.problem import Index
 from certus.schema import Field
@@ -75,10 +75,14 @@ class Hyperpath(DynamicProgram[Int32]):
 
     @cached_property
     def _extent(self) -> Extent:
-        return extent_of(min(longest(self.graph), 2**62), self.weights)
+        return extent_of(self.graph.longest, self.weights)
 
     def extent(self) -> Extent:
         return self._extent
+
+    def error_at(self, value: float) -> float:
+        """Small in graphs with derivations of any size, if these score less the larger they are."""
+        return of_best(self.extent().above(value), value)
 
     def all_scores(self) -> tuple[Floats]:
         return (self.weights,)

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from certus.checks import Bools, Floats
+from certus.checks import Floats
 from certus.hypergraph.graph import Hypergraph
 
 
@@ -36,41 +36,6 @@ def kbest_values(graph: Hypergraph, weights: Floats, k: int) -> list[float]:
         else:
             chart.append(heapq.nlargest(k, found))
     return list(chart[graph.root])
-
-
-def longest(graph: Hypergraph) -> int:
-    """Number of edges in the largest derivation, repeated ones counted; 0 if there is none."""
-    tail_ptr, tail = graph.tail_ptr.tolist(), graph.tail.tolist()
-    size: list[int] = []
-    for v in range(graph.root + 1):
-        most = 0
-        for e in graph.edges_into(v):
-            below = [size[u] for u in tail[tail_ptr[e] : tail_ptr[e + 1]]]
-            if 0 not in below:
-                most = max(most, 1 + sum(below))
-        size.append(most)
-    return size[graph.root]
-
-
-def useful_edges(graph: Hypergraph, allowed: Bools) -> Bools:
-    """Which of the allowed edges are in some derivation of the root that uses no other."""
-    tail_ptr, tail = graph.tail_ptr.tolist(), graph.tail.tolist()
-    useful = np.zeros(graph.n_edges, dtype=bool)
-    derivable = [False] * graph.n_vertices
-    for v in range(graph.root + 1):
-        for e in graph.edges_into(v):
-            useful[e] = allowed[e] and all(derivable[u] for u in tail[tail_ptr[e] : tail_ptr[e + 1]])
-            derivable[v] |= bool(useful[e])
-    wanted = [False] * graph.n_vertices
-    wanted[graph.root] = True
-    for v in range(graph.root, -1, -1):
-        for e in graph.edges_into(v):
-            useful[e] &= wanted[v]
-            if useful[e]:
-                for u in tail[tail_ptr[e] : tail_ptr[e + 1]]:
-                    wanted[u] = True
-    useful[graph.in_ptr[graph.root + 1] :] = False
-    return useful
 
 
 def _largest_sums(a: Sequence[float], b: Sequence[float], k: int) -> list[float]:

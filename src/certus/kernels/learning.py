@@ -50,7 +50,7 @@ def forest_parts(allowed, single, kinds):
     track_s = kinds[TRISIBLING]
     arcs = index_arcs(allowed)
     arc_id, out_ptr, out, _, _ = arcs
-    factors = Factors(single, track_g, False, track_s)
+    factors = Factors(single, 1 if track_g else 0, track_g, False, track_s)
     n_vertices, n_edges = build(arcs, factors, _EDGES, forest_room(0, 0))
     forest = forest_room(n_vertices, n_edges)
     build(arcs, factors, _EDGES, forest)

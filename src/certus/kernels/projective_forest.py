@@ -11,12 +11,13 @@ Items, for spans [i, j] with i falling and j rising (LR 2.2.4; DEP 5.3, 5.4, wit
     I(h, m) <- I(h, s), S^h(s, m)
     C(h, e) <- I or J(h, m), C^h(m, e)
 
-so a tree has one derivation, whatever scores it has. Without `track_g` items carry no g; with it, g is part of C and
-S, and also of I unless `outermost`. First-order trees use the same items: they cost little more than Eisner's.
+so a tree has one derivation, whatever scores it has. Without ancestors items carry no g; with one, g is part of C and
+S, and also of I if `head_at_modifiers`; with two, so is the head f of g: C^{fg}(h, e), S^{gh}(i, j). First-order trees
+use the same items: they cost little more than Eisner's.
 
-Slots number the (g, h) of complete spans: with `track_g` the arc ids (and one more for node 0), else the word h.
-Edges carry what they score as coordinates (flags, g, h, t, s, m), -1 where an index is unknown, so that this file knows
-nothing of scores.
+A word with the ancestors that its items tell apart is a context; the contexts of a word's modifiers depend on its own
+context less the farthest ancestor, its group. Edges carry what they score as coordinates (flags, g, h, t, s, m, f), -1
+where an index is unknown, so that this file knows nothing of scores.
 """
 
 from typing import NamedTuple
@@ -44,9 +45,23 @@ class Factors(NamedTuple):
     """Which trees, and what their items tell apart."""
 
     single: bool  # root
-    track_g: bool
-    outermost: bool
+    ancestors: int  # 0, 1 or 2
+    head_at_modifiers: bool
+    outermost: bool  # some parts are scored where a modifier is known to be outermost
     track_s: bool
+
+
+class Contexts(NamedTuple):
+    """Words with some of their ancestors, in order of the words; the first is node 0."""
+
+    ptr: np.ndarray  # (N + 1,) those of word h are ptr[h] .. ptr[h + 1] - 1
+    word: np.ndarray
+    above: np.ndarray  # (X, 2): head, and head of the head; -1 where it is not told, or not there
+    group: np.ndarray  # (X,)
+    group_ptr: np.ndarray  # (N + 1,) the groups of word h
+    group_above: np.ndarray  # the head of h in each group
+    child_ptr: np.ndarray  # by group
+    child: np.ndarray  # contexts of the modifiers of a group's word, in the order of Arcs.out; -1 if there is none
 
 
 class Forest(NamedTuple):
@@ -55,19 +70,19 @@ class Forest(NamedTuple):
     in_ptr: np.ndarray  # (V + 1,)
     tail_ptr: np.ndarray  # (E + 1,)
     tail: np.ndarray  # (2 E,)
-    coord: np.ndarray  # (E, 6): flags, g, h, t, s, m
+    coord: np.ndarray  # (E, 7): flags, g, h, t, s, m, f
 
 
 class Items(NamedTuple):
     """Vertices of the items, -1 where there is none."""
 
-    C: np.ndarray  # (2, slots, N): side, slot of (g, h), far end
+    C: np.ndarray  # (2, contexts, N): side, context, far end
     S_ptr: np.ndarray
-    S: np.ndarray  # S^h(i, j) at S_ptr[h] + (place of i) * degree + (place of j); without g, one (N, N) for all heads
+    S: np.ndarray  # S(i, j) at S_ptr[group] + (place of i) * degree + (place of j); without g, one (N, N) for all heads
     inc_ptr: np.ndarray
-    inc: np.ndarray  # I: per owner, a slot or h, one cell per m, or per (m, s)
+    inc: np.ndarray  # I: per owner, a context or h, one cell per m, or per (m, s)
     fin_ptr: np.ndarray
-    fin: np.ndarray  # J: per slot one cell per m
+    fin: np.ndarray  # J: per context one cell per m
 
 
 @njit(cache=True, nogil=True)
@@ -91,13 +106,14 @@ def _put(k, tail_ptr, tail, coord, a, b, part):
     """
     if k < coord.shape[0]:
         put_tail(k, tail_ptr, tail, a, b)
-        flags, g, h, t, s, m = part
+        flags, g, h, t, s, m, f = part
         coord[k, 0] = flags
         coord[k, 1] = g
         coord[k, 2] = h
         coord[k, 3] = t
         coord[k, 4] = s
         coord[k, 5] = m
+        coord[k, 6] = f
     return k + 1
 
 
@@ -144,7 +160,59 @@ def index_arcs(allowed):
 def forest_room(n_vertices, n_edges):
     """A Forest with room for so many vertices and edges."""
     in_ptr, tail_ptr = np.zeros(n_vertices + 1, dtype=np.int32), np.zeros(n_edges + 1, dtype=np.int32)
-    return Forest(in_ptr, tail_ptr, np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 6), dtype=np.int16))
+    return Forest(in_ptr, tail_ptr, np.empty(2 * n_edges, dtype=np.int32), np.empty((n_edges, 7), dtype=np.int16))
+
+
+@njit(cache=True, nogil=True)
+def words_alone(arcs):
+    """The Contexts of words without ancestors."""
+    size = arcs.number.shape[0]
+    words = np.arange(size + 1).astype(np.int32)
+    above = np.full((size, 2), -1, dtype=np.int32)
+    return Contexts(words, words[:-1], above, words[:-1], words, above[:, 0].copy(), arcs.out_ptr, arcs.out)
+
+
+@njit(cache=True, nogil=True)
+def with_ancestor(arcs, known):
+    """Contexts with one more ancestor than those known, which are their groups.
+
+    Those that no projective tree has are left out: a word's ancestors do not stand between it and its head.
+    """
+    number, out_ptr, _, into_ptr, into = arcs
+    size, groups = number.shape[0], known.word.shape[0]
+    child_ptr = np.zeros(groups + 1, dtype=np.int32)
+    for y in range(groups):
+        child_ptr[y + 1] = child_ptr[y] + out_ptr[known.word[y] + 1] - out_ptr[known.word[y]]
+    child = np.full(child_ptr[groups], -1, dtype=np.int32)
+    ptr = np.zeros(size + 1, dtype=np.int32)
+    word, group = np.zeros(child.shape[0] + 1, dtype=np.int32), np.zeros(child.shape[0] + 1, dtype=np.int32)
+    above = np.full((child.shape[0] + 1, 2), -1, dtype=np.int32)
+    x = 1
+    for m in range(1, size):
+        ptr[m] = x
+        for w in range(into_ptr[m], into_ptr[m + 1]):
+            h = into[w]
+            place = number[h, m] - out_ptr[h]
+            for y in range(known.ptr[h], known.ptr[h + 1]):
+                f = known.above[y, 0]
+                if f == m or (min(h, m) < f and f < max(h, m)):
+                    continue
+                word[x], above[x, 0], above[x, 1] = m, h, f
+                group[x] = known.child[known.child_ptr[known.group[y]] + place]
+                child[child_ptr[y] + place] = x
+                x += 1
+    ptr[size] = x
+    head = known.above[:, 0].copy()
+    return Contexts(ptr, word[:x].copy(), above[:x].copy(), group[:x].copy(), known.ptr, head, child_ptr, child)
+
+
+@njit(cache=True, nogil=True)
+def contexts_of(arcs, ancestors):
+    """The Contexts with so many ancestors."""
+    contexts = words_alone(arcs)
+    for _ in range(ancestors):
+        contexts = with_ancestor(arcs, contexts)
+    return contexts
 
 
 @njit(cache=True, nogil=True)
@@ -155,106 +223,98 @@ def build(arcs, factors, limit, forest):
     The goal is the last vertex; if there is no tree it has no edges.
     """
     n = arcs.number.shape[0] - 1
-    items = _no_items(arcs, factors)
+    contexts = contexts_of(arcs, factors.ancestors)
+    items = _no_items(arcs, contexts, factors)
     v = 0
     k = 0
     forest.in_ptr[0] = 0
     forest.tail_ptr[0] = 0
     for i in range(n, -1 if not factors.single else 0, -1):
-        v, k = _words(arcs, factors, items, forest, i, v, k)
-        v, k = _row(arcs, factors, items, forest, i, limit, v, k)
+        v, k = _words(contexts, items, forest, i, v, k)
+        v, k = _row(arcs, contexts, factors, items, forest, i, v, k)
         if k > limit:
             return v, k
-    return _goal(arcs, factors, items, forest, v, k)
+    return _goal(arcs, contexts, factors, items, forest, v, k)
 
 
 @njit(cache=True, nogil=True)
-def _no_items(arcs, factors):
+def _no_items(arcs, contexts, factors):
     """Room for the items, of which there are none yet."""
-    out_ptr, out = arcs.out_ptr, arcs.out
-    n = arcs.number.shape[0] - 1
-    slots = out.shape[0] + 1 if factors.track_g else n + 1
-    by_g = factors.track_g and not factors.outermost
-    owners = slots if by_g else n + 1
-    S_ptr = np.zeros(n + 2, dtype=np.int64)
-    for h in range(n + 1):
-        degree = out_ptr[h + 1] - out_ptr[h]
-        S_ptr[h + 1] = S_ptr[h] + degree * degree
+    out_ptr = arcs.out_ptr
+    size, slots = arcs.number.shape[0], contexts.word.shape[0]
+    groups = contexts.child_ptr.shape[0] - 1
+    S_ptr = np.zeros(groups + 1, dtype=np.int64)
+    for h in range(size):
+        degree = np.int64(out_ptr[h + 1] - out_ptr[h])
+        for y in range(contexts.group_ptr[h], contexts.group_ptr[h + 1]):
+            S_ptr[y + 1] = S_ptr[y] + degree * degree
+    owners = slots if factors.head_at_modifiers else size
     inc_ptr = np.zeros(owners + 1, dtype=np.int64)
     fin_ptr = np.zeros(slots + 1, dtype=np.int64)
-    for x in range(max(owners, slots)):
-        if x < owners:
-            h = x
-            if by_g:
-                h = out[x] if x < out.shape[0] else 0
-            degree = out_ptr[h + 1] - out_ptr[h]
-            inc_ptr[x + 1] = inc_ptr[x] + (degree * (degree + 1) if factors.track_s else degree)
-        if x < slots:
-            h = x
-            if factors.track_g:
-                h = out[x] if x < out.shape[0] else 0
-            fin_ptr[x + 1] = fin_ptr[x] + out_ptr[h + 1] - out_ptr[h]
-    use_j = factors.track_s or factors.outermost
+    for x in range(slots):
+        fin_ptr[x + 1] = fin_ptr[x] + out_ptr[contexts.word[x] + 1] - out_ptr[contexts.word[x]]
+    for x in range(owners):
+        h = contexts.word[x] if factors.head_at_modifiers else x
+        degree = np.int64(out_ptr[h + 1] - out_ptr[h])
+        inc_ptr[x + 1] = inc_ptr[x] + (degree * (degree + 1) if factors.track_s else degree)
     return Items(
-        np.full((2, slots, n + 1), -1, dtype=np.int32),
+        np.full((2, slots, size), -1, dtype=np.int32),
         S_ptr,
-        np.full(S_ptr[n + 1] if factors.track_g else (n + 1) * (n + 1), -1, dtype=np.int32),
+        np.full(S_ptr[groups] if factors.ancestors > 0 else size * size, -1, dtype=np.int32),
         inc_ptr,
         np.full(inc_ptr[owners], -1, dtype=np.int32),
         fin_ptr,
-        np.full(fin_ptr[slots] if use_j else 0, -1, dtype=np.int32),
+        np.full(fin_ptr[slots] if factors.track_s or factors.outermost else 0, -1, dtype=np.int32),
     )
 
 
 @njit(cache=True, nogil=True)
-def _words(arcs, factors, items, forest, i, v, k):
+def _words(contexts, items, forest, i, v, k):
     """C^g(i, i), on both sides."""
     in_ptr, tail_ptr, tail, coord = forest
-    n = arcs.number.shape[0] - 1
-    with_g = factors.track_g and i > 0
-    first_head = arcs.into_ptr[i]
-    for w in range(arcs.into_ptr[i + 1] - first_head if with_g else 1):
-        g = np.int64(arcs.into[first_head + w]) if with_g else -1
-        slot = i
-        if factors.track_g:
-            slot = arcs.number[g, i] if i > 0 else arcs.out.shape[0]
+    n = contexts.ptr.shape[0] - 2
+    for x in range(contexts.ptr[i], contexts.ptr[i + 1]):
+        g, f = np.int64(contexts.above[x, 0]), np.int64(contexts.above[x, 1])
         for d in range(2):
             if i == 0 and (d == LEFT or n > 0):
                 continue
             first = k
-            k = _put(k, tail_ptr, tail, coord, NONE, NONE, (STOP, g, i, d, -1, i))
-            v, items.C[d, slot, i] = close(v, k, first, in_ptr)
+            k = _put(k, tail_ptr, tail, coord, NONE, NONE, (STOP, g, i, d, -1, i, f))
+            v, items.C[d, x, i] = close(v, k, first, in_ptr)
     return v, k
 
 
 @njit(cache=True, nogil=True)
-def _row(arcs, factors, items, forest, i, limit, v, k):
+def _row(arcs, contexts, factors, items, forest, i, v, k):
     """All items over the spans [i, j], j rising. One function: to take an array out of a tuple counts a reference."""
     number, out_ptr, out, into_ptr, into = arcs
-    single, track_g, outermost, track_s = factors
+    ptr, _, above, group, group_ptr, group_above, child_ptr, child = contexts
+    single, ancestors, by_g, outermost, track_s = factors
     C, S_ptr, S, inc_ptr, inc, fin_ptr, fin = items
     in_ptr, tail_ptr, tail, coord = forest
-    by_g, use_j = track_g and not outermost, track_s or outermost
+    use_j, track_g = track_s or outermost, ancestors > 0
     for j in range(i + 1, number.shape[0]):
-        if k > limit:
-            return v, k
-        if i > 0:  # S^h(i, j)
+        if i > 0:  # S(i, j)
             for w in range(into_ptr[i], into_ptr[i + 1]):
                 h = into[w]
                 if number[h, j] < 0 or (i < h and h < j) or (single and h == 0):
                     continue
-                a = number[h, i] if track_g else i
-                b = number[h, j] if track_g else j
-                first = k
-                for r in range(i, j):
-                    if C[RIGHT, a, r] >= 0 and C[LEFT, b, r + 1] >= 0:
-                        k = _put(k, tail_ptr, tail, coord, C[RIGHT, a, r], C[LEFT, b, r + 1], (0, -1, -1, -1, -1, -1))
-                cell = np.int64(i * number.shape[0] + j)
-                if track_g:
-                    start = out_ptr[h]
-                    degree = np.int64(out_ptr[h + 1] - start)
-                    cell = S_ptr[h] + (number[h, i] - start) * degree + number[h, j] - start
-                v, S[cell] = close(v, k, first, in_ptr)
+                start = out_ptr[h]
+                degree = np.int64(out_ptr[h + 1] - start)
+                place_i, place_j = number[h, i] - start, number[h, j] - start
+                for y in range(group_ptr[h], group_ptr[h + 1]):
+                    if i <= group_above[y] and group_above[y] <= j:
+                        continue
+                    a, b = child[child_ptr[y] + place_i], child[child_ptr[y] + place_j]
+                    if a < 0 or b < 0:
+                        continue
+                    first = k
+                    for r in range(i, j):
+                        left, right = C[RIGHT, a, r], C[LEFT, b, r + 1]
+                        if left >= 0 and right >= 0:
+                            k = _put(k, tail_ptr, tail, coord, left, right, (0, -1, -1, -1, -1, -1, -1))
+                    cell = S_ptr[y] + place_i * degree + place_j if track_g else np.int64(i * number.shape[0] + j)
+                    v, S[cell] = close(v, k, first, in_ptr)
                 if not track_g:
                     break
         for d in range(1 if i == 0 else 0, 2):
@@ -262,20 +322,19 @@ def _row(arcs, factors, items, forest, i, limit, v, k):
             step = 1 if d == RIGHT else -1
             start = out_ptr[h]
             degree = np.int64(out_ptr[h + 1] - start)
-            if number[h, m] >= 0:  # I(h, m), once per head g of h if items have one
+            if number[h, m] >= 0:  # I(h, m), once per context of h if items have one
                 place = number[h, m] - start
-                inner = C[1 - d, number[h, m] if track_g else m, h + step]
-                for w in range(into_ptr[h + 1] - into_ptr[h] if by_g and h > 0 else 1):
-                    g = np.int64(into[into_ptr[h] + w]) if by_g and h > 0 else -1
-                    if i <= g and g <= j:
+                for owner in range(ptr[h] if by_g else h, ptr[h + 1] if by_g else h + 1):
+                    g, f = (np.int64(above[owner, 0]), np.int64(above[owner, 1])) if by_g else (-1, -1)
+                    if (i <= g and g <= j) or (i <= f and f <= j):
                         continue
-                    owner = h
-                    if by_g:
-                        owner = number[g, h] if h > 0 else out.shape[0]
+                    y = group[owner] if by_g else h
+                    own = child[child_ptr[y] + place]
                     base = inc_ptr[owner]
                     first = k
-                    if inner >= 0:
-                        k = _put(k, tail_ptr, tail, coord, inner, NONE, (ATTACH, g, h, -1, h, m))
+                    if own >= 0 and C[1 - d, own, h + step] >= 0:
+                        inner = C[1 - d, own, h + step]
+                        k = _put(k, tail_ptr, tail, coord, inner, NONE, (ATTACH, g, h, -1, h, m, f))
                     if track_s:
                         v, inc[base + place * (degree + 1)] = close(v, k, first, in_ptr)
                     for p in range(degree):
@@ -285,7 +344,7 @@ def _row(arcs, factors, items, forest, i, limit, v, k):
                         cell = np.int64(min(s, m) * number.shape[0] + max(s, m))
                         if track_g:
                             low = min(p, place)
-                            cell = S_ptr[h] + low * degree + (p + place - low)
+                            cell = S_ptr[y] + low * degree + (p + place - low)
                         between = S[cell]
                         if between < 0:
                             continue
@@ -295,21 +354,18 @@ def _row(arcs, factors, items, forest, i, limit, v, k):
                                 inside = inc[base + p * (degree + 1) + q]
                                 t = h if q == 0 else np.int64(out[start + q - 1])
                                 if inside >= 0:
-                                    k = _put(k, tail_ptr, tail, coord, inside, between, (ATTACH, g, h, t, s, m))
+                                    k = _put(k, tail_ptr, tail, coord, inside, between, (ATTACH, g, h, t, s, m, f))
                             v, inc[base + place * (degree + 1) + p + 1] = close(v, k, first, in_ptr)
                         elif inc[base + p] >= 0:
-                            k = _put(k, tail_ptr, tail, coord, inc[base + p], between, (ATTACH, g, h, -1, s, m))
+                            k = _put(k, tail_ptr, tail, coord, inc[base + p], between, (ATTACH, g, h, -1, s, m, f))
                     if not track_s:
                         v, inc[base + place] = close(v, k, first, in_ptr)
             # J^g(h, m) and C^g(h, e), e = m the far end of [i, j]
-            for w in range(into_ptr[h + 1] - into_ptr[h] if track_g and h > 0 else 1):
-                g = np.int64(into[into_ptr[h] + w]) if track_g and h > 0 else -1
-                if i <= g and g <= j:
+            for x in range(ptr[h], ptr[h + 1]):
+                g, f = np.int64(above[x, 0]), np.int64(above[x, 1])
+                if (i <= g and g <= j) or (i <= f and f <= j):
                     continue
-                slot = h
-                if track_g:
-                    slot = number[g, h] if h > 0 else out.shape[0]
-                base = inc_ptr[h if outermost else slot]
+                base = inc_ptr[x if by_g else h]
                 if use_j and number[h, m] >= 0:
                     place = number[h, m] - start
                     flags = FINISH if outermost and h > 0 else 0
@@ -319,10 +375,10 @@ def _row(arcs, factors, items, forest, i, limit, v, k):
                             inside = inc[base + place * (degree + 1) + q]
                             s = h if q == 0 else np.int64(out[start + q - 1])
                             if inside >= 0:
-                                k = _put(k, tail_ptr, tail, coord, inside, NONE, (flags, g, h, -1, s, m))
+                                k = _put(k, tail_ptr, tail, coord, inside, NONE, (flags, g, h, -1, s, m, f))
                     elif inc[base + place] >= 0:
-                        k = _put(k, tail_ptr, tail, coord, inc[base + place], NONE, (flags, g, h, -1, -1, m))
-                    v, fin[fin_ptr[slot] + place] = close(v, k, first, in_ptr)
+                        k = _put(k, tail_ptr, tail, coord, inc[base + place], NONE, (flags, g, h, -1, -1, m, f))
+                    v, fin[fin_ptr[x] + place] = close(v, k, first, in_ptr)
                 if h == 0 and j + 1 < number.shape[0]:
                     continue
                 first = k
@@ -330,30 +386,30 @@ def _row(arcs, factors, items, forest, i, limit, v, k):
                     last = np.int64(out[start + p])
                     if last < i or last > j or (last - h) * step < 0:
                         continue
-                    inside = fin[fin_ptr[slot] + p] if use_j else inc[base + p]
-                    below = C[d, start + p if track_g else last, m]
-                    if inside >= 0 and below >= 0:
-                        k = _put(k, tail_ptr, tail, coord, inside, below, (STOP, g, h, -1, -1, last))
-                v, C[d, slot, m] = close(v, k, first, in_ptr)
+                    inside = fin[fin_ptr[x] + p] if use_j else inc[base + p]
+                    own = child[child_ptr[group[x]] + p]
+                    if inside >= 0 and own >= 0 and C[d, own, m] >= 0:
+                        k = _put(k, tail_ptr, tail, coord, inside, C[d, own, m], (STOP, g, h, -1, -1, last, f))
+                v, C[d, x, m] = close(v, k, first, in_ptr)
     return v, k
 
 
 @njit(cache=True, nogil=True)
-def _goal(arcs, factors, items, forest, v, k):
+def _goal(arcs, contexts, factors, items, forest, v, k):
     """The last vertex: all trees."""
     out_ptr, out = arcs.out_ptr, arcs.out
     in_ptr, tail_ptr, tail, coord = forest
     n = arcs.number.shape[0] - 1
     if n == 0 and factors.single:
-        k = _put(k, tail_ptr, tail, coord, NONE, NONE, (STOP, -1, 0, RIGHT, -1, 0))
+        k = _put(k, tail_ptr, tail, coord, NONE, NONE, (STOP, -1, 0, RIGHT, -1, 0, -1))
     elif factors.single:
         for p in range(out_ptr[0], out_ptr[1]):
             m = np.int64(out[p])
-            left = items.C[LEFT, p if factors.track_g else m, 1]
-            right = items.C[RIGHT, p if factors.track_g else m, n]
+            own = contexts.child[contexts.child_ptr[contexts.group[0]] + p]
+            left, right = items.C[LEFT, own, 1], items.C[RIGHT, own, n]
             if left >= 0 and right >= 0:
-                k = _put(k, tail_ptr, tail, coord, left, right, (ATTACH | STOP, -1, 0, -1, 0, m))
-    elif n == 0 or items.C[RIGHT, out.shape[0] if factors.track_g else 0, n] >= 0:
+                k = _put(k, tail_ptr, tail, coord, left, right, (ATTACH | STOP, -1, 0, -1, 0, m, -1))
+    elif n == 0 or items.C[RIGHT, 0, n] >= 0:
         return v, k
     if v + 1 < in_ptr.shape[0]:
         in_ptr[v + 1] = k

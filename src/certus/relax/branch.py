@@ -117,9 +117,24 @@ class Fixed(Space[Fixings]):
 
     def relax(self, node: Node[Fixings]) -> None:
         try:
-            self._descend(node, NODE_ITERATIONS, NODE_WINDOW, log=False)
+            if not self._priced_out(node):
+                self._descend(node, NODE_ITERATIONS, NODE_WINDOW, log=False)
         except Infeasible:
             node.bound = -np.inf
+
+    def _priced_out(self, node: Node[Fixings]) -> bool:
+        """Put a price on a row that what is decided breaks, so high that nothing is left; whether that is so."""
+        broken = self.relaxation.broken(node.decided)
+        least = self.lowest if self.run.structure is None else self.run.score
+        if broken is None or not np.isfinite(node.bound - least):
+            return False
+        row, off = broken
+        priced = node.multipliers.copy()
+        priced[row] += 2.0 * (node.bound - least) / off
+        value = Lagrangian(self.subproblems, node.decided).ask(priced).value
+        if value < least:
+            node.multipliers, node.bound = priced, value
+        return value < least
 
     def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
         oracle = Lagrangian(self.subproblems, node.decided)
@@ -141,22 +156,18 @@ class Fixed(Space[Fixings]):
         return self.relaxation.fix(decided, *part, value)
 
     def part(self, node: Node[Fixings]) -> Part | None:
-        """The part that the averages are least decided about; None when all are fixed."""
+        """The part that the averages are least decided about, then one of a row in dispute; None when all are fixed."""
         r = self.relaxation
         average, last = node.evidence
         doubt = np.minimum(average, np.abs(1.0 - average))
-        doubt = np.where(r.decided(node.decided), -1.0, np.where(doubt < 1e-9, 0.0, doubt))
+        doubt = np.where(doubt < 1e-9, 0.0, doubt) + 1e-6 * r.in_dispute(last, node.multipliers)
+        doubt = np.where(r.decided(node.decided), -1.0, doubt)
         best: tuple[float, Part] | None = None
         for view, blocks in self._branchable.items():
             if not blocks:
                 continue
             size = int(np.prod(r.shape_of(blocks[0]), dtype=np.int64))
-            total = np.full(size, -1.0)
-            for block in blocks:
-                start = r.offsets[block]
-                here = doubt[start : start + size]
-                apart = np.abs(last[start : start + size] - last[r.offsets[blocks[0]] :][:size])
-                total = np.maximum(total, np.where(here >= 0, here + 1e-6 * apart, here))
+            total = np.max([doubt[r.offsets[block] :][:size] for block in blocks], axis=0)
             if size and (best is None or total.max() > best[0]):
                 best = (float(total.max()), (view, int(total.argmax())))
         return None if best is None or best[0] < 0 else best[1]

@@ -401,12 +401,6 @@ class Constrained(Problem[Y]):
         fixed = require(view, index) if value else forbid(view, index)
         return type(self)(self.problem, (*self.constraints, fixed))
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        """By the problem's own when masking suffices, else by enumeration: for small problems only."""
-        if self._mask is not None:
-            return self.problem.reference_maximum(self._masked(penalties))
-        return best_by_enumeration(self, penalties)
-
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:

@@ -28,11 +28,21 @@ class Subproblems:
         self._tried: set[tuple[int, bytes]] = set()
 
     def solve(self, i: int, penalty: Floats, ones: Sequence[int]) -> Solution[Any]:
-        """Argmax of subproblem i under penalties on the cells; its value is weighted."""
+        """Argmax of subproblem i under penalties on the cells; its value is weighted.
+
+        Raises Infeasible where it has no structure that uses all of ``ones``: their reward outweighs all else.
+        """
         self.solves += 1
-        asked, offset = self.relaxation.question(i, penalty, ones)
-        solution = self.relaxation.subproblems[i].solve(asked)
-        return Solution(solution.structure, self.relaxation.weights[i] * solution.value + offset)
+        r = self.relaxation
+        asked, offset = r.question(i, penalty, ones)
+        solution = r.subproblems[i].solve(asked)
+        mine = [c for _, cells, _ in r.slices[i] for c in ones if cells.start <= c < cells.stop]
+        if mine:
+            used = np.zeros(r.n_cells)
+            r.cells_used(i, solution.structure, used)
+            if not used[mine].all():
+                raise Infeasible("no structure uses all the parts that are required.")
+        return Solution(solution.structure, r.weights[i] * solution.value + offset)
 
     def candidates(
         self, leaders: int, leaves: Sequence[Any], used: Floats, residual: Floats
@@ -43,17 +53,28 @@ class Subproblems:
         """
         if self.relaxation.satisfied(residual):
             yield from self._scored(leaves, used)
+        elif self.relaxation.led:
+            yield from self._assembled(leaves, used)
         elif self._ties:
             for leader in range(leaders):
                 yield from self._led(leader, leaves, used)
 
+    def _assembled(self, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
+        """The leaves of what these are assembled to."""
+        r, cells = self.relaxation, np.zeros(self.relaxation.n_cells)
+        if self._known(0, used):
+            return
+        agreed = r.leaves(r.assemble(leaves))
+        for i, leaf in enumerate(agreed):
+            r.cells_used(i, leaf, cells)
+        if r.satisfied(r.matrix @ cells - r.rhs):
+            yield from self._scored(agreed, cells)
+
     def _led(self, leader: int, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
         """The best structures of the other subproblems that use the parts the leader uses, where they are tied."""
         r = self.relaxation
-        key = (leader, b"".join(used[cells].tobytes() for _, cells, _ in r.slices[leader]))
-        if key in self._tried:
+        if self._known(leader, used):
             return
-        self._tried.add(key)
         completed, cells = list(leaves), used.copy()
         decided = {leader}
         for j in range(len(leaves)):
@@ -68,6 +89,13 @@ class Subproblems:
             decided.add(j)
         if r.satisfied(r.matrix @ cells - r.rhs):
             yield from self._scored(completed, cells)
+
+    def _known(self, leader: int, used: Floats) -> bool:
+        """Whether this subproblem has led with the same parts before."""
+        key = (leader, b"".join(used[cells].tobytes() for _, cells, _ in self.relaxation.slices[leader]))
+        known = key in self._tried
+        self._tried.add(key)
+        return known
 
     def _following(self, j: int, decided: set[int], cells: Floats) -> tuple[Floats, list[int]]:
         """Penalties and required cells that make subproblem j use what those decided use, where they are tied."""

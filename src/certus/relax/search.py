@@ -161,7 +161,7 @@ class Search(Generic[S]):
 
     def proof(self) -> Proof:
         """The tree; sets the ``bound`` that it proves and the ``error`` of it."""
-        self.bound, self.error = -inf, 0.0
+        self.error, leaves = 0.0, list[tuple[float, float]]()
         built: dict[int, Proof] = {}
         stack = [(self.root, False)]
         while stack:
@@ -172,7 +172,7 @@ class Search(Generic[S]):
             proof: Proof
             if node.split is None:
                 multipliers, here, rounding = self.space.witness(node)
-                self.bound, self.error = max(self.bound, here), max(self.error, rounding)
+                leaves.append((here, rounding))
                 proof = Leaf(multipliers)
             else:
                 (view, index), zero, one = node.split
@@ -182,4 +182,7 @@ class Search(Generic[S]):
                 self.error = max(self.error, rounding)
                 proof = Fix(multipliers, removed, proof)
             built[id(node)] = proof
+        self.bound = max(here for here, _ in leaves)
+        late = [rounding - (self.bound - here) for here, rounding in leaves if here > -inf]
+        self.error = max([self.error, *late])
         return built[id(self.root)]

@@ -72,7 +72,8 @@ class Relaxation:
 
     ``views[name]`` lists the blocks that hold copies of a view; the rows keep the copies equal. ``assemble`` turns
     one structure per subproblem into a structure of the whole, ``leaves`` does the opposite. ``base`` are penalties
-    that belong to the scores. ``shown`` are views that proofs may speak of though no row does.
+    that belong to the scores. ``shown`` are views that proofs may speak of though no row does. Where it is ``led``, any
+    leaves are assembled to a structure, whose own leaves then agree.
     """
 
     subproblems: tuple[Problem[Any], ...]
@@ -84,6 +85,7 @@ class Relaxation:
     base: Mapping[Block, Floats] = field(default_factory=dict)
     fixed: tuple[tuple[str, int, int], ...] = ()  # (view, flat index, 0 or 1), decided from the start
     shown: tuple[str, ...] = ()
+    led: bool = False
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -256,6 +258,28 @@ class Relaxation:
     def satisfied(self, residual: Floats) -> bool:
         """True if A y - b satisfies the rows, but for rounding."""
         return bool(np.all(np.where(self.inequality, residual, np.abs(residual)) <= self.slack))
+
+    def in_dispute(self, used: Floats, multipliers: Floats) -> NDArray[np.bool_]:
+        """Cells of rows that these cells break, or leave slack at a price."""
+        residual = self.matrix @ used - self.rhs
+        size = np.where(self.inequality & (multipliers == 0.0), residual, np.abs(residual))
+        cells: NDArray[np.bool_] = abs(self.transposed) @ (size > self.slack) > 0
+        return cells
+
+    def broken(self, fixings: Fixings) -> tuple[int, float] | None:
+        """A row that no structure under the fixings satisfies, and by how much it is too low, or less than 0: too high.
+
+        Where cells are counted more than once, or a part that is alone on its line is not used, that may be wrong.
+        """
+        above, below = self.matrix.maximum(0.0), self.matrix.minimum(0.0)
+        most = ~fixings.zeros
+        least = most & self.decided(fixings)
+        low, high = self.rhs - (above @ most + below @ least), self.rhs - (above @ least + below @ most)
+        off = np.maximum(np.where(self.inequality, 0.0, low), -high)
+        if not (off > self.slack).any():
+            return None
+        row = int(np.argmax(off - self.slack))
+        return row, float(low[row] if off[row] == low[row] and not self.inequality[row] else high[row])
 
     @cached_property
     def _base_vector(self) -> Floats:
