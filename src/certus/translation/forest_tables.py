@@ -27,7 +27,7 @@ def product(a: Floats, b: Floats) -> Floats:
         best: Floats = np.maximum.reduce(a[:, None, :] + np.ascontiguousarray(b.T), axis=2)
         return best
     a = np.ascontiguousarray(a.T)
-    out = a[0][:, None] + b[0]
+    out: Floats = a[0][:, None] + b[0]
     sums = np.empty_like(out)
     for k in range(1, inner):
         np.add(a[k][:, None], b[k], out=sums)
