@@ -223,7 +223,7 @@ class Problem(ABC, Generic[Y]):
         raise self._not_supported("make_witness")
 
     def closed_structure(self, form: NormalForm, structure: Y) -> tuple[Any, ...] | None:
-        """A structure as one of every space of what ``closed_form`` gave; None if it is not one of them."""
+        """A structure as one of every space of what ``closed_form`` gave; None if it is none, and scores no more."""
         raise self._not_supported("closed_structure")
 
     # -- travel ----------------------------------------------------------------------------------------------------

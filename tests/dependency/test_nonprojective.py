@@ -133,7 +133,9 @@ def test_the_kernel_and_the_general_relaxation_make_the_same_steps(model):
         relaxation, run = nonprojective.relaxation(problem), Run()
         subproblems = Subproblems(relaxation)
         oracle = Lagrangian(subproblems, subproblems.initial)
-        descend(run, oracle, np.zeros(relaxation.n_rows), rule, max_iterations=len(result.trace))
+        start = np.zeros(relaxation.n_rows)  # where the tree has the share of the arc scores that the kernel gives it
+        start[: problem.arc.size] = nonprojective.SHARE * np.where(problem.arc > -np.inf, problem.arc, 0.0).ravel()
+        descend(run, oracle, start, rule, max_iterations=len(result.trace))
         log = run.log.trace()
         shorter = min(len(log), len(result.trace))
         # Rounding differs, so that ties may be broken differently: from there on the two may go different ways.

@@ -188,11 +188,25 @@ class Trees:
             if scores[p] is not NEVER:
                 allowed = alpha[m] - sum(b for s, b in sets if m in s and h not in s) + (gamma if h == 0 else 0)
                 left[h, m] = allowed - scores[p]
-        if {m for _, m in left} != set(range(1, len(self.part))):
-            return NEVER, {}  # a word without an arc: there is no tree
+        if not self.has_tree(left):
+            return NEVER, {}
         raised = {m: max(0, -min(x for (_, k), x in left.items() if k == m)) for m in range(1, len(self.part))}
         bound = sum(alpha[1:]) + sum(raised.values()) - sum(b for _, b in sets) + gamma
         return bound, {(h, m): x + raised[m] for (h, m), x in left.items()}
+
+    def has_tree(self, arcs):
+        """Whether arcs lead from node 0, or with a single root from one node below it, to all others."""
+        words = set(range(1, len(self.part)))
+        for start in [m for h, m in arcs if h == 0] if self.single and words else [0]:
+            reached, pending = {start}, [start]
+            while pending:
+                v = pending.pop()
+                new = {m for h, m in arcs if h == v and m not in reached}
+                reached |= new
+                pending += new
+            if words <= reached:
+                return True
+        return False
 
     def best(self, scores, witness):
         return self.slack(scores, witness)[0]

@@ -12,6 +12,8 @@ bounds every sentence. Tables of the best by first and last word, under q, insid
 an edge; those below the limit go. What is left is spelt out with whole contexts, but for items below the limit.
 """
 
+from itertools import pairwise
+
 ROUNDS = 4
 BEGIN, END = "<s>", "</s>"
 
@@ -249,7 +251,7 @@ class Items:
     def _bound(self, v, left, last, score):
         """The most that a derivation with such an item may score; None if there is none."""
         out = self.tables.outside[v].get((left[0], last[-1]) if left else None)
-        steps = [self.tables.q.get(pair) for pair in zip(left, left[1:])]
+        steps = [self.tables.q.get(pair) for pair in pairwise(left)]
         if out is None or None in steps:
             return None
         if 1 < len(left) == self.model.span:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores, one_of
@@ -124,6 +125,17 @@ class AutomataDependency(Problem[Ints]):
         from certus.dependency import nonprojective
 
         return nonprojective.relaxation(self)
+
+    def normal_form(self) -> NormalForm:
+        from certus.dependency import nonprojective
+
+        return nonprojective.normal_form(self)
+
+    def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
+        from certus.dependency import nonprojective
+
+        heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
+        return nonprojective.normal_structure(self, heads)
 
     @property
     def views(self) -> Mapping[str, Index]:

@@ -1,15 +1,16 @@
 """Trees with crossing arcs, scored by arcs alone: spanning trees by contraction, sums by the matrix-tree theorem."""
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certus.certificates.normal import NormalForm, Trees
 from certus.checks import Floats, Ints, as_positive_int
 from certus.dependency import arborescence, matrix_tree
 from certus.dependency.kbest_trees import iterate_trees
 from certus.dependency.tree_kind import TreeKind
-from certus.errors import Infeasible
+from certus.errors import Infeasible, InvalidInput
 from certus.problem import Penalties
 from certus.result import Result, Solution
 
@@ -28,6 +29,16 @@ class CrossingTrees(TreeKind):
 
     def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
         return arborescence.reference_best(problem.penalised(penalties), root=problem.root)
+
+    def normal_form(self, problem: "Dependency") -> NormalForm:
+        allowed = problem.arc > -np.inf
+        part = np.where(allowed, np.cumsum(allowed).reshape(allowed.shape) - 1, -1)
+        return NormalForm(problem.arc[allowed], (Trees(part, problem.single),), {"arcs": part.reshape(-1)})
+
+    def normal_structure(self, problem: "Dependency", heads: Ints) -> tuple[Any, ...]:
+        if (problem.arc[heads[1:], np.arange(1, len(heads))] == -np.inf).any():
+            raise InvalidInput("the tree uses an arc that is forbidden.")
+        return (heads.tolist(),)
 
     def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
         found = islice(iterate_trees(problem.arc, problem.root), as_positive_int("k", k))

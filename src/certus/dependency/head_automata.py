@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from certus import kernels
+from certus.certificates.assembling import derivation
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_scores
+from certus.dependency import normal_automata
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS, MODIFIER, OUTERMOST, RIGHT
 from certus.dependency.problem import Dependency, checked_arcs
@@ -172,11 +175,11 @@ class HeadAutomata(Problem[Choices]):
         self._problem: Dependency | None = None
 
     @classmethod
-    def of(cls, problem: "Dependency | AutomataDependency", share: float = 0.0) -> "HeadAutomata":
-        """The automata of a dependency problem, which score all of it but ``share`` of the arc scores."""
+    def of(cls, problem: "Dependency | AutomataDependency") -> "HeadAutomata":
+        """The automata of a dependency problem, which score all of it."""
         from certus.dependency.automata_problem import AutomataDependency
 
-        arc = problem.arc if share == 0.0 else np.where(problem.arc > -np.inf, (1.0 - share) * problem.arc, -np.inf)
+        arc = problem.arc
         self = cls.__new__(cls)
         if isinstance(problem, AutomataDependency):
             given = problem.automata
@@ -195,7 +198,7 @@ class HeadAutomata(Problem[Choices]):
             self._automata[key] = OneModifier(automaton) if h == 0 and side and self.single and self.n else automaton
         return self._automata[key]
 
-    def _step(self, g: int, h: int, side: int, state: Hashable, m: int) -> tuple[Hashable, float]:
+    def step(self, g: int, h: int, side: int, state: Hashable, m: int) -> tuple[Hashable, float]:
         """A step of an automaton, remembered."""
         key = (g, h, side, state, m)
         if key not in self._steps:
@@ -231,7 +234,7 @@ class HeadAutomata(Problem[Choices]):
                 state = self.automaton(g, h, side).start
                 words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
                 for m in (m for m in words if structure.arcs[h, m]):
-                    state, weight = self._step(g, h, side, state, m)
+                    state, weight = self.step(g, h, side, state, m)
                     found += [weight, float(self.arc[h, m])]
                 found.append(self.automaton(g, h, side).stop(state))
         return found
@@ -258,7 +261,7 @@ class HeadAutomata(Problem[Choices]):
                 automaton = self.automaton(g, h, side)
                 states = {automaton.start}
                 for m in self.outwards(h, side):
-                    steps = [self._step(g, h, side, state, m) for state in states]
+                    steps = [self.step(g, h, side, state, m) for state in states]
                     found += _checked([weight for _, weight in steps], h, side)
                     states |= {after for after, weight in steps if weight > -np.inf}
                 found += _checked([automaton.stop(state) for state in states], h, side)
@@ -288,6 +291,20 @@ class HeadAutomata(Problem[Choices]):
         root = "single" if self.single else "multi"
         other._set(arc, lambda g, h, side: Rescored(given(g, h, side), change), self.by_head, root)
         return other
+
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _normal_form(self) -> NormalForm:
+        if self._problem is not None:
+            return normal_automata.of_parts(self._problem, self.arc)
+        return normal_automata.of_automata(self)
+
+    def normal_form(self) -> NormalForm:
+        return self._normal_form
+
+    def normal_structure(self, structure: Choices) -> tuple[Any, ...]:
+        return (derivation(self._normal_form, {view: self.indicator(structure, view) for view in self.views}),)
 
     # -- lattices --------------------------------------------------------------------------------------------------
 
@@ -400,7 +417,7 @@ class HeadAutomata(Problem[Choices]):
             if arc[m] == -np.inf:
                 continue
             for state, before in list(value.items()):
-                after, weight = self._step(g, h, side, state, m)
+                after, weight = self.step(g, h, side, state, m)
                 total = before + weight + arc[m]
                 if total > value.get(after, -np.inf):
                     value[after] = total
@@ -486,7 +503,7 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
                     break
                 if v and not entering[v]:
                     continue
-                steps = [automata._step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
+                steps = [automata.step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
                 weight = _checked([w for _, w in steps], h, side)
                 if max(weight, default=-np.inf) == -np.inf:
                     continue

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from certus.certificates.normal import NormalForm
 from certus.checks import Ints
 from certus.dependency import nonprojective
 from certus.dependency.tree_kind import TreeKind
@@ -31,6 +32,12 @@ class HigherOrderTrees(TreeKind):
 
     def relaxation(self, problem: "Dependency") -> Relaxation:
         return nonprojective.relaxation(problem)
+
+    def normal_form(self, problem: "Dependency") -> NormalForm:
+        return nonprojective.normal_form(problem)
+
+    def normal_structure(self, problem: "Dependency", heads: Ints) -> tuple[Any, ...]:
+        return nonprojective.normal_structure(problem, heads)
 
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
         result = problem.with_arcs(problem.penalised(penalties)).decode()

@@ -7,12 +7,15 @@ on their three copies of the arcs, lineages bound its great-grandparent scores, 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.certificates.assembling import Assembly, derivation
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.errors import Infeasible
@@ -143,6 +146,38 @@ class Lineages(Problem[Lineage]):
             np.add.at(out, tuple(self.part[2:, structure.parts]), 1.0)
         return out
 
+    @cached_property
+    def _spelt_out(self) -> NormalForm:
+        """The normal form; beyond the views, its cells tell the pairs, lines and parts in use."""
+        graph, size = Assembly(), self.n + 1
+        cells: dict[str, Ints] = {}
+        used = []
+        choices = zip(self.views, Lineage._fields, (self.pair, self.line[1:], self.part[2:]), strict=True)
+        for view, choice, nodes in choices:
+            cell = np.where(nodes[0] >= 0, nodes[0] * size + nodes[1], -1)
+            read = np.unique(cell[cell >= 0])
+            cells[view] = np.full(size**2, -1, dtype=np.int64)
+            cells[view][read] = graph.parts(np.zeros(len(read)), always=True)
+            cells[choice] = graph.parts(self.score_of if choice == "parts" else np.zeros(len(cell)), always=True)
+            used.append([np.where(cell >= 0, cells[view][cell], -1), cells[choice]])
+        part, line = (graph.vertices(np.full(len(of), k)) for k, of in enumerate((self.part_of, self.line_of)))
+        for vertex in (part, line):
+            graph.edges(vertex, [], [])  # not taken
+        graph.edges(part, [], used[2])
+        graph.edges(line, _side_by_side(part, self.part_of, len(line)), used[1])
+        word = graph.vertices(np.full(size, 2))
+        graph.edges(word[self.pair[1]], _side_by_side(line, self.line_of, len(self.pair[1])), used[0])
+        root = graph.vertices(np.array([3]))
+        graph.edges(root, list(word[:, None]), [])
+        return graph.form(int(root[0]), cells)
+
+    def normal_form(self) -> NormalForm:
+        form = self._spelt_out
+        return form._replace(cells={view: form.cells[view] for view in self.views})
+
+    def normal_structure(self, structure: Lineage) -> tuple[Any, ...]:
+        return (derivation(self._spelt_out, {k: v.astype(np.float64) for k, v in structure._asdict().items()}),)
+
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         above, arcs, below = (values.tolist() for values in self._values(penalties))
         for line, score, penalty in zip(self.part_of.tolist(), self.score_of.tolist(), below, strict=True):
@@ -159,3 +194,11 @@ def _joined(node: Ints, allowed: Bools) -> tuple[Ints, Ints]:
     """Each node, by its place, with each of its modifiers."""
     place, modifier = np.nonzero(allowed[node])
     return place, modifier
+
+
+def _side_by_side(vertex: Ints, row: Ints, rows: int) -> list[Ints]:
+    """The vertices of each row, which do not fall, in columns; -1 where a row has fewer."""
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    table = np.full((rows, int(place.max(initial=-1)) + 1), -1, dtype=np.int64)
+    table[row, place] = vertex
+    return list(table.T)

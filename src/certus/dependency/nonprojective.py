@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.dependency.automata_problem import AutomataDependency
@@ -28,6 +29,7 @@ from certus.errors import Infeasible
 from certus.problem import Index, Problem
 from certus.relax import branch, descent
 from certus.relax.descent import Burst, Descent, Oracle, Round, descend
+from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, Removed
 from certus.relax.run import Run
 from certus.relax.search import Node, Part, Search, Space
@@ -53,13 +55,13 @@ NO_TREE = "every tree over the allowed arcs uses a forbidden part; allow some of
 def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool = False) -> "Relaxation":
     """The relaxation that ``decode`` solves, for ``certus.relax`` and for certus.verify.
 
-    Two subproblems, the spanning tree and the head automata, and rows that make their arcs equal. With ``projective``
-    the first-order projective parser stands in the tree's place (LR 6.8).
+    Two subproblems, the spanning tree and the head automata, and rows that make their arcs equal. The automata have all
+    scores, so that none is rounded. With ``projective`` the first-order projective parser stands in the tree's place
+    (LR 6.8).
     """
     if isinstance(problem, Dependency) and problem.model.ancestors > 1:
         return with_lineages(problem)
-    automata = HeadAutomata.of(problem, SHARE)
-    tree = Dependency(_share(problem.arc, SHARE), root=problem.root, projective=projective)
+    automata, tree = HeadAutomata.of(problem), _unscored(problem, projective)
     rows = tuple(_tie(1, view, view, problem.arc.shape) for view in automata.views)
     together = {"arcs": ((0, "arcs"), *((1, view) for view in automata.views))}
     return Relaxation((tree, automata), (1.0, 1.0), together, rows, lambda both: both[0], automata.leaves)
@@ -77,8 +79,8 @@ def with_lineages(problem: Dependency) -> "Relaxation":
     subproblems: list[Problem[Any]] = [Dependency(problem.arc, root=problem.root)]
     tied: list[Block] = []
     if rest:
-        automata, last = HeadAutomata.of(problem.with_arcs(problem.arc, rest), SHARE), 2
-        subproblems = [Dependency(_share(problem.arc, SHARE), root=problem.root), automata]
+        automata, last = HeadAutomata.of(problem.with_arcs(problem.arc, rest)), 2
+        subproblems = [_unscored(problem), automata]
         tied = [(1, view) for view in automata.views]
     rows = [_tie(i, view, view, shape) for i, view in tied]
     rows += [_tie(last, view, f"lineages {view}", shape) for view in lineages.views]
@@ -97,6 +99,22 @@ def _tie(i: int, view: str, name: str, shape: Index) -> Rows:
     row, ones = np.arange(len(cells)), np.ones(len(cells))
     entries = (Entries((0, "arcs"), row, cells, ones), Entries((i, view), row, cells, -ones))
     return Rows(name, entries, np.zeros(len(cells)), True, (len(cells) // shape[1], shape[1]))
+
+
+def _unscored(problem: "Dependency | AutomataDependency", projective: bool = False) -> Dependency:
+    """The trees over the arcs of a problem, without scores."""
+    return Dependency(np.where(problem.arc > -np.inf, 0.0, -np.inf), root=problem.root, projective=projective)
+
+
+def normal_form(problem: "Dependency | AutomataDependency") -> NormalForm:
+    """The normal form of the relaxation: spanning trees, head automata, and the rows that tie them."""
+    relaxed = RelaxedForm.of(relaxation(problem))
+    return relaxed.form._replace(cells={"arcs": relaxed.parts_in((0, "arcs"))})
+
+
+def normal_structure(problem: "Dependency | AutomataDependency", heads: Ints) -> tuple[Any, ...]:
+    """A tree in both spaces of the normal form."""
+    return RelaxedForm.of(relaxation(problem)).structure(heads)
 
 
 def polyak_rule(iterations: int, rounds: int) -> tuple[float, float, int, float, int, int]:
@@ -195,10 +213,12 @@ class FirstBurst:
         """The tree was scored by the kernel from the scores of the parts, not from any dual."""
         run, n = self.run, self.problem.n
         assert run.structure is not None
-        duals = {"arcs": self.multipliers[0]}
+        arc = self.problem.arc
+        duals = {"arcs": self.multipliers[0] + SHARE * np.where(arc > -np.inf, arc, 0.0)}
         if self.by_head:
             duals["above"] = self.multipliers[1]
-        error = error_of_dual(n, (n + 1) * (3 + len(self.problem.scores)), len(duals), *self.sizes)
+        largest_arc, *sizes = self.sizes
+        error = error_of_dual(n, (n + 1) * (3 + len(self.problem.scores)), len(duals), SHARE * largest_arc, *sizes)
         scores = partial(self.problem._terms, run.structure)
         run.info["decoded"] = decoded(run, n)
         return run.result(run.structure, certified(scores, run.score, self.bound, error, kind="dual", duals=duals))
@@ -239,7 +259,7 @@ class TreeAndAutomata(Oracle):
     def error(self, u: Floats) -> float:
         return self.space.rounding
 
-    def burst(self, at: Descent, rule: "Rule", count: int) -> Burst:
+    def burst(self, at: Descent[Any], rule: "Rule", count: int) -> Burst:
         kernel, run, n = kernels.head_automata, self.run, self.space.problem.n
         heads = np.full(n + 1, -1, dtype=np.int64)
         value = np.array([at.best, run.score, 0.0])
@@ -280,7 +300,7 @@ class Arcs(Space[Decided]):
     ) -> None:
         self.problem, self.run, self.rule, self.lazy, self.iterations = problem, run, rule, lazy, iterations
         run.scale = max(problem.extent().size, 1e-300)
-        self.automata = HeadAutomata.of(problem, 0.0)
+        self.automata = HeadAutomata.of(problem)
         lattices = self.automata.lattices
         self.cells = (lattices.arc_head, lattices.arc_mod)
         self.model = kernels.head_automata.Model(lattices, problem.arc[self.cells], share, problem.single)
@@ -403,9 +423,9 @@ class Arcs(Space[Decided]):
         return float(kernels.head_automata.best_of_both(model, u.reshape(2, -1), keep, *found)), *found
 
     def witness(self, node: Node[Decided], removed: tuple[Removed, ...] = ()) -> tuple[Multipliers, float, float]:
-        """Multipliers are for the share of the arc scores that ``relaxation`` gives the tree."""
+        """Multipliers of ``relaxation``, whose tree has no share of the arc scores: that of the descent is added."""
         flat, bound = self.proof_of(node)
-        u = flat.reshape(2, -1) + np.outer((1.0, 0.0), (self.model.share - SHARE) * self.arc)
+        u = flat.reshape(2, -1) + np.outer((1.0, 0.0), self.model.share * self.arc)
         out = {view: np.zeros(self.problem.arc.shape) for view in self.automata.views}
         for view, values in zip(out, u, strict=False):
             out[view][self.cells] = values
@@ -413,7 +433,7 @@ class Arcs(Space[Decided]):
         sizes = (float(np.abs(values).max(initial=0.0)) for values in (self.arc, u, u[0] + u[1]))
         arc, largest_u, largest_sum = sizes
         length, size = self.automata.extent().length, self.problem.extent().size
-        error = error_of_dual(self.problem.n, length, len(out), arc, size, largest_u, largest_sum)
+        error = error_of_dual(self.problem.n, length, len(out), self.model.share * arc, size, largest_u, largest_sum)
         return out, bound, max(error, self.rounding)
 
 
@@ -422,14 +442,9 @@ def untouched(decided: Decided) -> bool:
     return not decided.ones and not decided.gone.any()
 
 
-def error_of_dual(n: int, length: int, views: int, arc: float, largest: float, u: float, u_sum: float) -> float:
-    """How far rounding may take a dual value; from the largest arc score, score, multiplier and sum of multipliers.
+def error_of_dual(n: int, length: int, views: int, share: float, largest: float, u: float, u_sum: float) -> float:
+    """How far rounding may take a dual value; from the largest share of an arc, score, multiplier and sum of these.
 
     As ``Relaxation.error``: that of the tree and that of the automata, whose choices add up ``length`` scores.
     """
-    return of_sum(2 * (n + 1), SHARE * arc + u_sum) + of_sum(length * (1 + views), largest + u)
-
-
-def _share(arc: Floats, share: float) -> Floats:
-    """That share of the arc scores, -inf where there is no arc."""
-    return np.where(arc > -np.inf, share * arc, -np.inf)
+    return of_sum(2 * (n + 1), share + u_sum) + of_sum(length * (1 + views), largest + share + u)

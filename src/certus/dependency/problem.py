@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_scores, one_of
@@ -448,6 +449,19 @@ class Dependency(Problem[Heads]):
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         return self.tree_kind.reference_maximum(self, penalties)
+
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _normal_form(self) -> NormalForm:
+        return self.tree_kind.normal_form(self)
+
+    def normal_form(self) -> NormalForm:
+        return self._normal_form
+
+    def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
+        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
+        return self.tree_kind.normal_structure(self, heads)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

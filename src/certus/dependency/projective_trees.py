@@ -1,10 +1,12 @@
 """Trees without crossing arcs: dynamic programs, by kernels of their own or by the forest (DEP 5)."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from certus.certificates.assembling import derivation
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_best
 from certus.checks import Floats, Ints
-from certus.dependency import projective
+from certus.dependency import normal_projective, projective
 from certus.dependency.forest import DependencyForest
 from certus.dependency.reference import best_projective
 from certus.dependency.tree_kind import TreeKind
@@ -34,6 +36,12 @@ class ProjectiveTrees(TreeKind):
 
     def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
         return best_projective(problem, problem.penalised(penalties))
+
+    def normal_form(self, problem: "Dependency") -> NormalForm:
+        return normal_projective.of_trees(problem, problem.arc)
+
+    def normal_structure(self, problem: "Dependency", heads: Ints) -> tuple[Any, ...]:
+        return (derivation(problem.normal_form(), {"arcs": problem.indicator(heads, "arcs")}),)
 
     def error_at(self, problem: "Dependency", value: float) -> float:
         return of_best(problem.extent(), value)

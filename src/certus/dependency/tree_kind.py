@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
@@ -48,6 +49,14 @@ class TreeKind(ABC):
     def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
         """The value that ``solve`` must reach, without any kernel."""
         self._refuse(problem, "reference_maximum")
+
+    @abstractmethod
+    def normal_form(self, problem: "Dependency") -> NormalForm:
+        """The trees and their scores in normal form."""
+
+    @abstractmethod
+    def normal_structure(self, problem: "Dependency", heads: Ints) -> tuple[Any, ...]:
+        """A tree of the problem in every space of the normal form; InvalidInput if it uses a forbidden part."""
 
     def error_at(self, problem: "Dependency", value: float) -> float:
         """How far rounding may have taken a best value from the truth."""

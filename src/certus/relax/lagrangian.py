@@ -28,11 +28,21 @@ class Subproblems:
         self._tried: set[tuple[int, bytes]] = set()
 
     def solve(self, i: int, penalty: Floats, ones: Sequence[int]) -> Solution[Any]:
-        """Argmax of subproblem i under penalties on the cells; its value is weighted."""
+        """Argmax of subproblem i under penalties on the cells; its value is weighted.
+
+        Raises Infeasible where it has no structure that uses all of ``ones``: their reward outweighs all else.
+        """
         self.solves += 1
-        asked, offset = self.relaxation.question(i, penalty, ones)
-        solution = self.relaxation.subproblems[i].solve(asked)
-        return Solution(solution.structure, self.relaxation.weights[i] * solution.value + offset)
+        r = self.relaxation
+        asked, offset = r.question(i, penalty, ones)
+        solution = r.subproblems[i].solve(asked)
+        mine = [c for _, cells, _ in r.slices[i] for c in ones if cells.start <= c < cells.stop]
+        if mine:
+            used = np.zeros(r.n_cells)
+            r.cells_used(i, solution.structure, used)
+            if not used[mine].all():
+                raise Infeasible("no structure uses all the parts that are required.")
+        return Solution(solution.structure, r.weights[i] * solution.value + offset)
 
     def candidates(
         self, leaders: int, leaves: Sequence[Any], used: Floats, residual: Floats

@@ -35,11 +35,6 @@ class Log:
         """One row."""
         self._rows.append((dual, primal, step, active, round_primal))
 
-    def moved(self, step: float) -> None:
-        """The round of the last row ends with a step of this size."""
-        dual, primal, _, active, round_primal = self._rows[-1]
-        self._rows[-1] = (dual, primal, step, active, round_primal)
-
     def extend(self, rows: Floats) -> None:
         """The rows of a burst, (k, 5); they are not copied."""
         if self._rows:

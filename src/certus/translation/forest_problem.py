@@ -12,17 +12,17 @@ from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
-from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
 from certus.problem import Index, Penalties
+from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
 from certus.translation import bigram_relaxation
-from certus.translation.bigram_relaxation import BigramRelaxation, Progress
+from certus.translation.bigram_relaxation import BigramRelaxation, BoundedSearch
 from certus.translation.cube_pruning import cube_pruning
-from certus.translation.forest import ForestArrays, TranslationForest
+from certus.translation.forest import NO_DERIVATION, ForestArrays, TranslationForest
 from certus.translation.forest_closed import path
 from certus.translation.forest_kbest import within
 from certus.translation.forest_proof import closed_form
@@ -193,27 +193,25 @@ class ForestTranslation(DynamicProgram[Ints]):
             How far the multipliers move, for methods that have any (``certus.relax.steps``); Polyak's by default.
         """
         one_of("method", method, METHODS)
-        as_positive_int("max_iterations", max_iterations)
-        clock = Clock(time_limit)
+        run: Run[list[int]] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=self.extent().size)
         if method == "intersection":
             return self._by_intersection()
         if method in ("simple", "paths", "partitions"):
-            return decode_by_leaves(self, method, max_iterations, clock, step)
+            return decode_by_leaves(self, method, max_iterations=max_iterations, time_limit=time_limit, step=step)
         if method == "ilp":
             from certus.translation.leaf_program import solve_ilp
 
             return solve_ilp(self, time_limit)
-        progress = self._progress(self.translation_forest.weights, clock)
-        most_items = int(memory_limit / BYTES_PER_ITEM)
+        oracle = self._bounded_search(run, int(memory_limit / BYTES_PER_ITEM))
         if method == "cube":
-            found = cube_pruning(self.translation_forest, self.lm, self.lm_weight, as_positive_int("pops", pops))
-            progress.offer(found.edges)
-            progress.bound = progress.relaxation.value()
-            return self._result(progress)
-        run = bigram_relaxation.beam_search if method == "beam" else bigram_relaxation.decode
-        rule = bigram_relaxation.default_rule() if step is None else step
-        run(progress, rule, max_iterations, most_items, exact=exact)
-        return self._result(progress)
+            pops = as_positive_int("pops", pops)
+            oracle.offer(cube_pruning(self.translation_forest, self.lm, self.lm_weight, pops).edges)
+            return self._result(oracle, oracle.relaxation.value(), oracle.relaxation.u)
+        oracle.exact = exact
+        at = bigram_relaxation.decode(
+            oracle, step or bigram_relaxation.default_rule(), max_iterations, beams=method == "beam"
+        )
+        return self._result(oracle, at.best if run.proof is None else run.score, at.best_u)
 
     def _by_intersection(self) -> Result[Ints]:
         forest = self.forest()
@@ -221,38 +219,39 @@ class ForestTranslation(DynamicProgram[Ints]):
         structure = self.from_edges(edges.tolist())
         return self.proved(structure, value, kind="dynamic program")
 
-    def _progress(self, weights: Floats, clock: Clock) -> Progress:
-        """A run on the forest with these weights; Infeasible if it has no derivation."""
-        prepared = prepare(self.translation_forest, self.lm, weights)
-        relaxation = BigramRelaxation(prepared, self.lm, self.lm_weight)
+    def _bounded_search(self, run: Run[list[int]], most_items: int) -> BoundedSearch:
+        """The relaxation to search under; Infeasible if there is no derivation."""
+        forest = prepare(self.translation_forest, self.lm, self.translation_forest.weights)
+        relaxation = BigramRelaxation(forest, self.lm, self.lm_weight)
         if not relaxation.value() > -np.inf:
-            raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
-        problem = self if weights is self.translation_forest.weights else self._with_weights(weights)
-        return Progress(relaxation, problem, clock)
+            raise Infeasible(NO_DERIVATION)
+        return BoundedSearch(self, relaxation, run, most_items)
 
     def _with_weights(self, weights: Floats) -> Self:
         return type(self)(self.translation_forest.with_weights(weights), self.lm, self.lm_weight)
 
-    def _result(self, progress: Progress) -> Result[Ints]:
-        structure = np.array(progress.edges, dtype=np.int64)
-        score = self.score(structure)
-        bound = max(score, progress.bound)
-        duals = {"pairs": progress.relaxation.multipliers(progress.u), "bound": np.array([bound])}
-        error = max(self.dual_error(duals["pairs"]), progress.slack)
-        certificate = certified(partial(self.terms, structure), score, bound, error, kind="dual", duals=duals)
-        info = {**progress.info, "seconds": progress.clock.seconds}
-        return Result(structure, score, certificate, progress.log.trace(), info)
+    def _result(self, oracle: BoundedSearch, bound: float, u: Floats) -> Result[Ints]:
+        run, relaxation = oracle.run, oracle.relaxation
+        structure = np.array(run.structure, dtype=np.int64)
+        bound = max(run.score, bound)
+        rows = relaxation.multipliers(u.reshape(relaxation.q.shape))
+        duals, error = {"pairs": rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
+        scores = partial(self.terms, structure)
+        return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        progress = self._solved(penalties)
-        return Solution(np.array(progress.edges, dtype=np.int64), progress.score)
+        return self._solved(penalties)[0]
 
-    def _solved(self, penalties: Penalties | None) -> Progress:
-        progress, rule = self._progress(self._penalised(penalties), Clock()), bigram_relaxation.default_rule()
-        bigram_relaxation.decode(progress, rule, 200, int(MOST_MEMORY / BYTES_PER_ITEM), exact=True)
-        if not progress.proved:
+    def _solved(self, penalties: Penalties | None) -> tuple[Solution[Ints], Floats]:
+        """The best derivation under penalties, and multipliers under which that is shown, as in a witness."""
+        problem = self if penalties is None else self._with_weights(self._penalised(penalties))
+        run: Run[list[int]] = Run(scale=problem.extent().size)
+        oracle = problem._bounded_search(run, int(MOST_MEMORY / BYTES_PER_ITEM))
+        at = bigram_relaxation.decode(oracle, bigram_relaxation.default_rule(), 200)
+        if not oracle.over(at):
             raise NotSupported("the best derivation under these penalties was not found within memory.")
-        return progress
+        rows = oracle.relaxation.multipliers(at.best_u.reshape(oracle.relaxation.q.shape))
+        return Solution(np.array(run.structure, dtype=np.int64), run.score), rows
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
@@ -305,9 +304,8 @@ class ForestTranslation(DynamicProgram[Ints]):
         """
         least, pairs = -np.inf, np.empty((0, 3))
         with suppress(Infeasible):
-            progress = self._solved(penalties)
-            least = progress.score - CLOSE * max(abs(progress.score), 1.0)
-            pairs = progress.relaxation.multipliers(progress.u)
+            best, pairs = self._solved(penalties)
+            least = best.value - CLOSE * max(abs(best.value), 1.0)
         form = self.closed_form(least, {"pairs": pairs}, penalties)
         (graph,), scores, cells = form.spaces, form.scores.copy(), form.cells["edges"]
         assert isinstance(graph, Graph)

@@ -16,6 +16,7 @@ from certus.errors import Infeasible, LimitReached, NotSupported
 from certus.relax.linear import WHOLE, LPReport, unproved
 from certus.result import Result
 from certus.threads import interruptible
+from certus.translation.forest import NO_DERIVATION
 from certus.translation.leaf_graph import BEGIN, END, Leaves
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class LeafProgram:
             )
         )
         if found.status == 2:
-            raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
+            raise Infeasible(NO_DERIVATION)
         if found.x is None:
             raise LimitReached(f"HiGHS found no derivation: {found.message}")
         bound = found.mip_dual_bound if integer and found.mip_dual_bound is not None else found.fun
