@@ -9,7 +9,7 @@ on their three copies of the arcs, lineages bound its great-grandparent scores, 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,11 +96,6 @@ class Lineages(Problem[Lineage]):
     def all_scores(self) -> tuple[Floats, ...]:
         return (self.score_of,)
 
-    def _with_scores(self, score: Floats) -> Self:
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__, score_of=score)
-        return other
-
     # -- questions -------------------------------------------------------------------------------------------------
 
     def decode(
@@ -110,19 +105,41 @@ class Lineages(Problem[Lineage]):
         return self.proved(solution.structure, solution.value)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Lineage]:
-        above, arcs, below = self._values(penalties)
-        part = self.score_of + below
-        line = arcs + np.bincount(self.part_of, np.maximum(part, 0.0), minlength=len(arcs))
-        pair = above + np.bincount(self.line_of, np.maximum(line, 0.0), minlength=len(above))
-        g, words = self.pair[1], np.arange(self.n + 1)
-        first = np.searchsorted(g, words)
-        best = np.lexsort((-pair, g))[np.minimum(first, len(g) - 1)]  # ties go to the first head
-        if (g[best] != words).any() or pair[best].min() == -np.inf:
-            raise Infeasible("some word has no head that is not forbidden.")
+        pair, line, part = self._worth(penalties)
+        best = self._best(pair)
         pairs = np.zeros(len(pair), dtype=bool)
         pairs[best] = True
         lines: NDArray[np.bool_] = pairs[self.line_of] & (line > 0.0)
         return Solution(Lineage(pairs, lines, lines[self.part_of] & (part > 0.0)), float(pair[best].sum()))
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        pair, line, part = self._worth(penalties)
+        best = pair[self._best(pair)]
+        loss = pair - best[self.pair[1]]
+        with_line = loss[self.line_of] + np.minimum(line, 0.0)
+        with_part = with_line[self.part_of] + np.minimum(part, 0.0)
+        total, chosen = float(best.sum()), self.pair[0] >= 0
+        found = ((self.pair[:, chosen], loss[chosen]), (self.line[1:], with_line), (self.part[2:], with_part))
+        out = {}
+        for view, (cells, values) in zip(self.views, found, strict=True):
+            out[view] = np.full(self.views[view], -np.inf)
+            np.maximum.at(out[view], tuple(cells), total + values)
+        return out
+
+    def _worth(self, penalties: Penalties | None) -> tuple[Floats, Floats, Floats]:
+        """The best value of each pair, of each line once it is taken, and of each part."""
+        above, arcs, below = self._values(penalties)
+        part = self.score_of + below
+        line = arcs + np.bincount(self.part_of, np.maximum(part, 0.0), minlength=len(arcs))
+        return above + np.bincount(self.line_of, np.maximum(line, 0.0), minlength=len(above)), line, part
+
+    def _best(self, pair: Floats) -> Ints:
+        """The best pair of each word; ties go to the first head."""
+        g, words = self.pair[1], np.arange(self.n + 1)
+        best = np.lexsort((-pair, g))[np.minimum(np.searchsorted(g, words), len(g) - 1)]
+        if (g[best] != words).any() or pair[best].min() == -np.inf:
+            raise Infeasible("some word has no head that is not forbidden.")
+        return best
 
     def _values(self, penalties: Penalties | None) -> tuple[Floats, Floats, Floats]:
         """The penalties of each pair, line and part."""
@@ -145,6 +162,8 @@ class Lineages(Problem[Lineage]):
         else:
             np.add.at(out, tuple(self.part[2:, structure.parts]), 1.0)
         return out
+
+    # -- proofs ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def _spelt_out(self) -> NormalForm:

@@ -68,9 +68,10 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
 
 
 def with_lineages(problem: Dependency) -> "Relaxation":
-    """The relaxation with a third subproblem that scores great-grandparents; the automata are left out without scores.
+    """The relaxation with a third subproblem, lineages, that scores great-grandparents.
 
-    The arcs of the tree equal the three copies that lineages have, except that no word supposes an arc of node 0.
+    The arcs of the tree equal the three copies that lineages have, except that no word supposes an arc of node 0. The
+    automata have all other scores; where these are of arcs alone, the tree has them and there are no automata.
     """
     rest = {name: scores for name, scores in problem.scores.items() if "f" not in HIGHER_KINDS[name].axes}
     own = next(scores for name, scores in problem.scores.items() if name not in rest)

@@ -240,18 +240,18 @@ class ForestTranslation(DynamicProgram[Ints]):
         return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        return self._solved(penalties)[0]
+        run, _, _ = self._solved(penalties)
+        return Solution(np.array(run.structure, dtype=np.int64), run.score)
 
-    def _solved(self, penalties: Penalties | None) -> tuple[Solution[Ints], Floats]:
-        """The best derivation under penalties, and multipliers under which that is shown, as in a witness."""
+    def _solved(self, penalties: Penalties | None) -> tuple[Run[list[int]], BoundedSearch, Floats]:
+        """The best derivation under penalties, how it was found, and the multipliers that it was found by."""
         problem = self if penalties is None else self._with_weights(self._penalised(penalties))
         run: Run[list[int]] = Run(scale=problem.extent().size)
         oracle = problem._bounded_search(run, int(MOST_MEMORY / BYTES_PER_ITEM))
         at = bigram_relaxation.decode(oracle, bigram_relaxation.default_rule(), 200)
         if not oracle.over(at):
             raise NotSupported("the best derivation under these penalties was not found within memory.")
-        rows = oracle.relaxation.multipliers(at.best_u.reshape(oracle.relaxation.q.shape))
-        return Solution(np.array(run.structure, dtype=np.int64), run.score), rows
+        return run, oracle, at.best_u
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
@@ -304,8 +304,9 @@ class ForestTranslation(DynamicProgram[Ints]):
         """
         least, pairs = -np.inf, np.empty((0, 3))
         with suppress(Infeasible):
-            best, pairs = self._solved(penalties)
-            least = best.value - CLOSE * max(abs(best.value), 1.0)
+            run, oracle, u = self._solved(penalties)
+            least = run.score - CLOSE * max(abs(run.score), 1.0)
+            pairs = oracle.relaxation.multipliers(u.reshape(oracle.relaxation.q.shape))
         form = self.closed_form(least, {"pairs": pairs}, penalties)
         (graph,), scores, cells = form.spaces, form.scores.copy(), form.cells["edges"]
         assert isinstance(graph, Graph)

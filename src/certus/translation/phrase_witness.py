@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certus.checks import Floats
+from certus.relax.descent import Descent, Oracle, Round, descend
+from certus.relax.run import HeldRun
 from certus.relax.steps import polyak
-from certus.translation.multipliers import Steps
 from certus.translation.phrase_relaxation import PhraseRelaxation
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ FEW_NODES = 6_000  # of a lattice of all coverages that is checked quickly
 FEW, MANY = 3_000, 300_000  # states that are left to a check: at first, and before more words are tracked
 PATIENCE = 10  # rounds that must close a tenth of the gap, or they are a stall
 ROUNDS = 1000
+MOST_TRACKED = 60
 
 
 def make_witness(problem: "PhraseTranslation", above: float) -> dict[str, Any]:
@@ -27,49 +29,69 @@ def make_witness(problem: "PhraseTranslation", above: float) -> dict[str, Any]:
     n = problem.n
     if not above < inf or n == 0 or problem.sentence.lattice(None, FEW_NODES) is not None:
         return {"tracked": np.arange(n), "multipliers": np.zeros(n)}
-    tracked: tuple[int, ...] = ()
-    relaxation = _tracking(problem, tracked)
-    if relaxation is None:  # nothing covers the sentence
+    oracle = _Tracking.of(problem, (), above)
+    if oracle is None:  # nothing covers the sentence
         return {"tracked": np.arange(0), "multipliers": np.zeros(n)}
-    u, blame, steps = np.zeros(n), np.zeros(n), Steps(polyak(patience=3), 1.0)
-    most, since, mark, best, best_u = FEW, 0, inf, inf, u
-    for _ in range(ROUNDS):
-        dual = relaxation.sweep(u)
-        _, residual = relaxation.path_and_residual()
-        if dual < best:
-            best, best_u = dual, u
-            if not relaxation.search(above, most, most=most).pruned:
-                break
-        blame += np.abs(residual)
-        since += 1
-        if since == PATIENCE or not residual.any():
-            if mark - best < 0.1 * (mark - above) or not residual.any():
-                most = min(10 * most, MANY)
-                relaxation.sweep(best_u)
-                if not relaxation.search(above, most, most=most).pruned:
-                    break
-                if most == MANY and (tighter := _tighter(problem, tracked, blame)) is not None:
-                    tracked, relaxation = tighter
-                    steps.restart()
-                    best, u, blame[:], mark = inf, best_u, 0.0, inf
-                    continue
-            since, mark = 0, best
-        if residual.any():
-            u = u.copy()
-            steps.move(u, slice(None), residual, dual, above)
-    return {"tracked": np.array(tracked, dtype=np.int64), "multipliers": best_u}
+    at = descend(
+        HeldRun(above, 1.0),
+        oracle,
+        np.zeros(n),
+        polyak(patience=3),
+        max_iterations=ROUNDS,
+        window=PATIENCE,
+        search=lambda at: at.oracle.look(at),
+        tighten=lambda at: at.oracle.tighter(at),
+    )
+    return {"tracked": np.array(at.oracle.tracked, dtype=np.int64), "multipliers": at.best_u}
 
 
-def _tracking(problem: "PhraseTranslation", tracked: tuple[int, ...]) -> PhraseRelaxation | None:
-    lattice = problem.sentence.lattice(tracked)
-    return None if lattice is None else PhraseRelaxation(problem.sentence, lattice, exact_contexts=True)
+class _Tracking(Oracle):
+    """The relaxation that tracks some words: it ends once a search under its bounds leaves few states."""
 
+    def __init__(
+        self, problem: "PhraseTranslation", relaxation: PhraseRelaxation, tracked: tuple[int, ...], above: float
+    ) -> None:
+        self.problem, self.relaxation, self.tracked, self.above = problem, relaxation, tracked, above
+        self.most, self.blame = FEW, np.zeros(problem.n)
 
-def _tighter(
-    problem: "PhraseTranslation", tracked: tuple[int, ...], blame: Floats
-) -> tuple[tuple[int, ...], PhraseRelaxation] | None:
-    """The relaxation with up to three more words tracked, those most often covered twice or not at all."""
-    order = [i for i in np.argsort(-blame, kind="stable").tolist() if i not in tracked]
-    more = tuple(sorted((*tracked, *order[:3])))
-    made = _tracking(problem, more) if len(tracked) < len(more) < problem.n and len(more) <= 60 else None
-    return None if made is None else (more, made)
+    @classmethod
+    def of(cls, problem: "PhraseTranslation", tracked: tuple[int, ...], above: float) -> "_Tracking | None":
+        """None where nothing covers the sentence, or the lattice is too large."""
+        lattice = problem.sentence.lattice(tracked)
+        if lattice is None:
+            return None
+        return cls(problem, PhraseRelaxation(problem.sentence, lattice, exact_contexts=True), tracked, above)
+
+    def ask(self, u: Floats) -> Round:
+        dual = self.relaxation.sweep(u)
+        _, residual = self.relaxation.path_and_residual()
+        self.blame += np.abs(residual)
+        return Round(dual, residual)
+
+    def look(self, at: Descent["_Tracking"]) -> None:
+        """Where the bound is the best so far, see how much is left under it."""
+        if at.value == at.best:
+            self._search(at)
+
+    def _search(self, at: Descent["_Tracking"]) -> None:
+        if not self.relaxation.search(self.above, self.most, most=self.most).pruned:
+            at.run.proof = "search"
+
+    def tighter(self, at: Descent["_Tracking"]) -> "tuple[_Tracking, Floats] | None":
+        """Leave more states, and once they are many, track three more words: those covered twice or not at all."""
+        self.most = min(10 * self.most, MANY)
+        self.relaxation.sweep(at.best_u)
+        self._search(at)
+        if at.run.proof is not None:
+            return None
+        if self.most < MANY and at.norm2:
+            return self, at.u
+        order = [i for i in np.argsort(-self.blame, kind="stable").tolist() if i not in self.tracked]
+        tracked = tuple(sorted((*self.tracked, *order[:3])))
+        fits = len(self.tracked) < len(tracked) < self.problem.n and len(tracked) <= MOST_TRACKED
+        made = _Tracking.of(self.problem, tracked, self.above) if fits else None
+        if made is None:
+            return (self, at.u) if at.norm2 else None
+        made.most = MANY
+        at.best = inf  # of a lattice that is left behind
+        return made, at.best_u
