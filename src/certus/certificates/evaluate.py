@@ -162,7 +162,7 @@ class Evaluation:
             elif isinstance(space, Referred):
                 own = raw[space.part]
                 largest = float(np.abs(own[own > -inf]).max(initial=0.0))
-                most = abs(space.maximum(own)[0]) + space.length * largest
+                most = space.size + space.length * largest
             else:
                 into = space.arc_scores(positive)[:, 1:]
                 most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())

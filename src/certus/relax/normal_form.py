@@ -219,7 +219,7 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
     try:
         return problem.normal_form()
     except NotSupported:
-        if problem.reference_maximum() is None:
+        if not problem.searched and problem.reference_maximum() is None:
             return enumerated_form(problem)
     sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
     starts = np.cumsum([0, *sizes]).tolist()
@@ -235,9 +235,9 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
     cells = {
         view: np.arange(start, start + size) for view, start, size in zip(problem.views, starts, sizes, strict=False)
     }
-    return NormalForm(
-        np.zeros(starts[-1]), (Referred(np.arange(starts[-1]), problem.extent().length * len(sizes), maximum),), cells
-    )
+    extent = problem.extent()
+    referred = Referred(np.arange(starts[-1]), extent.length * len(sizes), extent.length * extent.size, maximum)
+    return NormalForm(np.zeros(starts[-1]), (referred,), cells)
 
 
 def _shifted(space: Space, start: int) -> Space:
