@@ -222,8 +222,8 @@ class Problem(ABC, Generic[Y]):
         """What ``closed_form`` takes, by the fastest means: arrays by name."""
         raise self._not_supported("make_witness")
 
-    def closed_structure(self, form: NormalForm, structure: Y) -> tuple[Any, ...]:
-        """A structure as one of every space of what ``closed_form`` gave."""
+    def closed_structure(self, form: NormalForm, structure: Y) -> tuple[Any, ...] | None:
+        """A structure as one of every space of what ``closed_form`` gave; None if it is none, and scores no more."""
         raise self._not_supported("closed_structure")
 
     # -- travel ----------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ MODELS = {
     "everything": (("sibling", "grandparent", "grandsibling", "trisibling", "stop", "null"), "all"),
     "great-grandparents": (("greatgrandparent",), "all"),
     "grand-tri-siblings": (("sibling", "grandtrisibling"), "all"),
+    "grand-tri-siblings, outermost": (("grandsibling", "grandtrisibling"), "outermost"),
     "both, outermost": (("grandsibling", "trisibling", "greatgrandparent", "grandtrisibling"), "outermost"),
     "everything, outermost": (("sibling", "grandparent", "grandsibling", "trisibling", "stop", "null"), "outermost"),
 }

@@ -11,6 +11,7 @@ from certus.dependency.head_automata import HeadAutomata, PartAutomaton
 from tests.dependency.cases import draw_problem
 
 MODELS = ("siblings", "carreras", "model 0", "model 1", "model 2", "trisiblings", "ends of sides", "everything")
+MODELS += ("grand-tri-siblings", "grand-tri-siblings, outermost")
 
 
 def whole_penalties(rng, automata):
@@ -68,7 +69,7 @@ def test_kernel_equals_the_plain_reference_beyond_enumeration(seed, model, n, ro
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(("siblings", "model 1", "model 2", "trisiblings")), st.integers(0, 4))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(("siblings", "model 1", "model 2", MODELS[-1])), st.integers(0, 4))
 def test_listed_parts_give_the_same_lattices_as_dense_ones(seed, model, n):
     dense = draw_problem(np.random.default_rng(seed), model, n, projective=False)
     listed = draw_problem(np.random.default_rng(seed), model, n, projective=False, listed=True)

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import Dependency, Infeasible, InvalidInput, LimitReached, load_result, save_result
+from certus import Dependency, Infeasible, InvalidInput, LimitReached, NotSupported, load_result, save_result
 from certus.dependency import flow, nonprojective
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.run import Run
 from certus.relax.steps import halving, harmonic, per_increase, polyak
-from tests.dependency.cases import draw_problem
+from tests.dependency.cases import draw_problem, whole_scores
 
 MODELS = (
     "siblings",
@@ -27,7 +27,10 @@ MODELS = (
     "ends of sides",
     "everything",
     "everything, outermost",
+    "grand-tri-siblings",
+    "grand-tri-siblings, outermost",
 )
+GREAT = ("great-grandparents", "both, outermost")  # with lineages
 seeds = st.integers(0, 2**32 - 1)
 roots = st.sampled_from(["single", "multi"])
 
@@ -54,6 +57,52 @@ def test_decode_equals_enumeration(seed, model, n, root, listed):
     if result.info["nodes"] == 1 and not result.info["fixed"]:
         assert (result.trace.dual >= best - problem.error()).all()  # weak duality, at every iteration
     assert (result.trace.primal <= best).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(seeds, st.sampled_from(GREAT), st.integers(0, 3), roots, st.booleans())
+def test_great_grandparents_equal_enumeration(seed, model, n, root, listed):
+    problem = draw_problem(np.random.default_rng(seed), model, n, root, projective=False, listed=listed)
+    best = optimum(problem)
+    if best == -np.inf:
+        with pytest.raises(Infeasible):
+            problem.decode()
+        return
+    result = problem.decode()
+    assert result.score == best == problem.score(result.structure)
+    assert result.certificate.exact
+    assert result.certificate.kind in ("dual", "branch and bound")
+    certus.verify(problem, result)
+    short = problem.decode(max_iterations=2, exact=False)
+    assert short.score <= best <= short.certificate.bound + short.certificate.tolerance
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("model", GREAT)
+def test_great_grandparents_of_more_words_with_constraints_and_labels(model):
+    rng = np.random.default_rng(5)
+    problem = draw_problem(rng, model, 4, projective=False)
+    every = [(problem.score(y), y) for y in problem.all_structures()]
+    result = problem.decode()
+    assert result.score == max(score for score, _ in every)
+    certus.verify(problem, result)
+    m = 1 + int(np.argmax(result.structure[1:] > 0))
+    taken = (int(result.structure[m]), m)
+    constrained = problem.subject_to(
+        certus.constraints.at_most(1, "arcs", [taken, (0, int(np.argmin(result.structure[1:])) + 1)])
+    )
+    other = constrained.decode()
+    assert other.score == max(score for score, y in every if not constrained.violated(y))
+    label = whole_scores(rng, (5, 5, 2))
+    labelled = problem.labelled(label)
+    best = max(score + sum(label[y[m], m].max() for m in range(1, 5)) for score, y in every)
+    assert labelled.decode().score == best
+
+
+def test_linear_programs_do_not_know_great_grandparents():
+    problem = draw_problem(np.random.default_rng(0), "great-grandparents", 3, projective=False)
+    with pytest.raises(NotSupported, match="greatgrandparent"):
+        flow.ilp(problem)
 
 
 @settings(max_examples=15)

@@ -7,16 +7,19 @@ from hypothesis import strategies as st
 
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, PartAutomaton
-from tests.dependency.cases import MODELS, draw_problem, problems
+from certus.dependency.lineages import Lineages
+from certus.dependency.vine import Vine
+from tests.dependency.cases import MODELS, draw_problem, problems, whole_scores
 from tests.dependency.test_head_automata import Parity
 from tests.oracles.normal import check
 from tests.oracles.spaces import check_normal_form
 
+BY_HEADS = [name for name, (kinds, _) in MODELS.items() if kinds and "greatgrandparent" not in kinds]
 ROOTS = st.sampled_from(["single", "multi"])
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(MODELS)[1:]), st.integers(0, 2), ROOTS, st.booleans())
+@given(st.integers(0, 2**32 - 1), st.sampled_from(BY_HEADS), st.integers(0, 2), ROOTS, st.booleans())
 def test_head_automata(seed, model, n, root, listed):
     listed = listed and not {"stop", "null"} & set(MODELS[model][0])
     check_normal_form(
@@ -25,7 +28,7 @@ def test_head_automata(seed, model, n, root, listed):
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(MODELS)[1:]), st.integers(0, 2), ROOTS)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(BY_HEADS), st.integers(0, 2), ROOTS)
 def test_head_automata_that_are_known_by_their_steps_only(seed, model, n, root):
     rng = np.random.default_rng(seed)
     problem = draw_problem(rng, model, n, root, projective=False)
@@ -66,3 +69,32 @@ def test_projective_trees(problem):
 @given(problems(models=("first order", "siblings", "carreras", "model 1", "model 2", "trisiblings"), listed=True))
 def test_projective_trees_of_listed_parts(problem):
     check(problem)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 4), st.integers(1, 3))
+def test_vines(seed, n, band):
+    rng = np.random.default_rng(seed)
+    arc, *outer = (whole_scores(rng, shape, 0.2) for shape in ((n + 1, n + 1), (n + 1, 2), (n + 1, 2)))
+    check(Vine(arc, *outer, band=band))
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2), st.booleans())
+def test_lineages(seed, n, few):
+    rng = np.random.default_rng(seed)
+    problem = draw_problem(rng, "great-grandparents", n + few, projective=False)
+    allowed = problem.arc > -np.inf
+    if few:
+        allowed &= rng.random(allowed.shape) < 0.4
+    check_normal_form(Lineages(allowed, problem.scores["greatgrandparent"]))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(list(MODELS)), st.integers(0, 3), ROOTS, st.booleans())
+def test_labelled_trees(seed, model, n, root, projective):
+    rng = np.random.default_rng(seed)
+    n = n if projective or model == "first order" else min(n, 2)
+    trees = draw_problem(rng, model, n, root, projective=projective)
+    problem = trees.labelled(whole_scores(rng, (n + 1, n + 1, 2), 0.2))
+    (check if projective else check_normal_form)(problem)

@@ -27,8 +27,12 @@ MODELS = (
     (("sibling", "grandparent", "grandsibling", "trisibling"), "all"),
     (("sibling", "stop", "null"), "all"),
     (("sibling", "grandparent", "grandsibling", "trisibling", "stop", "null"), "all"),
+    (("greatgrandparent",), "all"),
+    (("sibling", "grandtrisibling"), "all"),
+    (("grandsibling", "greatgrandparent", "grandtrisibling"), "outermost"),
 )
 AXES = {"arc": 2, "sibling": 3, "grandparent": 3, "grandsibling": 4, "trisibling": 4}
+AXES |= {"greatgrandparent": 4, "grandtrisibling": 5}
 Where = tuple[str, int]  # a kind of part, and a cell of its array as if that were flat
 
 
@@ -52,8 +56,12 @@ def parts_of(heads: tuple[int, ...], outermost: bool) -> list[tuple[str, tuple[i
             out += [("arc", (h, m)), ("sibling", (h, s, m))]
             if h and (not outermost or k == len(modifiers) - 1):
                 out += [("grandparent", (heads[h], h, m)), ("grandsibling", (heads[h], h, s, m))]
+            if h and heads[h]:
+                out.append(("greatgrandparent", (heads[heads[h]], heads[h], h, m)))
             if k:
-                out.append(("trisibling", (h, modifiers[k - 2] if k > 1 else h, s, m)))
+                t = modifiers[k - 2] if k > 1 else h
+                out.append(("trisibling", (h, t, s, m)))
+                out += [("grandtrisibling", (heads[h], h, t, s, m))] if h else []
     return out
 
 

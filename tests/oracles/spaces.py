@@ -15,8 +15,11 @@ def uses(form: NormalForm, structure) -> np.ndarray:
     assert len(structure) == len(form.spaces)
     for space, own in zip(form.spaces, structure, strict=True):
         if not isinstance(space, Graph):
-            assert is_tree(own, "single" if space.single else "multi")
-            parts = [space.part[own[m], m] for m in range(1, len(own))]
+            heads, labels = (own, None) if space.labels is None else own
+            assert is_tree(heads, "single" if space.single else "multi")
+            words = range(1, len(heads))
+            parts = [space.part[heads[m], m] for m in words]
+            parts += [space.labels[heads[m], m, labels[m]] for m in words] if labels else []
             assert -1 not in parts
         else:
             pending, parts = [len(space.in_ptr) - 2], []
@@ -49,7 +52,14 @@ def all_of_space(space) -> list[list[int]]:
         return all_derivations(space)
     choices = [np.flatnonzero(space.part[:, m] >= 0).tolist() for m in range(1, len(space.part))]
     trees = ([-1, *heads] for heads in product(*choices))
-    return [heads for heads in trees if is_tree(heads, "single" if space.single else "multi")]
+    found = [heads for heads in trees if is_tree(heads, "single" if space.single else "multi")]
+    if space.labels is None:
+        return found
+    return [
+        (heads, [-1, *labels])
+        for heads in found
+        for labels in product(*(np.flatnonzero(space.labels[h, m] >= 0) for m, h in enumerate(heads) if m))
+    ]
 
 
 def all_uses(form: NormalForm) -> list[np.ndarray]:
@@ -60,6 +70,10 @@ def all_uses(form: NormalForm) -> list[np.ndarray]:
         if meets(form.rows, used) and score(form.scores, used) > -np.inf:
             out.append(used)
     return out
+
+
+def other_parts(space) -> list[np.ndarray]:
+    return [] if isinstance(space, Graph) or space.labels is None else [space.labels]
 
 
 def check_normal_form(problem) -> None:
@@ -80,5 +94,5 @@ def check_normal_form(problem) -> None:
             assert part.shape == shown.shape
             assert (np.where(part >= 0, used[part] if len(used) else 0, 0) == shown).all()
     assert len(seen) == len(scored)
-    spaces = [space.part[space.part >= 0] for space in form.spaces]
+    spaces = [part[part >= 0] for space in form.spaces for part in (space.part, *other_parts(space))]
     assert set(np.concatenate(spaces).tolist()) == set(range(len(form.scores)))  # parts that nothing has are left out

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from certus import ForestTranslation, LanguageModel, SynchronousGrammar, TranslationForest
-from certus.clock import Clock
 from certus.io.arpa import parse_arpa
 from certus.relax import steps
 from certus.translation.leaf_graph import Leaves
@@ -94,16 +93,16 @@ def test_run_5_8_of_the_simple_algorithm() -> None:
     }
 
     # The first round takes "a cat", with "dog" before "barks", and moves the multipliers of both by the step.
-    first = decode_by_leaves(problem, "simple", 1, Clock(), steps.constant(1.0))
+    first = decode_by_leaves(problem, "simple", max_iterations=1, step=steps.constant(1.0))
     assert forest.yields(first.structure.tolist()) == SENTENCES[1].split()
     assert first.certificate.bound == pytest.approx(-1 + 2 + 2.5)
     moved = dict(zip(words, first.info["leaf multipliers"][0].tolist(), strict=True))
     assert moved == {**dict.fromkeys(words, 0.0), "dog": 1.0, "cat": -1.0}
 
     # Constant steps of 1 go back and forth; decreasing ones settle between 3.25 and 3.5, with a certificate.
-    constant = decode_by_leaves(problem, "simple", 2, Clock(), steps.constant(1.0))
+    constant = decode_by_leaves(problem, "simple", max_iterations=2, step=steps.constant(1.0))
     assert not constant.certificate.exact
-    result = decode_by_leaves(problem, "simple", 200, Clock(), steps.harmonic(2.0))
+    result = decode_by_leaves(problem, "simple", max_iterations=200, step=steps.harmonic(2.0))
     assert result.certificate.exact
     assert forest.yields(result.structure.tolist()) == SENTENCES[0].split()
     assert result.score == pytest.approx(-3.0)

@@ -119,6 +119,41 @@ def test_a_stalled_relaxation_is_tightened():
     assert (run.score, at.best) == (1.0, 1.0)
 
 
+def test_bounds_of_before_hold_after_tightening():
+    run = Run()
+    worse = (Lines([(9.0, 0)]), np.zeros(1))
+    at = descend(run, Lines([(4.0, 1), (2.0, -1)]), np.zeros(1), constant(1.0), max_iterations=9, window=4,
+                 tighten=lambda at: worse if at.oracle is not worse[0] else None)  # fmt: skip
+    assert at.oracle is worse[0]
+    assert at.best == 3.0
+
+
+def test_a_descent_may_go_on_with_the_same_oracle_after_a_stall():
+    run, asked = Run(), []
+
+    def tighten(at):
+        asked.append(at.state.count)
+        return at.oracle, at.u
+
+    at = descend(run, Lines(LOOSE), np.zeros(1), constant(1.0), max_iterations=30, window=5, tighten=tighten)
+    assert at.rounds == 30
+    assert len(asked) > 1
+    assert asked == sorted(asked)  # the step rule goes on too
+    assert asked[-1] > 5
+
+
+def test_an_oracle_that_has_nothing_better_left_ends_the_descent():
+    class Emptied(Lines):
+        def ask(self, u):
+            return super().ask(u) if u[0] == 0.0 else None
+
+    run = Run()
+    run.offer("known", 2.5)
+    at = descend(run, Emptied(LOOSE), np.zeros(1), constant(1.0), max_iterations=50)
+    assert at.closed
+    assert (at.rounds, at.best) == (1, 4.0)
+
+
 def test_a_subgradient_that_vanishes_without_a_proof_asks_for_tightening():
     class Unscored(Lines):
         def ask(self, u):

@@ -19,8 +19,9 @@ from certus import (
     verify,
 )
 from certus.io.arpa import parse_arpa
+from certus.relax.run import Run
 from certus.relax.steps import constant, deflected, per_increase
-from certus.translation.bigram_relaxation import BEAM, WIDEST, Progress
+from certus.translation.bigram_relaxation import BEAM, WIDEST, BoundedSearch
 from certus.translation.cube_pruning import cube_pruning
 from certus.translation.leaf_program import solve_lp
 from tests.data import shared_data
@@ -228,7 +229,7 @@ def test_results_verify_and_altered_ones_do_not(method):
 def test_limits_leave_a_structure_with_its_gap():
     problem = swapped(np.random.default_rng(1))
     best = scored(problem)[0][0]
-    for options in ({"max_iterations": 1, "exact": False}, {"time_limit": 0.0}, {"memory_limit": 0.0}):
+    for options in ({"max_iterations": 1, "exact": False}, {"time_limit": 1e-9}, {"memory_limit": 0.0}):
         result = problem.decode(**options)
         assert result.score <= best + CLOSE
         assert result.certificate.bound >= best - CLOSE
@@ -264,8 +265,8 @@ def test_decoding_returns_no_less_than_cube_pruning_where_a_gap_remains(forest, 
 
 def test_a_beam_that_proves_nothing_stops_doubling(monkeypatch):
     widths = []
-    monkeypatch.setattr(Progress, "search", lambda self, *, beam, budget: widths.append(beam))
-    monkeypatch.setattr(Progress, "proved", False)
+    monkeypatch.setattr(BoundedSearch, "search", lambda self, *, beam, budget: widths.append(beam))
+    monkeypatch.setattr(Run, "closes", lambda *bound: False)
     swapped(np.random.default_rng(1)).decode(method="beam", max_iterations=40, step=constant(1e-9))
     assert widths[0] == BEAM
     assert max(widths) == widths[-1] == WIDEST

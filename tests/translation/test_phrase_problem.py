@@ -113,16 +113,6 @@ def test_altered_results_are_refused(method):
             certus.verify(problem, wrong)
 
 
-def test_multipliers_that_bound_less_are_refused():
-    problem = words(4)
-    result = problem.decode(method="beam", width=1)
-    c = replace(result.certificate, kind="dual", duals={"words": np.array([5.0, 0, 0, 0])})
-    with pytest.raises(certus.VerificationError, match="bound"):
-        certus.verify(problem, replace(result, certificate=c))
-    with pytest.raises(certus.VerificationError, match="words"):
-        certus.verify(problem, replace(result, certificate=replace(c, duals={"rows": np.zeros(4)})))
-
-
 def orders(problem: PhraseTranslation) -> set[tuple[int, ...]]:
     return set(problem.all_structures())
 
@@ -199,7 +189,7 @@ def test_constraints_on_options():
 
 def test_a_time_limit_returns_the_best_so_far():
     problem = words(8, distortion_limit=None)
-    result = problem.decode(time_limit=0.0, method="alternating")
+    result = problem.decode(time_limit=1e-9, method="alternating")
     assert result.score <= problem.decode().score
     certus.verify(problem, result)
 
@@ -217,7 +207,7 @@ def test_too_many_coverages_are_relaxed_by_multipliers(monkeypatch, limit):
     best = problem.decode()
     monkeypatch.setattr(Sentence, "lattice", without_coverages)
     result = afresh(problem).decode()
-    assert result.info["rounds"] > 0
+    assert result.info["iterations"] > 0
     assert result.certificate.exact
     assert result.score == pytest.approx(best.score, abs=CLOSE)
     with pytest.raises(certus.NotSupported, match="set a distortion limit"):

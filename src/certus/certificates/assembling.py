@@ -73,8 +73,8 @@ def _useful(batches: list[_Edges], level: Ints, root: int) -> list[_Edges]:
     """The edges that are in derivations of the root; batches are sorted by level."""
     places = []
     for k, batch in enumerate(batches):
-        at, first, count = np.unique(level[batch.head], return_index=True, return_counts=True)
-        places += [(here, k, slice(a, a + b)) for here, a, b in np.stack((at, first, count), axis=1).tolist()]
+        found, first, count = np.unique(level[batch.head], return_index=True, return_counts=True)
+        places += [(here, k, slice(a, a + b)) for here, a, b in np.stack((found, first, count), axis=1).tolist()]
     places.sort(key=lambda place: place[:2])
     alive = np.zeros(len(level) + 1, dtype=bool)
     alive[-1] = True  # a tail that is not there

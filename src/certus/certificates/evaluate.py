@@ -42,6 +42,8 @@ class Evaluation:
         self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
         for i, space in enumerate(form.spaces):
             self.space_of[space.part[space.part >= 0]] = i
+            if isinstance(space, Trees) and space.labels is not None:
+                self.space_of[space.labels[space.labels >= 0]] = i
         self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
         self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
 
@@ -83,9 +85,9 @@ class Evaluation:
         for i, space in enumerate(priced.spaces):
             forced: Bools | None = None
             if isinstance(space, _PricedTrees) and parts is not None:
-                forced = np.isin(space.trees.part, parts)
+                forced = space.loss_with(parts) < inf
             elif isinstance(space, _PricedTrees) and known:
-                forced = space.rivals([structure[i] for structure in known])
+                forced = space.loss_without([structure[i] for structure in known]) < inf
             rest = priced.best - space.best
             spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
         return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces}
@@ -102,8 +104,8 @@ class Evaluation:
             if isinstance(space, Referred):
                 return False
             if isinstance(space, Trees):
-                columns = np.flatnonzero((np.where(space.part >= 0, chosen[space.part], 0.0) > 0).any(axis=0))
-                if len(columns) > 1:
+                into = np.maximum(space.arc_scores(chosen), 0.0).max(axis=0)
+                if into.sum() > 1.0:
                     return False
             elif sweep.inside(self.plans[i], sweep.edge_weights(space, chosen))[-1] > 1.0:
                 return False
@@ -161,7 +163,7 @@ class Evaluation:
                 largest = float(np.abs(own[own > -inf]).max(initial=0.0))
                 most = abs(space.maximum(own)[0]) + space.length * largest
             else:
-                into = np.append(positive, -inf)[space.part][:, 1:]
+                into = space.arc_scores(positive)[:, 1:]
                 most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
             total += max(most, 0.0)
         return total
@@ -234,33 +236,55 @@ class _PricedGraph:
 class _PricedTrees:
     def __init__(self, trees: Trees, units: Floats) -> None:
         self.trees = trees
-        self.weight = np.append(units, -inf)[trees.part]
+        self.weight = trees.arc_scores(units)
+        self.label = None if trees.labels is None else np.append(units, -inf)[trees.labels]
         self.dual = laminar_dual(self.weight, trees.single)
         self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
 
-    def rivals(self, known: Sequence[Sequence[int]]) -> Bools:
-        """The arcs that a tree lacks, one of which every other tree has."""
-        (heads,) = known
-        arcs = self.weight > -inf
-        arcs[list(heads[1:]), np.arange(1, len(heads))] = False
-        return arcs
+    def loss_without(self, known: Sequence[Sequence[Any]]) -> Floats:
+        """What arcs lose in trees other than one, which have another arc somewhere or another label; inf if no arc."""
+        (tree,) = known
+        heads, labels = (tree, None) if self.label is None else tree
+        words, loss = np.arange(1, len(heads)), np.where(self.weight > -inf, 0.0, inf)
+        loss[list(heads[1:]), words] = inf
+        if labels is not None and self.label is not None:
+            rest = self.label.copy()
+            rest[list(heads[1:]), words, list(labels[1:])] = -inf
+            loss[list(heads[1:]), words] = self._loss_to(rest)[list(heads[1:]), words]
+        return loss
 
-    def other_than(self, known: Sequence[Sequence[int]]) -> float:
-        return self._with_any(self.rivals(known), -inf)
+    def loss_with(self, parts: Ints) -> Floats:
+        """What arcs lose by using one of these parts; inf where they do not."""
+        loss = np.where(np.isin(self.trees.part, parts), 0.0, inf)
+        if self.label is not None and self.trees.labels is not None:
+            loss = np.minimum(loss, self._loss_to(np.where(np.isin(self.trees.labels, parts), self.label, -inf)))
+        return loss
+
+    def _loss_to(self, label: Floats) -> Floats:
+        """What arcs lose if labels score only so much."""
+        assert self.label is not None
+        best = np.where(self.weight > -inf, self.label.max(axis=2), 0.0)
+        loss: Floats = best - label.max(axis=2)
+        return loss
+
+    def other_than(self, known: Sequence[Sequence[Any]]) -> float:
+        return self._with_any(self.loss_without(known), -inf)
 
     def with_any(self, parts: Ints, enough: float) -> float:
-        return self._with_any(np.isin(self.trees.part, parts), enough)
+        return self._with_any(self.loss_with(parts), enough)
 
-    def _with_any(self, arcs: Bools, enough: float) -> float:
+    def _with_any(self, loss: Floats, enough: float) -> float:
         """By slack; where that shows too little, by trees that have no other arc into the same word."""
-        arcs = arcs & (self.weight > -inf)
-        at_most = np.where(arcs, self.best - self.slack, -inf)
+        arcs = (loss < inf) & (self.weight > -inf)
+        at_most = np.full(loss.shape, -inf)
+        at_most[arcs] = self.best - self.slack[arcs] - loss[arcs]
         most = float(at_most[at_most <= enough].max(initial=-inf))
         falling = np.argwhere(at_most > enough)[np.argsort(-at_most[at_most > enough], kind="stable")]
         for h, m in falling.tolist():
             if at_most[h, m] <= most:
                 break
             weight = self._only(h, m)
+            weight[h, m] -= loss[h, m]
             most = max(most, dual_bound(weight, self.trees.single, laminar_dual(weight, self.trees.single))[0])
         return most
 
@@ -273,6 +297,8 @@ class _PricedTrees:
 
     def spelt_out(self, step: float, forced: Bools | None, enough: float) -> dict[str, Any]:
         """The dual numbers, and for those of the arcs given that they show too little of, numbers of their own."""
+        if self.label is not None:
+            raise NotSupported("trees with crossing arcs and labels cannot be written for the standalone checker.")
         out = _dual_to_json(self.dual, step)
         if forced is not None:
             out["forced"] = [

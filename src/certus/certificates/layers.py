@@ -16,7 +16,7 @@ class Layers:
     def __init__(self) -> None:
         self.vertices = self.edges = 0
         self._degree: list[Ints] = []
-        self._ragged: tuple[list[tuple[Ints, Ints]], list[tuple[Ints, Ints]]] = ([], [])
+        self._tails, self._parts = _Ragged(), _Ragged()
 
     def add(self, degree: Ints, tails: Ints, parts: Ints) -> int:
         """Add vertices with so many edges each, and return the number of the first.
@@ -27,17 +27,36 @@ class Layers:
         self.vertices += len(degree)
         self.edges += len(tails)
         self._degree.append(degree)
-        for kept, table in zip(self._ragged, (tails, parts), strict=True):
-            present = table >= 0
-            kept.append((present.sum(axis=1), table[present]))
+        self._tails.add(tails)
+        self._parts.add(parts)
         return first
 
     def graph(self) -> Graph:
         """The graph of all layers; its root is the last vertex."""
-        (tail_ptr, tail), (part_ptr, part) = (
-            (_offsets([sizes for sizes, _ in kept]), _joined([flat for _, flat in kept])) for kept in self._ragged
-        )
-        return Graph(_offsets(self._degree), tail_ptr, tail, part_ptr, part)
+        return Graph(_offsets(self._degree), *self._tails.joined(), *self._parts.joined())
+
+
+class _Ragged:
+    """Rows of various lengths, laid end to end."""
+
+    def __init__(self) -> None:
+        self._ends, self._flat, self._size = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
+
+    def add(self, table: Ints) -> None:
+        """More rows, -1 where they have no entry."""
+        rows, columns = table.shape
+        if columns and table.min(initial=0) >= 0:
+            self._ends.append(np.arange(self._size + columns, self._size + rows * columns + 1, columns))
+            self._flat.append(table.reshape(-1))
+        else:
+            present = table >= 0
+            self._ends.append(self._size + np.cumsum(present.sum(axis=1)))
+            self._flat.append(table[present])
+        self._size += len(self._flat[-1])
+
+    def joined(self) -> tuple[Ints, Ints]:
+        """Offsets and entries."""
+        return np.concatenate(self._ends), np.concatenate(self._flat)
 
 
 def trimmed(graph: Graph, allowed: Bools) -> tuple[Graph, Ints]:
@@ -63,16 +82,16 @@ def trimmed(graph: Graph, allowed: Bools) -> tuple[Graph, Ints]:
 
 def normal_form(graph: Graph, scores: Floats, cells: Mapping[str, Ints]) -> NormalForm:
     """The normal form of one graph, with only those parts that its edges use."""
-    used = np.zeros(len(scores), dtype=bool)
-    used[graph.part] = True
-    number = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
+    mark = np.zeros(len(scores), dtype=bool)
+    mark[graph.part] = True
+    used = np.flatnonzero(mark)
+    number = np.full(len(scores), -1)
+    number[used] = np.arange(len(used))
     kept = graph._replace(part=number[graph.part])
-    return NormalForm(scores[used], (kept,), {view: number[cell] for view, cell in cells.items()})
+    # A cell that is no part has -1, which picks the -1 at the end.
+    placed = np.append(number, -1)
+    return NormalForm(scores[used], (kept,), {view: placed[cell] for view, cell in cells.items()})
 
 
 def _offsets(sizes: list[Ints]) -> Ints:
-    return np.concatenate(([0], np.cumsum(_joined(sizes))))
-
-
-def _joined(pieces: list[Ints]) -> Ints:
-    return np.concatenate(pieces).astype(np.int64, copy=False) if pieces else np.zeros(0, dtype=np.int64)
+    return np.concatenate(([0], np.cumsum(np.concatenate(sizes)))).astype(np.int64, copy=False)

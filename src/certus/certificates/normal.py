@@ -37,11 +37,19 @@ class Trees(NamedTuple):
     """Structures are the spanning trees of nodes 0 .. n that are directed away from node 0, an arc into every other.
 
     part[h, m] is the part that the arc h -> m uses; -1 where there is no such arc. With ``single`` exactly one arc
-    leaves node 0, if n > 0.
+    leaves node 0, if n > 0. With ``labels`` every arc also uses one of the parts labels[h, m], of those that are not
+    -1: a structure is then the heads and, for each word, which of these.
     """
 
     part: Ints  # (n + 1, n + 1)
     single: bool
+    labels: Ints | None = None  # (n + 1, n + 1, L)
+
+    def arc_scores(self, scores: Floats) -> Floats:
+        """What each arc scores, with its best label, if parts score so much; -inf where there is no arc."""
+        padded = np.append(scores, -np.inf)
+        own: Floats = padded[self.part]
+        return own if self.labels is None else own + padded[self.labels].max(axis=2)
 
 
 class Referred(NamedTuple):

@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
+from certus.certificates import sweep
+from certus.certificates.layers import normal_form, trimmed
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
+from certus.constituency.lexicalized_edges import edges_of
+from certus.constituency.lexicalized_normal import LexicalizedGraph, spell_out
 from certus.constituency.lexicalized_reference import best_value
 from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
 from certus.constituency.problem import tree_from_json
@@ -279,6 +284,40 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         }
         return best_value(self.tables, self._node_word, self._node_tag, checked)
 
+    @cached_property
+    def _normal(self) -> LexicalizedGraph:
+        return spell_out(self.tables)
+
+    @cached_property
+    def _normal_kept(self) -> tuple[NormalForm, Ints]:
+        """The normal form, and the number in it of each edge of that of all trees, -1 for those left out.
+
+        Less what max-marginals leave out, if the problem is pruned; rounding may keep a part more, but no part less.
+        """
+        form, graph = self._normal.form, self._normal.graph
+        if not self.pruned:
+            return form, np.arange(len(graph.tail_ptr) - 1)
+        plan, weight = sweep.levels(graph), sweep.edge_weights(graph, form.scores)
+        chart = sweep.inside(plan, weight)
+        best = float(chart[-1])
+        if best == -np.inf:
+            return form, np.arange(len(graph.tail_ptr) - 1)
+        through = sweep.edge_max_marginals(plan, weight, chart)
+        kept, number = trimmed(graph, through >= best - self.width - 2e-9 * (1.0 + abs(best)))
+        return normal_form(kept, form.scores, form.cells), number
+
+    def normal_form(self) -> NormalForm:
+        return self._normal_kept[0]
+
+    def normal_structure(self, structure: LexicalizedTree) -> tuple[list[int]]:
+        parts = spines(self._checked(structure))
+        node = self._nodes_of(parts)
+        edges = None if -1 in node[1:] else edges_of(self._normal, parts, node)
+        kept = [] if edges is None else self._normal_kept[1][edges].tolist()
+        if edges is None or -1 in kept:
+            raise InvalidInput("the tree uses a forbidden part, or it is not within the width of the problem.")
+        return (kept,)
+
     # -- the hypergraph --------------------------------------------------------------------------------------------
 
     @cached_property
@@ -366,16 +405,18 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             for v in np.flatnonzero(t.node_group >= 0).tolist()
         }
 
+    def _nodes_of(self, parts: Spines) -> list[int]:
+        """The node of each word, -1 for those that the grammar does not have; words count from 1."""
+        above = [parts.spine[h][k] if h > 0 else "" for h, k in zip(parts.head, parts.level, strict=True)]
+        words = range(1, self.n + 1)
+        return [-1, *(self._whole_spines.get((m - 1, parts.spine[m], above[m]), -1) for m in words)]
+
     def terms(self, structure: LexicalizedTree) -> list[float]:
         parts = spines(self._checked(structure))
         t, n = self.tables, self.n
-        node = [-1] * (n + 1)
-        for m in range(1, n + 1):
-            h = parts.head[m]
-            above = parts.spine[h][parts.level[m]] if h else ""
-            node[m] = self._whole_spines.get((m - 1, parts.spine[m], above), -1)
-            if node[m] < 0:
-                return [-np.inf]
+        node = self._nodes_of(parts)
+        if -1 in node[1:]:
+            return [-np.inf]
         root = parts.head.index(0, 1)
         found = [float(t.root_score[t.node_group[node[root]]])]
         for h in range(1, n + 1):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of
 from certus.certificates.sound import measured, summed
 from certus.checks import Floats, as_scores
@@ -16,7 +17,9 @@ from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
 from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
 from certus.constituency.lexicon import Entry, Listed
+from certus.constituency.normal import Items, ParseGraph, parse_graph
 from certus.constituency.reference import best_value
+from certus.constituency.tree_edges import edges_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
 from certus.problem import Index, Penalties
@@ -274,6 +277,22 @@ class Constituency(DynamicProgram[Tree]):
         weights = self._weights(sentence, penalties).tolist()
         items = [(i, base, w) for (i, _, _), base, w in zip(sentence.items, sentence.lex_id, weights, strict=True)]
         return best_value(sentence.rules, items, self.n)
+
+    @cached_property
+    def _normal(self) -> ParseGraph:
+        s = self._sentence
+        position = np.array([i for i, _, _ in s.items], dtype=np.int64)
+        return parse_graph(self.n, s.rules, Items(position, s.lex_id, s.lex_weight, s.view_cell), len(self.tags))
+
+    def normal_form(self) -> NormalForm:
+        return self._normal.form
+
+    def normal_structure(self, structure: Tree) -> tuple[list[int]]:
+        steps = list(self.grammar.memory.derivation(self._checked(structure)))
+        edges = edges_of(self._normal, self._index, self._sentence.rules, steps)
+        if edges is None:
+            raise InvalidInput("the tree uses a forbidden part, or one that the grammar does not have.")
+        return (edges,)
 
     # -- the hypergraph --------------------------------------------------------------------------------------------
 

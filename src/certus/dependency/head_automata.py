@@ -25,7 +25,7 @@ from certus.dependency import normal_automata
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS, MODIFIER, OUTERMOST, RIGHT
 from certus.dependency.problem import Dependency, checked_arcs
-from certus.errors import Infeasible, InvalidInput
+from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import Index, Penalties, Problem
 from certus.result import Result, Solution
 
@@ -186,6 +186,9 @@ class HeadAutomata(Problem[Choices]):
             self._set(arc, given.automaton_of, given.by_head, problem.root)
             return self
         by_head = problem.model.ancestors > 0
+        if problem.model.ancestors > 1:
+            far = ", ".join(name for name in problem.scores if "f" in HIGHER_KINDS[name].axes)
+            raise NotSupported(f"head automata know the head of a head, no more: leave out {far}, or use decode().")
         self._set(arc, lambda g, h, side: PartAutomaton(problem, g, h, side), by_head, problem.root)
         self._problem = problem
         return self
@@ -297,8 +300,7 @@ class HeadAutomata(Problem[Choices]):
     @cached_property
     def _normal_form(self) -> NormalForm:
         if self._problem is not None:
-            model = self._problem.model
-            return normal_automata.of_parts(self._problem, self.arc, model.ancestors > 0, model.pairs)
+            return normal_automata.of_parts(self._problem, self.arc)
         return normal_automata.of_automata(self)
 
     def normal_form(self) -> NormalForm:

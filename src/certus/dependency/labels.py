@@ -15,15 +15,21 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.assembling import derivation
+from certus.certificates.normal import NormalForm
+from certus.certificates.normal import Trees as TreeSpace
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
-from certus.checks import Floats, Ints, as_positive_int, as_scores
+from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
+from certus.dependency import normal_projective
 from certus.dependency import parts as P
 from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.hypergraph import Forest, Hypergraph
 from certus.problem import Index, Penalties, Problem
+from certus.relax.normal_form import RelaxedForm
+from certus.relax.proof import Multipliers, mapped
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 from certus.schema import MOST, Field
@@ -175,8 +181,18 @@ class LabelledDependency(Problem[LabelledTree]):
         best = self.trees.tree_kind.decode(
             self.trees, max_iterations=max_iterations, time_limit=time_limit, exact=exact
         )
-        labelled = self._with_best_labels(best.structure, self.label)
-        return Result(labelled, best.score, best.certificate, best.trace, best.info)
+        labelled, certificate = self._with_best_labels(best.structure, self.label), best.certificate
+        if isinstance(certificate.duals, Mapping):
+            certificate = replace(certificate, duals=self._multipliers(certificate.duals))
+        elif certificate.duals is not None:
+            certificate = replace(certificate, duals=mapped(certificate.duals, self._multipliers))
+        return Result(labelled, best.score, certificate, best.trace, best.info)
+
+    def _multipliers(self, folded: Multipliers) -> Multipliers:
+        """Those of ``relaxation``, whose tree has the scores of arcs: less these, where head automata had them."""
+        if "arcs" not in folded:
+            return folded
+        return {**folded, "arcs": folded["arcs"] - np.where(self.arc > -np.inf, self.arc, 0.0)}
 
     def solve(self, penalties: Penalties | None = None) -> Solution[LabelledTree]:
         scores = self._penalised(penalties)
@@ -304,24 +320,46 @@ class LabelledDependency(Problem[LabelledTree]):
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
     def relaxation(self) -> Relaxation | None:
-        """The relaxation of the problem with the best label folded in, where it has one; else None.
-
-        Its spanning tree carries the labels, each with what it loses against the best one, so that multipliers and
-        proofs of the folded problem fit it as they are.
-        """
-        folded = self.trees.relaxation()
-        if folded is None:
+        """The relaxation of the problem without labels, where it has one; else None. Its spanning tree has them all."""
+        bare = self.trees.with_arcs(np.where(self.arc > -np.inf, 0.0, -np.inf)).relaxation()
+        if bare is None:
             return None
-        tree, *others = folded.subproblems
+        tree, *others = bare.subproblems
         assert isinstance(tree, Dependency)
-        best = np.where(self.arc > -np.inf, self.arc, 0.0)
-        scores = tree.arc[:, :, None] + (self.label - best[:, :, None])
-        views = {**folded.views, "labels": ((0, "labels"),)}
+        views = {**bare.views, "labels": ((0, "labels"),)}
 
         def leaves(structure: LabelledTree) -> tuple[Any, ...]:
-            return (structure, *folded.leaves(structure.heads)[1:])
+            return (structure, *bare.leaves(structure.heads)[1:])
 
-        return replace(folded, subproblems=(self._of(tree, scores), *others), views=views, leaves=leaves)
+        return replace(bare, subproblems=(self._of(tree, self.label), *others), views=views, leaves=leaves)
+
+    @cached_property
+    def _normal_form(self) -> NormalForm:
+        arc = np.where(self.arc > -np.inf, 0.0, -np.inf)
+        if self.trees.projective:
+            return normal_projective.of_trees(self.trees, arc, self.label)
+        relaxation = self.relaxation()
+        if relaxation is not None:
+            relaxed = RelaxedForm.of(replace(relaxation, shown=("labels",)))
+            return relaxed.form._replace(cells={view: relaxed.parts_in((0, view)) for view in self.views})
+        part, label = _numbered(arc > -np.inf, 0), _numbered(self.label > -np.inf, int((arc > -np.inf).sum()))
+        scores = np.concatenate((arc[part >= 0], self.label[label >= 0]))
+        cells = {"arcs": part.reshape(-1), "labels": label.reshape(-1)}
+        return NormalForm(scores, (TreeSpace(part, self.trees.single, label),), cells)
+
+    def normal_form(self) -> NormalForm:
+        return self._normal_form
+
+    def normal_structure(self, structure: tuple[ArrayLike, ArrayLike]) -> tuple[Any, ...]:
+        checked = self._checked(structure)
+        if self.trees.projective:
+            return (derivation(self._normal_form, {view: self.indicator(checked, view) for view in self.views}),)
+        relaxation = self.relaxation()
+        if relaxation is not None:
+            return RelaxedForm.of(relaxation).structure(checked)
+        if (self.label[checked.heads[1:], np.arange(1, self.n + 1), checked.labels[1:]] == -np.inf).any():
+            raise InvalidInput("the tree uses an arc or a label that is forbidden.")
+        return ((checked.heads.tolist(), checked.labels.tolist()),)
 
     @property
     def views(self) -> Mapping[str, Index]:
@@ -381,6 +419,11 @@ class LabelledDependency(Problem[LabelledTree]):
         given = Field.of(data, "structure")
         heads, labels = (given[name].wholes(-1, MOST, (self.n + 1,)) for name in ("heads", "labels"))
         return self._checked((heads, labels))
+
+
+def _numbered(which: Bools, first: int) -> Ints:
+    """Numbers from ``first`` on, -1 where there is none."""
+    return np.where(which, np.cumsum(which).reshape(which.shape) - 1 + first, -1)
 
 
 def checked_labels(label: ArrayLike) -> Floats:

@@ -7,12 +7,15 @@ on their three copies of the arcs, lineages bound its great-grandparent scores, 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.certificates.assembling import Assembly, derivation
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.errors import Infeasible
@@ -93,11 +96,6 @@ class Lineages(Problem[Lineage]):
     def all_scores(self) -> tuple[Floats, ...]:
         return (self.score_of,)
 
-    def _with_scores(self, score: Floats) -> Self:
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__, score_of=score)
-        return other
-
     # -- questions -------------------------------------------------------------------------------------------------
 
     def decode(
@@ -107,19 +105,41 @@ class Lineages(Problem[Lineage]):
         return self.proved(solution.structure, solution.value)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Lineage]:
-        above, arcs, below = self._values(penalties)
-        part = self.score_of + below
-        line = arcs + np.bincount(self.part_of, np.maximum(part, 0.0), minlength=len(arcs))
-        pair = above + np.bincount(self.line_of, np.maximum(line, 0.0), minlength=len(above))
-        g, words = self.pair[1], np.arange(self.n + 1)
-        first = np.searchsorted(g, words)
-        best = np.lexsort((-pair, g))[np.minimum(first, len(g) - 1)]  # ties go to the first head
-        if (g[best] != words).any() or pair[best].min() == -np.inf:
-            raise Infeasible("some word has no head that is not forbidden.")
+        pair, line, part = self._worth(penalties)
+        best = self._best(pair)
         pairs = np.zeros(len(pair), dtype=bool)
         pairs[best] = True
         lines: NDArray[np.bool_] = pairs[self.line_of] & (line > 0.0)
         return Solution(Lineage(pairs, lines, lines[self.part_of] & (part > 0.0)), float(pair[best].sum()))
+
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        pair, line, part = self._worth(penalties)
+        best = pair[self._best(pair)]
+        loss = pair - best[self.pair[1]]
+        with_line = loss[self.line_of] + np.minimum(line, 0.0)
+        with_part = with_line[self.part_of] + np.minimum(part, 0.0)
+        total, chosen = float(best.sum()), self.pair[0] >= 0
+        found = ((self.pair[:, chosen], loss[chosen]), (self.line[1:], with_line), (self.part[2:], with_part))
+        out = {}
+        for view, (cells, values) in zip(self.views, found, strict=True):
+            out[view] = np.full(self.views[view], -np.inf)
+            np.maximum.at(out[view], tuple(cells), total + values)
+        return out
+
+    def _worth(self, penalties: Penalties | None) -> tuple[Floats, Floats, Floats]:
+        """The best value of each pair, of each line once it is taken, and of each part."""
+        above, arcs, below = self._values(penalties)
+        part = self.score_of + below
+        line = arcs + np.bincount(self.part_of, np.maximum(part, 0.0), minlength=len(arcs))
+        return above + np.bincount(self.line_of, np.maximum(line, 0.0), minlength=len(above)), line, part
+
+    def _best(self, pair: Floats) -> Ints:
+        """The best pair of each word; ties go to the first head."""
+        g, words = self.pair[1], np.arange(self.n + 1)
+        best = np.lexsort((-pair, g))[np.minimum(np.searchsorted(g, words), len(g) - 1)]
+        if (g[best] != words).any() or pair[best].min() == -np.inf:
+            raise Infeasible("some word has no head that is not forbidden.")
+        return best
 
     def _values(self, penalties: Penalties | None) -> tuple[Floats, Floats, Floats]:
         """The penalties of each pair, line and part."""
@@ -143,6 +163,40 @@ class Lineages(Problem[Lineage]):
             np.add.at(out, tuple(self.part[2:, structure.parts]), 1.0)
         return out
 
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _spelt_out(self) -> NormalForm:
+        """The normal form; beyond the views, its cells tell the pairs, lines and parts in use."""
+        graph, size = Assembly(), self.n + 1
+        cells: dict[str, Ints] = {}
+        used = []
+        choices = zip(self.views, Lineage._fields, (self.pair, self.line[1:], self.part[2:]), strict=True)
+        for view, choice, nodes in choices:
+            cell = np.where(nodes[0] >= 0, nodes[0] * size + nodes[1], -1)
+            read = np.unique(cell[cell >= 0])
+            cells[view] = np.full(size**2, -1, dtype=np.int64)
+            cells[view][read] = graph.parts(np.zeros(len(read)), always=True)
+            cells[choice] = graph.parts(self.score_of if choice == "parts" else np.zeros(len(cell)), always=True)
+            used.append([np.where(cell >= 0, cells[view][cell], -1), cells[choice]])
+        part, line = (graph.vertices(np.full(len(of), k)) for k, of in enumerate((self.part_of, self.line_of)))
+        for vertex in (part, line):
+            graph.edges(vertex, [], [])  # not taken
+        graph.edges(part, [], used[2])
+        graph.edges(line, _side_by_side(part, self.part_of, len(line)), used[1])
+        word = graph.vertices(np.full(size, 2))
+        graph.edges(word[self.pair[1]], _side_by_side(line, self.line_of, len(self.pair[1])), used[0])
+        root = graph.vertices(np.array([3]))
+        graph.edges(root, list(word[:, None]), [])
+        return graph.form(int(root[0]), cells)
+
+    def normal_form(self) -> NormalForm:
+        form = self._spelt_out
+        return form._replace(cells={view: form.cells[view] for view in self.views})
+
+    def normal_structure(self, structure: Lineage) -> tuple[Any, ...]:
+        return (derivation(self._spelt_out, {k: v.astype(np.float64) for k, v in structure._asdict().items()}),)
+
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
         above, arcs, below = (values.tolist() for values in self._values(penalties))
         for line, score, penalty in zip(self.part_of.tolist(), self.score_of.tolist(), below, strict=True):
@@ -159,3 +213,11 @@ def _joined(node: Ints, allowed: Bools) -> tuple[Ints, Ints]:
     """Each node, by its place, with each of its modifiers."""
     place, modifier = np.nonzero(allowed[node])
     return place, modifier
+
+
+def _side_by_side(vertex: Ints, row: Ints, rows: int) -> list[Ints]:
+    """The vertices of each row, which do not fall, in columns; -1 where a row has fewer."""
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    table = np.full((rows, int(place.max(initial=-1)) + 1), -1, dtype=np.int64)
+    table[row, place] = vertex
+    return list(table.T)

@@ -68,9 +68,10 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
 
 
 def with_lineages(problem: Dependency) -> "Relaxation":
-    """The relaxation with a third subproblem that scores great-grandparents; the automata are left out without scores.
+    """The relaxation with a third subproblem, lineages, that scores great-grandparents.
 
-    The arcs of the tree equal the three copies that lineages have, except that no word supposes an arc of node 0.
+    The arcs of the tree equal the three copies that lineages have, except that no word supposes an arc of node 0. The
+    automata have all other scores; where these are of arcs alone, the tree has them and there are no automata.
     """
     rest = {name: scores for name, scores in problem.scores.items() if "f" not in HIGHER_KINDS[name].axes}
     own = next(scores for name, scores in problem.scores.items() if name not in rest)
@@ -109,8 +110,7 @@ def _unscored(problem: "Dependency | AutomataDependency", projective: bool = Fal
 def normal_form(problem: "Dependency | AutomataDependency") -> NormalForm:
     """The normal form of the relaxation: spanning trees, head automata, and the rows that tie them."""
     relaxed = RelaxedForm.of(relaxation(problem))
-    start = relaxed.relaxation.offsets[0, "arcs"]
-    return relaxed.form._replace(cells={"arcs": relaxed.part[start : start + problem.arc.size]})
+    return relaxed.form._replace(cells={"arcs": relaxed.parts_in((0, "arcs"))})
 
 
 def normal_structure(problem: "Dependency | AutomataDependency", heads: Ints) -> tuple[Any, ...]:
@@ -260,7 +260,7 @@ class TreeAndAutomata(Oracle):
     def error(self, u: Floats) -> float:
         return self.space.rounding
 
-    def burst(self, at: Descent, rule: "Rule", count: int) -> Burst:
+    def burst(self, at: Descent[Any], rule: "Rule", count: int) -> Burst:
         kernel, run, n = kernels.head_automata, self.run, self.space.problem.n
         heads = np.full(n + 1, -1, dtype=np.int64)
         value = np.array([at.best, run.score, 0.0])

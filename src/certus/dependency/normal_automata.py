@@ -14,47 +14,44 @@ from certus.certificates.assembling import Assembly
 from certus.certificates.normal import NormalForm
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import normal_parts as N
-from certus.dependency.part_kinds import LEFT, RIGHT
+from certus.dependency.part_kinds import END, LEFT, OUTERMOST, RIGHT
 
 if TYPE_CHECKING:
     from certus.dependency.head_automata import HeadAutomata
     from certus.dependency.problem import Dependency
 
 
-def of_parts(problem: "Dependency", arc: Floats, by_head: bool, pairs: bool) -> NormalForm:
-    """Of the part scores of a problem, with these arc scores; ``pairs``: the two last modifiers matter."""
-    N.check_kinds(problem)
-    scores, graph = problem.scores, Assembly()
-    outermost, single = problem.grandparents == "outermost", problem.single and problem.n > 0
+def of_parts(problem: "Dependency", arc: Floats) -> NormalForm:
+    """Of the part scores of a problem, with these arc scores."""
+    model, graph, single = problem.model, Assembly(), problem.single and problem.n > 0
     arcs = N.Arcs.of(arc > -np.inf)
-    slots = N.Slots.of(arcs, by_head)
-    takers = N.Slots.of(arcs, by_head and not outermost)  # what the states of sequences tell apart
-    frames = N.Frames.of(arcs, takers)
-    states, steps = N.sequences(frames, pairs, (frames.h == 0) & single)
+    slots = N.Slots.of(arcs, model.ancestors)
+    takers = slots if model.head_at_modifiers else N.Slots.of(arcs, 0)  # what the states of sequences tell apart
+    frames = takers.frames(arcs)
+    states, steps = N.sequences(frames, model.pairs, (frames.h == 0) & single)
     part = graph.parts(arc[arcs.head, arcs.mod], always=True)
-    state = graph.vertices(np.abs(frames.m - frames.h)[states.frame])
-    columns = N.attach_parts(graph, scores, frames, steps, not outermost)
+    state = graph.vertices(frames.width[states.frame])
     source = np.where(steps.source >= 0, state[steps.source], -1)
-    graph.edges(state[steps.state], [source], [part[frames.arc[steps.frame]], *columns])
+    taken = [part[frames.arc[steps.frame]], *N.taking_parts(graph, problem, frames, steps)]
+    graph.edges(state[steps.state], [source], taken)
 
     ends = graph.vertices(np.full((len(slots.word), 2), len(arc)))
-    taker = slots.word if outermost else np.arange(len(slots.word))
+    taker = np.arange(len(slots.word)) if model.head_at_modifiers else slots.word
     slot, last = N.grouped(taker, frames.slot[states.frame], len(takers.word))
-    frame = states.frame[last]
-    columns = [column[frame] for column in N.end_parts(graph, scores, frames)]
-    if outermost:
-        columns += N.grand_parts(graph, scores, slots.head[slot], frames.h[frame], states.s[last], frames.m[frame])
-    graph.edges(ends[slot, frames.side[frame]], [state[last]], columns)
+    h, m, side = (nodes[states.frame[last]] for nodes in (frames.h, frames.m, frames.side))
+    columns = N.scored(graph, problem.scores, model.at(END), h=h, d=side, s=m)
+    columns += N.scored(graph, problem.scores, model.at(OUTERMOST), g=slots.g[slot], h=h, s=states.s[last], m=m)
+    graph.edges(ends[slot, side], [state[last]], columns)
     slot, side = np.nonzero((slots.word > 0)[:, None] | [True, not single])
-    graph.edges(ends[slot, side], [], N.empty_parts(graph, scores, slots, slot, side))
-    return _closed(graph, ends, slots, arcs, part, by_head)
+    graph.edges(ends[slot, side], [], N.empty_parts(graph, problem, slots, slot, side))
+    return _closed(graph, ends, slots, arcs, part)
 
 
-def _closed(graph: Assembly, ends: Ints, slots: N.Slots, arcs: N.Arcs, part: Ints, by_head: bool) -> NormalForm:
+def _closed(graph: Assembly, ends: Ints, slots: N.Slots, arcs: N.Arcs, part: Ints) -> NormalForm:
     """The form, from the ends of both sides of each slot on."""
     cells = {"arcs": arcs.cells(part)}
     above = np.full(len(slots.word), -1, dtype=np.int64)
-    if by_head:
+    if slots.ancestors:
         above[:-1] = graph.parts(np.zeros(len(arcs.head)), always=True)
         cells["above"] = arcs.cells(above[:-1])
     choice = graph.vertices(np.full(arcs.size, arcs.size + 1))
@@ -71,13 +68,13 @@ def of_automata(automata: "HeadAutomata") -> NormalForm:
     """
     graph, arc = Assembly(), automata.arc
     arcs = N.Arcs.of(arc > -np.inf)
-    slots = N.Slots.of(arcs, automata.by_head)
+    slots = N.Slots.of(arcs, int(automata.by_head))
     part = graph.parts(arc[arcs.head, arcs.mod], always=True)
     number = arcs.cells(part).tolist()
     ends = graph.vertices(np.full((len(slots.word), 2), arcs.size))
     edges: list[tuple[int, int, int, float]] = []  # head, tail, arc taken, weight
     levels: list[int] = []
-    for slot, (g, h) in enumerate(zip(slots.head.tolist(), slots.word.tolist(), strict=True)):
+    for slot, (g, h) in enumerate(zip(slots.g.tolist(), slots.word.tolist(), strict=True)):
         for side in (LEFT, RIGHT):
             automaton = automata.automaton(g, h, side)
             reached: dict[Hashable, int] = {automaton.start: -1}  # by vertex; -1: without a modifier
@@ -97,4 +94,4 @@ def of_automata(automata: "HeadAutomata") -> NormalForm:
     head, tail, taken = np.array([edge[:3] for edge in edges], dtype=np.int64).reshape(-1, 3).T
     weights = graph.parts(as_scores("weights of automata", [edge[3] for edge in edges]))
     graph.edges(head, [tail], [taken, weights])
-    return _closed(graph, ends, slots, arcs, part, automata.by_head)
+    return _closed(graph, ends, slots, arcs, part)

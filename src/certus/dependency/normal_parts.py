@@ -1,11 +1,11 @@
 """What the normal forms of dependency problems share: allowed arcs, slots of heads, and sequences of modifiers.
 
 Arcs are numbered by head, side and distance, so that the modifiers of a head on one side are a run, nearest first. A
-slot is a word, or a word together with its head: what the scores of its modifiers depend on. A frame is an arc below a
-slot of its head; those of a slot and side are a run, too.
+slot is a word, or a word together with its head, or also with the head of that: what the scores of its modifiers depend
+on. A frame is an arc below a slot of its head; those of a slot and side are a run, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,14 +13,13 @@ import numpy as np
 from certus.certificates.assembling import Assembly, ragged
 from certus.certificates.rounding import Floats
 from certus.checks import Bools, Ints
-from certus.dependency import parts as P
-from certus.dependency.part_kinds import RIGHT
-from certus.errors import NotSupported
+from certus.dependency.part_kinds import EMPTY, END, MODIFIER, RIGHT, PartKind
 
 if TYPE_CHECKING:
+    from certus.dependency import parts as P
     from certus.dependency.problem import Dependency
 
-Scores = Mapping[str, P.Scores]
+Scores = Mapping[str, "P.Scores"]
 
 
 class Arcs(NamedTuple):
@@ -55,46 +54,76 @@ class Arcs(NamedTuple):
         return view
 
 
-class Slots(NamedTuple):
-    """Words, or words with their heads; g is -1 where it is not told apart."""
-
-    head: Ints  # g
-    word: Ints  # h
-    of_arc: Ints  # the slot of the modifier of each arc
-
-    @staticmethod
-    def of(arcs: Arcs, by_head: bool) -> "Slots":
-        """All slots; with ``by_head`` they are numbered like arcs, and node 0 comes last."""
-        if not by_head:
-            words = np.arange(arcs.size)
-            return Slots(np.full(arcs.size, -1), words, arcs.mod)
-        return Slots(np.append(arcs.head, -1), np.append(arcs.mod, 0), np.arange(len(arcs.head)))
-
-
 class Frames(NamedTuple):
-    """Arcs below slots: h with head g takes m; ``first`` is the frame of the same slot and side nearest to h."""
+    """Arcs below slots: h, whose head is g and the head of that f, takes m.
+
+    ``first`` is the frame of the same slot and side nearest to h. Ancestors that slots do not tell are -1.
+    """
 
     slot: Ints
     arc: Ints
+    f: Ints
     g: Ints
     h: Ints
     m: Ints
     side: Ints
     first: Ints
 
-    @staticmethod
-    def of(arcs: Arcs, slots: Slots) -> "Frames":
-        """All frames."""
-        slot, place = ragged(np.diff(arcs.out_ptr)[slots.word])
-        arc = arcs.out_ptr[slots.word[slot]] + place
-        return Frames.at(arcs, slots, slot, arc)
+    @property
+    def width(self) -> Ints:
+        """The distance from h to m."""
+        width: Ints = np.abs(self.m - self.h)
+        return width
+
+
+class Slots(NamedTuple):
+    """Words with as many of their ancestors as matter, each with the ``group`` that is left without the furthest one.
+
+    Slots with one ancestor more are the frames of these, in their order; node 0 comes last, unless slots are words.
+    """
+
+    ancestors: int
+    f: Ints
+    g: Ints
+    word: Ints
+    group: Ints
+    lower: Frames | None  # those of the groups
 
     @staticmethod
-    def at(arcs: Arcs, slots: Slots, slot: Ints, arc: Ints) -> "Frames":
-        """The frames of these slots and arcs, in the order of all."""
+    def of(arcs: Arcs, ancestors: int) -> "Slots":
+        """All slots; ancestors are 0, 1 or 2."""
+        none, words = np.full(arcs.size, -1), np.arange(arcs.size)
+        slots = Slots(0, none, none, words, none, None)
+        for k in range(ancestors):
+            lower = slots.frames(arcs)
+            above = np.append(lower.g, -1), np.append(lower.h, -1)
+            group = np.append(lower.arc, len(arcs.head)) if k else np.append(lower.m, 0)
+            slots = Slots(k + 1, *above, np.append(lower.m, 0), group, lower)
+        return slots
+
+    def frames(self, arcs: Arcs, kept: "Kept | None" = None) -> Frames:
+        """All frames, or those that are to be kept."""
+        slot, place = ragged(np.diff(arcs.out_ptr)[self.word])
+        arc = arcs.out_ptr[self.word[slot]] + place
+        if kept is not None:
+            chosen = kept(self.f[slot], self.g[slot], arcs.head[arc], arcs.mod[arc])
+            slot, arc = slot[chosen], arc[chosen]
         side = arcs.side[arc]
-        first = run_starts(2 * slot + side)
-        return Frames(slot, arc, slots.head[slot], arcs.head[arc], arcs.mod[arc], side, first)
+        above = self.f[slot], self.g[slot]
+        return Frames(slot, arc, *above, arcs.head[arc], arcs.mod[arc], side, run_starts(2 * slot + side))
+
+    def of_modifiers(self, arcs: Arcs, slot: Ints, arc: Ints) -> Ints:
+        """The slots of modifiers that slots take by arcs."""
+        return self.below(arcs, self.group[slot], arc)
+
+    def below(self, arcs: Arcs, group: Ints, arc: Ints) -> Ints:
+        """The slots of modifiers that slots of a group take by arcs."""
+        if self.lower is None:
+            return arcs.mod[arc]
+        return np.searchsorted(self.lower.slot, group) + arc - arcs.out_ptr[arcs.head[arc]]
+
+
+Kept = Callable[[Ints, Ints, Ints, Ints], Bools]  # of f, g, h, m
 
 
 class Steps(NamedTuple):
@@ -165,59 +194,30 @@ def run_starts(key: Ints) -> Ints:
     return np.repeat(starts, np.diff(np.append(starts, len(key))))
 
 
-def attach_parts(graph: Assembly, scores: Scores, frames: Frames, steps: Steps, grand: bool) -> list[Ints]:
-    """The parts above arcs that each step uses; with ``grand`` those with the head of h too."""
-    h, m = frames.h[steps.frame], frames.m[steps.frame]
+def scored(graph: Assembly, scores: Scores, kinds: Iterable[PartKind], **node: Ints) -> list[Ints]:
+    """The parts of some kinds at places whose nodes are given by letter; no part where a node is -1."""
     columns = []
-    if "sibling" in scores:
-        columns.append(graph.parts(scores["sibling"].gather(h, steps.s, m)))
-    if "trisibling" in scores:
-        columns.append(some(graph, scores["trisibling"], steps.t >= 0, h, steps.t, steps.s, m))
-    if grand:
-        g = frames.g[steps.frame]
-        columns += grand_parts(graph, scores, g, h, steps.s, m)
-        if "grandtrisibling" in scores:
-            columns.append(some(graph, scores["grandtrisibling"], (g >= 0) & (steps.t >= 0), g, h, steps.t, steps.s, m))
+    for kind in kinds:
+        index = [node[letter] for letter in kind.axes]
+        where = np.all([nodes >= 0 for nodes in index], axis=0)
+        column = np.full(len(where), -1, dtype=np.int64)
+        column[where] = graph.parts(scores[kind.name].gather(*(nodes[where] for nodes in index)))
+        columns.append(column)
     return columns
 
 
-def check_kinds(problem: "Dependency") -> None:
-    """NotSupported for kinds of parts that items as they are here do not tell apart."""
-    unknown = "greatgrandparent" in problem.scores
-    if unknown or ("grandtrisibling" in problem.scores and problem.grandparents == "outermost"):
-        raise NotSupported("trees with great-grandparents, or with outermost ones alone, have no normal form.")
+def taking_parts(graph: Assembly, problem: "Dependency", frames: Frames, steps: Steps) -> list[Ints]:
+    """The parts above arcs of each step."""
+    f, g, h, m = (nodes[steps.frame] for nodes in (frames.f, frames.g, frames.h, frames.m))
+    kinds = problem.model.at(MODIFIER)
+    return scored(graph, problem.scores, kinds, f=f, g=g, h=h, t=steps.t, s=steps.s, m=m)
 
 
-def grand_parts(graph: Assembly, scores: Scores, g: Ints, h: Ints, s: Ints, m: Ints) -> list[Ints]:
-    """The parts with the head of h; none below node 0."""
-    columns = []
-    if "grandparent" in scores:
-        columns.append(some(graph, scores["grandparent"], g >= 0, g, h, m))
-    if "grandsibling" in scores:
-        columns.append(some(graph, scores["grandsibling"], g >= 0, g, h, s, m))
-    return columns
-
-
-def some(graph: Assembly, scores: P.Scores, where: Bools, *index: Ints) -> Ints:
-    """The parts of some places, -1 elsewhere."""
-    found = np.full(len(where), -1, dtype=np.int64)
-    found[where] = graph.parts(scores.gather(*(i[where] for i in index)))
-    return found
-
-
-def end_parts(graph: Assembly, scores: Scores, frames: Frames) -> list[Ints]:
-    """The parts of ending a side after the modifier of each frame."""
-    return [graph.parts(scores["stop"].gather(frames.h, frames.side, frames.m))] if "stop" in scores else []
-
-
-def empty_parts(graph: Assembly, scores: Scores, slots: Slots, slot: Ints, side: Ints) -> list[Ints]:
+def empty_parts(graph: Assembly, problem: "Dependency", slots: Slots, slot: Ints, side: Ints) -> list[Ints]:
     """The parts of slots without a modifier on a side; node 0 has no left side."""
-    columns, g, h = [], slots.head[slot], slots.word[slot]
-    if "stop" in scores:
-        columns.append(some(graph, scores["stop"], (h > 0) | (side == RIGHT), h, side, h))
-    if "null" in scores:
-        columns.append(some(graph, scores["null"], g >= 0, g, h, side))
-    return columns
+    g, h = slots.g[slot], slots.word[slot]
+    kinds = problem.model.at(END) + problem.model.at(EMPTY)
+    return scored(graph, problem.scores, kinds, g=g, h=h, d=side, s=np.where((h > 0) | (side == RIGHT), h, -1))
 
 
 def label_vertices(graph: Assembly, arcs: Arcs, label: Floats) -> tuple[Ints, Ints]:

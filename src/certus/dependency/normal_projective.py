@@ -18,9 +18,9 @@ import numpy as np
 
 from certus.certificates.assembling import Assembly, ragged
 from certus.certificates.normal import NormalForm
-from certus.checks import Floats, Ints
+from certus.checks import Bools, Floats, Ints
 from certus.dependency import normal_parts as N
-from certus.dependency.part_kinds import LEFT, RIGHT
+from certus.dependency.part_kinds import EMPTY, END, LEFT, MODIFIER, OUTERMOST, RIGHT
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BETWEEN, TAKEN, LAST, COMPLETE = range(4)  # S, I, J, C: what comes first among items of one width
 
 
-class _Trees(NamedTuple):
+class Items(NamedTuple):
     """What the items are made of."""
 
     graph: Assembly
@@ -36,10 +36,19 @@ class _Trees(NamedTuple):
     slots: N.Slots
     part: Ints  # of each arc
     label: Ints  # the vertex of the labels of each arc, -1 without labels
-    complete: Ints  # C: by side, slot and e; -1 where it has no words but h, and nothing to score
-    scores: N.Scores
-    by_head: bool  # slots are words with their heads
+    complete: Ints  # C: by side, slot and distance from h to e; -1 where h is alone and there is nothing to score
     single: bool
+
+    @staticmethod
+    def of(graph: Assembly, arc: Floats, single: bool, reach: int, ancestors: int = 0) -> "Items":
+        """For these arc scores, with no word further from its ancestors than ``reach``."""
+        arcs = N.Arcs.of(arc > -np.inf)
+        slots = N.Slots.of(arcs, ancestors)
+        part = graph.parts(arc[arcs.head, arcs.mod], always=True)
+        level = 4 * np.arange(reach + 1) + COMPLETE
+        complete = graph.vertices(np.broadcast_to(level, (2, len(slots.word), reach + 1)))
+        complete[:, :, 0] = -1
+        return Items(graph, arcs, slots, part, np.full(len(part), -1), complete, single)
 
     def vertices(self, width: Ints, item: int) -> Ints:
         """New items of one kind."""
@@ -48,150 +57,141 @@ class _Trees(NamedTuple):
 
 def of_trees(problem: "Dependency", arc: Floats, label: Floats | None = None) -> NormalForm:
     """Of a projective problem, with these arc scores, and scores of labels if arcs have labels."""
-    N.check_kinds(problem)
-    graph, scores = Assembly(), problem.scores
-    grand = bool({"grandparent", "grandsibling", "grandtrisibling"} & scores.keys())
-    arcs = N.Arcs.of(arc > -np.inf)
-    by_head = grand or "null" in scores
-    slots = N.Slots.of(arcs, by_head)
-    part = graph.parts(arc[arcs.head, arcs.mod], always=True)
-    cells, labels = {"arcs": arcs.cells(part)}, np.full(len(part), -1)
+    graph, n = Assembly(), problem.n
+    trees = Items.of(graph, arc, problem.single and n > 0, n, problem.model.ancestors)
+    cells = {"arcs": trees.arcs.cells(trees.part)}
     if label is not None:
-        labels, cells["labels"] = N.label_vertices(graph, arcs, label)
-    ends = np.arange(len(arc))
-    complete = graph.vertices(
-        np.broadcast_to(4 * np.abs(ends - slots.word[:, None]) + COMPLETE, (2, len(slots.word), len(arc)))
-    )
-    if not {"stop", "null"} & scores.keys():
-        complete[:, np.arange(len(slots.word)), slots.word] = -1
-    trees = _Trees(graph, arcs, slots, part, labels, complete, scores, by_head, problem.single and problem.n > 0)
-    if scores:
-        _sequences(trees, grand and problem.grandparents == "outermost")
+        labels, cells["labels"] = N.label_vertices(graph, trees.arcs, label)
+        trees = trees._replace(label=labels)
+    if problem.scores:
+        _sequences(trees, problem)
     else:
-        _arcs_alone(trees)
+        arcs_alone(trees)
     root = graph.vertices(np.array([4 * len(arc)]))
-    _root(trees, int(root[0]), problem.n)
+    _root(trees, problem, root)
     return graph.form(int(root[0]), cells)
 
 
-def _root(trees: _Trees, root: int, n: int) -> None:
+def _root(trees: Items, problem: "Dependency", root: Ints) -> None:
     """All trees: the only modifier of node 0 with all words on both sides of it, or node 0 with its modifiers."""
-    graph, arcs, slots = trees.graph, trees.arcs, trees.slots
+    graph, arcs, n = trees.graph, trees.arcs, problem.n
+    node = np.flatnonzero(trees.slots.word == 0)
     if not trees.single:
-        node = np.flatnonzero(slots.word == 0)
-        graph.edges(np.array([root]), [trees.complete[RIGHT, node, n]], [])
+        graph.edges(root, [trees.complete[RIGHT, node, n]], [])
         return
     top = np.flatnonzero(arcs.head == 0)
-    m, none = arcs.mod[top], np.zeros(len(top), dtype=np.int64)
-    parts = [trees.part[top]]
-    if "sibling" in trees.scores:
-        parts.append(graph.parts(trees.scores["sibling"].gather(none, none, m)))
-    if "stop" in trees.scores:
-        parts.append(graph.parts(trees.scores["stop"].gather(none, none + RIGHT, m)))
-    both = trees.complete[LEFT, slots.of_arc[top], 1], trees.complete[RIGHT, slots.of_arc[top], n]
-    graph.edges(np.full(len(top), root), [*both, trees.label[top]], parts)
+    m, zero = arcs.mod[top], np.zeros(len(top), dtype=np.int64)
+    above = {"f": zero - 1, "g": zero - 1, "h": zero}
+    parts = N.scored(graph, problem.scores, problem.model.at(MODIFIER), **above, t=zero - 1, s=zero, m=m)
+    parts += N.scored(graph, problem.scores, problem.model.at(END), h=zero, d=zero + RIGHT, s=m)
+    slot = trees.slots.of_modifiers(arcs, np.repeat(node, len(top)), top)
+    both = trees.complete[LEFT, slot, m - 1], trees.complete[RIGHT, slot, n - m]
+    graph.edges(np.repeat(root, len(top)), [*both, trees.label[top]], [trees.part[top], *parts])
 
 
-def _between(trees: _Trees, left: tuple[Ints, Ints], right: tuple[Ints, Ints]) -> Ints:
+def _between(trees: Items, left: tuple[Ints, Ints], right: tuple[Ints, Ints]) -> Ints:
     """S: the words between i and j, given as slots and words; all splits into descendants of both."""
     (slot, i), (other, j) = left, right
     vertex = trees.vertices(j - i, BETWEEN)
     span, place = ragged(j - i)
-    r = i[span] + place
-    tails = [trees.complete[RIGHT, slot[span], r], trees.complete[LEFT, other[span], r + 1]]
+    tails = [trees.complete[RIGHT, slot[span], place], trees.complete[LEFT, other[span], (j - i)[span] - place - 1]]
     trees.graph.edges(vertex[span], tails, [])
     return vertex
 
 
-def _ends(trees: _Trees, frames: N.Frames, last: Ints, root_only: bool) -> None:
-    """C: h with its last modifier m, whose descendants reach e; ``last`` are the vertices of I or J.
+def _ends(trees: Items, frames: N.Frames, last: Ints, parts: list[Ints], root_only: bool) -> None:
+    """C: h with its last modifier m, whose descendants reach e; ``last`` are the vertices of I or J, with ``parts``.
 
     With ``root_only`` node 0 is asked for all words only.
     """
-    n = trees.arcs.size - 1
-    right = frames.side == RIGHT
-    furthest = np.where(
-        right, np.where(frames.g > frames.h, frames.g - 1, n), np.where(frames.g < frames.h, frames.g, 0) + 1
-    )
-    furthest = np.maximum(furthest, 1)
-    nearest = np.where((frames.h == 0) & root_only, n, frames.m)
-    frame, place = ragged(np.abs(furthest - nearest) + 1)
-    side, slot = frames.side[frame], trees.slots.of_arc[frames.arc[frame]]
-    e = nearest[frame] + np.where(right[frame], place, -place)
-    parts = [column[frame] for column in N.end_parts(trees.graph, trees.scores, frames)]
-    head = trees.complete[side, frames.slot[frame], e]
-    trees.graph.edges(head, [last[frame], trees.complete[side, slot, e]], parts)
+    n, reach = trees.arcs.size - 1, trees.complete.shape[2] - 1
+    right, h = frames.side == RIGHT, frames.h
+    most = np.where(right, n - h, h - 1)
+    for above in (frames.f, frames.g):  # no ancestor is among the words from h to e
+        blocked = (above >= 0) & ((above > h) == right)
+        most = np.where(blocked, np.minimum(most, np.abs(above - h) - 1), most)
+    least = np.where((h == 0) & root_only, n, frames.width)
+    frame, place = ragged(np.maximum(np.minimum(most, reach) - least + 1, 0))
+    side, far = frames.side[frame], least[frame] + place
+    below = trees.slots.of_modifiers(trees.arcs, frames.slot, frames.arc)[frame]
+    tails = [last[frame], trees.complete[side, below, far - frames.width[frame]]]
+    head = trees.complete[side, frames.slot[frame], far]
+    trees.graph.edges(head, tails, [column[frame] for column in parts])
 
 
-def _arcs_alone(trees: _Trees) -> None:
-    """Eisner's items: I(h, m) is the arc over S(h, m)."""
+def arcs_alone(trees: Items) -> Ints:
+    """Eisner's items: I(h, m) is the arc over S(h, m). Returns the I of each arc; -1 if node 0 is left to the root."""
     arcs, graph = trees.arcs, trees.graph
-    kept = np.flatnonzero(arcs.head > 0) if trees.single else np.arange(len(arcs.head))
-    head, mod = arcs.head[kept], arcs.mod[kept]
-    spans, of_arc = np.unique(np.minimum(head, mod) * arcs.size + np.maximum(head, mod), return_inverse=True)
+    frames = trees.slots.frames(arcs, lambda f, g, h, m: (h > 0) | (not trees.single))
+    low, high = np.minimum(frames.h, frames.m), np.maximum(frames.h, frames.m)
+    spans, of_arc = np.unique(low * arcs.size + high, return_inverse=True)
     i, j = np.divmod(spans, arcs.size)
     between = _between(trees, (i, i), (j, j))
-    over = trees.vertices(np.abs(mod - head), TAKEN)
-    graph.edges(over, [between[of_arc], trees.label[kept]], [trees.part[kept]])
-    _ends(trees, N.Frames.at(arcs, trees.slots, head, kept), over, root_only=False)
+    over = trees.vertices(frames.width, TAKEN)
+    graph.edges(over, [between[of_arc], trees.label[frames.arc]], [trees.part[frames.arc]])
+    _ends(trees, frames, over, [], root_only=False)
+    found = np.full(len(arcs.head), -1, dtype=np.int64)
+    found[frames.arc] = over
+    return found
 
 
-def _sequences(trees: _Trees, outermost: bool) -> None:
-    """The items of scores above arcs; ``outermost``: g counts for the outermost modifiers of h only."""
-    graph, arcs, slots, scores = trees.graph, trees.arcs, trees.slots, trees.scores
-    frames = _frames(trees, slots)
-    taking = _frames(trees, N.Slots.of(arcs, False)) if outermost else frames
-    pairs = bool({"trisibling", "grandtrisibling"} & scores.keys()) or (outermost and "grandsibling" in scores)
-    states, steps = N.sequences(taking, pairs, np.zeros(len(taking.arc), dtype=bool))
-    state = trees.vertices(np.abs(taking.m - taking.h)[states.frame], TAKEN)
+def _sequences(trees: Items, problem: "Dependency") -> None:
+    """The items of scores above arcs."""
+    graph, arcs, slots, model = trees.graph, trees.arcs, trees.slots, problem.model
+
+    def apart(f: Ints, g: Ints, h: Ints, m: Ints) -> Bools:
+        """No ancestor of h is among the words from h to m; and node 0 may be left to the root."""
+        low, high = np.minimum(h, m), np.maximum(h, m)
+        return ((f < low) | (f > high)) & ((g < low) | (g > high)) & ((h > 0) | (not trees.single))
+
+    if model.at(END) or model.at(EMPTY):
+        trees.complete[:, :, 0] = trees.vertices(np.zeros((2, len(slots.word)), dtype=np.int64), COMPLETE)
+        slot, side = (x.reshape(-1) for x in np.indices((len(slots.word), 2)))
+        graph.edges(trees.complete[side, slot, 0], [], N.empty_parts(graph, problem, slots, slot, side))
+    frames = slots.frames(arcs, apart)
+    taking = frames if model.head_at_modifiers else N.Slots.of(arcs, 0).frames(arcs, apart)
+    states, steps = N.sequences(taking, model.pairs, np.zeros(len(taking.arc), dtype=bool))
+    state = trees.vertices(taking.width[states.frame], TAKEN)
     source = np.where(steps.source >= 0, state[steps.source], -1)
     arc = taking.arc[steps.frame]
-    parts = [trees.part[arc], *N.attach_parts(graph, scores, taking, steps, not outermost)]
-    graph.edges(state[steps.state], [source, _beside(trees, taking, steps), trees.label[arc]], parts)
-    if pairs or outermost:
-        group = np.searchsorted(taking.arc, frames.arc) if outermost else np.arange(len(frames.arc))
-        at, inner = N.grouped(group, states.frame, len(taking.arc))
-        last = trees.vertices(np.abs(frames.m - frames.h), LAST)
-        whole = (frames.g[at], frames.h[at], states.s[inner], frames.m[at])
-        graph.edges(last[at], [state[inner]], N.grand_parts(graph, scores, *whole) if outermost else [])
-    else:
-        last = state
-    _ends(trees, frames, last, root_only=True)
-    slot, side = np.nonzero((slots.word > (0 if trees.single else -1))[:, None] & [True, True])
-    empty = trees.complete[side, slot, slots.word[slot]]
-    if (empty >= 0).any():
-        graph.edges(empty, [], N.empty_parts(graph, scores, slots, slot, side))
+    taken = [trees.part[arc], *N.taking_parts(graph, problem, taking, steps)]
+    group = slots.group[taking.slot] if model.head_at_modifiers else taking.slot
+    graph.edges(state[steps.state], [source, _beside(trees, taking, steps, group), trees.label[arc]], taken)
+    last = state
+    if model.pairs or model.outermost:
+        same = np.arange(len(frames.arc)) if model.head_at_modifiers else np.searchsorted(taking.arc, frames.arc)
+        at, inner = N.grouped(same, states.frame, len(taking.arc))
+        last = trees.vertices(frames.width, LAST)
+        g, h, m, s = frames.g[at], frames.h[at], frames.m[at], states.s[inner]
+        whole = N.scored(graph, problem.scores, model.at(OUTERMOST), g=g, h=h, s=s, m=m)
+        graph.edges(last[at], [state[inner]], whole)
+    ends = N.scored(graph, problem.scores, model.at(END), h=frames.h, d=frames.side, s=frames.m)
+    _ends(trees, frames, last, ends, root_only=True)
 
 
-def _frames(trees: _Trees, slots: N.Slots) -> N.Frames:
-    """The frames of projective trees: g is not among the words from h to m, and node 0 is left to the root."""
-    frames = N.Frames.of(trees.arcs, slots)
-    low, high = np.minimum(frames.h, frames.m), np.maximum(frames.h, frames.m)
-    kept = ((frames.g < low) | (frames.g > high)) & ((frames.h > 0) | (not trees.single))
-    return N.Frames.at(trees.arcs, slots, frames.slot[kept], frames.arc[kept])
+def _beside(trees: Items, frames: N.Frames, steps: N.Steps, group: Ints) -> Ints:
+    """What a step adds next to m: the words between s and m, or the descendants of m towards h if m is innermost.
 
-
-def _beside(trees: _Trees, frames: N.Frames, steps: N.Steps) -> Ints:
-    """What a step adds next to m: the words between s and m, or the descendants of m towards h if m is innermost."""
-    arcs, slots = trees.arcs, trees.slots
+    ``group`` is that of the slot of each frame.
+    """
+    arcs, slots, alone = trees.arcs, trees.slots, steps.inside < 0
     arc = frames.arc[steps.frame]
-    found = np.full(len(arc), -1, dtype=np.int64)
-    alone = steps.inside < 0
-    side, h = arcs.side[arc[alone]], arcs.head[arc[alone]]
-    found[alone] = trees.complete[1 - side, slots.of_arc[arc[alone]], h + np.where(side == RIGHT, 1, -1)]
-    outer, inner = arc[~alone], frames.arc[steps.inside[~alone]]
-    swap = arcs.mod[inner] > arcs.mod[outer]
-    left, right = np.where(swap, outer, inner), np.where(swap, inner, outer)
-    key, size = arcs.mod[left] * arcs.size + arcs.mod[right], arcs.size**2
-    if trees.by_head:  # then the words between depend on their head
-        place = np.arange(len(arcs.head)) - arcs.first
-        key, size = (np.cumsum(place) - place)[outer] + inner - arcs.first[outer], int(place.sum())
-    any_step = np.full(size, -1, dtype=np.int64)
-    any_step[key] = np.arange(len(key))
-    spans = np.flatnonzero(any_step >= 0)
-    number = np.empty(size, dtype=np.int64)
-    number[spans] = np.arange(len(spans))
-    i, j = left[any_step[spans]], right[any_step[spans]]
-    between = _between(trees, (slots.of_arc[i], arcs.mod[i]), (slots.of_arc[j], arcs.mod[j]))
-    found[~alone] = between[number[key]]
+    outer = slots.below(arcs, group[steps.frame], arc)
+    found = trees.complete[1 - arcs.side[arc], outer, frames.width[steps.frame] - 1]
+    arc, outer = arc[~alone], outer[~alone]
+    inside = frames.arc[steps.inside[~alone]]
+    inner = slots.below(arcs, group[steps.frame[~alone]], inside)
+    m, s = arcs.mod[arc], arcs.mod[inside]
+    key, size = np.minimum(m, s) * arcs.size + np.maximum(m, s), arcs.size**2
+    if slots.lower is not None:  # then the words between depend on their head
+        place = np.arange(len(slots.lower.arc)) - slots.lower.first
+        key, size = (np.cumsum(place) - place)[outer] + inner - slots.lower.first[outer], int(place.sum())
+    some = np.full(size, -1, dtype=np.int64)
+    some[key] = np.arange(len(key))  # a step for each span
+    spans = some[some >= 0]
+    swap = s[spans] > m[spans]
+    left = np.where(swap, outer[spans], inner[spans]), np.minimum(m, s)[spans]
+    right = np.where(swap, inner[spans], outer[spans]), np.maximum(m, s)[spans]
+    some[some >= 0] = _between(trees, left, right)
+    found[~alone] = some[key]
     return found

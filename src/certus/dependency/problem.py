@@ -228,39 +228,6 @@ class Dependency(Problem[Heads]):
 
     # -- what was given --------------------------------------------------------------------------------------------
 
-    def _dense(self, kind: str) -> Floats | None:
-        return self.scores[kind].dense() if kind in self.scores else None
-
-    @property
-    def sibling(self) -> Floats | None:
-        """The sibling scores as a dense array."""
-        return self._dense("sibling")
-
-    @property
-    def grandparent(self) -> Floats | None:
-        """The grandparent scores as a dense array."""
-        return self._dense("grandparent")
-
-    @property
-    def grandsibling(self) -> Floats | None:
-        """The grandsibling scores as a dense array."""
-        return self._dense("grandsibling")
-
-    @property
-    def trisibling(self) -> Floats | None:
-        """The trisibling scores as a dense array."""
-        return self._dense("trisibling")
-
-    @property
-    def greatgrandparent(self) -> Floats | None:
-        """The greatgrandparent scores as a dense array."""
-        return self._dense("greatgrandparent")
-
-    @property
-    def grandtrisibling(self) -> Floats | None:
-        """The grandtrisibling scores as a dense array."""
-        return self._dense("grandtrisibling")
-
     @property
     def single(self) -> bool:
         """True if node 0 has exactly one modifier."""

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
+from certus.certificates.assembling import derivation
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
+from certus.dependency.normal_vine import of_vine
 from certus.dependency.parts import first_crossing
 from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
@@ -151,6 +154,16 @@ class Vine(DynamicProgram[Ints]):
             if view == "outer_head" and y[m, 0] < 0:
                 out[m, -2 - y[m, 0]] = 1.0
         return out
+
+    @cached_property
+    def _normal_form(self) -> NormalForm:
+        return of_vine(self.arc, self.outer_head, self.outer_modifier, self.band)
+
+    def normal_form(self) -> NormalForm:
+        return self._normal_form
+
+    def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
+        return (derivation(self._normal_form, {view: self.indicator(structure, view) for view in VIEWS}),)
 
     @cached_property
     def _forest(self) -> Forest:

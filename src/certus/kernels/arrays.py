@@ -5,15 +5,17 @@ import numpy as np
 from certus.kernels.compiling import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def longer(array):
     """The same array with room for as many rows again."""
     out = np.empty((2 * array.shape[0], *array.shape[1:]), array.dtype)
-    out[: array.shape[0]] = array
+    before, after = array.flat, out.flat  # one slice assigned to another takes seconds to compile
+    for i in range(array.size):
+        after[i] = before[i]
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def largest(values, k):
     """The k-th largest of the values (n,), 1 <= k <= n, by quickselect on a copy."""
     work = values.copy()

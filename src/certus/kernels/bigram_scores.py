@@ -50,7 +50,7 @@ class _Contexts(NamedTuple):
     newer: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _held(slots, state, word):
     """Slot of the n-gram (state, word), or -1 if the model must back off for it."""
     n_slots = np.uint64(slots.shape[0] // 3)
@@ -67,7 +67,7 @@ def _held(slots, state, word):
             i = np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _add(contexts, n, state, older, newer):
     """The contexts with one more, the n-th; in larger arrays if need be."""
     if n == contexts.state.shape[0]:
@@ -76,7 +76,7 @@ def _add(contexts, n, state, older, newer):
     return contexts
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _pairs(lm, weight, lm_word, allowed):
     """(pair, contexts of two words, how many)."""
     n_words, n = allowed.shape[0], 0
@@ -94,7 +94,7 @@ def _pairs(lm, weight, lm_word, allowed):
     return pair, contexts, n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _ngrams(lm, weight, lm_word, allowed, contexts, n):
     """(contexts, of any length now, how many; n-grams (m, 3): t, v, w; their states before w; their values)."""
     slots, values, length = lm.slots, lm.values, lm.state_length
@@ -199,31 +199,3 @@ def optimistic(tables, u, allowed, q, chosen):
             q[v, w] = best - u[v, w]
         for t in range(n_words):
             mark[t] = -1
-
-
-@njit(cache=True, nogil=True)
-def subgradient(pairs, chosen, gradient):
-    """(cells (n, 2), values (n,)): the subgradient in u at a derivation with these pairs, where it is not zero.
-
-    A pair counts against its own multiplier and for that of what it chose. ``gradient`` (W, W) is zero before and
-    after.
-    """
-    n_pairs = pairs.shape[0]
-    for i in range(n_pairs):
-        v, w = pairs[i, 0], pairs[i, 1]
-        if chosen[v, w] >= 0:
-            gradient[chosen[v, w], v] += 1.0
-        if w != END:
-            gradient[v, w] -= 1.0
-    cell = np.empty((2 * n_pairs, 2), np.int64)
-    value = np.empty(2 * n_pairs)
-    n = 0
-    for i in range(2 * n_pairs):
-        v, w = pairs[i // 2, 0], pairs[i // 2, 1]
-        if i % 2 == 1:
-            v, w = chosen[v, w], v
-        if v >= 0 and w != END and gradient[v, w] != 0.0:
-            cell[n, 0], cell[n, 1], value[n] = v, w, gradient[v, w]
-            gradient[v, w] = 0.0
-            n += 1
-    return cell[:n], value[:n]

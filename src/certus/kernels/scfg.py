@@ -18,7 +18,7 @@ from certus.kernels.compiling import njit
 NONE = np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _find_child(child_ptr, child_symbol, child, q, symbol):
     """The child of node q by a symbol, or -1."""
     lo, hi = child_ptr[q], child_ptr[q + 1]
@@ -33,7 +33,7 @@ def _find_child(child_ptr, child_symbol, child, q, symbol):
     return np.int32(-1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _put(rows, n, a, b, c):
     """The rows, or a longer copy of them, with a, b, c as row n."""
     if n == rows.shape[0]:
@@ -42,7 +42,7 @@ def _put(rows, n, a, b, c):
     return rows
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _taken(items, item, v, tail, n):
     """(tail, or a longer copy; where it ends): with the vertices taken up to an item, and v after it, from n on."""
     begin = n

@@ -5,7 +5,6 @@ added. The signature of a partial derivation y is A y.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import product
@@ -24,7 +23,8 @@ from certus.hypergraph.dynamic_program import DynamicProgram, Forest
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.hyperpath import Hyperpath
 from certus.problem import Index
-from certus.relax.descent import Descent, Oracle, Round, descend
+from certus.relax.beams import WINDOW, Beam, BeamOracle
+from certus.relax.descent import Descent, Round, descend
 from certus.relax.run import Run
 from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Entries, Relaxation, Rows
@@ -36,19 +36,9 @@ Signature = tuple[float, ...]
 Check = Callable[[Signature], bool]
 Group = Callable[[int, Signature], Hashable]
 METHODS = ("alternating", "staged", "beam")
-WIDEST = 1 << 62
+MOST_HYPOTHESES = 5_000_000  # of one search
 DIGITS = 9  # after the point, of the sums that rows are about
 MOST_SPELT_OUT = 2_000_000  # edges of the graph with signatures
-
-
-@dataclass(frozen=True, slots=True)
-class BeamResult:
-    """What a beam search found: a derivation above the lower bound it was given, or None, and whether it pruned."""
-
-    score: float
-    structure: Int32 | None
-    pruned: bool
-    hypotheses: int
 
 
 class ConstrainedHyperpath(DynamicProgram[Int32]):
@@ -212,8 +202,8 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         multipliers: ArrayLike | None = None,
         lower: float = -inf,
         kept: Floats | None = None,
-        most: int = 5_000_000,
-    ) -> BeamResult:
+        most: int = MOST_HYPOTHESES,
+    ) -> Beam:
         """Beam search with bounds (LR alg. 10).
 
         Hypotheses are (vertex, signature) pairs with the best score of any derivation; those that CHECK refuses, or
@@ -260,7 +250,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
                         total += 1
                         alive[key] = alive.get(key, 0) + 1
                     if total > most:
-                        return BeamResult(-inf, None, True, total)
+                        return Beam(None, -inf, True, total)
                     while alive[key] > width:
                         rank, w, worst = heappop(heap)
                         if chart[w].get(worst, inf) + bounds[w] == rank:  # else it was improved since
@@ -269,7 +259,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
                             pruned = True
         goal = self._total(self.b)
         if goal not in chart[self.graph.root]:
-            return BeamResult(-inf, None, pruned, total)
+            return Beam(None, -inf, pruned, total)
         edges: list[int] = []
         pending = [(self.graph.root, goal)]
         while pending:
@@ -278,7 +268,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
             edges.append(e)
             pending.extend(reversed(list(zip(tails[e], parts, strict=True))))
         structure = np.array(edges, dtype=np.int32)
-        return BeamResult(self._inner.score(structure), structure, pruned, total)
+        return Beam(structure, self._inner.score(structure), pruned, total)
 
     # -- decoding --------------------------------------------------------------------------------------------------
 
@@ -324,7 +314,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         else:
             u = search.lower(rule, max_iterations)
             if exact or method == "staged":
-                search.widen(u, once=not exact)
+                search.widen(u, 10, once=not exact)
             run.info["step"] = repr(rule)
         if run.structure is None:
             if run.proof is not None:
@@ -431,16 +421,17 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         return self._inner.structure_from_json(data)
 
 
-class _Alternation(Oracle):
-    """Optimal beam search (LR alg. 13): the dual function over the edges left, and searches under its bounds."""
+class _Alternation(BeamOracle):
+    """The dual function over the edges left, and searches under its bounds."""
+
+    widest = MOST_HYPOTHESES
 
     def __init__(self, problem: ConstrainedHyperpath, run: Run[Int32], *, staged: bool) -> None:
-        self.problem, self.run, self.staged = problem, run, staged
+        super().__init__(run, staged=staged)
+        self.problem, self.kept = problem, problem.weights
         self.scale, self.rows = run.scale, len(problem.b)
-        self.kept = problem.weights
-        self._width, self._since, self._best = 1, 0, inf
         run.allow(problem.error())
-        run.count(searches=0, hypotheses=0, fixed=0)
+        run.count(fixed=0)
 
     def ask(self, u: Floats) -> Round:
         problem = self.problem
@@ -452,62 +443,28 @@ class _Alternation(Oracle):
     def error(self, u: Floats) -> float:
         return self.problem.dual_error(u)
 
-    @property
-    def whole(self) -> bool:
-        """Whether no edge was removed: then the multipliers alone are a proof."""
-        return self.kept is self.problem.weights
+    def beam(self, width: int, u: Floats) -> Beam:
+        return self.problem.beam_search(width, multipliers=u, lower=self.run.score, kept=self.kept)
 
-    def after(self, at: Descent) -> None:
-        """A beam search after a round, wider as the gap shrinks, and then edges that are of no use are removed."""
-        self._since = 0 if at.best < self._best else self._since + 1
-        self._best = at.best
-        if not self.staged or at.rounds == 1:
-            gap = at.best - self.run.score
-            if np.isfinite(gap):
-                self._width = max(self._width, 10 ** min(4, max(0, int(4 - gap))))
-            if self._since >= 10 or at.norm2 == 0:
-                self._width *= 10
-            self.search(self._width, at.u)
-        if self.run.proof is None and not self.run.closes(at.best, lambda: self.error(at.best_u)):
-            self._fix(at.u)
-
-    def _fix(self, u: Floats) -> None:
-        """Remove edges that no better derivation uses, for good; the bounds that follow are of the edges left."""
-        if self.run.structure is None:
-            return
-        self.run.allow(self.problem.dual_error(u))
-        gone = self.problem.fixed_edges(u, self.run.score, self.kept) & (self.kept > -inf)
-        if gone.any():
-            self.kept = np.where(gone, -inf, self.kept)
-            self.run.count(fixed=int(gone.sum()))
-
-    def search(self, width: int, u: Floats) -> None:
-        """A beam search under the bounds at u; what it prunes nothing of is proved."""
-        self.run.allow(self.problem.dual_error(u))
-        found = self.problem.beam_search(width, multipliers=u, lower=self.run.score, kept=self.kept)
-        self.run.count(searches=1, hypotheses=found.hypotheses)
-        if found.structure is not None:
-            self.run.offer(found.structure, self.problem.score(found.structure))
-        if not found.pruned:
-            self.run.proof = "search"
+    def after(self, at: Descent[Any]) -> None:
+        """Searches, and removes edges that no better derivation uses; the bounds that follow are of the edges left."""
+        super().after(at)
+        if self.run.proof is None and self.run.structure is not None and not at.close():
+            self.run.allow(self.error(at.u))
+            gone = self.problem.fixed_edges(at.u, self.run.score, self.kept) & (self.kept > -inf)
+            if gone.any():
+                self.kept = np.where(gone, -inf, self.kept)
+                self.run.count(fixed=int(gone.sum()))
 
     def lower(self, rule: StepRule[Any], max_iterations: int) -> Floats:
         """Rounds of subgradient descent (LR alg. 12) with their searches; the multipliers of the least dual value."""
-        u = np.zeros(self.rows)
+        start = (self.run, self, np.zeros(self.rows), rule)
+        hooks: Any = {} if self.staged else {"window": WINDOW, "tighten": self.stalled}
         try:
-            at = descend(self.run, self, u, rule, max_iterations=max_iterations, search=self.after)
+            at = descend(*start, max_iterations=max_iterations, search=self.after, **hooks)
         except Infeasible:  # nothing better than the incumbent is left, or nothing at all
             self.run.proof = "search"
-            return u
-        if at.closed and self.run.proof is None:
-            self.run.proof = "dual" if self.whole else "search"
+            return start[2]
+        if at.closed and self.run.proof is None:  # if no edge was removed the multipliers alone are a proof
+            self.run.proof = "dual" if self.kept is self.problem.weights else "search"
         return at.best_u
-
-    def widen(self, u: Floats, *, once: bool) -> None:
-        """Ever wider beams, until nothing is pruned."""
-        width = 10
-        while self.run.proof is None and not self.run.out_of_time:
-            self.search(width, u)
-            if once or width == WIDEST:
-                return
-            width = width * 10 if width < 100_000 else WIDEST

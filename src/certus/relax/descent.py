@@ -11,10 +11,10 @@ How a client plugs in. It writes an Oracle: ``ask`` at least; ``error``, if boun
 
 leaves the best structure in ``run`` and the least dual value with its multipliers in ``descent``. Two hooks:
 
-    search(descent)    after every round: look for structures under the bounds of the round, remove what they show to be
-                       of no use, or set ``run.proof``, which ends the loop
+    search(descent)    after every round that proves nothing: look for structures under the bounds of the round, remove
+                       what they show to be of no use, or set ``run.proof``, which ends the loop
     tighten(descent)   when progress stalls or the subgradient vanishes without a proof: a tighter oracle and where to
-                       start from; None ends the loop
+                       start from, or the same one to go on with; None ends the loop
 
 A search that alternates with rounds is the first hook, a relaxation that is refined where it is loose the second. What
 is still open then goes to ``certus.relax.search``.
@@ -23,7 +23,7 @@ is still open then goes to ``certus.relax.search``.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +73,11 @@ class Oracle(ABC):
     bursts: bool = False
 
     @abstractmethod
-    def ask(self, u: Floats) -> Round:
-        """The best of the relaxation at multipliers u; Infeasible if there is nothing."""
+    def ask(self, u: Floats) -> Round | None:
+        """The best of the relaxation at multipliers u; Infeasible if there is nothing.
+
+        An oracle that leaves out what is worse than the incumbent returns None once that is all there is.
+        """
 
     def error(self, u: Floats) -> float:
         """How far rounding may take the value at u from the truth."""
@@ -84,34 +87,40 @@ class Oracle(ABC):
         """The round that was asked for last ends with a step of this size."""
         return None
 
-    def burst(self, at: "Descent", rule: "Rule", count: int) -> Burst:
+    def burst(self, at: "Descent[Any]", rule: "Rule", count: int) -> Burst:
         """Up to ``count`` steps in one call: moves at.u and fills at.best_u in place, and offers what it finds."""
         raise NotImplementedError(f"{type(self).__name__} says that it makes bursts of steps; write burst().")
 
 
-class Descent:
+T = TypeVar("T", bound=Oracle)
+
+
+class Descent(Generic[T]):
     """A run of the loop: the last round, the least dual value ``best`` and its multipliers ``best_u``."""
 
-    def __init__(self, run: Run[Any], oracle: Oracle, u: Floats, rule: StepRule[Any]) -> None:
+    def __init__(self, run: Run[Any], oracle: T, u: Floats, rule: StepRule[Any]) -> None:
         self.run, self.rule = run, rule
         self.rounds = 0
         self.closed = False
+        self.best, self.best_u = inf, u
         self.restart(oracle, u)
 
-    def restart(self, oracle: Oracle, u: Floats) -> None:
-        """Go on with another oracle: nothing is known of its dual values."""
+    def restart(self, oracle: T, u: Floats) -> None:
+        """Go on with a tighter oracle: bounds so far hold, the step rule begins anew."""
         self.oracle, self.u = oracle, u
         self.state = self.rule.init(oracle.scale)
-        self.best, self.best_u = inf, u
         self.value, self.norm2, self.residual = inf, 0.0, np.empty(0)
         self._direction: Floats | None = None  # of the last step
         self._step = 0.0
         self._first, self._mark, self._marked = inf, inf, self.rounds  # dual values: the first, and that a window ago
 
-    def ask(self, search: "Callable[[Descent], object] | None", log: bool) -> bool:
+    def ask(self, search: "Callable[[Descent[T]], object] | None", log: bool) -> bool:
         """One round; returns whether nothing is left to do."""
         run, oracle = self.run, self.oracle
         found = oracle.ask(self.u)
+        if found is None:
+            self.closed = True
+            return True
         self.rounds += 1
         run.iterations += 1
         self.value, self.residual = found.value, found.residual
@@ -122,9 +131,9 @@ class Descent:
             run.offer(structure, score)
         direction = self._turned(found.residual)
         self.norm2 = float(direction @ direction)
-        if search is not None:
+        if not self.close() and search is not None:
             search(self)
-        self._close()
+            self.close()
         ended = self.closed or run.proof is not None or self.norm2 == 0.0
         if not ended:
             self._step, self.state = self.rule.update(self.state, found.value, run.score, self.norm2)
@@ -146,14 +155,16 @@ class Descent:
         self._first = float(rows[0, 0]) if self._first == inf else self._first
         self.best = min(self.best, float(rows[:, 0].min()))
         self.value, self.norm2 = float(rows[-1, 0]), 0.0 if agreed else inf
-        self._close()
+        self.close()
         if log:
             self.run.log.extend(rows)
         return self.closed or agreed
 
-    def _close(self) -> None:
+    def close(self) -> bool:
+        """Whether the least dual value shows that nothing better than the incumbent is left."""
         oracle = self.oracle
         self.closed = self.run.closes(self.best, lambda: oracle.error(self.best_u), oracle.lowest)
+        return self.closed
 
     def _turned(self, residual: Floats) -> Floats:
         """The direction to move against: the subgradient, deflected if the rule says so."""
@@ -185,16 +196,16 @@ class Descent:
 
 def descend(
     run: Run[Any],
-    oracle: Oracle,
+    oracle: T,
     u: Floats,
     rule: StepRule[Any],
     *,
     max_iterations: int,
     window: int | None = None,
     log: bool = True,
-    search: Callable[[Descent], object] | None = None,
-    tighten: Callable[[Descent], tuple[Oracle, Floats] | None] | None = None,
-) -> Descent:
+    search: Callable[[Descent[T]], object] | None = None,
+    tighten: Callable[[Descent[T]], tuple[T, Floats] | None] | None = None,
+) -> Descent[T]:
     """Lower the dual value from multipliers u on, until it meets the incumbent, stalls, or reaches a limit.
 
     Stalls are looked for only when ``window``, a number of rounds, is given. Without ``log`` the rounds are not
@@ -212,5 +223,6 @@ def descend(
             tighter = None if tighten is None else tighten(at)
             if tighter is None:
                 break
-            at.restart(*tighter)
+            if tighter[0] is not at.oracle:
+                at.restart(*tighter)
     return at

@@ -54,14 +54,16 @@ class Subproblems:
         if self.relaxation.satisfied(residual):
             yield from self._scored(leaves, used)
         elif self.relaxation.led:
-            yield from self._assembled(leaves)
+            yield from self._assembled(leaves, used)
         elif self._ties:
             for leader in range(leaders):
                 yield from self._led(leader, leaves, used)
 
-    def _assembled(self, leaves: Sequence[Any]) -> Iterator[tuple[tuple[Any, ...], float]]:
+    def _assembled(self, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
         """The leaves of what these are assembled to."""
         r, cells = self.relaxation, np.zeros(self.relaxation.n_cells)
+        if self._known(0, used):
+            return
         agreed = r.leaves(r.assemble(leaves))
         for i, leaf in enumerate(agreed):
             r.cells_used(i, leaf, cells)
@@ -71,10 +73,8 @@ class Subproblems:
     def _led(self, leader: int, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
         """The best structures of the other subproblems that use the parts the leader uses, where they are tied."""
         r = self.relaxation
-        key = (leader, b"".join(used[cells].tobytes() for _, cells, _ in r.slices[leader]))
-        if key in self._tried:
+        if self._known(leader, used):
             return
-        self._tried.add(key)
         completed, cells = list(leaves), used.copy()
         decided = {leader}
         for j in range(len(leaves)):
@@ -89,6 +89,13 @@ class Subproblems:
             decided.add(j)
         if r.satisfied(r.matrix @ cells - r.rhs):
             yield from self._scored(completed, cells)
+
+    def _known(self, leader: int, used: Floats) -> bool:
+        """Whether this subproblem has led with the same parts before."""
+        key = (leader, b"".join(used[cells].tobytes() for _, cells, _ in self.relaxation.slices[leader]))
+        known = key in self._tried
+        self._tried.add(key)
+        return known
 
     def _following(self, j: int, decided: set[int], cells: Floats) -> tuple[Floats, list[int]]:
         """Penalties and required cells that make subproblem j use what those decided use, where they are tied."""

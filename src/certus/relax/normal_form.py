@@ -52,7 +52,7 @@ class RelaxedForm:
             at = part[relaxation.offsets[block] :][: values.size]
             np.add.at(together, at[at >= 0], values.reshape(-1)[at >= 0])
         rows = _rows(relaxation, part)
-        together[_never_used(rows)] = -inf
+        _forbid_unused(together, rows)
         free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part)
         return free._with_fixings() if relaxation.fixed else free
 
@@ -73,6 +73,12 @@ class RelaxedForm:
             np.concatenate((rows.slack, np.zeros(more))),
         )
         return replace(self, form=self.form._replace(scores=scores, rows=required), required=cell.ones)
+
+    def parts_in(self, block: tuple[int, str]) -> Ints:
+        """The parts of the cells of a view of a subproblem, if any row or proof speaks of it."""
+        r, size = self.relaxation, int(np.prod(self.relaxation.shape_of(block), dtype=np.int64))
+        start = r.offsets[block]
+        return self.part[start : start + size]
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -220,16 +226,22 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
 def _shifted(space: Space, start: int) -> Space:
     """The space with its parts numbered from ``start`` on."""
     if isinstance(space, Trees):
-        return space._replace(part=np.where(space.part >= 0, space.part + start, -1))
+        labels = None if space.labels is None else np.where(space.labels >= 0, space.labels + start, -1)
+        return space._replace(part=np.where(space.part >= 0, space.part + start, -1), labels=labels)
     return space._replace(part=space.part + start)
 
 
-def _never_used(rows: Rows) -> Ints:
-    """Parts of which a row says that they are not used: the only entry, with 0 on the right."""
-    alone = rows.equality & (np.diff(rows.ptr) == 1) & (rows.rhs == 0.0)
-    entries = rows.ptr[:-1][alone]
-    parts: Ints = rows.part[entries[rows.coefficient[entries] != 0.0]]
-    return parts
+def _forbid_unused(scores: Floats, rows: Rows) -> None:
+    """Set the scores of parts to -inf of which rows say that no structure uses them: rows "= 0", and ties to such."""
+    size, first = np.diff(rows.ptr), rows.ptr[:-1]
+    zero = rows.equality & (rows.rhs == 0.0)
+    alone = first[zero & (size == 1)]
+    scores[rows.part[alone[rows.coefficient[alone] != 0.0]]] = -inf
+    pairs = first[zero & (size == 2)]
+    pairs = pairs[(rows.coefficient[pairs] == -rows.coefficient[pairs + 1]) & (rows.coefficient[pairs] != 0.0)]
+    a, b = rows.part[pairs], rows.part[pairs + 1]
+    while len(apart := np.flatnonzero((scores[a] == -inf) != (scores[b] == -inf))):
+        scores[a[apart]] = scores[b[apart]] = -inf
 
 
 def _rows(relaxation: Relaxation, part: Ints) -> Rows:

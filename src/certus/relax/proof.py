@@ -5,8 +5,8 @@ structures which use certain parts cannot beat the bound, and goes on without th
 without a part, and with it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from certus.checks import Floats
@@ -57,6 +57,14 @@ class Split:
 
 
 Proof = Leaf | Fix | Split
+
+
+def mapped(proof: Proof, change: Callable[[Multipliers], Multipliers]) -> Proof:
+    """The same tree with all multipliers changed."""
+    if isinstance(proof, Split):
+        return replace(proof, zero=mapped(proof.zero, change), one=mapped(proof.one, change))
+    own = replace(proof, multipliers=change(proof.multipliers))
+    return replace(own, rest=mapped(own.rest, change)) if isinstance(own, Fix) else own
 
 
 def count_leaves(proof: Proof) -> int:

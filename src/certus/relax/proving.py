@@ -15,7 +15,7 @@ from certus.problem import Problem
 from certus.relax.branch import NODE_WINDOW, ROOT_WINDOW, Fixed
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Fix, Leaf, Proof, Split
-from certus.relax.run import Run
+from certus.relax.run import HeldRun
 from certus.relax.search import Node, Search
 from certus.relax.steps import polyak
 from certus.relax.system import Fixings, Relaxation
@@ -52,7 +52,7 @@ class _Prover:
     def __init__(self, relaxed: RelaxedForm, certificate: Certificate, above: float, better: list[Any]) -> None:
         self.relaxed, self.above, self.better = relaxed, above, better
         r = self.relaxation = relaxed.relaxation
-        run = _Held(certificate.bound + 0.5 * certificate.tolerance, r.scale)
+        run = HeldRun(certificate.bound + 0.5 * certificate.tolerance, r.scale)
         self.space = Fixed(run, r, polyak())
         self.used = np.zeros((len(better), r.n_cells))
         for used, structure in zip(self.used, certificate.better, strict=True):
@@ -107,14 +107,3 @@ class _Prover:
             decided, narrower = r.fix(fixings, view, index, value), self.relaxed.fixed(cell, view, index, value)
             children.append(self._proved(decided, narrower, here, start))
         return Split(view, index, *children)
-
-
-class _Held(Run[Any]):
-    """A run whose score stays what is to be shown: structures that are found do not matter."""
-
-    def __init__(self, score: float, scale: float) -> None:
-        super().__init__(scale=scale)
-        self.structure, self.score = (), score
-
-    def offer(self, structure: Any, score: float) -> None:
-        return None

@@ -11,21 +11,20 @@ Differs from LR 5.3: multipliers on pairs of words instead of leaves and paths b
 each sizeable gain; the search replaces the tightening of LR 5.4.
 """
 
-from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certus import kernels
 from certus.certificates.rounding import of_sum
-from certus.checks import Bools, Floats, Ints
-from certus.clock import Clock
-from certus.relax.run import Log
+from certus.checks import Bools, Floats
+from certus.relax.descent import Descent, Oracle, Round, descend
+from certus.relax.run import Run
 from certus.relax.steps import StepRule, polyak
 from certus.threads import long_call
 from certus.translation.cube_pruning import cube_pruning
 from certus.translation.language_model import LanguageModel
-from certus.translation.multipliers import Steps
 from certus.translation.scored_forest import ScoredForest
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ class BigramRelaxation:
         values = (forest.arrays.weight, self.tables.pair, self.tables.back, self.tables.value)
         self.scale = float(sum(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in values))
         self.u = np.zeros((n_words, n_words))
-        self._gradient = np.zeros((n_words, n_words))
         self.q = np.empty((n_words, n_words))
         self.chosen = np.empty((n_words, n_words), dtype=np.int64)
         most_edges, most_words = forest.longest
@@ -81,9 +79,9 @@ class BigramRelaxation:
         size = int(self.pieces.offset[-1])
         self.table, self.out = np.empty(size), np.empty(size)
 
-    def slack(self) -> float:
-        """How far rounding may lower a bound: what lies so little below a score is not removed."""
-        size = self.scale + 2 * float(max(self.u.max(), -self.u.min()))
+    def slack(self, u: Floats) -> float:
+        """How far rounding may lower a bound at u: what lies so little below a score is not removed."""
+        size = self.scale + 2 * float(max(u.max(), -u.min()))
         return of_sum(2 * sum(self.forest.longest) + 2, size)
 
     # -- the oracle: from multipliers to a value, a derivation and a subgradient ---------------------------------------
@@ -101,10 +99,19 @@ class BigramRelaxation:
         )
         return self.forest.derivation(self._edges[:n].tolist())
 
-    def subgradient(self) -> tuple[Ints, Floats]:
-        """Cells (n, 2) and values of the subgradient at ``derivation``; none if all choices agree."""
-        cells, values = kernels.bigram_scores.subgradient(self._pairs[: self.n_pairs], self.chosen, self._gradient)
-        return cells, values
+    def subgradient(self) -> Floats:
+        """Of u at ``derivation``: a pair counts against its own multiplier and for that of what it chose.
+
+        All zero where the relaxation is the problem itself.
+        """
+        gradient = np.zeros(self.q.shape)
+        if not self.exact:
+            v, w = self._pairs[: self.n_pairs].T
+            chosen = self.chosen[v, w]
+            np.add.at(gradient, (chosen[chosen >= 0], v[chosen >= 0]), 1.0)
+            inner = w != kernels.forest_pieces.END
+            np.add.at(gradient, (v[inner], w[inner]), -1.0)
+        return gradient
 
     # -- bounds of everything, removal, search -------------------------------------------------------------------------
 
@@ -143,72 +150,92 @@ class BigramRelaxation:
         return self.forest.derivation(out)
 
 
-class Progress:
-    """A run on one forest: the best derivation so far, the best bound with its multipliers, and rows for the trace."""
+class BoundedSearch(Oracle):
+    """The relaxation as an oracle, over what is left of the forest, and searches under the bounds of the last round."""
 
-    def __init__(self, relaxation: BigramRelaxation, problem: "ForestTranslation", clock: Clock) -> None:
-        self.relaxation, self.problem, self.clock = relaxation, problem, clock
-        self.edges: list[int] = []
-        self.score = -np.inf
-        self.bound = np.inf
-        self.u = relaxation.u.copy()
-        self.log = Log()
-        self.info: dict[str, Any] = {"searches": 0}
-        self.slack = 0.0  # the largest by which anything was left out or proved
+    def __init__(
+        self, problem: "ForestTranslation", relaxation: BigramRelaxation, run: Run[list[int]], most_items: int
+    ) -> None:
+        self.problem, self.relaxation, self.run, self.most_items = problem, relaxation, run, most_items
+        self.scale, self.rows = relaxation.scale, int(relaxation.alive.sum())
+        self.exact = True
+        self._gap = inf  # when parts were removed last
+        self._beam = 0
+        run.count(searches=0)
 
-    def offer(self, edges: list[int]) -> None:
-        """A derivation that may be the best so far."""
-        score = self.problem.score(np.array(edges))
-        if score > self.score:
-            self.score, self.edges = score, edges
+    def ask(self, u: Floats) -> Round | None:
+        relaxation = self.relaxation
+        relaxation.u = u.reshape(relaxation.q.shape)
+        value = relaxation.value()
+        if not value >= self.least:
+            self.run.proof = "search"
+            return None
+        edges = relaxation.derivation()
+        return Round(value, relaxation.subgradient().ravel(), [(edges, self.problem.score(np.array(edges)))])
 
-    def offer_heuristic(self) -> None:
-        """What cube pruning finds, where a gap remains: nothing exact should return less."""
-        if not self.over:
-            p = self.problem
-            self.offer(cube_pruning(p.translation_forest, p.lm, p.lm_weight).edges)
-
-    def lower(self, value: float) -> bool:
-        """A value of the relaxation; True if it is the lowest so far."""
-        lowest = value < self.bound
-        if lowest:
-            self.bound, self.u = value, self.relaxation.u.copy()
-        return lowest
+    def error(self, u: Floats) -> float:
+        return self.relaxation.slack(u)
 
     @property
     def least(self) -> float:
         """What scores less than this is no better than what is known, whatever the rounding."""
-        return self.score - self._noted()
+        slack = self.relaxation.slack(self.relaxation.u)
+        self.run.allow(slack)
+        return self.run.score - slack
 
-    @property
-    def proved(self) -> bool:
-        """Whether the bound has come down to the score."""
-        return self.bound - self.score <= self._noted()
-
-    @property
-    def over(self) -> bool:
+    def over(self, at: Descent[Any]) -> bool:
         """Whether all is proved, or the time is up."""
-        return self.proved or self.clock.out_of_time
+        return self.run.proof is not None or at.close() or self.run.out_of_time
 
-    def _noted(self) -> float:
-        slack = self.relaxation.slack()
-        self.slack = max(self.slack, slack)
-        return slack
+    def offer(self, edges: list[int]) -> None:
+        """A derivation that may be the best so far."""
+        self.run.offer(edges, self.problem.score(np.array(edges)))
 
-    def search(self, *, beam: int = 0, budget: int = 1 << 62) -> Any:
+    def search(self, *, beam: int = 0, budget: int = 1 << 62) -> None:
         """Search for something better; if all that scores at least ``least`` was searched, its best is the optimum."""
-        found = self.relaxation.search(self.least, beam=beam, budget=budget)
+        found = self.relaxation.search(self.least, beam=beam, budget=self._affordable(budget))
+        self.run.count(searches=1)
         if found.top >= 0:
             self.offer(self.relaxation.best_of(found))
         if found.done and found.lost < self.least:
-            self.bound = self.score
-        return found
+            self.run.proof = "search"
 
-    def affordable(self, budget: int) -> int:
+    def _affordable(self, budget: int) -> int:
         """The budget, cut to what the time left pays for."""
-        if self.clock.limit is None:
+        clock = self.run.clock
+        if clock.limit is None:
             return budget
-        return min(budget, int(max(self.clock.limit - self.clock.seconds, 0.01) * COMBINATIONS_PER_SECOND))
+        return min(budget, int(max(clock.limit - clock.seconds, 0.01) * COMBINATIONS_PER_SECOND))
+
+    def _gained(self, at: Descent[Any]) -> bool:
+        """Whether this round has brought the gap down so far that it is time to remove parts again."""
+        return at.best_u is at.u and at.best - self.run.score < GAIN * self._gap
+
+    def _remove(self, at: Descent[Any], edge: Floats, pair: Floats) -> None:
+        if not self.over(at):
+            self.run.info["items"] = self.relaxation.remove(self.least, edge, pair)
+            self.rows = int(self.relaxation.alive.sum())
+        self._gap = at.best - self.run.score
+
+    def alternate(self, at: Descent[Any]) -> None:
+        """After a gain: a small beam for a better derivation, an exact search that gives up early, and removal."""
+        if not self._gained(at):
+            return
+        edge, pair = self.relaxation.complete()
+        self.search(beam=BEAM)
+        self.relaxation.allowed = self.relaxation.allowed & (pair >= self.least)
+        if self.exact and not self.over(at):
+            self.search(budget=min(BUDGET, self.most_items))
+        self._remove(at, edge, pair)
+
+    def widen(self, at: Descent[Any]) -> None:
+        """After every round: a search with a beam, which doubles from round to round if the search is to be exact."""
+        gained = self._gained(at)
+        self._beam = min(2 * self._beam, WIDEST) if self.exact and self._beam else BEAM
+        edge, pair = self.relaxation.complete()
+        self.search(beam=self._beam, budget=self.most_items)
+        if gained:
+            self._remove(at, edge, pair)
 
 
 def default_rule() -> StepRule[Any]:
@@ -216,87 +243,28 @@ def default_rule() -> StepRule[Any]:
     return polyak(patience=5, shrink=0.7)
 
 
-def descend(progress: Progress, rule: StepRule[Any], max_iterations: int, visit: Callable[[bool], None]) -> None:
-    """Lower the bound by steps on the multipliers, until it meets the score, the steps vanish or a limit is reached.
-
-    ``visit`` is called after each round, with True when it is time to remove parts again; it may search and remove.
-    """
-    relaxation = progress.relaxation
-    steps, gap_then = Steps(rule, relaxation.scale), np.inf
-    for _ in range(max_iterations):
-        value = relaxation.value()
-        if not value >= progress.least:  # all that is left scores less than what is known
-            progress.bound = progress.score
-            return
-        if value == -np.inf:
-            return
-        progress.offer(relaxation.derivation())
-        again = progress.lower(value) and progress.bound - progress.score < GAIN * gap_then
-        progress.log.add(value, progress.score, 0.0, int(relaxation.alive.sum()))
-        if relaxation.exact:
-            return
-        visit(again)
-        if again:
-            gap_then = progress.bound - progress.score
-        cells, residual = relaxation.subgradient()
-        if progress.over or not len(residual):
-            return
-        at = cells[:, 0] * len(relaxation.u) + cells[:, 1]
-        progress.log.moved(steps.move(relaxation.u.reshape(-1), at, residual, value, progress.score))
-
-
-def decode(progress: Progress, rule: StepRule[Any], max_iterations: int, most_items: int, *, exact: bool) -> None:
+def decode(
+    oracle: BoundedSearch, rule: StepRule[Any], max_iterations: int, *, beams: bool = False
+) -> Descent[BoundedSearch]:
     """Find the best derivation and prove it, unless the limits end it before.
 
-    Alternates steps on the multipliers with a small beam for a better derivation, an exact search that gives up early,
-    and removal; at the end the search gets all that the limits leave. Not ``exact``: without the exact searches.
+    Alternates steps on the multipliers with searches and removal; at the end an exact search gets all that the limits
+    leave. With ``beams``, this is optimal beam search instead (LR alg. 13, alternating): every round ends with a search
+    with a beam, and one that dropped nothing of interest proves its result (LR property 7.4.2). Differs from LR 7:
+    signatures are first and last words, of pieces of target sides, and completions are bounded for each of them, not
+    for each vertex.
     """
-    relaxation = progress.relaxation
-
-    def visit(again: bool) -> None:
-        if not again:
-            return
-        edge, pair = relaxation.complete()
-        progress.search(beam=BEAM)
-        relaxation.allowed = relaxation.allowed & (pair >= progress.least)
-        if exact and not progress.proved:
-            progress.info["searches"] += 1
-            progress.search(budget=min(BUDGET, most_items))
-        if not progress.proved:
-            progress.info["items"] = relaxation.remove(progress.least, edge, pair)
-
-    descend(progress, rule, max_iterations, visit)
-    if exact:
-        progress.offer_heuristic()
-    budget = BUDGET
-    while exact and not progress.over and budget < most_items:
-        budget = min(8 * budget, most_items)
-        relaxation.u = progress.u.copy()
+    relaxation, run, problem = oracle.relaxation, oracle.run, oracle.problem
+    search = oracle.widen if beams else oracle.alternate
+    at = descend(run, oracle, np.zeros(relaxation.u.size), rule, max_iterations=max_iterations, search=search)
+    if oracle.exact and not oracle.over(at):  # nothing exact should return less than cube pruning
+        oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight).edges)
+    budget = oracle.most_items if beams or not oracle.exact else BUDGET
+    while budget < oracle.most_items and not oracle.over(at):
+        budget = min(8 * budget, oracle.most_items)
+        relaxation.u = at.best_u.reshape(relaxation.q.shape)
         relaxation.value()
         relaxation.complete()
-        progress.info["searches"] += 1
-        progress.search(budget=progress.affordable(budget))
-    progress.info["edges left"] = int(relaxation.alive.sum())
-
-
-def beam_search(progress: Progress, rule: StepRule[Any], max_iterations: int, most_items: int, *, exact: bool) -> None:
-    """Optimal beam search (LR alg. 13, alternating): rounds of a step on the multipliers and of a search with a beam.
-
-    With ``exact`` the beam doubles from round to round; a search that dropped nothing of interest proves its result (LR
-    property 7.4.2). Differs from LR 7: signatures are first and last words, of pieces of target sides, and completions
-    are bounded for each of them, not for each vertex.
-    """
-    relaxation, info = progress.relaxation, progress.info
-
-    def visit(again: bool) -> None:
-        info["beam"] = min(2 * info["beam"], WIDEST) if exact and "beam" in info else BEAM
-        info["searches"] += 1
-        edge, pair = relaxation.complete()
-        progress.search(beam=info["beam"], budget=progress.affordable(most_items))
-        if again and not progress.proved:
-            info["items"] = relaxation.remove(progress.least, edge, pair)
-
-    descend(progress, rule, max_iterations, visit)
-    if exact:
-        progress.offer_heuristic()
-    info["edges left"] = int(relaxation.alive.sum())
+        oracle.search(budget=budget)
+    run.info |= {"step": repr(rule), "edges left": int(relaxation.alive.sum())}
+    return at

@@ -8,7 +8,7 @@ from certus import kernels
 from certus.checks import as_positive_int
 from certus.errors import Infeasible, InvalidInput
 from certus.threads import long_call
-from certus.translation.forest import TranslationForest
+from certus.translation.forest import NO_DERIVATION, TranslationForest
 from certus.translation.language_model import LanguageModel
 
 
@@ -60,7 +60,7 @@ def cube_pruning(forest: TranslationForest, lm: LanguageModel, lm_weight: float 
         pops,
     )
     if hyp_ptr[graph.root, 0] == hyp_ptr[graph.root, 1]:
-        raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
+        raise Infeasible(NO_DERIVATION)
     edges: list[int] = []
     agenda = [int(hyp_ptr[graph.root, 0])]
     edge_at = kernels.cube_pruning.LEFT + lm.order - 1

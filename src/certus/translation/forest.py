@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from certus.translation.language_model import LanguageModel
 
 Int32 = NDArray[np.int32]
+NO_DERIVATION = "the forest has no derivation: every one uses an edge of weight -inf, or there is none."
 
 
 class ForestArrays(NamedTuple):

@@ -35,7 +35,7 @@ def within(problem: "ForestTranslation", best: Result[Ints], k: int) -> list[tup
             relaxation.set_multipliers(best.certificate.duals["pairs"])
         threshold = best.score - margin
         lowest = float(np.finfo(np.float64).min)  # keeps out what cannot be completed at all
-        found = _search(relaxation, max(threshold - relaxation.slack(), lowest))
+        found = _search(relaxation, max(threshold - relaxation.slack(relaxation.u), lowest))
         graph, weights, edges = _spelt_out(found)
         listed = sweeps.kbest(graph, weights, k)
         if threshold == -np.inf or (len(listed) == k and listed[-1][0] >= threshold):

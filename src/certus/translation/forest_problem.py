@@ -1,37 +1,43 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from certus.certificates import sweep
+from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
-from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
 from certus.problem import Index, Penalties
+from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
 from certus.translation import bigram_relaxation
-from certus.translation.bigram_relaxation import BigramRelaxation, Progress
+from certus.translation.bigram_relaxation import BigramRelaxation, BoundedSearch
 from certus.translation.cube_pruning import cube_pruning
-from certus.translation.forest import ForestArrays, TranslationForest
+from certus.translation.forest import NO_DERIVATION, ForestArrays, TranslationForest
+from certus.translation.forest_closed import path
 from certus.translation.forest_kbest import within
+from certus.translation.forest_proof import closed_form
+from certus.translation.forest_witness import multipliers_below
 from certus.translation.language_model import LanguageModel
 from certus.translation.leaf_paths import decode_by_leaves
 from certus.translation.lm_automaton import extent_of_lm, spell_out
 from certus.translation.lm_json import lm_from_json, lm_to_json
-from certus.translation.reference import best_value
-from certus.translation.reference_bound import exceeds
 from certus.translation.scored_forest import longest, prepare
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
 MOST_MEMORY = 4e9
+CLOSE = 1e-9  # of a score: what is so little below the best counts as the best where that is found again
 BYTES_PER_ITEM = 200  # of a search, its tables included
 
 
@@ -71,6 +77,7 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     name: ClassVar[str] = "forest translation"
     certificate_kind = "combinatorial"
+    searched = True
 
     def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
@@ -179,7 +186,7 @@ class ForestTranslation(DynamicProgram[Ints]):
             - "intersection": exhaustive dynamic program over forest and model; the oracle. Small forests.
             - "simple", "paths", "partitions": Lagrangian relaxation on single leaves (LR 5.2), on leaves and the paths
               between them (LR 5.3), and the latter tightened by partitions of the leaves (LR 5.4). Small forests.
-            - "ilp": the integer program of leaves and paths, solved by HiGHS. Small forests.
+            - "ilp": the integer program of leaves and paths, solved by HiGHS, and proved as by "search". Small forests.
             - "cube": cube pruning with ``pops``; a heuristic, bounded by the relaxation without multipliers.
         memory_limit : float
             Bytes that tables and search may take, roughly.
@@ -187,27 +194,28 @@ class ForestTranslation(DynamicProgram[Ints]):
             How far the multipliers move, for methods that have any (``certus.relax.steps``); Polyak's by default.
         """
         one_of("method", method, METHODS)
-        as_positive_int("max_iterations", max_iterations)
-        clock = Clock(time_limit)
+        run: Run[list[int]] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=self.extent().size)
         if method == "intersection":
             return self._by_intersection()
         if method in ("simple", "paths", "partitions"):
-            return decode_by_leaves(self, method, max_iterations, clock, step)
+            return decode_by_leaves(self, method, max_iterations=max_iterations, time_limit=time_limit, step=step)
+        oracle = self._bounded_search(run, int(memory_limit / BYTES_PER_ITEM))
         if method == "ilp":
             from certus.translation.leaf_program import solve_ilp
 
-            return solve_ilp(self, time_limit)
-        progress = self._progress(self.translation_forest.weights, clock)
-        most_items = int(memory_limit / BYTES_PER_ITEM)
+            oracle.offer(solve_ilp(self, time_limit))
         if method == "cube":
-            found = cube_pruning(self.translation_forest, self.lm, self.lm_weight, as_positive_int("pops", pops))
-            progress.offer(found.edges)
-            progress.bound = progress.relaxation.value()
-            return self._result(progress)
-        run = bigram_relaxation.beam_search if method == "beam" else bigram_relaxation.decode
-        rule = bigram_relaxation.default_rule() if step is None else step
-        run(progress, rule, max_iterations, most_items, exact=exact)
-        return self._result(progress)
+            pops = as_positive_int("pops", pops)
+            oracle.offer(cube_pruning(self.translation_forest, self.lm, self.lm_weight, pops).edges)
+            return self._result(oracle, oracle.relaxation.value(), oracle.relaxation.u)
+        oracle.exact = exact
+        at = bigram_relaxation.decode(
+            oracle, step or bigram_relaxation.default_rule(), max_iterations, beams=method == "beam"
+        )
+        found = self._result(oracle, at.best if run.proof is None else run.score, at.best_u)
+        if method != "ilp":
+            return found
+        return replace(found, certificate=replace(found.certificate, kind="integer program"))
 
     def _by_intersection(self) -> Result[Ints]:
         forest = self.forest()
@@ -215,35 +223,39 @@ class ForestTranslation(DynamicProgram[Ints]):
         structure = self.from_edges(edges.tolist())
         return self.proved(structure, value, kind="dynamic program")
 
-    def _progress(self, weights: Floats, clock: Clock) -> Progress:
-        """A run on the forest with these weights; Infeasible if it has no derivation."""
-        prepared = prepare(self.translation_forest, self.lm, weights)
-        relaxation = BigramRelaxation(prepared, self.lm, self.lm_weight)
+    def _bounded_search(self, run: Run[list[int]], most_items: int) -> BoundedSearch:
+        """The relaxation to search under; Infeasible if there is no derivation."""
+        forest = prepare(self.translation_forest, self.lm, self.translation_forest.weights)
+        relaxation = BigramRelaxation(forest, self.lm, self.lm_weight)
         if not relaxation.value() > -np.inf:
-            raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
-        problem = self if weights is self.translation_forest.weights else self._with_weights(weights)
-        return Progress(relaxation, problem, clock)
+            raise Infeasible(NO_DERIVATION)
+        return BoundedSearch(self, relaxation, run, most_items)
 
     def _with_weights(self, weights: Floats) -> Self:
         return type(self)(self.translation_forest.with_weights(weights), self.lm, self.lm_weight)
 
-    def _result(self, progress: Progress) -> Result[Ints]:
-        structure = np.array(progress.edges, dtype=np.int64)
-        score = self.score(structure)
-        bound = max(score, progress.bound)
-        duals = {"pairs": progress.relaxation.multipliers(progress.u), "bound": np.array([bound])}
-        error = max(self.dual_error(duals["pairs"]), progress.slack)
-        certificate = certified(partial(self.terms, structure), score, bound, error, kind="dual", duals=duals)
-        info = {**progress.info, "seconds": progress.clock.seconds}
-        return Result(structure, score, certificate, progress.log.trace(), info)
+    def _result(self, oracle: BoundedSearch, bound: float, u: Floats) -> Result[Ints]:
+        run, relaxation = oracle.run, oracle.relaxation
+        structure = np.array(run.structure, dtype=np.int64)
+        bound = max(run.score, bound)
+        rows = relaxation.multipliers(u.reshape(relaxation.q.shape))
+        duals, error = {"pairs": rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
+        scores = partial(self.terms, structure)
+        return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        weights = self._penalised(penalties)
-        progress, rule = self._progress(weights, Clock()), bigram_relaxation.default_rule()
-        bigram_relaxation.decode(progress, rule, 200, int(MOST_MEMORY / BYTES_PER_ITEM), exact=True)
-        if not progress.proved:
+        run, _, _ = self._solved(penalties)
+        return Solution(np.array(run.structure, dtype=np.int64), run.score)
+
+    def _solved(self, penalties: Penalties | None) -> tuple[Run[list[int]], BoundedSearch, Floats]:
+        """The best derivation under penalties, how it was found, and the multipliers that it was found by."""
+        problem = self if penalties is None else self._with_weights(self._penalised(penalties))
+        run: Run[list[int]] = Run(scale=problem.extent().size)
+        oracle = problem._bounded_search(run, int(MOST_MEMORY / BYTES_PER_ITEM))
+        at = bigram_relaxation.decode(oracle, bigram_relaxation.default_rule(), 200)
+        if not oracle.over(at):
             raise NotSupported("the best derivation under these penalties was not found within memory.")
-        return Solution(np.array(progress.edges, dtype=np.int64), progress.score)
+        return run, oracle, at.best_u
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
@@ -264,18 +276,46 @@ class ForestTranslation(DynamicProgram[Ints]):
             weights = weights + as_scores(f"penalties[{view!r}]", penalty, self.checked_view(view))
         return weights
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return best_value(self.translation_forest, self.lm, self.lm_weight, self._penalised(penalties))
+    # -- proofs ----------------------------------------------------------------------------------------------------
 
-    def reference_dual(self, duals: Any) -> tuple[float, float]:
-        """The bound claimed in the witness if no derivation exceeds it, else the best score, and its error."""
-        if not isinstance(duals, Mapping) or set(duals) != {"pairs", "bound"}:
-            raise InvalidInput('expected multipliers of "pairs" and the "bound" they prove.')
-        rows, bound = np.asarray(duals["pairs"]), np.asarray(duals["bound"])
-        if rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all() or bound.shape != (1,):
-            raise InvalidInput("multipliers of pairs are rows of word, word and value; the bound is one number.")
-        error = self.dual_error(rows)
-        return exceeds(self.translation_forest, self.lm, self.lm_weight, rows, float(bound[0]), error), error
+    def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Floats]:
+        """Multipliers of "pairs" of words that bring the bigram relaxation down towards ``above``."""
+        return {"pairs": multipliers_below(self, self._penalised(penalties), above)}
+
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+        """Every derivation that scores more than ``above`` under the penalties, as paths through one graph.
+
+        Parts are edges, of which "edges" are the cells, and n-grams with their weighted log probabilities, those of
+        ``terms``; scores are without the penalties. ``witness["pairs"]`` are multipliers, rows of word, word and value,
+        which make the graph small: any are sound. InvalidInput if they are none, or leave too much.
+        """
+        weights = self._penalised(penalties)
+        if penalties:
+            weights = np.nextafter(weights, np.inf)  # the sum may have been rounded
+            weights[np.isneginf(self._penalised(penalties))] = -np.inf
+        return closed_form(self, above, witness, weights)
+
+    def closed_structure(self, form: NormalForm, structure: Ints) -> tuple[list[int]] | None:
+        edges = self._checked(structure)
+        self.translation_forest.yields(edges)
+        found = path(form, self.translation_forest, edges)
+        return None if found is None else (found,)
+
+    def reference_maximum(self, penalties: Penalties | None = None) -> float:
+        """The best of all derivations that may score more than a little less than what ``solve`` finds.
+
+        What ``solve`` says is not believed: if it were too much, nothing would score more, and it were a bound still.
+        """
+        least, pairs = -np.inf, np.empty((0, 3))
+        with suppress(Infeasible):
+            run, oracle, u = self._solved(penalties)
+            least = run.score - CLOSE * max(abs(run.score), 1.0)
+            pairs = oracle.relaxation.multipliers(u.reshape(oracle.relaxation.q.shape))
+        form = self.closed_form(least, {"pairs": pairs}, penalties)
+        (graph,), scores, cells = form.spaces, form.scores.copy(), form.cells["edges"]
+        assert isinstance(graph, Graph)
+        scores[cells[cells >= 0]] = self._penalised(penalties)[cells >= 0]
+        return max(least, float(sweep.inside(sweep.levels(graph), sweep.edge_weights(graph, scores))[-1]))
 
     def dual_error(self, rows: Floats) -> float:
         """How far rounding may take the bound at multipliers of pairs of words from the truth."""

@@ -140,6 +140,34 @@ class LanguageModel:
             state = int(lm.state_suffix[state])
         return total + float(lm.unigram[word]), int(lm.unigram_state[word])
 
+    def advance_each(self, state: NDArray[np.int64], word: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+        """``advance`` of many states, each by its own word, in numpy: the same numbers to the last digit.
+
+        Ends of n-grams are n-grams, so that longer contexts are looked up only where shorter ones are held.
+        """
+        lm, held, slot = self.arrays, np.zeros(len(state), dtype=np.int64), np.zeros(len(state), dtype=np.int64)
+        left = np.arange(len(state))
+        for length in range(1, self.order):
+            left = left[lm.state_length[state[left]] >= length]
+            context = self.cut(state[left], length)
+            at = _find_each(lm.slots, (context << 32) | word[left])
+            left, context, at = left[at >= 0], context[at >= 0], at[at >= 0]
+            held[left], slot[left] = context, at
+        total, q = np.zeros(len(state)), state
+        while (left := np.flatnonzero(q != held)).size:
+            total[left] += lm.back_off[q[left]]
+            q = q.copy()
+            q[left] = lm.state_suffix[q[left]]
+        value = np.where(held > 0, lm.values[3 * slot + 1], lm.unigram[word])
+        return total + value, np.where(held > 0, lm.slots[3 * slot + 2], lm.unigram_state[word])
+
+    def cut(self, states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+        """The ends of states, of so many words at most."""
+        states = states.copy()
+        while (long := np.flatnonzero(self.arrays.state_length[states] > most)).size:
+            states[long] = self.arrays.state_suffix[states[long]]
+        return states
+
     def score(self, words: Sequence[str], begin: bool = True, end: bool = True) -> float:
         """ln p(words), from the state after ``<s>`` if ``begin``, with ``</s>`` after them if ``end``."""
         return sum(self.terms(words, begin, end))
@@ -193,6 +221,20 @@ def _find(slots: NDArray[np.int64], key: int) -> int:
             return -1
         i = (i + 1) % n
     return i
+
+
+def _find_each(slots: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``_find`` of many keys, in numpy."""
+    n, mixed = len(slots) // 3, keys.astype(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    at = (((mixed >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+    found = slots[3 * at]
+    left = np.flatnonzero((found != keys) & (found != -1))
+    while len(left):
+        at[left] = (at[left] + 1) % n
+        found = slots[3 * at[left]]
+        left = left[(found != keys[left]) & (found != -1)]
+    return np.where(slots[3 * at] == keys, at, -1)
 
 
 class _Trie:

@@ -17,6 +17,8 @@ Differs from LR: after </s> come n - 2 leaves that cost nothing and choose chain
 the last leaves as well; the certificate compares bound and score, so chains that agree only in number prove nothing.
 """
 
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -26,24 +28,23 @@ import numpy as np
 
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
-from certus.clock import Clock
-from certus.errors import Infeasible, NotSupported
+from certus.errors import NotSupported
 from certus.hypergraph import Automaton, sweeps
 from certus.hypergraph.automata import intersect
-from certus.relax.run import Log
+from certus.relax.descent import Descent, Oracle, Round, descend
+from certus.relax.run import Run
 from certus.relax.steps import StepRule, polyak
 from certus.result import Result, certified
+from certus.translation.forest import NO_DERIVATION
 from certus.translation.leaf_graph import END, Leaves, class_maximum, tuples
-from certus.translation.multipliers import Steps
 
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
-PATIENCE = 12  # iterations within which the gap must come down to GAIN of what it was, or the classes are refined
-GAIN = 0.6
+WINDOW = 4  # rounds that must close a share of the gap, or the classes are refined
 CLOSE = 1e-6  # of the largest score: a gap that only rounding of the multipliers keeps open, closed exactly
 FACTOR = 1.5  # steps aim beyond the best score, so that choices agree after finitely many
-WATCH = 5  # of them in which confused leaves are noted
+WATCH = 5  # last rounds whose confused leaves are put into different classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +59,55 @@ class Relaxed:
     chosen: list[list[list[int]]]  # likewise: arcs of the paths chosen, [j - 1] from v_j to v_{j-1}
 
 
-class LeafRelaxation:
-    """The relaxed problem of one forest; ``paths`` False leaves the arcs without multipliers (LR 5.2)."""
+class LeafRelaxation(Oracle):
+    """The relaxed problem of a forest; "simple" leaves the arcs without multipliers (LR 5.2).
 
-    def __init__(self, leaves: Leaves, *, paths: bool) -> None:
-        self.leaves = leaves
-        self.with_paths = paths
-        self.span = leaves.order - 1
-        self.u = np.zeros(self.span * (leaves.n_leaves + leaves.n_arcs))  # all multipliers, and two views of them:
-        self.leaf, self.arc = self._by_kind(self.u)  # lambda and u of the head of the file
-        self.classes = np.append(np.zeros(leaves.n_leaves, dtype=np.int64), 1)  # the pad has a class of its own
+    ``pairs`` are leaves to be told apart, ``partitions`` the number of classes that this needs.
+    """
 
-    def _by_kind(self, u: Floats) -> tuple[Floats, Floats]:
+    def __init__(
+        self, problem: "ForestTranslation", leaves: Leaves, method: str, pairs: frozenset[tuple[int, int]] = frozenset()
+    ) -> None:
+        self.problem, self.leaves, self.method, self.pairs = problem, leaves, method, pairs
+        self.scale, self.span = problem.extent().size, leaves.order - 1
+        self.classify(coloured(leaves.n_leaves, pairs))
+        self.partitions = self.rows
+        self.last: deque[Relaxed] = deque(maxlen=WATCH)
+
+    def classify(self, colour: Ints) -> None:
+        """Classes by colour; the pad has one of its own, which does not count as a row."""
+        self.rows = int(colour.max(initial=0)) + 1
+        self.classes = np.append(colour, self.rows)
+
+    def ask(self, u: Floats) -> Round:
+        y = self.solve(*self.by_kind(u))
+        self.last.append(y)
+        edges = [int(self.leaves.origin[e]) for e in y.edges if self.leaves.origin[e] >= 0]
+        return Round(y.bound, self.subgradient(y), [(edges, self.problem.score(np.array(edges)))])
+
+    def error(self, u: Floats) -> float:
+        return self.problem.error()
+
+    def by_kind(self, u: Floats) -> tuple[Floats, Floats]:
         """What concerns leaves and what concerns arcs, per place."""
         size = self.span * self.leaves.n_leaves
         return u[:size].reshape(self.span, -1), u[size:].reshape(self.span, -1)
 
-    @property
-    def n_partitions(self) -> int:
-        """Classes of leaves, the pad's not counted."""
-        return int(self.classes[-1])
+    def solve(self, leaf: Floats, arc: Floats) -> Relaxed:
+        """The best derivation with freely chosen chains under lambda and u of the head of the file.
 
-    def solve(self) -> Relaxed:
-        """The best derivation with freely chosen chains; Infeasible if the forest has none."""
+        Infeasible if the forest has none.
+        """
         leaves, span = self.leaves, self.span
-        found = [leaves.best_paths(self.arc[j]) for j in range(span)]
-        penalty = np.hstack((self.leaf, np.zeros((span, 1))))
+        found = [leaves.best_paths(arc[j]) for j in range(span)]
+        penalty = np.hstack((leaf, np.zeros((span, 1))))
         # links[j][a, b]: what it takes to have a at place j + 1 and b at place j, places counted back from the word
         links = [paths - penalty[j][:, None] for j, (paths, _) in enumerate(found)]
         total = leaves.scores.copy()
         for j, link in enumerate(links):
             total += link.reshape((1,) * (span - j - 1) + link.shape + (1,) * j)
         ends = [_end(links, i) for i in range(1, span)]
-        n_classes = self.n_partitions + 1
+        n_classes = self.rows + 1
         contexts = tuples(n_classes, span)  # of the automaton's states: classes of v_{n-1} .. v_1
         alpha = class_maximum(total, self.classes, n_classes, span).reshape(len(contexts), -1)[:, :-1]
         final = np.zeros(len(contexts))
@@ -100,19 +117,19 @@ class LeafRelaxation:
         state = np.arange(len(contexts))
         automaton = Automaton(
             (state[:, None] * n_classes) % len(contexts) + self.classes[:-1],
-            alpha + self.leaf.sum(axis=0),
+            alpha + leaf.sum(axis=0),
             initial=len(contexts) - 1,
             final_weights=final,
         )
-        arc = self.arc.sum(axis=0)
-        weights = leaves.weights + np.array([arc[states].sum() for states in leaves.states])
+        beta = arc.sum(axis=0)
+        weights = leaves.weights + np.array([beta[states].sum() for states in leaves.states])
         symbols = np.where(np.arange(leaves.graph.n_edges) < leaves.n_leaves, np.arange(leaves.graph.n_edges), -1)
         graph, weight, edge_map = intersect(leaves.graph, weights, automaton, symbols)
         value, used = sweeps.best(graph, weight)
         edges = [e for e in edge_map[used].tolist() if e >= 0]
         sequence, between = leaves.walk(edges)
         chains: list[tuple[int, ...]] = []
-        context: tuple[int, ...] = (self.n_partitions,) * span
+        context: tuple[int, ...] = (self.rows,) * span
         for v in sequence:
             chains.append(self._choice(total[..., v], context))
             context = (*context[1:], int(self.classes[v]))
@@ -137,9 +154,9 @@ class LeafRelaxation:
         return tuple(int(m[k]) for m, k in zip(members, best, strict=True))
 
     def subgradient(self, y: Relaxed) -> Floats:
-        """How often leaves and arcs are there, less how often they are chosen; per place, as ``u`` has them."""
-        out = np.zeros(len(self.u))
-        leaf, arc = self._by_kind(out)
+        """How often leaves and arcs are there, less how often they are chosen; per place, as multipliers are."""
+        out = np.zeros(self.span * (self.leaves.n_leaves + self.leaves.n_arcs))
+        leaf, arc = self.by_kind(out)
         for v, path in zip(y.leaves, y.paths, strict=True):
             leaf[:, v] += 1.0
             arc[:, path] += 1.0
@@ -153,7 +170,7 @@ class LeafRelaxation:
             for place, path in enumerate(chosen):
                 arc[place, path] -= 1.0
         leaf[-1, END] = 0.0  # no leaf is n - 1 places after </s>
-        if not self.with_paths:
+        if self.method == "simple":
             arc[:] = 0.0
         return out
 
@@ -168,13 +185,6 @@ class LeafRelaxation:
                     pairs.add((a, b))
         return pairs
 
-    def separate(self, pairs: set[tuple[int, int]]) -> None:
-        """Give the leaves of each pair different classes; if that changes nothing, give each leaf its own."""
-        colour = coloured(self.leaves.n_leaves, pairs)
-        if not pairs or (colour == self.classes[:-1]).all():
-            colour = np.arange(self.leaves.n_leaves)
-        self.classes = np.append(colour, int(colour.max(initial=0)) + 1)
-
 
 def _end(links: list[Floats], i: int) -> Floats:
     """[v_{n-1}, .., v_{i+1}]: what the i-th leaf after </s> gets for its chain; </s> is at place i."""
@@ -184,7 +194,7 @@ def _end(links: list[Floats], i: int) -> Floats:
     return value
 
 
-def coloured(n: int, pairs: set[tuple[int, int]]) -> Ints:
+def coloured(n: int, pairs: Iterable[tuple[int, int]]) -> Ints:
     """Few colours for 0 .. n - 1 such that no pair has the same: greedily, those in most pairs first."""
     neighbours: list[set[int]] = [set() for _ in range(n)]
     for a, b in pairs:
@@ -199,12 +209,40 @@ def coloured(n: int, pairs: set[tuple[int, int]]) -> Ints:
     return colour
 
 
+def _finish(at: Descent[LeafRelaxation]) -> None:
+    """Where only rounding keeps a gap open, each leaf gets a class of its own."""
+    oracle = at.oracle
+    if at.best - at.run.score <= CLOSE * oracle.scale:
+        oracle.classify(np.arange(oracle.leaves.n_leaves))
+
+
+def _separated(at: Descent[LeafRelaxation]) -> tuple[LeafRelaxation, Floats] | None:
+    """Tightening (LR 5.4): leaves that were confused in the last rounds go into different classes.
+
+    If that changes nothing each leaf gets a class of its own, and no more can be done.
+    """
+    before = at.oracle
+    problem, leaves = before.problem, before.leaves
+    if before.rows == leaves.n_leaves:
+        return None
+    tighter = LeafRelaxation(problem, leaves, before.method, before.pairs.union(*map(before.confused, before.last)))
+    if (tighter.classes == before.classes).all():
+        tighter.classify(np.arange(leaves.n_leaves))
+        tighter.partitions = tighter.rows
+    return tighter, at.best_u
+
+
 def decode_by_leaves(
-    problem: "ForestTranslation", method: str, max_iterations: int, clock: Clock, rule: StepRule[Any] | None = None
+    problem: "ForestTranslation",
+    method: str,
+    *,
+    max_iterations: int = 200,
+    time_limit: float | None = None,
+    step: StepRule[Any] | None = None,
 ) -> Result[Ints]:
     """Relaxation on leaves: "simple" (LR 5.2), "paths" (LR 5.3) or "partitions" (LR 5.4). See the head of the file.
 
-    ``rule`` is the step rule; Polyak's by default. Certificate kind: "dual"; the bound is checked as that of the other
+    ``step`` is the step rule; Polyak's by default. Certificate kind: "dual"; the bound is checked as that of the other
     methods is. The last multipliers are in ``info``, and the number of classes that tightening needed: once all but
     rounding is closed each leaf gets a class of its own, which does not count.
     """
@@ -212,47 +250,22 @@ def decode_by_leaves(
         raise NotSupported(
             f'the simple algorithm is for bigram models (LR 5.2); this one has order {problem.lm.order}. Use "paths".'
         )
+    extent = problem.extent()
+    run: Run[list[int]] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=extent.size)
     leaves = Leaves(problem.translation_forest, problem.lm, problem.lm_weight)
-    relaxation = LeafRelaxation(leaves, paths=method != "simple")
-    extent, error = problem.extent(), problem.error()
-    steps = Steps(polyak(FACTOR) if rule is None else rule, extent.size)
-    best: list[int] = []
-    score, bound, since, gap_then, n_partitions = -np.inf, np.inf, 0, np.inf, 1
-    log, pairs, largest = Log(), set[tuple[int, int]](), 0.0
-    for _ in range(max_iterations):
-        y = relaxation.solve()
-        largest = max(largest, float(np.abs(relaxation.u).max(initial=0.0)))
-        edges = [int(leaves.origin[e]) for e in y.edges if leaves.origin[e] >= 0]
-        value = problem.score(np.array(edges))
-        if value > score:
-            best, score = edges, value
-        bound = min(bound, y.bound)
-        since = 0 if bound - score < GAIN * gap_then else since + 1
-        gap_then = bound - score if since == 0 else gap_then
-        log.add(y.bound, score, 0.0, relaxation.n_partitions)
-        if bound - score <= error or clock.out_of_time:
-            break
-        residual = relaxation.subgradient(y)
-        agreed = not residual.any()
-        if agreed and method != "partitions":
-            break
-        if not agreed:
-            log.moved(steps.move(relaxation.u, slice(None), residual, y.bound, score))
-        if method == "partitions":
-            if since > PATIENCE - WATCH or agreed:
-                pairs |= relaxation.confused(y)
-            if bound - score <= CLOSE * extent.size:
-                relaxation.separate(set())
-            elif since > PATIENCE or agreed:
-                relaxation.separate(pairs)
-                n_partitions, since = relaxation.n_partitions, 0
-                steps.restart()
-    if not best:
-        raise Infeasible("the forest has no derivation: every one uses an edge of weight -inf, or there is none.")
-    bound, structure = max(bound, score), np.array(best, dtype=np.int64)
+    u = np.zeros((leaves.order - 1) * (leaves.n_leaves + leaves.n_arcs))
+    rule = step or polyak(FACTOR)
+    start = (run, LeafRelaxation(problem, leaves, method), u, rule)
+    hooks: Any = {"window": WINDOW, "search": _finish, "tighten": _separated} if method == "partitions" else {}
+    at = descend(*start, max_iterations=max_iterations, **hooks)
+    if run.structure is None:
+        run.give_up("derivation", NO_DERIVATION)
+    bound, structure = max(at.best, run.score), np.array(run.structure, dtype=np.int64)
     duals = {"pairs": np.empty((0, 3)), "bound": np.array([bound])}
+    largest = float(np.abs(at.best_u).max(initial=0.0))
     of_leaves = of_sum(2 * problem.lm.order * extent.length, extent.size + 2.0 * largest)
-    error = max(error, of_leaves, problem.dual_error(duals["pairs"]))
-    certificate = certified(partial(problem.terms, structure), score, bound, error, kind="dual", duals=duals)
-    info = {"partitions": n_partitions, "leaf multipliers": relaxation.leaf, "leaves": leaves.n_leaves}
-    return Result(structure, score, certificate, log.trace(), {**info, "seconds": clock.seconds})
+    error = max(problem.error(), of_leaves, problem.dual_error(duals["pairs"]))
+    run.info |= {"step": repr(rule), "partitions": at.oracle.partitions, "leaves": leaves.n_leaves}
+    run.info["leaf multipliers"] = at.oracle.by_kind(at.u)[0]
+    certificate = certified(partial(problem.terms, structure), run.score, bound, error, kind="dual", duals=duals)
+    return run.result(structure, certificate)

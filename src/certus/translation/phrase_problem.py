@@ -8,26 +8,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.evaluate import Evaluation
+from certus.certificates.normal import NormalForm
+from certus.certificates.rounding import WIDTH, Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
-from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import Hypergraph, sweeps
 from certus.problem import Index, Penalties, Problem
+from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
 from certus.serialize import floats_to_json
-from certus.translation import phrase_decoding
+from certus.translation import phrase_decoding, phrase_proof, phrase_witness
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_json import lm_from_json, lm_to_json
-from certus.translation.phrase_reference import Packed, Reference
 from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
-from certus.translation.phrases import PhraseOption, checked_options, pack
+from certus.translation.phrases import Int32, PhraseOption, checked_options, pack
 
 Structure = tuple[int, ...]
+Packed = tuple[int, int, float, tuple[int, ...]]  # start, end, score, ids of the target words
 WINDOW = 64  # bits of a coverage
 
 
@@ -114,7 +116,8 @@ class PhraseTranslation(Problem[Structure]):
         return len(self.source)
 
     @property
-    def _limit(self) -> int:
+    def limit(self) -> int:
+        """The largest jump: the distortion limit, or the length of the sentence."""
         return self.n if self.distortion_limit is None else min(self.distortion_limit, self.n)
 
     # -- structures ------------------------------------------------------------------------------------------------
@@ -140,9 +143,9 @@ class PhraseTranslation(Problem[Structure]):
             o = self.options[k]
             if any(covered[o.start : o.end + 1]):
                 raise InvalidInput(f"structure[{place}], option {k} ({o}), covers a word that is covered already.")
-            if abs(o.start - last - 1) > self._limit:
-                raise InvalidInput(f"structure[{place}], option {k} ({o}), jumps further than {self._limit} words.")
-            if self.window and o.start != g and o.end + 1 - g > self._limit:
+            if abs(o.start - last - 1) > self.limit:
+                raise InvalidInput(f"structure[{place}], option {k} ({o}), jumps further than {self.limit} words.")
+            if self.window and o.start != g and o.end + 1 - g > self.limit:
                 raise InvalidInput(f"structure[{place}], option {k} ({o}), leaves word {g} out of reach.")
             covered[o.start : o.end + 1] = [True] * (o.end - o.start + 1)
             while covered[g]:
@@ -173,8 +176,8 @@ class PhraseTranslation(Problem[Structure]):
                 g += 1
             for k, o in enumerate(self.options):
                 bits = ((1 << (o.end - o.start + 1)) - 1) << o.start
-                near = abs(o.start - last - 1) <= self._limit
-                if not near or covered & bits or (self.window and o.start != g and o.end + 1 - g > self._limit):
+                near = abs(o.start - last - 1) <= self.limit
+                if not near or covered & bits or (self.window and o.start != g and o.end + 1 - g > self.limit):
                     continue
                 agenda.append(((*chosen, k), covered | bits, o.end))
 
@@ -270,13 +273,13 @@ class PhraseTranslation(Problem[Structure]):
     def sentence(self) -> Sentence:
         """The arrays the kernels read."""
         longest = max((j - i + 1 for i, j, _, _ in self._packed), default=0)
-        if longest >= WINDOW or (self.n > WINDOW and not (self.window and self._limit < WINDOW)):
+        if longest >= WINDOW or (self.n > WINDOW and not (self.window and self.limit < WINDOW)):
             raise NotSupported(
                 f"coverage is held in {WINDOW} bits from the first uncovered word on: with {self.n} source words, give "
                 f"a distortion_limit below {WINDOW} and window=True, and options of fewer than {WINDOW} words."
             )
         arrays = pack(self.n, self.lm.order, self.lm.end, self._packed)
-        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self._limit, self.window, self.extent())
+        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self.limit, self.window, self.extent())
 
     def _check_feasible(self) -> None:
         """Infeasible unless some options cover the sentence without overlap; then source order keeps every limit."""
@@ -334,26 +337,26 @@ class PhraseTranslation(Problem[Structure]):
         LimitReached : a limit ended the search before any translation was found.
         """
         one_of("method", method, phrase_decoding.METHODS)
-        as_positive_int("max_iterations", max_iterations)
+        run: Run[Int32] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=self.extent().size)
+        width = as_positive_int("width", width)
         self._check_feasible()
         if self.n == 0:
             return self.proved((), self.score(()), kind="combinatorial")
-        run = phrase_decoding.Run(self.sentence, Clock(time_limit))
         how = method if exact or method != "optimal beam" else "beam"
-        width = as_positive_int("width", width)
-        phrase_decoding.decode(run, how, width=width, max_iterations=max_iterations, step=step)
-        assert run.path is not None
-        structure = tuple(self._order[o] for o in run.path.tolist())
+        limits: Any = {"width": width, "max_iterations": max_iterations, "step": step}
+        witness = phrase_decoding.decode(run, self.sentence, how, **limits)
+        assert run.structure is not None
+        structure = tuple(self._order[o] for o in run.structure.tolist())
         scores, score = partial(self.terms, structure), self.score(structure)
-        info = {"method": method, **run.info}
+        run.info["method"] = method
         if run.proof == "search":
             error = max(self.error(), run.error)
-            certificate = certified(scores, score, run.score, error, kind="combinatorial")
-        else:
-            assert run.multipliers is not None
-            error, duals = self.sentence.error(run.multipliers), {"words": run.multipliers}
-            certificate = certified(scores, score, run.dual, error, kind="dual", duals=duals)
-        return Result(structure, score, certificate, run.log.trace(), info)
+            return run.result(structure, certified(scores, score, run.score, error, kind="combinatorial"))
+        assert witness is not None
+        bound, u = witness
+        return run.result(
+            structure, certified(scores, score, bound, self.sentence.error(u), kind="dual", duals={"words": u})
+        )
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Structure]:
         result = self._penalised(penalties).decode()
@@ -405,21 +408,30 @@ class PhraseTranslation(Problem[Structure]):
                 ]
             distance = distance * 2.0 if distance < 1e3 * max(1.0, self.error()) else inf
 
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    searched: ClassVar[bool] = True
+
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+        return phrase_proof.closed_form(self, above, witness, penalties)
+
+    def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Any]:
+        return phrase_witness.make_witness(self._penalised(penalties), above)
+
+    def closed_structure(self, form: NormalForm, structure: Structure) -> tuple[list[int]] | None:
+        edges = phrase_proof.edges_of(form, self._checked(structure))
+        return None if edges is None else (edges,)
+
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self._penalised(penalties)._reference.best_value()
-
-    def reference_dual(self, duals: Any) -> tuple[float, float]:
-        """The bound that multipliers of the source words give, and its rounding, in plain Python; for certus.verify."""
-        if not isinstance(duals, Mapping) or set(duals) != {"words"}:
-            raise InvalidInput('expected multipliers of "words".')
-        u = np.asarray(duals["words"], dtype=np.float64)
-        if u.shape != (self.n,) or not np.isfinite(u).all():
-            raise InvalidInput(f"the multipliers have shape {u.shape}; expected {self.n} finite numbers.")
-        return self._reference.dual_value(u.tolist()), self.sentence.error(u)
-
-    @property
-    def _reference(self) -> Reference:
-        return Reference(self.n, self._packed, self.lm, self.lm_weight, self.distortion, self._limit, self.window)
+        problem = self._penalised(penalties)
+        try:
+            result = problem.decode()
+        except Infeasible:  # found without a kernel
+            return -inf
+        above = result.score + result.certificate.tolerance / WIDTH
+        form = problem.closed_form(above, problem.make_witness(above))
+        evaluation = Evaluation(form)
+        return max(result.score, evaluation.bound(np.empty(0), above, evaluation.everything()))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
