@@ -113,7 +113,7 @@ def _scores(problem: Problem[Any], structure: Any) -> list[float]:
 def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
     """The tolerance is small where the certificate says that it is a proof."""
     most = allowed(scores)
-    if not 0 <= certificate.tolerance < inf and (certificate.exact or certificate.tolerance < 0):
+    if not 0 <= certificate.tolerance < inf:
         raise VerificationError(f"tolerance {certificate.tolerance:g} is claimed; expected a finite number, 0 or more.")
     if certificate.exact and not certificate.tolerance <= most * (1 + 1e-9):
         raise VerificationError(
