@@ -13,7 +13,7 @@ from certus.relax.proving import witness_of
 from certus.relax.system import Relaxation
 from certus.result import Result
 from certus.serialize import floats_to_json, write_json
-from certus.verify import claimed_limit
+from certus.verify import claimed_limit, questions
 
 FORMAT, VERSION = "certus proof", 1
 
@@ -30,9 +30,10 @@ def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Resu
 def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     """The content of a proof file."""
     certificate = result.certificate
-    relaxed = RelaxedForm.of(Relaxation.of(problem))
-    above = claimed_limit(problem, certificate)
-    witness = witness_of(problem, certificate, above)
+    asked = next(questions(problem, certificate, result.score))
+    relaxed = RelaxedForm.of(Relaxation.of(asked))
+    above = claimed_limit(asked, certificate)
+    witness = witness_of(asked, certificate, above)
     better = [relaxed.structure(y) for y in certificate.better]
     return {
         "format": FORMAT,

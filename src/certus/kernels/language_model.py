@@ -22,7 +22,7 @@ HALF = np.uint64(32)
 LANES = 8  # sentences scored at once: their lookups wait for memory together
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def first_slot(key, n_slots):
     """Where a key is looked for first."""
     mixed = np.uint64(key)
@@ -30,7 +30,7 @@ def first_slot(key, n_slots):
     return ((mixed >> HALF) * n_slots) >> HALF
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def look_up(slots, values, unigram, unigram_state, back_off, suffix, state, word):
     """``advance`` on bare arrays: taken out of the tuple in here, each would be reference-counted at every use."""
     n_slots = np.uint64(slots.shape[0] // 3)
@@ -53,7 +53,7 @@ def look_up(slots, values, unigram, unigram_state, back_off, suffix, state, word
     return total + unigram[np.uint64(word)], unigram_state[np.uint64(word)]
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def advance(lm, state, word):
     """(ln p(word | state), next state). ``lm`` is an LmArrays; state and word are valid ids."""
     return look_up(lm.slots, lm.values, lm.unigram, lm.unigram_state, lm.back_off, lm.state_suffix, state, word)

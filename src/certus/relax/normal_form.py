@@ -89,6 +89,23 @@ class RelaxedForm:
         """All structures."""
         return self.evaluation.everything()._replace(ones=self.required)
 
+    def hopeful(self, above: float) -> Cell:
+        """All structures but some that cannot score more than ``above``, as they use a part that scores too little.
+
+        Rows that tie such a part to others forbid these too, which multipliers that know nothing of the part do not.
+        """
+        scores, cell = self.form.scores, self.initial()
+        ceiling = self.evaluation.ceiling(scores)
+        low = scores < above - ceiling - 1e-6 * (abs(above) + ceiling) if above < inf else scores < -inf
+        if not (low & (scores > -inf)).any():
+            return cell
+        left = np.where(low, -inf, scores)
+        for space in self.form.spaces:
+            if isinstance(space, Trees) and space.labels is not None:  # an arc goes with its labels
+                left[space.part[(space.part >= 0) & (space.arc_scores(left) == -inf)]] = -inf
+        _forbid_unused(left, self.form.rows)
+        return cell._replace(zeros=cell.zeros | (left == -inf))
+
     def multipliers(self, named: Any) -> Floats:
         """Of all rows; those of required parts are 0, as ``Evaluation`` sees to these itself."""
         return np.concatenate((self.relaxation.unnamed(named), np.zeros(len(self.required))))
@@ -165,7 +182,7 @@ class RelaxedForm:
         More than ``above`` need not be told apart.
         """
         worst = -inf
-        stack: list[tuple[Proof, Cell]] = [(proof, self.initial())]
+        stack: list[tuple[Proof, Cell]] = [(proof, self.hopeful(above))]
         while stack and worst <= above:
             node, cell = stack.pop()
             if isinstance(node, Split):
