@@ -14,13 +14,9 @@ an edge; those below the limit go. What is left is spelt out with whole contexts
 
 from itertools import pairwise
 
+from certus.certificates.standalone_coverings import BEGIN, END, UNKNOWN, LanguageModel, exact
+
 ROUNDS = 4
-BEGIN, END = "<s>", "</s>"
-
-
-def whole(x):
-    top, bottom = float(x).as_integer_ratio()
-    return (top << 1074) // bottom
 
 
 def raised(table, key, value):
@@ -32,33 +28,24 @@ class Model:
     """Scores of words after contexts, and q; words that the model does not know are <unk>."""
 
     def __init__(self, data, weight, pairs, names):
-        self.weight, self.order, self.gram, self.known = weight, len(data["orders"]), {}, {}
-        for grams in data["orders"]:
-            for words, p, back in zip(grams["words"], grams["log_probability"], grams["back_off"], strict=True):
-                self.gram[tuple(words)] = float(p), float(back)
-        self.span = max(self.order - 1, 1)
+        self.lm, self.weight, self.terms, self.u, self.contexts = LanguageModel(data), weight, {}, {}, {}
+        self.order, self.span = self.lm.order, max(self.lm.order - 1, 1)
         name = {-1: BEGIN, -2: END} | {i: self.word(w) for i, w in enumerate(names)}
-        self.u = {}
         for v, w, value in pairs if self.order > 2 else ():
             if v in name and w in name and name[w] != END:
-                self.u[name[v], name[w]] = whole(value)
-        self.contexts = {}
-        for words in self.gram:
+                self.u[name[v], name[w]] = exact(value)
+        for words in self.lm.value:
             if 2 <= len(words) < self.order:
                 self.contexts.setdefault(words[-2:], []).append(words)
 
     def word(self, w):
-        return w if (w,) in self.gram else "<unk>"
+        return w if (w,) in self.lm.value else UNKNOWN
 
     def score(self, context, w):
         context = context[max(len(context) - self.order + 1, 0) :]
-        if (context, w) not in self.known:
-            total, rest = 0.0, context
-            while (*rest, w) not in self.gram:
-                total += self.gram[rest][1] if rest in self.gram else 0.0
-                rest = rest[1:]
-            self.known[context, w] = whole(self.weight * (total + self.gram[*rest, w][0]))
-        return self.known[context, w]
+        if (context, w) not in self.terms:
+            self.terms[context, w] = exact(self.weight * self.lm.advance(context, w)[0])
+        return self.terms[context, w]
 
     def optimistic(self, adjacent):
         before, q = {}, {}
@@ -85,7 +72,7 @@ class Forest:
                 side = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
                 if data["weights"][e] != "-inf" and all(0 <= u < v for u in tail):
                     side = [words[t] if t >= 0 else tail[~t] for t in side]
-                    self.edges.append((v, e, whole(data["weights"][e]), side))
+                    self.edges.append((v, e, exact(data["weights"][e]), side))
         self.edges.append((self.top, None, 0, [BEGIN, self.top - 1, END]))
 
 
@@ -190,22 +177,21 @@ class Tables:
         return out
 
 
-def closed(data, pairs, above):
-    """(parts, graph, model) of all derivations that may score more than above, and perhaps of some others.
+def closed_graph(data, witness, above):
+    """(scores of parts, a graph of them): its derivations are the forest's, those above the bound among them.
 
-    A part is (edge of the forest, None), with the edge's weight, or (words, word), with the model's score.
+    The first parts are the edges of the forest, as they are numbered, the others words after others.
     """
-    model = Model(data["lm"], float(data["lm_weight"]), pairs, data["forest"]["translation"]["words"])
-    forest, limit, ends = Forest(data["forest"], model), whole(above), None
+    own = data["forest"]
+    model = Model(data["lm"], float(data["lm_weight"]), witness["pairs"], own["translation"]["words"])
+    forest, limit, ends = Forest(own, model), exact(above), None
     for _ in range(ROUNDS):
         tables = Tables(forest, model, ends)
         through = tables.complete()
-        forest.edges = [
-            edge for edge, best in zip(forest.edges, through, strict=True) if best is not None and best > limit
-        ]
+        forest.edges = [y for y, best in zip(forest.edges, through, strict=True) if best is not None and best > limit]
         both = list(zip(tables.inside, tables.outside, strict=True))
         ends = [{key for key in a if key in b and a[key] + b[key] > limit} for a, b in both]
-    return *Items(forest, model, tables, limit).graph(), model
+    return Items(forest, model, tables, limit).graph([float(x) for x in own["weights"]])
 
 
 class Items:
@@ -258,20 +244,18 @@ class Items:
             score += self.model.u.get(left[-2:], 0) - self.model.u.get(last[-2:], 0)
         return score + out + sum(steps)
 
-    def graph(self):
-        """Parts are edges of the forest, (edge, None), and words after others, (words, word)."""
-        number, tails, own, in_ptr = {}, [], [], [0]
+    def graph(self, scores):
+        number, model = {}, self.model
+        graph = {"kind": "graph", "in_ptr": [0], "tail_ptr": [0], "tail": [], "part_ptr": [0], "part": []}
         for ways in self.ways if self.items[-1] else [[]]:
             for e, below, terms in ways:
-                parts = [] if e is None else [(e, None)]
-                own.append([number.setdefault(part, len(number)) for part in [*parts, *terms]])
-                tails.append(list(below))
-            in_ptr.append(len(tails))
-        return list(number), {"in_ptr": in_ptr} | flat("tail", tails) | flat("part", own)
-
-
-def flat(name, rows):
-    ptr = [0]
-    for row in rows:
-        ptr.append(ptr[-1] + len(row))
-    return {name + "_ptr": ptr, name: [x for row in rows for x in row]}
+                for context, w in terms:
+                    if (context, w) not in number:
+                        number[context, w] = len(scores)
+                        scores.append(model.weight * model.lm.advance(context, w)[0])
+                graph["tail"] += below
+                graph["part"] += [*([] if e is None else [e]), *(number[term] for term in terms)]
+                graph["tail_ptr"].append(len(graph["tail"]))
+                graph["part_ptr"].append(len(graph["part"]))
+            graph["in_ptr"].append(len(graph["tail_ptr"]) - 1)
+        return scores, graph
