@@ -3,6 +3,8 @@
 import os
 from typing import Any
 
+import numpy as np
+
 from certus.certificates.evaluate import Cell
 from certus.certificates.normal import NormalForm, Referred, Space, Trees
 from certus.errors import NotSupported
@@ -82,7 +84,14 @@ class _Nodes:
 
     def of(self, proof: Proof) -> list[dict[str, Any]]:
         nodes: list[dict[str, Any]] = []
-        stack: list[tuple[Proof, Cell, dict[str, Any] | None, str]] = [(proof, self.relaxed.initial(), None, "")]
+        start: dict[str, Any] | None = None
+        low = self.relaxed.too_low(self.above)
+        if len(low):
+            nothing = Leaf(self.relaxed.relaxation.named(np.zeros(self.relaxed.relaxation.n_rows)))
+            start = {"node": "fix", "parts": low.tolist()} | self._bound(nothing, self.relaxed.initial(), parts=low)
+            nodes.append(start)
+        cell = self.relaxed.hopeful(self.above)
+        stack: list[tuple[Proof, Cell, dict[str, Any] | None, str]] = [(proof, cell, start, "rest")]
         while stack:
             node, cell, parent, slot = stack.pop()
             if parent is not None:

@@ -1,4 +1,4 @@
-"""The standalone checker accepts what certus.verify accepts, and refuses what is false: problems, ranks, hostile files."""
+"""The standalone checker accepts what certus.verify accepts, and refuses what is false or hostile."""
 
 import copy
 import json
@@ -55,7 +55,7 @@ def results(problem):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_what_is_proved_is_accepted(seed):
     for problem in problems(np.random.default_rng(seed)):
         try:
@@ -68,7 +68,7 @@ def test_what_is_proved_is_accepted(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_no_structure_beats_what_a_forged_claim_is_accepted_for(seed):
     """Numbers of a proof are changed at random: what is then accepted is true all the same."""
     rng = np.random.default_rng(seed)
@@ -122,7 +122,7 @@ def changed(rng, value):
     ("place", "value", "reason"),
     [
         (("format",), "another", "no proof"),
-        (("spaces", 0, "part"), [[-1, -1], [-1, -1]], "cannot be checked|no arc|structure"),
+        (("spaces", 0, "part"), [[-1, -1], [-1, -1]], "heads do not fit"),
         (("scores", 0), 1e308, "score"),
         (("structure", 0, 0), 0, "heads do not fit"),
         (("claim", "tolerance"), -1.0, "negative|apart"),

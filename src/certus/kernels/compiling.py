@@ -98,6 +98,11 @@ class _Linked(JITCodeLibrary):
         self._finalized = True
 
 
+# Kernels are compiled as parts by means that numba promises nothing of: with other versions than these each is compiled
+# by itself, which takes longer and gives the same.
+PARTS = not config.DISABLE_JIT and numba.__version__.rpartition(".")[0] in ("0.68",)
+
+
 class _PartCompiler(Compiler):
     """Compiles a kernel as a part of those that call it: there is nothing that Python could run."""
 
@@ -121,7 +126,7 @@ def njit(*, cache: bool = False, **options: Any) -> Any:
         kernel = numba.njit(**options)(function)
         if cached:
             kernel._cache = _Cache(function)
-        if not config.DISABLE_JIT:
+        if PARTS:
             part = numba.njit(pipeline_class=_PartCompiler, **options)(function)
             part.add_overload = partial(_add_part, part)
             kernel.get_call_template, kernel.get_overload = part.get_call_template, part.get_overload

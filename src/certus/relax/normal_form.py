@@ -94,17 +94,23 @@ class RelaxedForm:
 
         Rows that tie such a part to others forbid these too, which multipliers that know nothing of the part do not.
         """
-        scores, cell = self.form.scores, self.initial()
-        ceiling = self.evaluation.ceiling(scores)
-        low = scores < above - ceiling - 1e-6 * (abs(above) + ceiling) if above < inf else scores < -inf
-        if not (low & (scores > -inf)).any():
+        low, cell = self.too_low(above), self.initial()
+        if not len(low):
             return cell
-        left = np.where(low, -inf, scores)
+        left = self.form.scores.copy()
+        left[low] = -inf
         for space in self.form.spaces:
             if isinstance(space, Trees) and space.labels is not None:  # an arc goes with its labels
                 left[space.part[(space.part >= 0) & (space.arc_scores(left) == -inf)]] = -inf
         _forbid_unused(left, self.form.rows)
         return cell._replace(zeros=cell.zeros | (left == -inf))
+
+    def too_low(self, above: float) -> Ints:
+        """Parts that score so little that no structure that uses one scores more than ``above``."""
+        scores = self.form.scores
+        ceiling = self.evaluation.ceiling(scores)
+        least = above - ceiling - 1e-6 * (abs(above) + ceiling) if above < inf else -inf
+        return np.flatnonzero((scores < least) & (scores > -inf))
 
     def multipliers(self, named: Any) -> Floats:
         """Of all rows; those of required parts are 0, as ``Evaluation`` sees to these itself."""
@@ -274,8 +280,5 @@ def _rows(relaxation: Relaxation, part: Ints) -> Rows:
     rows, values = np.concatenate(row), np.concatenate(coefficient)
     order = np.argsort(rows, kind="stable")
     ptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=relaxation.n_rows)))).astype(np.int64)
-    broken = np.zeros(relaxation.n_rows, dtype=bool)
-    broken[rows[values % 1 != 0]] = True
-    broken |= relaxation.rhs % 1 != 0
-    slack: Floats = np.where(broken, relaxation.slack, 0.0)
-    return Rows(ptr, np.concatenate(column)[order], values[order], relaxation.rhs, ~relaxation.inequality, slack)
+    parts = np.concatenate(column)[order]
+    return Rows(ptr, parts, values[order], relaxation.rhs, ~relaxation.inequality, relaxation.slack)
