@@ -17,7 +17,7 @@ from certus.relax.proving import witness_of
 from certus.relax.system import Relaxation
 from certus.result import Result
 from certus.serialize import floats_to_json, write_json
-from certus.verify import claimed_limit, questions
+from certus.verify import claimed_limit, proved_bound, questions
 
 FORMAT, VERSION = "certus proof", 1
 
@@ -42,12 +42,12 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         "exact": certificate.exact,
     }
     head = {"format": FORMAT, "version": VERSION, "problem": problem.name, "claim": claim}
-    asked = next(questions(problem, certificate, result.score))
+    asked = _provable(problem, result)
     above = claimed_limit(asked, certificate)
-    witness = witness_of(asked, certificate, above)
-    if asked.searched:
-        return head | _searched_to_json(asked, result, witness)
-    relaxed = RelaxedForm.of(Relaxation.of(asked))
+    if asked.searched and asked.name in standalone.CLOSED:
+        return head | _searched_to_json(asked, result, witness_of(asked, certificate, above))
+    relaxed = RelaxedForm.of(Relaxation.alone(asked) if asked.searched else Relaxation.of(asked))
+    witness = Leaf({}) if asked.searched else witness_of(asked, certificate, above)
     better = [relaxed.structure(y) for y in certificate.better]
     return head | {
         **_form_to_json(relaxed.form),
@@ -55,6 +55,16 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         "better": [[_listed(y) for y in structure] for structure in better],
         "proof": _Nodes(relaxed, above, better).of(witness),
     }
+
+
+def _provable(problem: Problem[Any], result: Result[Any]) -> Problem[Any]:
+    """The first of the questions that the proof answers, or else the last."""
+    asked = list(questions(problem, result.certificate, result.score))
+    for one in asked[:-1]:
+        above = claimed_limit(one, result.certificate)
+        if proved_bound(one, result.certificate, above) <= above:
+            return one
+    return asked[-1]
 
 
 def _searched_to_json(problem: Problem[Any], result: Result[Any], witness: Any) -> dict[str, Any]:
@@ -110,12 +120,14 @@ def _space_to_json(space: Space) -> dict[str, Any]:
     if isinstance(space, Referred):
         raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
     if isinstance(space, Trees):
-        return {"kind": "trees", "part": space.part.tolist(), "single": bool(space.single)}
+        labels = None if space.labels is None else space.labels.tolist()
+        return {"kind": "trees", "part": space.part.tolist(), "single": bool(space.single), "labels": labels}
     return {"kind": "graph", **{name: value.tolist() for name, value in space._asdict().items()}}
 
 
-def _listed(structure: Any) -> list[int]:
-    return [int(x) for x in structure]
+def _listed(structure: Any) -> list[Any]:
+    """Edges, or heads; of a tree with labels, heads and labels."""
+    return [_listed(x) if isinstance(x, list | tuple | np.ndarray) else int(x) for x in structure]
 
 
 class _Nodes:

@@ -298,8 +298,6 @@ class _PricedTrees:
 
     def spelt_out(self, step: float, forced: Bools | None, enough: float) -> dict[str, Any]:
         """The dual numbers, and for those of the arcs given that they show too little of, numbers of their own."""
-        if self.label is not None:
-            raise NotSupported("trees with crossing arcs and labels cannot be written for the standalone checker.")
         out = _dual_to_json(self.dual, step)
         if forced is not None:
             out["forced"] = [

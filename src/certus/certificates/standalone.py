@@ -154,51 +154,71 @@ class Trees:
     A witness has numbers alpha[m] for the arc into m, beta >= 0 for each set of nodes without 0, which some arc enters,
     and gamma >= 0 for the single arc from node 0: a tree scores at most sum alpha - sum beta + gamma, if no arc h -> m
     scores more than alpha[m] - (beta of the sets with m, not h) + (gamma, if h is 0). Where one does, alpha is raised.
+    With labels every arc also uses one of its label parts, the best one where only the best matters.
     """
 
     def __init__(self, data):
-        self.part, self.single = data["part"], data["single"] is True
+        self.single, self.labels = data["single"] is True, data.get("labels")
+        self.arcs = {
+            (h, m): p for h, row in enumerate(data["part"]) for m, p in enumerate(row) if p >= 0 and 0 != m != h
+        }
+        self.words = range(1, len(data["part"]))
 
-    def arcs(self):
-        return [(h, m, p) for h, row in enumerate(self.part) for m, p in enumerate(row) if p >= 0 and 0 != m != h]
+    def parts_of(self, arc):
+        """The part of an arc, and those of its labels, by label."""
+        own = [] if self.labels is None else self.labels[arc[0]][arc[1]]
+        return self.arcs[arc], {label: p for label, p in enumerate(own) if p >= 0}
 
     def all_parts(self):
-        return [p for _, _, p in self.arcs()]
+        return [p for arc in self.arcs for p in (self.arcs[arc], *self.parts_of(arc)[1].values())]
 
-    def uses(self, heads):
-        n = len(self.part) - 1
-        fit = len(heads) == n + 1 and heads[0] == -1 and all(0 <= h <= n for h in heads[1:])
+    def uses(self, tree):
+        heads, labels = tree if self.labels is not None else (tree, None)
+        n = len(self.words)
+        fit = len(heads) == n + 1 and heads[0] == -1 and all((heads[m], m) in self.arcs for m in self.words)
         refuse_unless(fit, "heads do not fit the words")
-        for m in range(1, n + 1):
-            refuse_unless(self.part[heads[m]][m] >= 0, f"there is no arc {heads[m]} -> {m}")
+        for m in self.words:
             seen, v = set(), m
             while v != 0:
                 refuse_unless(v not in seen, f"word {m} hangs on a cycle")
                 seen.add(v)
                 v = heads[v]
         refuse_unless(not self.single or n == 0 or heads[1:].count(0) == 1, "more than one word hangs on node 0")
-        return [self.part[heads[m]][m] for m in range(1, n + 1)]
+        found = [self.parts_of((heads[m], m)) for m in self.words]
+        if labels is None:
+            return [p for p, _ in found]
+        refuse_unless(len(labels) == n + 1 and labels[0] == -1, "labels do not fit the words")
+        both = list(zip(labels[1:], found, strict=True))
+        refuse_unless(all(label in own for label, (_, own) in both), "labels do not fit the arcs")
+        return [q for label, (p, own) in both for q in (p, own[label])]
 
-    def slack(self, scores, dual):
+    def score(self, scores, arc, allowed=lambda p, label: True):
+        """Of an arc with its best label among those allowed."""
+        p, own = self.parts_of(arc)
+        if self.labels is None:
+            return scores[p] if allowed(p, None) else NEVER
+        return plus(scores[p], most(scores[q] for label, q in own.items() if allowed(q, label) or allowed(p, None)))
+
+    def slack(self, arc_scores, dual):
         """The bound, and for each arc how much less trees that use it score at most."""
         alpha, gamma = list(dual["alpha"]), dual["gamma"] if self.single else 0
         sets = [(set(nodes), beta) for nodes, beta in zip(dual["sets"], dual["beta"], strict=True)]
         refuse_unless(gamma >= 0 and all(b >= 0 and 0 not in s for s, b in sets), "a number of a node set is negative")
-        refuse_unless(len(alpha) == len(self.part), "alpha does not fit the words")
+        refuse_unless(len(alpha) == len(self.words) + 1, "alpha does not fit the words")
         left = {}
-        for h, m, p in self.arcs():
-            if scores[p] is not NEVER:
+        for (h, m), score in arc_scores.items():
+            if score is not NEVER:
                 allowed = alpha[m] - sum(b for s, b in sets if m in s and h not in s) + (gamma if h == 0 else 0)
-                left[h, m] = allowed - scores[p]
+                left[h, m] = allowed - score
         if not self.has_tree(left):
             return NEVER, {}
-        raised = {m: max(0, -min(x for (_, k), x in left.items() if k == m)) for m in range(1, len(self.part))}
+        raised = {m: max(0, -min(x for (_, k), x in left.items() if k == m)) for m in self.words}
         bound = sum(alpha[1:]) + sum(raised.values()) - sum(b for _, b in sets) + gamma
         return bound, {(h, m): x + raised[m] for (h, m), x in left.items()}
 
     def has_tree(self, arcs):
         """Whether arcs lead from node 0, or with a single root from one node below it, to all others."""
-        words = set(range(1, len(self.part)))
+        words = set(self.words)
         for start in [m for h, m in arcs if h == 0] if self.single and words else [0]:
             reached, pending = {start}, [start]
             while pending:
@@ -211,35 +231,48 @@ class Trees:
         return False
 
     def best(self, scores, witness):
-        return self.slack(scores, witness)[0]
+        return self.slack({arc: self.score(scores, arc) for arc in self.arcs}, witness)[0]
 
-    def best_with(self, scores, arcs, witness):
-        """The best tree that has one of these arcs: by slack, or by a witness of its own, for trees with that arc."""
-        bound, slack = self.slack(scores, witness)
+    def best_with(self, scores, allowed, witness):
+        """The best tree with an arc that uses what is allowed: by slack, or by a witness of its own for that arc.
+
+        ``allowed(arc)`` is a test of (part, label), None for an arc whose parts are all that is asked for.
+        """
+        full = {arc: self.score(scores, arc) for arc in self.arcs}
+        bound, slack = self.slack(full, witness)
         own = {(h, m): dual for h, m, dual in witness.get("forced", ())}
         found = NEVER
-        for h, m in arcs:
-            if (h, m) in slack and bound is not NEVER:
-                here = bound - slack[h, m]
-                if (h, m) in own:
-                    only = list(scores)
-                    for g, k, p in self.arcs():
-                        if k == m and g != h:
-                            only[p] = NEVER
-                    here = self.slack(only, own[h, m])[0]
+        for arc in slack if bound is not NEVER else ():
+            score = self.score(scores, arc, allowed(arc))
+            if score is not NEVER:
+                here = bound - slack[arc] - (full[arc] - score)
+                if arc in own:
+                    only = {a: (score if a == arc else x) for a, x in full.items() if a[1] != arc[1] or a == arc}
+                    here, less = self.slack(only, own[arc])
+                    here = NEVER if here is NEVER else here - less[arc]
                 found = most((found, here))
         return found
 
     def best_with_any(self, scores, chosen, witness):
-        return self.best_with(scores, [(h, m) for h, m, p in self.arcs() if p in chosen], witness)
+        return self.best_with(scores, lambda arc: lambda p, label: p in chosen, witness)
 
     def best_other(self, scores, known, witness):
-        """Another tree has an arc that the known one lacks."""
-        (heads,) = known
-        return self.best_with(scores, [(h, m) for h, m, _ in self.arcs() if heads[m] != h], witness)
+        """Another tree has an arc that the known one lacks, or the same with another label."""
+        (tree,) = known
+        heads, labels = tree if self.labels is not None else (tree, None)
+
+        def other(arc):
+            if heads[arc[1]] != arc[0]:
+                return lambda p, label: True
+            return lambda p, label: label is not None and label != labels[arc[1]]
+
+        return self.best_with(scores, other, witness)
 
     def most_uses(self, parts):
-        return len({m for _, m, p in self.arcs() if p in parts})
+        """Words whose arc, and words whose label, may be one of these parts."""
+        arcs = {m for (_, m), p in self.arcs.items() if p in parts}
+        labels = {m for h, m in self.arcs if set(self.parts_of((h, m))[1].values()).intersection(parts)}
+        return len(arcs) + len(labels)
 
 
 def sliced(ptr, flat):
@@ -810,6 +843,7 @@ def closed(data):
         given["above"] <= data["claim"]["bound"] + data["claim"]["tolerance"], "what is left out may score more"
     )
     scores, graph = CLOSED[given["kind"]](given["problem"], given["witness"], given["above"])
+    scores = ["-inf" if x == float("-inf") else x for x in scores]
     rows = {name: [0] if name == "ptr" else [] for name in ("ptr", "part", "coefficient", "rhs", "equality", "slack")}
     leaf = {"node": "leaf", "u": [], "reward": 0, "spaces": [None], "known": list(range(len(data["better"])))}
     return data | {"scores": scores, "spaces": [graph], "rows": rows, "proof": [leaf]}

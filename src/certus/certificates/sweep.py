@@ -331,3 +331,20 @@ def best_excluding(
                 todo, rest = (u, rest, todo), rest + float(chart[u])
             agenda.append((todo, prefix + float(weight[e]), place + 1, edges_with_it))
     return best
+
+
+def derivation_using(graph: Graph, parts: Sequence[int]) -> list[int] | None:
+    """The edges of the derivation that uses these parts, heads before tails, one an edge; None if there is none."""
+    agenda: list[tuple[list[int], list[int]]] = [([len(graph.in_ptr) - 2], [])]
+    while agenda:
+        pending, edges = agenda.pop()
+        if not pending or len(edges) == len(parts):
+            if not pending and len(edges) == len(parts):
+                return edges
+            continue
+        *others, v = pending
+        first, last = int(graph.in_ptr[v]), int(graph.in_ptr[v + 1])
+        for e in (first + np.flatnonzero(graph.part[first:last] == parts[len(edges)])).tolist():
+            tails = graph.tail[graph.tail_ptr[e] : graph.tail_ptr[e + 1]].tolist()
+            agenda.append(([*others, *reversed(tails)], [*edges, e]))
+    return None

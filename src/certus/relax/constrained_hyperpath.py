@@ -14,18 +14,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates import sweep
+from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, of_sum, rounded_up
 from certus.certificates.sound import sound
-from certus.checks import Floats, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import formats, sweeps
 from certus.hypergraph.dynamic_program import DynamicProgram, Forest
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.hyperpath import Hyperpath
-from certus.problem import Index
+from certus.problem import Index, Penalties
 from certus.relax.beams import WINDOW, Beam, BeamOracle
-from certus.relax.descent import Descent, Round, descend
-from certus.relax.run import Run
+from certus.relax.descent import Descent, Oracle, Round, descend
+from certus.relax.run import HeldRun, Run
 from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Certificate, Result, certified
@@ -79,6 +81,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
     """
 
     name: ClassVar[str] = "constrained hyperpath"
+    searched: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -141,12 +144,10 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         return (self.weights,)
 
     def without_scores_below(self, least: float) -> Self:
-        weights = self._inner.without_scores_below(least).weights
-        return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
+        return self._weighing(self._inner.without_scores_below(least).weights)
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        weights = rounded_up(self.weights, step)
-        return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
+        return self._weighing(rounded_up(self.weights, step))
 
     def all_structures(self) -> Iterator[Int32]:
         for edges in self.graph.hyperpaths():
@@ -162,7 +163,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
             raise NotSupported("an edge can be forbidden here, not required; add a row to A and b instead.")
         weights = self.weights.copy()
         weights[index[0]] = -inf
-        return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
+        return self._weighing(weights)
 
     @staticmethod
     def _total(values: Any) -> Signature:
@@ -349,44 +350,107 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
 
     @cached_property
     def _spelt_out(self) -> Forest:
-        """The graph over (vertex, signature) pairs; its derivations are those that satisfy the rows."""
-        columns = self.A.T.tolist()
-        head: list[int] = []
-        tail: list[int] = []
-        tail_ptr, original = [0], []
-        chart: list[dict[Signature, int]] = [{} for _ in range(self.graph.n_vertices)]
+        graph, edges = self._with_signatures(self.check, self.weights, np.zeros(self.graph.n_vertices), -inf)
+        spelt = Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail)
+        return Forest(spelt, self.weights[edges], {"edges": edges})
+
+    def _with_signatures(self, check: Check, priced: Floats, around: Floats, above: float) -> tuple[Graph, Ints]:
+        """The graph over (vertex, signature) pairs, whose derivations satisfy the rows, and the edges that its own are.
+
+        Without pairs whose derivations cannot score more than ``above``: ``around[v]`` is the most that completes one.
+        """
+        columns, weight, bounds = self.A.T.tolist(), priced.tolist(), around.tolist()
+        tails, edges, heads = list[list[int]](), list[int](), list[int]()
+        chart: list[dict[Signature, tuple[int, float]]] = [{} for _ in range(self.graph.n_vertices)]
         goal, n_vertices = self._total(self.b), 0
         for v in range(self.graph.root + 1):
             for e in self.graph.edges_into(v):
                 for choice in product(*(list(chart[u].items()) for u in self.graph.tail_of(e).tolist())):
-                    sums = list(columns[e])
+                    score, sums = weight[e] + sum(best for _, (_, best) in choice), list(columns[e])
                     for signature, _ in choice:
                         for i, x in enumerate(signature):
                             sums[i] += x
                     signature = self._total(sums)
-                    if (v == self.graph.root and signature != goal) or not self.check(signature):
+                    if (v == self.graph.root and signature != goal) or not check(signature):
                         continue
-                    if signature not in chart[v]:
-                        chart[v][signature] = n_vertices
-                        n_vertices += 1
-                    head.append(chart[v][signature])
-                    tail.extend(u for _, u in choice)
-                    tail_ptr.append(len(tail))
-                    original.append(e)
-                    if len(head) > MOST_SPELT_OUT:
+                    if above > -inf and not score + bounds[v] > above:
+                        continue
+                    number, best = chart[v].get(signature, (n_vertices, -inf))
+                    n_vertices = max(n_vertices, number + 1)
+                    chart[v][signature] = number, max(best, score)
+                    heads.append(number)
+                    tails.append([u for _, (u, _) in choice])
+                    edges.append(e)
+                    if len(heads) > MOST_SPELT_OUT:
                         raise NotSupported(
                             f"the graph with signatures has more than {MOST_SPELT_OUT} edges; ask decode()."
                         )
-        root = chart[self.graph.root].get(goal, n_vertices)
-        graph, edge_map, _ = Hypergraph.from_edges(
-            np.array(head, dtype=np.int64),
-            np.array(tail_ptr, dtype=np.int64),
-            np.array(tail, dtype=np.int64),
-            n_vertices=max(n_vertices, root + 1),
-            root=root,
+        order = np.argsort(np.array(heads, dtype=np.int64), kind="stable")
+        found = not heads or heads[-1] != n_vertices - 1 or goal not in chart[self.graph.root]
+        counts = np.bincount(np.array(heads, dtype=np.int64), minlength=n_vertices + found)  # the root may have no edge
+        chosen = [tails[k] for k in order.tolist()]
+        graph = Graph(
+            np.concatenate(([0], np.cumsum(counts))),
+            np.concatenate(([0], np.cumsum([len(tail) for tail in chosen]))).astype(np.int64),
+            np.array([u for tail in chosen for u in tail], dtype=np.int64),
+            np.arange(len(order) + 1),
+            np.array(edges, dtype=np.int64)[order],
         )
-        edges = np.array(original, dtype=np.int64)[edge_map]
-        return Forest(graph, self.weights[edges], {"edges": edges})
+        return graph, graph.part
+
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Floats]:
+        """Multipliers of the rows under which little scores more than ``above``."""
+        problem = self if penalties is None else self._weighing(self._penalised(penalties))
+        run = HeldRun(above, max(problem.extent().size, 1.0))
+        at = descend(run, _Dual(problem), np.zeros(len(self.b)), polyak(patience=3), max_iterations=100)
+        return {"rows": at.best_u}
+
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+        if not isinstance(witness, Mapping) or set(witness) != {"rows"}:
+            raise InvalidInput('expected multipliers of "rows".')
+        u = np.asarray(witness["rows"], dtype=np.float64)
+        if u.shape != self.b.shape or not np.isfinite(u).all():
+            raise InvalidInput(f"the multipliers have shape {u.shape}; expected {len(self.b)} finite numbers.")
+        problem = self if penalties is None else self._weighing(self._penalised(penalties))
+        (graph,), priced = problem._inner.normal_form().spaces, problem._priced(u, None)
+        assert isinstance(graph, Graph)
+        plan, weight = sweep.levels(graph), priced[graph.part]
+        around, spare = np.full(self.graph.n_vertices, -inf), float(np.abs(u) @ self.relaxation().slack)
+        around[: self.graph.root + 1] = sweep.outside(plan, weight, sweep.inside(plan, weight)) - float(u @ self.b)
+        around += problem.dual_error(u) + spare
+        kept, _ = self._with_signatures(self._default_check(), priced, around, above)
+        return self._form(kept)
+
+    def normal_form(self) -> NormalForm:
+        """The graph with signatures: of small problems only."""
+        around = np.zeros(self.graph.n_vertices)
+        return self._form(self._with_signatures(self._default_check(), self.weights, around, -inf)[0])
+
+    def _form(self, graph: Graph) -> NormalForm:
+        return NormalForm(self.weights, (graph,), {"edges": np.arange(self.graph.n_edges)})
+
+    def normal_structure(self, structure: Int32) -> tuple[list[int]]:
+        found = self.closed_structure(self.normal_form(), structure)
+        if found is None:
+            raise InvalidInput("the derivation does not satisfy the rows.")
+        return found
+
+    def closed_structure(self, form: NormalForm, structure: Int32) -> tuple[list[int]] | None:
+        (graph,) = form.spaces
+        assert isinstance(graph, Graph)
+        edges = sweep.derivation_using(graph, np.asarray(structure).tolist())
+        return None if edges is None else (edges,)
+
+    def _penalised(self, penalties: Penalties) -> Floats:
+        weights = self.weights
+        for view, penalty in penalties.items():
+            weights = weights + as_scores(f"penalty of {view!r}", penalty, self.checked_view(view))
+        return weights
+
+    def _weighing(self, weights: Floats) -> Self:
+        return type(self)(self.graph, weights, self.A, self.b, check=self.check, group=self.group)
 
     def forest(self) -> Forest:
         return self._spelt_out
@@ -468,3 +532,14 @@ class _Alternation(BeamOracle):
         if at.closed and self.run.proof is None:  # if no edge was removed the multipliers alone are a proof
             self.run.proof = "dual" if self.kept is self.problem.weights else "search"
         return at.best_u
+
+
+class _Dual(Oracle):
+    """The dual function over all edges."""
+
+    def __init__(self, problem: ConstrainedHyperpath) -> None:
+        self.problem, self.scale, self.rows = problem, max(problem.extent().size, 1.0), len(problem.b)
+
+    def ask(self, u: Floats) -> Round:
+        value, edges = self.problem.dual(u)
+        return Round(value, np.array(self.problem.signature(edges)) - self.problem.b)

@@ -98,8 +98,11 @@ class Relaxation:
     def of(problem: Problem[Any]) -> "Relaxation":
         """The relaxation a problem describes itself, or the problem as its own only subproblem."""
         described = problem.relaxation()
-        if described is not None:
-            return described
+        return Relaxation.alone(problem) if described is None else described
+
+    @staticmethod
+    def alone(problem: Problem[Any]) -> "Relaxation":
+        """A problem as its own only subproblem."""
         views = {v: ((0, v),) for v in problem.views}
         return Relaxation(
             (problem,), (1.0,), views, (), lambda leaves: leaves[0], lambda structure: (structure,), shown=tuple(views)
