@@ -3,8 +3,10 @@
 import os
 from typing import Any
 
+import numpy as np
+
 from certus.certificates.evaluate import Cell
-from certus.certificates.normal import NormalForm, Referred, Space, Trees
+from certus.certificates.normal import NormalForm, Referred, Searched, Space, Trees
 from certus.errors import NotSupported
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
@@ -30,9 +32,11 @@ def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Resu
 def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     """The content of a proof file."""
     certificate = result.certificate
-    relaxed = RelaxedForm.of(Relaxation.of(problem))
+    relaxed = RelaxedForm.of(Relaxation.of(problem), whole=True)
     above = claimed_limit(problem, certificate)
-    witness = witness_of(problem, certificate, above)
+    witness = (
+        Leaf(relaxed.relaxation.named(np.zeros(0))) if problem.searched else witness_of(problem, certificate, above)
+    )
     better = [relaxed.structure(y) for y in certificate.better]
     return {
         "format": FORMAT,
@@ -62,7 +66,7 @@ def _form_to_json(form: NormalForm) -> dict[str, Any]:
 
 
 def _space_to_json(space: Space) -> dict[str, Any]:
-    if isinstance(space, Referred):
+    if isinstance(space, Referred | Searched):
         raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
     if isinstance(space, Trees):
         return {"kind": "trees", "part": space.part.tolist(), "single": bool(space.single)}
