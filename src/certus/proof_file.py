@@ -34,9 +34,8 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     certificate = result.certificate
     relaxed = RelaxedForm.of(Relaxation.of(problem), whole=True)
     above = claimed_limit(problem, certificate)
-    witness = (
-        Leaf(relaxed.relaxation.named(np.zeros(0))) if problem.searched else witness_of(problem, certificate, above)
-    )
+    nothing = Leaf(relaxed.relaxation.named(np.zeros(0)))
+    witness = nothing if problem.searched else witness_of(problem, certificate, above)
     better = [relaxed.structure(y) for y in certificate.better]
     return {
         "format": FORMAT,

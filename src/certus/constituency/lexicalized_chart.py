@@ -1,4 +1,4 @@
-"""Lexicalised parsing in whole numbers: the chart of kernels/lexicalized.py, made in numpy, all spans of a width at once.
+"""Lexicalised parsing in whole numbers: the chart of kernels/lexicalized.py in numpy, width by width.
 
 Scores, penalties included, are rounded up to multiples of a power of two so coarse that no sum that matters is rounded
 in float64: what is computed bounds every tree. Scores so low that no tree that uses them could matter are raised to

@@ -81,11 +81,8 @@ class _Uses:
         P, h = chart.context_label[c], t.context_word[c]
         item, g = _spread(t.group_ptr[2 * P + q, i], t.group_ptr[2 * P + q, i + width + 1])
         far = t.distance[h, np.where(h < i, i - 1, np.minimum(i + width + 1, n - 1))].astype(np.int64)
-        base, columns = (
-            t.context_ptr[P, 0].astype(np.int64),
-            (t.context_ptr[P, n] - t.context_ptr[P, 0]).astype(np.int64),
-        )
-        cell = t.attach_ptr[g] + (3 * columns * far + 3 * (c - base) + s)[item]
+        first, last = (t.context_ptr[P, k].astype(np.int64) for k in (0, n))
+        cell = t.attach_ptr[g] + (3 * (last - first) * far + 3 * (c - first) + s)[item]
         added = rest[item] + chart.scores.attach[cell]
         kept = self._above(added + chart.whole[spans[i[item]], g])
         item, g, cell = item[kept], g[kept], cell[kept]
@@ -108,7 +105,7 @@ class _Uses:
         pair, v, rest = pair[kept], v[kept], rest[kept]
         ends = i[pair], i[pair] + width
         for d in range(2):
-            np.maximum.at(self.done, (d, v, ends[d]), rest + halves[1 - d][kept])
+            np.maximum.at(self.done[d], (v, ends[d]), rest + halves[1 - d][kept])
         tag = chart.word[v] * len(t.tags) + t.group_tag[t.node_group[v]]
         return _Layer(
             chart.whole_item(spans[i], g),
@@ -139,8 +136,8 @@ class _Uses:
     def _use_halves(self, d: int, v: Ints, s: Ints, e: Ints, rest: Floats) -> None:
         """Open halves, in whatever state, of trees of which the rest scores so much."""
         first, later = s == 0, s > 0
-        np.maximum.at(self.done, (d, self.chart.t.node_below[v[first]], e[first]), rest[first])
-        np.maximum.at(self.open, (d, v[later], e[later], s[later]), rest[later])
+        np.maximum.at(self.done[d], (self.chart.t.node_below[v[first]], e[first]), rest[first])
+        np.maximum.at(self.open[d], (v[later], e[later], s[later]), rest[later])
 
     def _open(self, d: int, width: int) -> _Layer:
         chart, t = self.chart, self.chart.t

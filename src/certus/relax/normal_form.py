@@ -232,9 +232,7 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
 def _searched_form(problem: Problem[Any], weight: float) -> NormalForm:
     """A problem that is searched under penalties, all of its scores times ``weight``: one space, and only cells."""
     if not weight > 0.0:
-        raise NotSupported(
-            f"a weight of {weight:g} of a problem that is searched cannot be checked; expected more than 0."
-        )
+        raise NotSupported(f"the weight of a problem that is searched is {weight:g}; only positive ones are checked.")
     sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
     starts, extent = np.cumsum([0, *sizes]), problem.extent()
     cells = dict(zip(problem.views, np.split(np.arange(starts[-1]), starts[1:-1]), strict=True))

@@ -1,7 +1,6 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
