@@ -34,7 +34,6 @@ from certus.translation.scored_forest import longest, prepare
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
 MOST_MEMORY = 4e9
-CLOSE = 1e-9  # of a score: what is so little below the best counts as the best where that is found again
 BYTES_PER_ITEM = 200  # of a search, its tables included
 
 
@@ -237,18 +236,13 @@ class ForestTranslation(DynamicProgram[Ints]):
         return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        run, _, _ = self._solved(penalties)
-        return Solution(np.array(run.structure, dtype=np.int64), run.score)
-
-    def _solved(self, penalties: Penalties | None) -> tuple[Run[list[int]], BoundedSearch, Floats]:
-        """The best derivation under penalties, how it was found, and the multipliers that it was found by."""
         problem = self if penalties is None else self._with_weights(self._penalised(penalties))
         run: Run[list[int]] = Run(scale=problem.extent().size)
         oracle = problem._bounded_search(run, int(MOST_MEMORY / BYTES_PER_ITEM))
         at = bigram_relaxation.decode(oracle, bigram_relaxation.default_rule(), 200)
         if not oracle.over(at):
             raise NotSupported("the best derivation under these penalties was not found within memory.")
-        return run, oracle, at.best_u
+        return Solution(np.array(run.structure, dtype=np.int64), run.score)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
