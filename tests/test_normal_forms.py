@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from certus import (
     Constituency,
-    ConstrainedHyperpath,
     Grammar,
     Hyperpath,
     Infeasible,
@@ -36,16 +35,6 @@ def test_hyperpaths(drawn, required):
         if e < graph.n_edges:
             problem = problem.with_fixed("edges", (e,), 1)
     check(problem)
-
-
-@given(hypergraphs(), st.integers(0, 2), st.data())
-@settings(max_examples=50)
-def test_constrained_hyperpaths(drawn, p, data):
-    graph, weights = drawn
-    size = p * graph.n_edges
-    A = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=size, max_size=size)), dtype=np.float64)
-    b = np.array(data.draw(st.lists(st.integers(0, 2), min_size=p, max_size=p)), dtype=np.float64)
-    check(ConstrainedHyperpath(graph, weights, A.reshape(p, graph.n_edges), b))
 
 
 @given(taggings())

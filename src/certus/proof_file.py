@@ -15,7 +15,7 @@ from certus.relax.proving import witness_of
 from certus.relax.system import Relaxation
 from certus.result import Result
 from certus.serialize import floats_to_json, write_json
-from certus.verify import claimed_limit
+from certus.verify import claimed_limit, questions
 
 FORMAT, VERSION = "certus proof", 1
 
@@ -32,10 +32,11 @@ def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Resu
 def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     """The content of a proof file."""
     certificate = result.certificate
-    relaxed = RelaxedForm.of(Relaxation.of(problem), whole=True)
-    above = claimed_limit(problem, certificate)
+    asked = next(questions(problem, certificate, result.score))
+    relaxed = RelaxedForm.of(Relaxation.of(asked), whole=True)
+    above = claimed_limit(asked, certificate)
     nothing = Leaf(relaxed.relaxation.named(np.zeros(0)))
-    witness = nothing if problem.searched else witness_of(problem, certificate, above)
+    witness = nothing if asked.searched else witness_of(asked, certificate, above)
     better = [relaxed.structure(y) for y in certificate.better]
     return {
         "format": FORMAT,
@@ -84,7 +85,14 @@ class _Nodes:
 
     def of(self, proof: Proof) -> list[dict[str, Any]]:
         nodes: list[dict[str, Any]] = []
-        stack: list[tuple[Proof, Cell, dict[str, Any] | None, str]] = [(proof, self.relaxed.initial(), None, "")]
+        start: dict[str, Any] | None = None
+        low = self.relaxed.too_low(self.above)
+        if len(low):
+            nothing = Leaf(self.relaxed.relaxation.named(np.zeros(self.relaxed.relaxation.n_rows)))
+            start = {"node": "fix", "parts": low.tolist()} | self._bound(nothing, self.relaxed.initial(), parts=low)
+            nodes.append(start)
+        cell = self.relaxed.hopeful(self.above)
+        stack: list[tuple[Proof, Cell, dict[str, Any] | None, str]] = [(proof, cell, start, "rest")]
         while stack:
             node, cell, parent, slot = stack.pop()
             if parent is not None:

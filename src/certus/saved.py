@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from certus.errors import NotSupported
+from certus.errors import NotSupported, VerificationError
 from certus.problem import Problem, problem_from_json, problem_to_json
 from certus.relax import proof
 from certus.relax.proving import witness_of
 from certus.result import KINDS, Certificate, Result, Trace
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json, load_json, write_json
-from certus.verify import claimed_limit
+from certus.verify import claimed_limit, questions
 
 FORMAT, VERSION = "certus result", 3
 
@@ -44,8 +44,9 @@ def result_to_json(
     known = np.flatnonzero(~np.isnan(trace.round_primal))
     described = problem_to_json(problem)
     try:
-        witness = witness_of(problem, c, claimed_limit(problem, c))
-    except NotSupported:
+        asked = next(questions(problem, c, result.score))
+        witness = witness_of(asked, c, claimed_limit(asked, c))
+    except (NotSupported, VerificationError):  # whoever verifies the file will say so
         witness = None
     return {
         "format": FORMAT,

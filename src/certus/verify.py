@@ -6,6 +6,7 @@ multipliers are evaluated, a proof tree is walked, closed states are checked to 
 not carry yet are made first, by whatever is fastest; they are then checked like any other.
 """
 
+from collections.abc import Iterator
 from fractions import Fraction
 from math import inf, isnan
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ import numpy as np
 from certus.certificates.enumerated import structure_key
 from certus.certificates.evaluate import Evaluation
 from certus.certificates.rounding import EPSILON, EXACT, allowed, total
-from certus.certificates.sound import whole
+from certus.certificates.sound import hopeless, rounded_up, whole
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
@@ -49,14 +50,38 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
             raise VerificationError(f"{name} is claimed to be {value!r}; recomputed, it is {score!r}.")
     _check_tolerance(certificate, scores)
     _check_better(problem, certificate, result.structure, score)
-    above = claimed_limit(problem, certificate)
-    try:
-        bound = proved_bound(problem, certificate, above)
-    except InvalidInput as wrong:
-        raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
-    if not bound <= above:
-        within = f"{certificate.bound!r} within {certificate.tolerance:g}"
-        raise VerificationError(f"bound is claimed to be {within}; what is proved is {float(bound)!r}.")
+    proved = []
+    for asked in questions(problem, certificate, score):
+        above = claimed_limit(asked, certificate)
+        try:
+            proved.append(proved_bound(asked, certificate, above))
+        except InvalidInput as wrong:
+            raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
+        if proved[-1] <= above:
+            return
+    within = f"{certificate.bound!r} within {certificate.tolerance:g}"
+    raise VerificationError(f"bound is claimed to be {within}; what is proved is {float(min(proved))!r}.")
+
+
+def questions(problem: Problem[Y], certificate: Certificate, score: float) -> Iterator[Problem[Y]]:
+    """The problems of which one must have no structure above the bound, for a result of this score to be proved.
+
+    The problem without the scores that the certificate leaves out, which must be too low for a structure of this
+    score; then the same with all scores rounded up so far that their sums are not rounded.
+    """
+    asked, floor = problem, certificate.floor
+    if floor is not None:
+        if isinstance(floor, bool) or not isinstance(floor, int | float) or not floor < inf:
+            raise VerificationError(f"the floor of the scores is {floor!r}; expected a number, or -inf.")
+        asked = problem.without_scores_below(float(floor))
+        if not hopeless(problem, float(floor), score):
+            raise VerificationError(
+                f"scores below {floor:g} were left out, but a structure that uses one may be better."
+            )
+    yield asked
+    raised = rounded_up(asked)
+    if raised is not None:
+        yield raised
 
 
 def _check_claims(result: Result[Any]) -> None:
@@ -88,7 +113,7 @@ def _scores(problem: Problem[Any], structure: Any) -> list[float]:
 def _check_tolerance(certificate: Certificate, scores: list[float]) -> None:
     """The tolerance is small where the certificate says that it is a proof."""
     most = allowed(scores)
-    if not 0 <= certificate.tolerance < inf and (certificate.exact or certificate.tolerance < 0):
+    if not 0 <= certificate.tolerance < inf:
         raise VerificationError(f"tolerance {certificate.tolerance:g} is claimed; expected a finite number, 0 or more.")
     if certificate.exact and not certificate.tolerance <= most * (1 + 1e-9):
         raise VerificationError(

@@ -1,5 +1,7 @@
 """Laminar duals of spanning trees against all trees, one by one; bounds hold whatever numbers they are made of."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,3 +64,16 @@ def test_real_weights_and_masks_up_to_rounding(single):
     best, _ = best_with(weight, "single" if single else "multi")
     bound, _ = dual_bound(weight, single, laminar_dual(weight, single))
     assert bound == pytest.approx(best, abs=1e-9)
+
+
+@given(arc=arc_scores(max_words=3), single=st.booleans(), scale=st.sampled_from([1.0, 0.1, 2.0**50]))
+def test_bounds_hold_in_exact_arithmetic_for_any_numbers(arc, single, scale):
+    """Sums of masks and of numbers that are not whole are rounded, and never to the side of a false bound."""
+    weight = np.where(arc == 8, -(2.0**53), arc) * scale + np.maximum(arc, 0.0) / 7
+    bound, slack = dual_bound(weight, single, laminar_dual(weight, single))
+    for heads in all_trees(len(arc) - 1, "single" if single else "multi"):
+        arcs = [(h, m) for m, h in enumerate(heads) if m]
+        if all(weight[a] > -np.inf for a in arcs):
+            total = sum((Fraction(weight[a]) for a in arcs), Fraction(0))
+            assert all(total <= Fraction(bound) - Fraction(slack[a]) for a in arcs)
+            assert total <= bound

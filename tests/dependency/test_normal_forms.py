@@ -1,5 +1,8 @@
 """Normal forms of dependency problems against all structures, one by one."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -98,3 +101,20 @@ def test_labelled_trees(seed, model, n, root, projective):
     trees = draw_problem(rng, model, n, root, projective=projective)
     problem = trees.labelled(whole_scores(rng, (n + 1, n + 1, 2), 0.2))
     (check if projective else check_normal_form)(problem)
+
+
+def test_normal_forms_need_no_numba():
+    code = (
+        "import sys\nsys.modules['numba'] = None\nimport certus\nimport numpy as np\n"
+        "from certus.dependency.vine import Vine\n"
+        "arc, sibling, heads = np.zeros((3, 3)), np.ones((3, 3, 3)), [-1, 0, 1]\n"
+        "for projective in (True, False):\n"
+        "    for scores in ({}, {'sibling': sibling, 'grandparent': sibling}):\n"
+        "        p = certus.Dependency(arc, **scores, projective=projective)\n"
+        "        p.normal_form(), p.normal_structure(heads)\n"
+        "        p = p.labelled(np.zeros((3, 3, 2)))\n"
+        "        p.normal_form(), p.normal_structure((heads, [-1, 0, 1]))\n"
+        "Vine(arc, arc[:, :2], arc[:, :2], band=1).normal_form()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -92,7 +92,7 @@ def test_features_are_equal_exactly_when_what_they_see_is(name):
     batch = Encoder(tags, ("the", "dog"), {"dog": "0010110", "cat": "0010111"}).encode([Sentence([]), sentence()])
     rng = np.random.default_rng(3)
     n, words = len(WORDS), batch.sentence(1)
-    index, again = np.empty(templates.most, dtype=np.uint64), np.empty(templates.most, dtype=np.uint64)
+    index, again = np.empty(templates.max_features, dtype=np.uint64), np.empty(templates.max_features, dtype=np.uint64)
     codes = kernel.role_codes(words, templates.arrays)
     meaning = {}
     for _ in range(60):

@@ -121,4 +121,4 @@ def test_errors_say_what_is_wrong():
 def test_an_intersection_too_large_to_hold_is_refused():
     graph = Hypergraph([0, 3], [0, 0, 0, 0], [])
     with pytest.raises(NotSupported, match="Prune"):
-        intersect(graph, np.zeros(3), Automaton([[0]]), [0, 0, 0], most=2)
+        intersect(graph, np.zeros(3), Automaton([[0]]), [0, 0, 0], max_edges=2)

@@ -107,7 +107,7 @@ def choices(n, h, single):
 def value_of(model, words, weight, choice, h):
     """Score of the parts of one head's choice."""
     g, *sides = choice
-    index = np.empty(max(t.most for t in model.templates), dtype=np.uint64)
+    index = np.empty(max(t.max_features for t in model.templates), dtype=np.uint64)
     total = 0.0
     for side in sides:
         for k, m in enumerate(side):

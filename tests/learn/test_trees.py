@@ -71,7 +71,7 @@ def part_score(model, batch, weight, roles, part, name):
     pairs = (("h", "m", 1), ("h", "s", 0x85EBCA77), ("h", "t", 0x27D4EB2F), ("g", "h", 0xC2B2AE3D))
     found = [(at.get(a, ABSENT), at.get(b, ABSENT), factor) for a, b, factor in pairs]
     names = sum(int(name[a, b]) * factor for a, b, factor in found if ABSENT not in (a, b)) % 2**32
-    index = np.empty(by_roles[roles].most, dtype=np.uint64)
+    index = np.empty(by_roles[roles].max_features, dtype=np.uint64)
     row = np.array(part, dtype=np.int64)
     count = named_features(batch.sentence(0), row, np.uint32(names), by_roles[roles].arrays, BITS, index)
     return weight[index[:count]].sum(dtype=np.float64)
@@ -119,7 +119,7 @@ def test_differences_are_the_features_of_the_parts_that_differ(order):
     n = 5
     batch = Encoder(("NOUN", "VERB", "DET")).encode([sentence(n, rng)])
     weight = rng.integers(-8, 9, 1 << BITS).astype(np.float32)
-    out = np.empty((2, n * model.most_in_tree), dtype=np.uint64)
+    out = np.empty((2, n * model.max_features), dtype=np.uint64)
     trees = [np.array(heads) for heads in projective_trees(n)]
     name = random_names(n, rng)
     for _ in range(12):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from certus.errors import InvalidInput
-from certus.models.cascade import PASS, stages
+from certus.models.cascade import Cascade, stages
 from certus.models.explain import arc_features, head_choice, shared_weights
 from certus.models.parser import Parser
 from certus.models.training import train_parser
@@ -41,8 +41,10 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_choice_is_between_the_best_tree_and_the_best_with_another_head(kind):
     parser = train_parser(treebank(20, 1), settings=KINDS[kind])
-    open_ = replace(parser.cascade, longest=np.full_like(parser.cascade.longest, 99), first=PASS, second=PASS)
-    parser = replace(parser, cascade=open_)
+    dictionary, *filters = parser.cascade.filters
+    open_ = (replace(dictionary, longest=np.full_like(dictionary.longest, 99)),
+             *(replace(stage, threshold=-np.inf, heads=99) for stage in filters))  # fmt: skip
+    parser = replace(parser, cascade=Cascade(open_))
     for sentence in [s for s in treebank(20, 5) if len(s) in (3, 4, 5)][:3]:
         problem, n = parser.problem(sentence), len(sentence)
         best, through = -np.inf, np.full((n + 1, n + 1), -np.inf)
@@ -67,7 +69,8 @@ def test_a_choice_is_between_the_best_tree_and_the_best_with_another_head(kind):
 
 
 def test_heads_that_the_filters_removed_can_be_asked_for(parser):
-    sharp = replace(parser, cascade=replace(parser.cascade, most=1))
+    dictionary, *filters = parser.cascade.filters
+    sharp = replace(parser, cascade=Cascade((dictionary, *(replace(stage, heads=1) for stage in filters))))
     sentence = treebank(1, 6)[0]
     for word in range(1, len(sentence) + 1):
         choice = head_choice(sharp, sentence, word)
@@ -107,7 +110,7 @@ def test_few_features_share_a_weight(parser):
 def test_each_stage_of_a_cascade_leaves_less(parser):
     gold = treebank(10, 3)
     found = stages(parser.cascade, parser.encoder.encode(gold), [s.heads for s in gold])
-    assert [stage.name for stage in found] == ["dictionary", "first filter", "second filter"]
+    assert [stage.name for stage in found] == ["length dictionary", "first filter", "second filter"]
     assert np.all(np.diff([stage.heads for stage in found]) <= 0)
     assert all(stage.oracle == 1.0 and stage.speed > 0 and 0 <= stage.pruned < 1 for stage in found)
 
@@ -116,4 +119,4 @@ def test_a_first_order_parser_has_one_filter(tmp_path):
     parser = train_parser(treebank(10, 1), settings=replace(SMALL, epochs=1, label_epochs=1))
     parser.save(tmp_path / "parser")
     for one in (parser, Parser.load(tmp_path / "parser")):
-        assert list(one.cascade.prefixes()) == ["dictionary", "first filter"]
+        assert list(one.cascade.prefixes()) == ["length dictionary", "first filter"]

@@ -11,10 +11,12 @@ from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.features import templates as T
 from certus.features.encode import Encoder
 from certus.learn.parts import Features, Parts
-from certus.learn.trees import TreeModel
+from certus.learn.trees import TreeModel, arc_scores
 from certus.learn.vine import VineParts, vine_model
-from certus.models.cascade import stages
-from certus.models.filters import KINDS, LinearFilter, StagedCascade, Treebank, all_arcs, train_cascade, train_filter
+from certus.learn.weights import Packed
+from certus.models.cascade import Cascade, stages
+from certus.models.filter_training import KINDS, train_cascade, train_filter
+from certus.models.filters import LengthDictionary, LinearFilter, Treebank, all_arcs
 from certus.models.training import train_parser
 from certus.text import Sentence
 from tests.learn.toy import treebank as random_sentences
@@ -23,7 +25,6 @@ from tests.models.test_parser import treebank as small_grammar
 from tests.oracles.trees import is_tree, projective_trees
 
 BITS = 10
-EVERY_KIND = ("length dictionary", *KINDS)
 
 
 def random_bank(lengths, seed):
@@ -39,7 +40,7 @@ def random_bank(lengths, seed):
 
 def random_filter(model, measure, seed, **more):
     weight = np.random.default_rng(seed).standard_normal(1 << BITS).astype(np.float32)
-    return LinearFilter("random", model, measure, BITS, weight, 0.0, **more)
+    return LinearFilter("random", model, measure, BITS, Packed.of(weight), 0.0, **more)
 
 
 def lost(stage, bank):
@@ -64,12 +65,12 @@ def has_tree(allowed):
 def vine_of(stage, vine, batch, s):
     """The vine parses of a sentence as a problem, with the scores that a filter gives the index set."""
     n, sentence = vine.n, batch.sentence(s)
-    arc = stage._arc_scores(sentence, vine.short)
+    arc, unit = arc_scores(sentence, vine.short, stage.of_arcs) * stage.weight.unit, stage.weight.unit
     outer = np.full((2, n + 1, 2), -np.inf)
     rows = vine.rows[vine.n_short :]
     for (kind, h, m, *_), score in zip(rows.tolist(), stage._scores(sentence, rows), strict=True):
         assert abs(h - m) == vine.band + 1  # the border of the band stands for the other end
-        outer[kind - 1][(m, int(h > m)) if kind == 1 else (h, int(m > h))] = score
+        outer[kind - 1][(m, int(h > m)) if kind == 1 else (h, int(m > h))] = unit * score
     return Vine(arc, outer[0], outer[1], band=vine.band)
 
 
@@ -107,9 +108,7 @@ def test_the_indices_of_a_tree_in_a_vine_score_as_its_short_arcs_and_loose_ends(
     model = vine_model(T.FIRST_FILTER, single=False)
     stage, vine = random_filter(model, "score", 5, band=band), VineParts(model, all_arcs(n), band)
     problem = vine_of(stage, vine, batch, 0)
-    sentence = batch.sentence(0)
-    short = stage._arc_scores(sentence, vine.short)[vine.short]
-    score = np.concatenate((short, stage._scores(sentence, vine.rows[vine.n_short :])))
+    score = stage.weight.unit * stage._vine_scores(batch.sentence(0), vine)
     for heads in projective_trees(n, "multi"):
         parse = np.zeros((n + 1, 3), dtype=np.int64)
         parse[0, 0] = -1
@@ -152,7 +151,7 @@ def test_siblings_count_at_second_order():
     level = stage.levels(batch, 0, all_arcs(n))
     first = replace(stage, model=TreeModel((T.FIRST_FILTER,), True, True)).levels(batch, 0, all_arcs(n))
     parts = Parts(model, all_arcs(n))
-    score = Features(model, batch, BITS).scores(0, parts.rows, stage.weight.astype(np.float64))
+    score = Features(model, batch, BITS).scores(0, parts.rows, stage.weight.value * stage.weight.unit)
     value = {heads: parts.of_tree(np.array(heads)) @ score for heads in projective_trees(n, "single")}
     for h, m in np.argwhere(level > -np.inf):
         best = max(v for heads, v in value.items() if heads[m] == h)
@@ -164,7 +163,7 @@ def test_siblings_count_at_second_order():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("kind", EVERY_KIND)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_tuned_filter_loses_no_more_than_asked_and_keeps_a_tree(kind):
     bank = random_bank([0, 1, 2, 3, 4, 5, 6, 6, 5, 4] * 2, 1)
     held_out = random_bank([6, 5, 0, 4, 1, 2, 6, 6, 5] * 2, 2)
@@ -237,7 +236,38 @@ def test_a_cascade_learns_to_keep_the_right_arcs_and_few_others(kinds, learner):
     assert found[-1].pruned > 0.7
     for s in range(len(new.trees)):
         assert has_tree(cascade.survivors(new.batch, s))
-        assert (cascade.survivors(new.batch, s) == StagedCascade(cascade.filters).survivors(new.batch, s)).all()
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("single", [True, False])
+def test_the_kernel_of_a_cascade_leaves_what_its_stages_leave_one_by_one(projective, single):
+    bank = random_bank([0, 1, 2, 4, 6], 4)
+    dictionary = LengthDictionary.of(random_bank([3, 4, 5], 5), projective=projective, single=single)
+    model = TreeModel((T.FIRST_FILTER,), projective, single)
+    fine, coarse = random_filter(model, "shortfall", 1), random_filter(model, "shortfall", 2)
+    coarse = replace(coarse, weight=Packed(np.sign(coarse.weight.value).astype(np.int8), 0.25))  # with many ties
+    passed_over = 0
+    for width, heads in [(0.0, 9), (0.5, 9), (2.0, 2), (np.inf, 3)]:
+        first, second = (replace(stage, threshold=-width, heads=heads) for stage in (coarse, fine))
+        for filters in [(first,), (replace(first, heads=2 * heads), second)]:
+            cascade = Cascade((dictionary, *filters))
+            assert cascade.arrays is not None
+            for s, arcs in enumerate(bank.allowed):
+                assert (cascade.survivors(bank.batch, s) == cascade.one_by_one(bank.batch, s)).all()
+                passed_over += len(arcs) > 1 and (dictionary.keep(bank.batch, s, arcs) == arcs).all()
+    assert passed_over  # dictionaries that leave no tree
+
+
+def test_a_cascade_of_other_filters_is_run_one_by_one():
+    dictionary = LengthDictionary.of(random_bank([3, 4, 5], 5))
+    model = TreeModel((T.FIRST_FILTER,), True, True)
+    stage = random_filter(model, "shortfall", 1)
+    others = [replace(stage, measure="score"), replace(stage, threshold=0.1), replace(stage, threshold=np.inf),
+              replace(stage, model=TreeModel((T.FIRST_FILTER,), False, True)), dictionary]  # fmt: skip
+    for filters in [(), (dictionary,), (stage,), (stage, dictionary), *((dictionary, stage, one) for one in others)]:
+        assert Cascade(filters).arrays is None
+    left = Cascade((dictionary, replace(stage, threshold=np.inf))).survivors(random_bank([4], 1).batch, 0)
+    assert left.sum() == 4  # one tree
 
 
 @pytest.mark.compiled
@@ -248,7 +278,7 @@ def test_the_widths_of_a_parser_are_chosen_by_the_arcs_they_may_lose(tmp_path, w
     settings = replace(SMALL, order=2, epochs=1, label_epochs=1)
     wide, sharp = (train_parser(data, dev, settings=replace(settings, pruning_error=e)) for e in (0.0, 0.2))
     assert 0.0 <= sharp.settings.first_width <= wide.settings.first_width < settings.first_width
-    assert sharp.cascade.second.width == sharp.settings.second_width <= wide.settings.second_width
+    assert sharp.cascade.linear[1].width == sharp.settings.second_width <= wide.settings.second_width
     wide.save(tmp_path / "wide")
     assert type(wide).load(tmp_path / "wide").settings == wide.settings
     if with_dev:

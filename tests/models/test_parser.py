@@ -20,7 +20,9 @@ from tests.oracles.trees import is_projective, is_tree
 pytestmark = pytest.mark.compiled  # trains parsers
 
 # Filters this wide leave the trees something to learn.
-SMALL = Settings(order=1, epochs=4, label_epochs=2, bits=14, label_bits=14, first_width=50.0, second_width=50.0, most=9)
+SMALL = Settings(
+    order=1, epochs=4, label_epochs=2, bits=14, label_bits=14, first_width=50.0, second_width=50.0, max_heads=9
+)
 CLUSTERS = {"dog": "00", "cat": "00", "sees": "10", "likes": "10", "the": "01", "old": "11"}
 
 
@@ -135,7 +137,7 @@ def test_a_training_that_was_killed_ends_with_the_same_parser(tmp_path, stop):
     assert checkpoint.exists(), "until the parser is saved, it is all there is"
     assert np.array_equal(resumed.weight.value, whole.weight.value)
     assert np.array_equal(resumed.labeller.weight.value, whole.labeller.weight.value)
-    assert np.array_equal(resumed.cascade.second.weight.value, whole.cascade.second.weight.value)
+    assert np.array_equal(resumed.cascade.linear[1].weight.value, whole.cascade.linear[1].weight.value)
 
 
 def test_resuming_something_else_is_refused(tmp_path):
@@ -193,12 +195,12 @@ def array(name, values):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (settings(most=0), "settings: most is 0; expected a whole number 1..1000000"),
-        (settings(most=-3), "most is -3"),
-        (settings(most=2**70), "most is a whole number of 71 bits"),
+        (settings(most=0), "settings: max_heads is 0; expected a whole number 1..1000000"),
+        (settings(most=-3), "max_heads is -3"),
+        (settings(most=2**70), "max_heads is a whole number of 71 bits"),
         (settings(first_width=-3.0), "first_width is -3.0; expected a finite number 0..inf"),
         (settings(first_width="wide"), "first_width is 'wide'"),
-        (settings(narrower=-1.0), "narrower is -1.0"),
+        (settings(narrower=-1.0), "width_share is -1.0"),
         (settings(bits=True), "bits is true"),
         (settings(bits=31), "bits is 31"),
         (settings(projective=1), "projective is 1; expected true or false"),

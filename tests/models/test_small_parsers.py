@@ -9,7 +9,9 @@ from certus.models.pipeline import Pipeline
 from certus.models.training import train_parser
 from tests.models.test_parser import bare, treebank
 
-SMALL = Settings(order=1, epochs=6, label_epochs=3, bits=12, label_bits=12, first_width=50.0, second_width=50.0, most=4)
+SMALL = Settings(
+    order=1, epochs=6, label_epochs=3, bits=12, label_bits=12, first_width=50.0, second_width=50.0, max_heads=4
+)
 KINDS = {
     "arcs": SMALL,
     "crossing arcs": replace(SMALL, projective=False),

@@ -11,6 +11,7 @@ import certus
 from certus.dependency.problem import Dependency
 from certus.io.conllu import parse_conllu
 from certus.learn.weights import Packed
+from certus.models.cascade import Cascade
 from certus.models.parser import Parser, Settings
 from certus.models.pipeline import Pipeline
 from certus.models.training import train_parser
@@ -18,7 +19,9 @@ from certus.models.trees import COMMENTS, problem_digest
 from tests.models.test_parser import bare, treebank
 
 TRAINS = pytest.mark.compiled  # trains parsers
-SMALL = Settings(order=1, epochs=2, label_epochs=1, bits=12, label_bits=12, first_width=20.0, second_width=20.0, most=5)
+SMALL = Settings(
+    order=1, epochs=2, label_epochs=1, bits=12, label_bits=12, first_width=20.0, second_width=20.0, max_heads=5
+)
 KINDS = {
     "arcs": SMALL,
     "third order": replace(SMALL, order=3),
@@ -101,8 +104,9 @@ def test_the_digest_of_a_model_survives_its_file_and_no_change_of_a_weight(parse
     other = replace(parser, weight=Packed(parser.weight.value.copy(), parser.weight.unit))
     other.weight.value[7] += 1
     assert other.digest != parser.digest
-    first = replace(parser.cascade.first, width=parser.cascade.first.width / 2)
-    assert replace(parser, cascade=replace(parser.cascade, first=first)).digest != parser.digest
+    dictionary, first, *others = parser.cascade.filters
+    sharper = Cascade((dictionary, replace(first, threshold=first.threshold / 2), *others))
+    assert replace(parser, cascade=sharper).digest != parser.digest
 
 
 @TRAINS

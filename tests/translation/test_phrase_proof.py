@@ -65,7 +65,7 @@ def witnesses(n: int):
 
 
 @given(phrase_problems(), st.data())
-@settings(max_examples=80)
+@settings(max_examples=60)
 def test_any_witness_leaves_every_translation_above_the_bound(problem, data):
     penalty = data.draw(
         st.none() | st.lists(st.sampled_from([0.0, 0.0, 1.5, -2.0, -np.inf]), min_size=len(problem.options))
@@ -95,7 +95,7 @@ def derivation_of(form: NormalForm, edges: list[int]) -> tuple[int, ...]:
 
 
 @given(phrase_problems(max_words=3), st.data())
-@settings(max_examples=30)
+@settings(max_examples=25)
 def test_made_witnesses_prove_what_is_true_and_the_standalone_check_agrees(problem, data):
     scores = exact_scores(problem)
     above = data.draw(bounds(scores))
@@ -107,8 +107,9 @@ def test_made_witnesses_prove_what_is_true_and_the_standalone_check_agrees(probl
         parts, graph = closed_graph(problem.to_json(), plain, above)
         kept = listed(problem, parts, Graph(**{k: v for k, v in graph.items() if k != "kind"}))
         assert {y for y, score in scores.items() if score > above + 1e-9} <= set(kept) <= set(scores)
-    for left in (form, again.closed_form(above, witness).form):  # the models may have different states
-        assert {y for y, score in scores.items() if score > above} <= set(listed(problem, left.scores, left.spaces[0]))
+    assert {y for y, score in scores.items() if score > above} <= set(listed(problem, form.scores, form.spaces[0]))
+    form = again.closed_form(above, witness).form  # its model is cut down, and has other states
+    assert {y for y, s in scores.items() if s > above + 1e-9} <= set(listed(again, form.scores, form.spaces[0]))
 
 
 HOSTILE = [

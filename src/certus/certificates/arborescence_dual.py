@@ -16,12 +16,13 @@ it has no arc from node 0: so a tree with an arc a weighs at most the sum less t
 so that whole numbers give whole numbers. No kernel is imported.
 """
 
+from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.rounding import Floats
+from certus.certificates.rounding import EPSILON, Floats
 from certus.checks import Bools, Ints
 
 Numbers = NDArray[Any]  # float64, or complex128 for pairs
@@ -64,7 +65,7 @@ def dual_bound(weight: Floats, single: bool, dual: LaminarDual) -> tuple[float, 
 
     No tree with the arc h -> m weighs more than the bound less slack[h, m]. Where numbers are infeasible alpha is
     raised and signs are mended, so that the bound is valid whatever was given; -inf where there is no tree at all.
-    Exact for whole numbers whose sums have room in float64; else up to rounding.
+    Exact for whole numbers whose sums have room in float64; else what rounding may hide is added.
     """
     arcs = _arcs(weight)
     if not _has_tree(arcs, single):
@@ -73,10 +74,26 @@ def dual_bound(weight: Floats, single: bool, dual: LaminarDual) -> tuple[float, 
     over = np.where(arcs, weight, -np.inf)
     over[0] -= gamma
     over = _slack(over, dual.alpha, dual.sets, beta)
+    hidden = _rounding(np.where(arcs, np.abs(weight), 0.0), dual._replace(beta=beta, gamma=gamma))
+    over += hidden
     raised = np.zeros(len(over))
     raised[1:] = np.maximum(over[:, 1:].max(axis=0), 0.0)
-    bound = dual.alpha[1:].sum() + raised.sum() - beta.sum() + gamma
-    return float(bound), raised - over
+    bound = fsum(np.concatenate((dual.alpha[1:], raised, -beta, [gamma])))
+    if hidden.any() or abs(bound) >= 2.0**53:
+        bound = float(np.nextafter(bound, np.inf))
+    return bound, np.maximum(raised - over, 0.0)
+
+
+def _rounding(size: Floats, dual: LaminarDual) -> Floats:
+    """How far each weight, of so large a size, less dual numbers may be from the truth.
+
+    Nothing for whole numbers with room for their sums.
+    """
+    largest = size + np.abs(dual.alpha) + dual.gamma
+    for nodes, number in zip(dual.sets, dual.beta, strict=True):
+        largest[:, nodes] += number
+    whole = all((x % 1 == 0).all() for x in (size, dual.alpha, dual.beta, np.array(dual.gamma)))
+    return EPSILON * (len(dual.beta) + 8) * np.where(whole & (largest < 2.0**53), 0.0, largest)
 
 
 def _arcs(weight: Floats) -> Bools:

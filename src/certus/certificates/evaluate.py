@@ -124,18 +124,19 @@ class Evaluation:
         rows, scores = self.form.rows, self.form.scores
         raw = scores + self._onto_parts(u) if len(u) else scores.copy()
         raw[cell.zeros] = -inf
-        ceiling = self._ceiling(raw) + float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
+        ceiling = self.ceiling(raw) + float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
         if len(u):
             ceiling = max(ceiling, float(self._onto_parts(np.abs(u), absolute=True).max(initial=0.0)))
         size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
         step = 2.0 ** (ceil(log2(size + 2.0 * excess * len(cell.ones))) - BITS)
         steps = np.round(u / step)
-        units = np.ceil(scores / step)
+        with np.errstate(over="ignore"):  # of scores that are far too low to matter
+            units = np.ceil(scores / step)
         constant = 0.0
         if len(u):
             units = units + self._rounded_up(self._onto_parts(steps), self._onto_parts(np.abs(steps), absolute=True))
             constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
-        units = np.where(units > -inf, np.maximum(units, LOWEST), -inf)
+        units = np.where(scores > -inf, np.maximum(units, LOWEST), -inf)
         units[cell.zeros] = -inf
         reward = float(np.ceil(excess / step)) + 1.0 if excess else 0.0
         np.add.at(units, list(cell.ones), reward)
@@ -155,7 +156,7 @@ class Evaluation:
             return values
         return np.ceil(values + 4.0 * EPSILON * len(self._row_of) * sizes)
 
-    def _ceiling(self, raw: Floats) -> float:
+    def ceiling(self, raw: Floats) -> float:
         """The positive scores of no structure add up to more than this, rounding aside."""
         total, positive = 0.0, np.where(raw > 0.0, raw, np.where(raw > -inf, 0.0, -inf))
         for i, space in enumerate(self.form.spaces):
@@ -164,7 +165,7 @@ class Evaluation:
             elif isinstance(space, Referred):
                 own = raw[space.part]
                 largest = float(np.abs(own[own > -inf]).max(initial=0.0))
-                most = abs(space.maximum(own)[0]) + space.length * largest
+                most = space.size + space.length * largest
             elif isinstance(space, Searched):
                 most = space.ceiling + _most_of_cells(space, positive[space.part])
             else:

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
-from certus.certificates import sweep
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
-from certus.constituency.lexicalized_chart import scores_in_steps
+from certus.constituency.lexicalized_chart import Chart, Scores, scores_in_steps
 from certus.constituency.lexicalized_edges import edges_of
 from certus.constituency.lexicalized_normal import LexicalizedGraph, spell_out
 from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
@@ -293,10 +292,13 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
 
     def _spelt_out(self, above: float, penalties: Penalties | None = None) -> LexicalizedGraph:
         """The trees that score more than a number under penalties, perhaps with others."""
+        return spell_out(self.tables, self._in_steps(above, penalties))
+
+    def _in_steps(self, above: float, penalties: Penalties | None = None) -> Scores:
         added = {view: np.zeros(shape) for view, shape in self.views.items()}
         for view, penalty in (penalties or {}).items():
             added[view] = as_scores(f"penalty {view!r}", penalty, self.checked_view(view))
-        return spell_out(self.tables, scores_in_steps(self.tables, self.extent().length, above, **added))
+        return scores_in_steps(self.tables, self.extent().length, above, **added)
 
     @cached_property
     def _normal(self) -> LexicalizedGraph:
@@ -306,14 +308,13 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         """
         if not self.pruned:
             return self._spelt_out(-np.inf)
-        try:
-            best = float(self.from_tables(self.tables).solve().value)
-        except Infeasible:
+        extent = self.extent()
+        scores = self._in_steps(-1.0 - extent.length * extent.size)
+        best = Chart(self.tables, scores).best() * scores.step
+        if best == -np.inf:
             return self._spelt_out(-np.inf)
-        close = 1e-9 * (1.0 + abs(best))
-        graph = self._spelt_out(best - self.width - 2.0 * close)
-        found = sweep.inside(sweep.levels(graph.graph), sweep.edge_weights(graph.graph, graph.form.scores))[-1]
-        return graph if found >= best - close else self._spelt_out(-np.inf)  # the best is not believed
+        least = best - extent.length * scores.step - self.width  # the best was rounded up
+        return self._spelt_out(least - 2e-9 * (1.0 + abs(best)))
 
     def normal_form(self) -> NormalForm:
         return self._normal.form

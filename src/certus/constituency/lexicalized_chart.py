@@ -31,6 +31,7 @@ class Scores(NamedTuple):
     stop: Floats
     root: Floats
     limit: float
+    step: float
 
 
 def scores_in_steps(t: Tables, length: int, above: float, arcs: Floats, tags: Floats) -> Scores:
@@ -69,7 +70,7 @@ def scores_in_steps(t: Tables, length: int, above: float, arcs: Floats, tags: Fl
             if g.start < g.stop and c.start < c.stop:
                 added = np.repeat(arc[np.ix_(t.context_word[c] + 1, t.group_word[g] + 1)].T, 3, axis=1)
                 attachments(t, attach, P)[...] += added[:, None, :]
-    return Scores(node, attach, stop, root, above / step)
+    return Scores(node, attach, stop, root, above / step, step)
 
 
 def attachments(t: Tables, attach: Floats, P: int) -> Floats:

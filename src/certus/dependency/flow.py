@@ -19,9 +19,12 @@ import numpy as np
 from scipy import optimize, sparse
 
 from certus.checks import Floats, Ints, one_of
+from certus.clock import Clock
+from certus.dependency import nonprojective
 from certus.dependency.head_automata import HeadAutomata
 from certus.errors import Infeasible
-from certus.relax.linear import WHOLE, LPReport, highs, unproved
+from certus.relax.branch import Start
+from certus.relax.linear import WHOLE, LPReport, highs, proved_from
 from certus.result import Result
 
 if TYPE_CHECKING:
@@ -154,16 +157,18 @@ def flow_program(problem: "Dependency | AutomataDependency", flow: str = "single
 def ilp(
     problem: "Dependency | AutomataDependency", *, flow: str = "single", time_limit: float | None = None
 ) -> Result[Ints]:
-    """The best tree by the integer program. Certificate kind: "integer program", as good as HiGHS's word.
+    """The best tree by the integer program, proved by branch and bound. Certificate kind: "integer program".
 
     Raises Infeasible when there is no tree, LimitReached when the time ran out before one was found.
     """
-    program = flow_program(problem, flow)
-    x, bound = program.solve(integer=True, time_limit=time_limit)
+    clock, program = Clock(time_limit), flow_program(problem, flow)
+    x, _ = program.solve(integer=True, time_limit=time_limit)
     heads = np.full(problem.n + 1, -1, dtype=np.int64)
     used = x > 0.5
     heads[program.arc_mod[used]] = program.arc_head[used]
-    return unproved(problem, heads, bound)
+    relaxation = nonprojective.relaxation(problem)
+    start = Start(tuple(relaxation.leaves(heads)), np.zeros(relaxation.n_rows))
+    return proved_from(problem, relaxation, start, clock)
 
 
 def lp(problem: "Dependency | AutomataDependency", *, flow: str = "single") -> LPReport:

@@ -173,6 +173,7 @@ class HeadAutomata(Problem[Choices]):
         self._steps: dict[tuple[int, int, int, Hashable, int], tuple[Hashable, float]] = {}
         self._references: dict[int, tuple[tuple[bytes, bytes], float]] = {}
         self._problem: Dependency | None = None
+        self.of_trees = False  # the normal form is without what no tree has: a word that takes its head
 
     @classmethod
     def of(cls, problem: "Dependency | AutomataDependency") -> "HeadAutomata":
@@ -300,7 +301,7 @@ class HeadAutomata(Problem[Choices]):
     @cached_property
     def _normal_form(self) -> NormalForm:
         if self._problem is not None:
-            return normal_automata.of_parts(self._problem, self.arc)
+            return normal_automata.of_parts(self._problem, self.arc, self.of_trees)
         return normal_automata.of_automata(self)
 
     def normal_form(self) -> NormalForm:

@@ -62,6 +62,7 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
     if isinstance(problem, Dependency) and problem.model.ancestors > 1:
         return with_lineages(problem)
     automata, tree = HeadAutomata.of(problem), _unscored(problem, projective)
+    automata.of_trees = True
     rows = tuple(_tie(1, view, view, problem.arc.shape) for view in automata.views)
     together = {"arcs": ((0, "arcs"), *((1, view) for view in automata.views))}
     return Relaxation((tree, automata), (1.0, 1.0), together, rows, lambda both: both[0], automata.leaves)
@@ -81,6 +82,7 @@ def with_lineages(problem: Dependency) -> "Relaxation":
     tied: list[Block] = []
     if rest:
         automata, last = HeadAutomata.of(problem.with_arcs(problem.arc, rest)), 2
+        automata.of_trees = True
         subproblems = [_unscored(problem), automata]
         tied = [(1, view) for view in automata.views]
     rows = [_tie(i, view, view, shape) for i, view in tied]

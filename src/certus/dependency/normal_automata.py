@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
 
 
-def of_parts(problem: "Dependency", arc: Floats) -> NormalForm:
-    """Of the part scores of a problem, with these arc scores."""
+def of_parts(problem: "Dependency", arc: Floats, of_trees: bool) -> NormalForm:
+    """Of the part scores of a problem, with these arc scores; with ``of_trees`` without parts that no tree has."""
     model, graph, single = problem.model, Assembly(), problem.single and problem.n > 0
     arcs = N.Arcs.of(arc > -np.inf)
     slots = N.Slots.of(arcs, model.ancestors)
     takers = slots if model.head_at_modifiers else N.Slots.of(arcs, 0)  # what the states of sequences tell apart
-    frames = takers.frames(arcs)
+    frames = takers.frames(arcs, (lambda f, g, h, m: g != m) if of_trees else None)
     states, steps = N.sequences(frames, model.pairs, (frames.h == 0) & single)
     part = graph.parts(arc[arcs.head, arcs.mod], always=True)
     state = graph.vertices(frames.width[states.frame])
@@ -38,6 +38,9 @@ def of_parts(problem: "Dependency", arc: Floats) -> NormalForm:
     ends = graph.vertices(np.full((len(slots.word), 2), len(arc)))
     taker = np.arange(len(slots.word)) if model.head_at_modifiers else slots.word
     slot, last = N.grouped(taker, frames.slot[states.frame], len(takers.word))
+    if of_trees:
+        apart = (slots.g[slot] != frames.m[states.frame[last]]) & (slots.g[slot] != states.s[last])
+        slot, last = slot[apart], last[apart]
     h, m, side = (nodes[states.frame[last]] for nodes in (frames.h, frames.m, frames.side))
     columns = N.scored(graph, problem.scores, model.at(END), h=h, d=side, s=m)
     columns += N.scored(graph, problem.scores, model.at(OUTERMOST), g=slots.g[slot], h=h, s=states.s[last], m=m)
@@ -78,7 +81,7 @@ def of_automata(automata: "HeadAutomata") -> NormalForm:
         for side in (LEFT, RIGHT):
             automaton = automata.automaton(g, h, side)
             reached: dict[Hashable, int] = {automaton.start: -1}  # by vertex; -1: without a modifier
-            for m in automata.outwards(h, side):
+            for m in (m for m in automata.outwards(h, side) if m != g or not automata.of_trees):
                 entered: dict[Hashable, int] = {}
                 for state, source in reached.items():
                     following, weight = automata.step(g, h, side, state, m)

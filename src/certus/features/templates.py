@@ -75,7 +75,7 @@ class Templates:
             ptr.append(len(components))
         seed = np.array([stable_hash(f"{self.roles or 'tagger'}:{line}") for line in lines], dtype=np.uint64)
         component = np.array(components, dtype=np.int64).reshape(-1, 3)
-        sizes = (*ends, len(self.roles), self.of_arcs, self.most)
+        sizes = (*ends, len(self.roles), self.of_arcs, self.max_features)
         return TemplateArrays._make((np.array(ptr), component, seed, *sizes))
 
     def _component(self, line: str, word: str) -> tuple[int, int, int]:
@@ -102,7 +102,7 @@ class Templates:
         return self.roles in ("hm", "hmglr")
 
     @property
-    def most(self) -> int:
+    def max_features(self) -> int:
         """More features than any part can have."""
         return sum(2 * 64 if "b" in line.split() else 2 for line in self.lines)
 

@@ -208,7 +208,7 @@ def intersect(
     automaton: Automaton,
     symbols_of_edge: Iterable[Hashable],
     *,
-    most: int = _MOST,
+    max_edges: int = _MOST,
 ) -> tuple[Hypergraph, Floats, Int32]:
     """The hypergraph of the derivations whose symbol sequence an automaton accepts, scored by both (LR theorem 2.2.1).
 
@@ -221,7 +221,7 @@ def intersect(
     ----------
     symbols_of_edge : one symbol for each edge
         Read for edges with an empty tail; None (or -1, where symbols are numbers) is the empty symbol.
-    most : int
+    max_edges : int
         Give up beyond so many edges.
 
     Returns
@@ -232,7 +232,7 @@ def intersect(
 
     Raises
     ------
-    NotSupported : the result has more than ``most`` edges, or 2^31 tail entries.
+    NotSupported : the result has more than ``max_edges`` edges, or 2^31 tail entries.
     """
     weight = as_weights(graph, weights)
     symbol = automaton.numbers(symbols_of_edge)
@@ -244,10 +244,10 @@ def intersect(
     steps = float(graph.n_edges * len(automaton.final_weights))
     arrays = kernel.Graph(graph.in_ptr, graph.tail_ptr, graph.tail, weight, symbol, graph.root)
     arcs = kernel.Automaton(automaton.transitions, automaton.weights, automaton.initial)
-    items, edges, first, last = long_call(steps, kernel.intersect, arrays, arcs, most)
+    items, edges, first, last = long_call(steps, kernel.intersect, arrays, arcs, max_edges)
     if first < 0:
         raise NotSupported(
-            f"the intersection has more than {most} edges. Prune the graph, or decode the two jointly by relaxation."
+            f"the intersection has more than {max_edges} edges. Prune the graph, or decode both jointly by relaxation."
         )
     ends = np.arange(first, last)
     ends = ends[automaton.final_weights[items.end[ends]] > -np.inf]

@@ -5,7 +5,7 @@ import numpy as np
 from certus.kernels.compiling import njit
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def longer(array):
     """The same array with room for as many rows again."""
     out = np.empty((2 * array.shape[0], *array.shape[1:]), array.dtype)
@@ -15,7 +15,7 @@ def longer(array):
     return out
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def largest(values, k):
     """The k-th largest of the values (n,), 1 <= k <= n, by quickselect on a copy."""
     work = values.copy()

@@ -67,7 +67,7 @@ def _held(slots, state, word):
             i = np.uint64(0)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _add(contexts, n, state, older, newer):
     """The contexts with one more, the n-th; in larger arrays if need be."""
     if n == contexts.state.shape[0]:

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter, time
 from typing import Any
@@ -16,6 +16,8 @@ _BEGUN = perf_counter()
 import numba  # noqa: E402
 from numba.core import config, event  # noqa: E402
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator  # noqa: E402
+from numba.core.codegen import JITCodeLibrary  # noqa: E402
+from numba.core.compiler import Compiler  # noqa: E402
 from numba.misc.appdirs import AppDirs  # noqa: E402
 
 STALE = 3600  # seconds; a temporary file of the cache lives for milliseconds, if nobody kills its owner
@@ -86,35 +88,58 @@ class _Cache(FunctionCache):
             super().save_overload(*overload)
 
 
-def njit(*, inner: bool = False, **options: Any) -> Any:
+class _Linked(JITCodeLibrary):
+    """Code that is optimised, and turned into that of the machine, as a part of what calls it; not by itself before."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+# Kernels are compiled as parts by means that numba promises nothing of: with other versions than these each is compiled
+# by itself, which takes longer and gives the same.
+PARTS = not config.DISABLE_JIT and numba.__version__.rpartition(".")[0] in ("0.68",)
+
+
+class _PartCompiler(Compiler):
+    """Compiles a kernel as a part of those that call it: there is nothing that Python could run."""
+
+    def define_pipelines(self) -> Any:
+        """Said here, of this kernel alone: what numba compiles for it is compiled once more for each set of flags."""
+        self.state.library = _Linked(self.state.targetctx.codegen(), "part")
+        self.state.flags.no_cpython_wrapper = self.state.flags.no_compile = True
+        return super().define_pipelines()
+
+
+def njit(*, cache: bool = False, **options: Any) -> Any:
     """``numba.njit``; with ``cache=True`` what it compiles is kept in the cache of certus, if there is one.
 
-    ``inner`` is for kernels that only kernels call: what Python would call them by is not compiled, which often takes
-    longer than the kernel itself.
+    A kernel is compiled for Python only when Python calls it. What kernels call is a part of them, and optimised once,
+    with them: numba would optimise it by itself first, and again in every kernel on the way up.
     """
-    cached = options.pop("cache", False) and CACHE is not None and not config.DISABLE_JIT
+    options["no_cfunc_wrapper"] = True
+    cached = cache and CACHE is not None and not config.DISABLE_JIT
 
     def compiled(function: Any) -> Any:
-        kernel = numba.njit(no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(function)
-        if inner and not config.DISABLE_JIT:
-            _hide_from_python(kernel)
+        kernel = numba.njit(**options)(function)
         if cached:
             kernel._cache = _Cache(function)
+        if PARTS:
+            part = numba.njit(pipeline_class=_PartCompiler, **options)(function)
+            part.add_overload = partial(_add_part, part)
+            kernel.get_call_template, kernel.get_overload = part.get_call_template, part.get_overload
         return kernel
 
     return compiled
 
 
-def _hide_from_python(kernel: Any) -> None:
-    """Have a call from Python raise TypeError: there is no code for it to run."""
-
-    def refuse(*arguments: Any, **named: Any) -> None:
-        raise TypeError(f"{kernel.__name__} is called by kernels only; leave out inner=True to call it from Python.")
-
-    def add_overload(compiled: Any) -> None:
-        kernel.overloads[tuple(compiled.signature.args)] = compiled
-
-    kernel._compile_for_args, kernel.add_overload = refuse, add_overload
+def _add_part(part: Any, compiled: Any) -> None:
+    """Have kernels find what was compiled by its library, where numba has the address of its code."""
+    library = compiled.library
+    compiled.target_context.insert_user_function(library, compiled.fndesc, [library])
+    part.overloads[tuple(compiled.signature.args)] = compiled._replace(entry_point=library)
 
 
 @lru_cache

@@ -41,7 +41,7 @@ class Candidates(NamedTuple):
     seen: np.ndarray  # candidates made from others, by edge and tail
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def evaluate(lm, lm_weight, whole, forest, beams, row):
     """Scores the edge and the hypotheses of its tail that stand in row; fills the rest of row, its state.
 
@@ -100,7 +100,7 @@ def _before(scores, a, b):
     return scores[a, 0] > scores[b, 0] or (scores[a, 0] == scores[b, 0] and a < b)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _sift_down(heap, scores, size, at):
     """Restores the heap of candidates from position ``at`` down."""
     item = heap[at]
@@ -115,7 +115,7 @@ def _sift_down(heap, scores, size, at):
     heap[at] = item
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _pop(heap, scores, size):
     """The best candidate of a heap of ``size``, which has one less then."""
     best = heap[0]
@@ -124,7 +124,7 @@ def _pop(heap, scores, size):
     return best
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _slot(table, rows, row, first, last):
     """Slot of a hash table of row numbers: of the row equal to ``row`` in columns first..last - 1, or an empty one."""
     mask = table.shape[0] - 1
@@ -144,7 +144,7 @@ def _slot(table, rows, row, first, last):
     return slot
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _first_candidates(forest, v, beams, cand, edge_at):
     """Each edge into v over the best of its tail; returns how many there are."""
     n = 0
@@ -162,7 +162,7 @@ def _first_candidates(forest, v, beams, cand, edge_at):
     return n
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _neighbours(forest, c, n, beams, made, edge_at):
     """Adds, from candidate n on, c with the next hypothesis of each vertex of its tail; returns how many there are."""
     cand = made.numbers
@@ -181,7 +181,7 @@ def _neighbours(forest, c, n, beams, made, edge_at):
     return n
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _sort(beams, begin, n, made):
     """Sorts the hypotheses begin .. begin + n - 1, best first; candidates are no longer needed and give the room."""
     numbers, scores, cand, cand_score, heap = beams.numbers, beams.scores, made.numbers, made.scores, made.heap
@@ -199,7 +199,7 @@ def _sort(beams, begin, n, made):
             numbers[begin + k, y] = cand[c, y]
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _beam(lm, lm_weight, forest, v, whole, beams, made, pops):
     """Fills the beam of vertex v, from beams.ptr[v, 0] on; returns how many hypotheses it has."""
     numbers, scores, cand, cand_score, heap = beams.numbers, beams.scores, made.numbers, made.scores, made.heap

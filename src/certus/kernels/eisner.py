@@ -73,7 +73,7 @@ def survey(arc, lengths):
     flat = arc.reshape(-1)
     masks, tops = aligned(size * size), np.empty(LANES)  # of the cells of one item that are arcs
     bits, found = masks.view(np.int64), tops.view(np.int64)
-    worst = spread(0.0)
+    largest = spread(0.0)
     known = -1
     for k in range(lengths.shape[0]):
         n = lengths[k]
@@ -86,12 +86,12 @@ def survey(arc, lengths):
         page = uint64(k) * cells
         for cell in range(uint64(0), uint64((n + 1) * size), lanes):
             at = min(cell, cells - lanes)
-            worst = watch(worst, load(flat, page + at), load(masks, at))
-        store(tops, uint64(0), worst)
+            largest = watch(largest, load(flat, page + at), load(masks, at))
+        store(tops, uint64(0), largest)
         top = found.max()
         if top >= BAD:
             return as_float(top), k
-    store(tops, uint64(0), worst)
+    store(tops, uint64(0), largest)
     return as_float(found.max()), -1
 
 

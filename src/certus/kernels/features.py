@@ -31,7 +31,7 @@ _FOLD = uint32(15)
 _HALF = uint64(32)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def distance_bin(d):
     """1, 2, 3, 4, 5-6, 7-10, 11-15, 16-20, 21-30, over 30 -> 0 .. 9."""
     if d <= 4:
@@ -49,31 +49,31 @@ def distance_bin(d):
     return 9
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def side(v, low, high):
     """Where a node lies: 0 absent, 1 before the arc, 2 under it, 3 behind."""
     return 0 if v == ABSENT else 1 if v < low else 2 if v < high else 3
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def shape_code(shape):
     """The shape of a part as a number that is added to its codes."""
     return uint32((shape + 1) * _SHAPE)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def arc_shape(distance, right):
     """shape_code of the direction and length of an arc."""
     return shape_code(distance_bin(distance) * 2 + right)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def count_code(like_head, like_modifier):
     """How many words between head and modifier have the coarse tag of either, as a number that is added to codes."""
     return uint32((1 + 4 * min(like_head, 3) + min(like_modifier, 3)) * _SPREAD)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def hash_codes(code, n_codes, shape, bits, index, at):
     """Features of the first n_codes codes with a shape into index, from place ``at`` on."""
     shift = uint32(32 - bits)
@@ -83,7 +83,7 @@ def hash_codes(code, n_codes, shape, bits, index, at):
         index[at + t] = mixed >> shift
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def hash_between(code, first, n_codes, tag, shape, bits, index, count):
     """Features of the codes first .. n_codes - 1 with a tag between into index[count:]; returns the new count."""
     shift = uint32(32 - bits)
@@ -99,7 +99,7 @@ def hash_between(code, first, n_codes, tag, shape, bits, index, count):
     return count
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def finish(code, sentence, part, names, templates, bits, index):
     """Turn the codes (T,) of a part into feature indices below 2**bits; returns how many there are.
 
@@ -185,7 +185,7 @@ def role_codes(sentence, templates):
     return codes
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def add_codes(codes, size, part, code):
     """code (T,) <- the codes of a part out of role_codes; size is n + 3."""
     n_codes = uint64(codes.shape[1])

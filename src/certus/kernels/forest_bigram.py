@@ -23,7 +23,7 @@ class Workspace(NamedTuple):
     after: np.ndarray  # per row: best score of the hook and all outside
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _workspace(n_words):
     numbers = np.empty((3, n_words), np.int64)
     values = np.empty((2, n_words))
@@ -39,14 +39,14 @@ def _locate(words, place):
         place[words[i]] = i
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _enter(g, p, work):
     """Number the first and last words of the vertex of piece p."""
     _locate(g.word[g.first[p] : g.first[p] + g.n_first[p]], work.row_of)
     _locate(g.word[g.last[p] : g.last[p] + g.n_last[p]], work.column_of)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _before_hook(g, k, stop, table, n, work):
     """work.before[i], i < n, <- best score, without the hook, of the edges from k on with the hook of k and with the
     first word that row_of numbers i; returns the edge after them. Numbers the last words of the hook in work.column.
@@ -111,7 +111,7 @@ def _unhook(q_row, words, block, above, out, best_row):
         at += m
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _node(g, p, table, work):
     """The table of a vertex, from those of its edges."""
     first, n_first, last, n_last, offset, word = g.first, g.n_first, g.last, g.n_last, g.offset, g.word
@@ -166,7 +166,7 @@ def _append(link, block, to):
         at += link.shape[0]
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _hooks(q, befores, words, block, m):
     """[r, j]: the hook of word befores[r] on a piece with these first words and this table of m columns."""
     hooks = np.empty((befores.shape[0], m))
@@ -175,7 +175,7 @@ def _hooks(q, befores, words, block, m):
     return hooks
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _chain(block, hooks, to):
     """to[i, j] <- max over r of block[i, r] + hooks[r, j], all row by row."""
     n_rows, m = hooks.shape
@@ -226,7 +226,7 @@ def inside(g, q, table):
             _chain(table[offset[x] :], _hooks(q, befores, words, table[offset[y] :], m), to)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _around_node(g, p, table, out, edge_best, work):
     """Outside scores of what the edges of a vertex are made of, and the best derivation through each of them."""
     first, n_first, last, n_last, offset, word = g.first, g.n_first, g.last, g.n_last, g.offset, g.word
@@ -289,7 +289,7 @@ def _around_node(g, p, table, out, edge_best, work):
                 at += 1
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _around_chain(block, hooks, above, out):
     """The reverse of _chain: raises out (like block); returns what is above each of the hooks."""
     upper = np.full(hooks.shape, -np.inf)
@@ -379,7 +379,7 @@ def outside(g, q, table, out, edge_best, pair_best):
                 _unhook(q[v], words, table[offset[y] :], upper[r], out[offset[y] :], pair_best[v])
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _find(word, start, count, w):
     """The i < count for which word[start + i] is w, or -1."""
     for i in range(count):

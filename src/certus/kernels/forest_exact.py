@@ -65,7 +65,7 @@ def _left_word(left0, left1, k):
     return ((left0 >> (BITS * k)) & MASK if k < 3 else (left1 >> (BITS * (k - 3))) & MASK) - 1
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _step(model, full, sig, score, w):
     """An item with the word w after it. Words with too little context before them add q, the others their exact score.
 
@@ -131,7 +131,7 @@ def _more_slots(slots, item, n):
     return slots
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _recipe(g, p, e):
     """(x, y, w, edge, gain): piece p, by edge e if it is a vertex, is x, then y, then the word w; -1 for none."""
     kind, left, right = g.kind[p], g.left[p], g.right[p]
@@ -145,7 +145,7 @@ def _recipe(g, p, e):
     return left, g.right[right] if kind == JOIN else right, NONE, NONE, 0.0
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _follow(model, full, sig, s, second):
     """(signature, score) of an item with signature ``sig`` and score s, joined with the item ``second`` after it."""
     before = NONE
@@ -160,14 +160,14 @@ def _follow(model, full, sig, s, second):
     return sig, s
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _number(words, place):
     """place[words[i]] <- i where it is -1; and back to -1 at the second call."""
     for i in range(words.shape[0]):
         place[words[i]] = i if place[words[i]] < 0 else -1
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _keep(bound, begin, end, beam, kept, n_kept):
     """(kept, or a longer copy; how many; largest bound dropped): with the best items from begin to end appended.
 

@@ -62,7 +62,7 @@ class _Table(NamedTuple):
     last: np.ndarray
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _piece(table, n, kind, left, right, first, last):
     """(number of the piece with this kind, left and right; how many pieces there are). A new one is written at n."""
     slots = table.slots
@@ -81,7 +81,7 @@ def _piece(table, n, kind, left, right, first, last):
     return n, n + 1
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _cut(forest, e, n_words, node_piece, table, n):
     """(piece, hook or -1, how many pieces there are): what the target side of edge e is made of."""
     token, first, last = forest.token, table.first, table.last
@@ -134,7 +134,7 @@ def _list_edges(begin, stop, alive, hook, latest, following, listed, k):
     return k
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _unite(number, ends, keep, seen, set_ptr, word):
     """Set ``number`` <- the words of the sets ``ends``, each once, those that keep (W,) allows; returns ``word``.
 

@@ -82,7 +82,7 @@ class Scratch(NamedTuple):
     last: np.ndarray
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _grown(array, size):
     """A copy with room for size entries and at least twice the room of before."""
     new = np.empty(max(size, 2 * array.shape[0]), dtype=array.dtype)
@@ -115,7 +115,7 @@ def _rehashed(keys, values, n_states):
     return new_keys, new_values
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _ask(graph, v, q, e, groups, item_to, scratch):
     """The first edge of v from e on that, entered in state q, needs groups that are missing; how many, of which vertex.
 
@@ -160,7 +160,7 @@ def _ask(graph, v, q, e, groups, item_to, scratch):
     return e, 0, np.int64(0)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _combinations(tails, q, groups, item_to, scratch):
     """Number of ways to choose items for the tails that fit end to end from state q."""
     keys, values, group_ptr = groups
@@ -187,7 +187,7 @@ def _combinations(tails, q, groups, item_to, scratch):
     return count
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _combine(tails, q, groups, item_to, n_items, scratch, head, out_tail):
     """head, out_tail <- head item and tail items of the combinations that _combinations counts; the number of items.
 
@@ -231,7 +231,7 @@ def _combine(tails, q, groups, item_to, n_items, scratch, head, out_tail):
     return n_items
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _with_room(edges, n_edges, n_tails):
     """The edges with room for so many, one more, and so many tails."""
     head, tail_ptr, tail, origin, weight = edges
@@ -290,7 +290,7 @@ def _add_edges(graph, automaton, group, groups, item_to, edges, counts, scratch)
     return item_to, edges, Counts(n_groups, n_items, n_edges, n_tails)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _note(edges, first, count, n_tails, size, origin, total):
     """Set origin, weight and tail_ptr of ``count`` edges with tails of one size; the number of tails."""
     tail_ptr, origins, weight = edges.tail_ptr, edges.origin, edges.weight

@@ -20,7 +20,7 @@ _BEFORE = uint64(0xD6E8FEB86659FD93)
 NAME = uint32(0x9E3779B1)  # times the number of a label and one: the name of an arc
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def label_parts(heads, alone, part):
     """part[m] (n + 1, 5) <- the nodes that the label of word m is chosen by; head and modifier only if alone."""
     n = heads.shape[0] - 1
@@ -39,7 +39,7 @@ def label_parts(heads, alone, part):
             part[h, 4] = m
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def best_label(index, count, bits, allowed, gold, weight, score):
     """Best label by the features in index[:count]; with gold >= 0, every other label gets a cost of 1 on top."""
     mask = uint64((1 << bits) - 1)
@@ -83,7 +83,7 @@ def label_scores(sentence, heads, gold, alone, labeller, feature, score):
     return count
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def pair_features(codes, sentence, labeller, part, index):
     """Features of two modifiers next to each other, without their labels, into index; returns how many.
 
@@ -92,7 +92,7 @@ def pair_features(codes, sentence, labeller, part, index):
     return summed_features(codes, sentence, part, uint32(0), labeller.pairs, labeller.model.bits, index)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def pair_shift(before, label):
     """What two labels next to each other add to a feature."""
     return uint64(before + 1) * _BEFORE + uint64(label + 1) * _MIX
@@ -109,7 +109,7 @@ def best_labels(sentence, heads, labeller, score, labels):
     weight = labeller.model.weight
     mask = uint64((1 << labeller.model.bits) - 1)
     codes = role_codes(sentence, labeller.pairs)
-    index = np.empty(labeller.pairs.most, dtype=np.uint64)
+    index = np.empty(labeller.pairs.max_features, dtype=np.uint64)
     part = np.empty(3, dtype=np.int64)
     last = np.full(n + 1, -1, dtype=np.int64)  # of each head, the modifier seen last
     before = np.full(n + 1, -1, dtype=np.int64)  # of each word, the modifier of its head before it
@@ -161,14 +161,14 @@ def label_trees(batch, start, heads, labeller, labels):
         n = batch.length[s]
         sentence = Sentence(batch.attribute, batch.coarse, batch.base[s], n)
         own = heads[start[s] : start[s] + n + 1]
-        feature = np.empty((n + 1, labeller.model.templates.most), dtype=np.uint64)
+        feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint64)
         score = np.empty((n + 1, labeller.seen.shape[3]))
         none = np.full(n + 1, -1, dtype=np.int64)
         label_scores(sentence, own, none, False, labeller, feature, score)
         best_labels(sentence, own, labeller, score, labels[start[s] : start[s] + n + 1])
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def shift_weights(features, change, mask, step, rate, clock, weights):
     """Move the weights of features towards a label or pair of labels and away from another; change is (right, left)."""
     for feature in features:
@@ -185,8 +185,8 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
     n = heads.shape[0] - 1
     weight = labeller.model.weight
     mask = uint64((1 << labeller.model.bits) - 1)
-    index = np.empty(labeller.pairs.most, dtype=np.uint64)
-    feature = np.empty((n + 1, labeller.model.templates.most), dtype=np.uint64)
+    index = np.empty(labeller.pairs.max_features, dtype=np.uint64)
+    feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint64)
     score = np.empty((n + 1, labeller.seen.shape[3]))
     guess = np.empty(n + 1, dtype=np.int64)
     costly = gold if learner.margin else np.full(n + 1, -1, dtype=np.int64)
@@ -237,7 +237,7 @@ def name_arcs(sentence, allowed, namer, names):
     names[:] = 0
     if templates.seed.shape[0] == 0:
         return
-    index = np.empty(templates.most, dtype=np.uint64)
+    index = np.empty(templates.max_features, dtype=np.uint64)
     score = np.empty(namer.seen.shape[3])
     part = np.full(5, ABSENT, dtype=np.int64)
     codes = role_codes(sentence, templates)

@@ -22,7 +22,7 @@ HALF = np.uint64(32)
 LANES = 8  # sentences scored at once: their lookups wait for memory together
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def first_slot(key, n_slots):
     """Where a key is looked for first."""
     mixed = np.uint64(key)
@@ -31,25 +31,6 @@ def first_slot(key, n_slots):
 
 
 @njit(cache=True, nogil=True)
-def insert_all(keys, log_probability, next_state, slots, values):
-    """Fills an empty table (slots all -1) with distinct keys. Returns the slots looked at in all."""
-    n_slots = np.uint64(slots.shape[0] // 3)
-    looked_at = 0
-    for k in range(keys.shape[0]):
-        i = first_slot(keys[k], n_slots)
-        looked_at += 1
-        while slots[np.uint64(3) * i] != -1:
-            looked_at += 1
-            i += np.uint64(1)
-            if i == n_slots:
-                i = np.uint64(0)
-        slots[np.uint64(3) * i] = keys[k]
-        values[np.uint64(3) * i + np.uint64(1)] = log_probability[k]
-        slots[np.uint64(3) * i + np.uint64(2)] = next_state[k]
-    return looked_at
-
-
-@njit(cache=True, nogil=True, inner=True)
 def look_up(slots, values, unigram, unigram_state, back_off, suffix, state, word):
     """``advance`` on bare arrays: taken out of the tuple in here, each would be reference-counted at every use."""
     n_slots = np.uint64(slots.shape[0] // 3)
@@ -72,7 +53,7 @@ def look_up(slots, values, unigram, unigram_state, back_off, suffix, state, word
     return total + unigram[np.uint64(word)], unigram_state[np.uint64(word)]
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def advance(lm, state, word):
     """(ln p(word | state), next state). ``lm`` is an LmArrays; state and word are valid ids."""
     return look_up(lm.slots, lm.values, lm.unigram, lm.unigram_state, lm.back_off, lm.state_suffix, state, word)

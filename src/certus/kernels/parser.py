@@ -42,7 +42,7 @@ def score_arcs(sentence, allowed, model, out):
     coarse, base = sentence.coarse, sentence.base
     size = n + 3
     codes = role_codes(sentence, templates)
-    index = np.empty(templates.most, dtype=np.uint32)
+    index = np.empty(templates.max_features, dtype=np.uint32)
     plain, single, n_codes = uint64(templates.named), uint64(templates.counted), uint64(codes.shape[1])
     flat = codes.reshape(codes.size)
     code = np.empty(n_codes, dtype=np.uint32)
@@ -82,7 +82,7 @@ def score_arcs(sentence, allowed, model, out):
                 times[met[k]] = 0
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def short_arcs(sentence, longest):
     """allowed (n + 1, n + 1): arcs no longer than longest[right, coarse tag of h, coarse tag of m]."""
     coarse, base, n = sentence.coarse, sentence.base, sentence.n
@@ -129,7 +129,7 @@ def max_marginals(arc, crossing, single, out):
     return best
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def keep_likely_arcs(through, best, width, heads, allowed):
     """Forbid arcs whose max-marginal is more than width below the best tree, and all but so many best heads."""
     n = allowed.shape[0] - 1
@@ -154,33 +154,30 @@ def keep_likely_arcs(through, best, width, heads, allowed):
                 allowed[h, m] = allowed[h, m] and through[h, m] >= cut
 
 
-@njit(cache=True, nogil=True, inner=True)
-def filter_arcs(sentence, stage, heads, crossing, single, allowed):
+@njit(cache=True, nogil=True)
+def filter_arcs(sentence, stage, crossing, single, allowed):
     """Forbid the arcs that a filter removes; False, and none is forbidden, if there is no tree over those allowed."""
     arc, through = np.empty(allowed.shape), np.empty(allowed.shape)
     score_arcs(sentence, allowed, stage.model, arc)
     best = max_marginals(arc, crossing, single, through)
     if best == -np.inf:
         return False
-    keep_likely_arcs(through, best, stage.width, heads, allowed)
+    keep_likely_arcs(through, best, stage.width, stage.heads, allowed)
     return True
 
 
 @njit(cache=True, nogil=True, inline="always")
 def surviving_arcs(sentence, cascade):
-    """allowed (n + 1, n + 1): arcs that pass the length dictionary and two filters by max-marginals.
+    """allowed (n + 1, n + 1): arcs that pass the length dictionary and the filters by max-marginals.
 
     A dictionary that leaves no tree is passed over. A filter keeps the best tree, so there is always one.
     """
-    heads, crossing, single = cascade.heads, cascade.crossing, cascade.single
     allowed = short_arcs(sentence, cascade.longest)
-    if not filter_arcs(sentence, cascade.first, 2 * heads, crossing, single, allowed):
-        for h in range(sentence.n + 1):
-            for m in range(1, sentence.n + 1):
-                allowed[h, m] = h != m
-        filter_arcs(sentence, cascade.first, 2 * heads, crossing, single, allowed)
-    if cascade.second.model.templates.seed.shape[0]:
-        filter_arcs(sentence, cascade.second, heads, crossing, single, allowed)
+    for stage in cascade.filters:
+        while not filter_arcs(sentence, stage, cascade.crossing, cascade.single, allowed):
+            for h in range(sentence.n + 1):
+                for m in range(1, sentence.n + 1):
+                    allowed[h, m] = h != m
     return allowed
 
 
@@ -202,7 +199,7 @@ class PartScorer(NamedTuple):
     code: Any  # room for the codes of a part
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def part_scorer(sentence, templates, bits, weight):
     """The scorer of parts with these templates."""
     codes = role_codes(sentence, templates)
@@ -216,7 +213,7 @@ def part_scorer(sentence, templates, bits, weight):
                       uint64(templates.named), bits, weight, np.empty(width, dtype=np.uint32))  # fmt: skip
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def part_score(scorer, h, m, x, y, sides, names):
     """Sum of the weights of the features of a part; ABSENT for nodes that it does not have.
 
@@ -233,7 +230,7 @@ def part_score(scorer, h, m, x, y, sides, names):
     return total_weight(scorer.weight, code, scorer.size)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def score_trisiblings(h, m, modifiers, scorer, names, out):
     """out[p, 1 + r] <- score of the tri-sibling h, m, modifiers[p], modifiers[r]; in column 0 there is no third."""
     low, high = min(h, m), max(h, m)
@@ -255,12 +252,6 @@ def score_trisiblings(h, m, modifiers, scorer, names, out):
 
 @njit(cache=True, nogil=True)
 def best_above_first(sentence, names, arc, allowed, single, model, heads):
-    """As ``search_above_first``, for Python to call."""
-    return search_above_first(sentence, names, arc, allowed, single, model, heads)
-
-
-@njit(cache=True, nogil=True, inner=True)
-def search_above_first(sentence, names, arc, allowed, single, model, heads):
     """Best projective tree of a model above first order over the allowed arcs; returns its value.
 
     DEP 5.4 (Model 1) over lists of arcs. Complete spans C^g(h, e), sibling spans S^h(i, j) and incomplete spans
@@ -522,4 +513,4 @@ def parse_parts(batch, cascade, namer, model, found):
             allowed, arc = scored_arcs(sentence, cascade, model, kept)
             names = np.empty((n + 1, n + 1), dtype=np.uint32)
             name_arcs(sentence, allowed, namer, names)
-            found.value[s] = search_above_first(sentence, names, arc, allowed, cascade.single, model, own)
+            found.value[s] = best_above_first(sentence, names, arc, allowed, cascade.single, model, own)

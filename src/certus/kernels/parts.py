@@ -34,7 +34,7 @@ _BESIDE, _BEYOND, _ABOVE = uint32(0x85EBCA77), uint32(0x27D4EB2F), uint32(0xC2B2
 # -- the parts of a tree ---------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def word_parts(h, m, s, t, g, rows):
     """rows (KINDS, 5) <- the parts of a word, NO_PART where there is none; s, t, g are ABSENT if there is no such."""
     for kind in range(KINDS):
@@ -48,7 +48,7 @@ def word_parts(h, m, s, t, g, rows):
         rows[TRISIBLING, 0] = NO_PART
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def inner_modifier(heads, h, v):
     """The modifier of h next inside word v, on the side of v; ABSENT if there is none."""
     step = 1 if h > v else -1
@@ -70,14 +70,14 @@ def tree_parts(heads):
     return rows
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def put_part(rows, p, row):
     """rows[p] <- a part; to assign it as a slice would take seconds to compile."""
     for c in range(5):
         rows[p, c] = row[c]
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def same_part(a, b):
     """Whether two rows are the same part."""
     return a[0] == b[0] and a[1] == b[1] and a[2] == b[2] and a[3] == b[3] and a[4] == b[4]
@@ -94,7 +94,7 @@ def mark_tree(rows, heads, out):
 # -- the parts over some arcs ----------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def side_of(out_ptr, out, h, right):
     """The modifiers of h on one side: where the nearest stands in out, the step to the next one, how many they are."""
     split = out_ptr[h]
@@ -156,7 +156,7 @@ def list_parts(allowed, kinds):
 # -- features and scores ---------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def names_of(names, h, m, s, t, g):
     """The names of the arcs of a part as one number; ABSENT for a node that it does not have."""
     code = names[h, m]
@@ -187,12 +187,12 @@ def scorer_of(sentence, names, model):
     return Scorer(sentence, names, codes, model)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def most_features(model):
     """More features than a part of any kind has."""
     most = 0
     for kind in range(KINDS):
-        most = max(most, model.templates[kind].most)
+        most = max(most, model.templates[kind].max_features)
     return most
 
 
@@ -222,7 +222,7 @@ def score_parts(sentence, names, model, rows, out):
         out[p] = total
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def append_features(scorer, row, index, out, count):
     """Append the features of a part to out, if it is one; returns the new count."""
     if row[0] == NO_PART:

@@ -67,7 +67,7 @@ class Contexts(NamedTuple):
     context_of: np.ndarray  # (n + 1, Q) context of a state at a place, counted from context_ptr; -1 if never met there
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def run(lm, state, word, begin, end):
     """(ln p of word[begin:end], the state after) from a state."""
     total = 0.0
@@ -77,7 +77,7 @@ def run(lm, state, word, begin, end):
     return total, state
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def cut(lm, state, length):
     """The state of the last words of a state, as many as ``length`` or fewer."""
     while lm.state_length[state] > length:
@@ -115,14 +115,14 @@ class Index(NamedTuple):
     numbers: np.ndarray
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _find(index, key):
     """The number of a key, or -1."""
     k = slot(index.keys, key)
     return index.numbers[k] if index.keys[k] != -1 else np.int32(-1)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _add(index, key, n):
     """The index with a new key, numbered n."""
     keys, numbers = index.keys, index.numbers
@@ -133,12 +133,12 @@ def _add(index, key, n):
     return Index(keys, numbers)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _empty_index():
     return Index(np.full(1024, -1, dtype=np.int64), np.empty(1024, dtype=np.int32))
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _alone(lm, phrases, lm_weight):
     """(base of Contexts, the state after each phrase's words where nothing stands before them)."""
     n_phrases, word_ptr = phrases.score.shape[0], phrases.word_ptr
@@ -156,7 +156,7 @@ def _alone(lm, phrases, lm_weight):
     return base, after
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _follow(lm, phrases, short, state):
     """The state after a short sequence of words, from a state cut down to the words that matter then."""
     a, b = phrases.short_ptr[short], phrases.short_ptr[short + 1]

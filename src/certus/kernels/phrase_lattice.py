@@ -48,7 +48,7 @@ class Lattice(NamedTuple):
     edge_to: np.ndarray  # (E,)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def cover(n, g, window, i, j):
     """(g, window) once the words i .. j are covered too; at the end g is n. i is at least g and i .. j are free."""
     if i > g:
@@ -61,7 +61,7 @@ def cover(n, g, window, i, j):
     return (n, uint64(0)) if g >= n else (g, window >> ONE)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _slot(table, nodes, a, window, last):
     """Where a node is in an open-addressing table of numbers, or the free slot for it."""
     mask = uint64(table.shape[0] - 1)
@@ -75,7 +75,7 @@ def _slot(table, nodes, a, window, last):
     return k
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _add(nodes, first, table, y, count, a, window, last):
     """(nodes, table): with node y added to both; first (n + 1,) heads the chain of each number of words covered."""
     if y == nodes.count.shape[0]:
@@ -93,7 +93,7 @@ def _add(nodes, first, table, y, count, a, window, last):
     return nodes, table
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _completed(full, n, nodes, order, edge_ptr, edge_span, edge_to):
     """The lattice of the nodes from which the end, n words covered, is reached, numbered as ``order`` has them."""
     number = np.full(order.shape[0], -1, dtype=np.int32)

@@ -164,7 +164,7 @@ def walk(model, tables, bounds):
     return path[:length].copy()
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def better(keys, items, size, key, item):
     """Pushes (key, item) onto a heap of ``size`` entries with the largest key first."""
     k = size
@@ -174,7 +174,7 @@ def better(keys, items, size, key, item):
     keys[k], items[k] = key, item
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def sink(keys, items, size):
     """Moves the last of ``size`` + 1 heap entries to where it belongs, the first having been taken."""
     key, item = keys[size], items[size]
@@ -190,7 +190,7 @@ def sink(keys, items, size):
     keys[k], items[k] = key, item
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _first_slot(node, state, window, mask):
     z = (window * MIX) ^ (uint64((np.int64(node) << 32) | np.int64(state)) * OTHER)
     z = (z ^ (z >> SHIFT)) * MIX
@@ -210,7 +210,7 @@ def _more_slots(size, hyp, window, n):
     return table
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _estimate(future, gap, window):
     """The estimates of the uncovered spans, summed."""
     n = future.shape[0]
@@ -226,7 +226,7 @@ def _estimate(future, gap, window):
     return total
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _best(hyp, window, score, hope, future, h, width, chosen):
     """(chosen, or a longer copy; how many; whether any were left out): the best ``width`` of those chained from h on.
 
@@ -260,7 +260,7 @@ def _best(hyp, window, score, hope, future, h, width, chosen):
     return chosen, kept, True
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _way(hyp, h, n):
     """The phrases that lead to hypothesis h, at most n."""
     path = np.empty(n, dtype=np.int32)

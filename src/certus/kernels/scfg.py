@@ -33,7 +33,7 @@ def _find_child(child_ptr, child_symbol, child, q, symbol):
     return np.int32(-1)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True)
 def _put(rows, n, a, b, c):
     """The rows, or a longer copy of them, with a, b, c as row n."""
     if n == rows.shape[0]:

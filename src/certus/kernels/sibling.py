@@ -322,7 +322,7 @@ def tree_score(arc, sib, size, n, heads, inner):
 
 
 @njit(cache=True, nogil=True)
-def best_tree(sentence, charts, tree, stack, inner):
+def tree_of_charts(sentence, charts, tree, stack, inner):
     """The best tree that the charts hold, into tree (N,); returns its value and its score, -inf if there is none."""
     arc, sib, size, width, n, single = sentence
     R, L = charts.R, charts.L
@@ -402,7 +402,7 @@ def decode(arc, sib, lengths, single, heads, value, score):
             raw = sib[k].reshape(cells * arc.shape[1])
             sentence = Sentence(arc[k].reshape(cells), raw, size, width, uint64(lengths[k]), single)
             charts = lane_charts(alone.inner, 1, lane) if count == 1 else lane_charts(together.charts, GROUP, lane)
-            found = best_tree(sentence, charts, heads[k], stack, inner)
+            found = tree_of_charts(sentence, charts, heads[k], stack, inner)
             value[k], score[k] = found
     for k in order[at:]:
         value[k] = 0.0

@@ -100,7 +100,7 @@ def fill(arc, sib, members, lengths, first, space, tops):
     arcs, left = space.arcs, space.left
     starts = np.empty(LANES, dtype=np.uint64)
     _begin(arc, members, lengths, n, space, starts)
-    worst, none, nothing = spread(0.0), spread(0.0), spread(-np.inf)
+    largest, none, nothing = spread(0.0), spread(0.0), spread(-np.inf)
     low = n + one
     for x in range(n + one - first):
         i = n - x
@@ -125,12 +125,12 @@ def fill(arc, sib, members, lengths, first, space, tops):
             c = load(R, row + at - lanes)
             between = larger(load(S, row + at), c)
             pair = load(innermost, at)
-            worst = watch(worst, pair, mask)
+            largest = watch(largest, pair, mask)
             right = load(arcs, row + at) + larger(load(A, at), pair + load(L, row + size * lanes + at))
             to_left = nothing
             if i > zero:
                 pair = load(left, here + row + at)
-                worst = watch(worst, pair, mask)
+                largest = watch(largest, pair, mask)
                 to_left = load(arcs, below + i * lanes) + larger(load(C, at), pair + c)
             done = larger(load(L, row + at), to_left)
             store(IR, row + at, right)
@@ -146,17 +146,17 @@ def fill(arc, sib, members, lengths, first, space, tops):
                 store(R, row + e, larger(load(R, row + e), right + load(R, below + e)))
                 store(L, row + e, larger(load(L, row + e), done + within))
                 pair = load(near, e)
-                worst = watch(worst, pair, mask)
+                largest = watch(largest, pair, mask)
                 store(A, e, larger(load(A, e), right + load(S, below + e) + pair))
                 if i > zero:
                     pair = load(left, here + below + e)
-                    worst = watch(worst, pair, mask)
+                    largest = watch(largest, pair, mask)
                     store(C, e, larger(load(C, e), between + within + pair))
     if first > zero:
         interleave_row(sib, starts, zero, size, (one, n), innermost, zero)
         for e in range(lanes, (n + one) * lanes, lanes):
-            worst = watch(worst, load(innermost, e), load(masks, e))
-    store(A, zero, worst)
+            largest = watch(largest, load(innermost, e), load(masks, e))
+    store(A, zero, largest)
     found = A.view(np.int64)
     for lane in range(lanes):
         tops[lane] = found[lane]

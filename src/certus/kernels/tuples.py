@@ -21,7 +21,7 @@ class TemplateArrays(NamedTuple):
 
     Plain ones end at ``plain``, those with names of arcs at ``named``, those that count at ``counted``, and the others
     are given for each tag between. ``roles`` is the number of nodes of a part, ``shaped`` whether each template gives
-    two features, ``most`` more features than any part has.
+    two features, ``max_features`` more features than any part has.
     """
 
     ptr: Array
@@ -32,7 +32,7 @@ class TemplateArrays(NamedTuple):
     counted: int
     roles: int
     shaped: bool
-    most: int
+    max_features: int
 
 
 class LinearModel(NamedTuple):
@@ -44,23 +44,24 @@ class LinearModel(NamedTuple):
 
 
 class ArcFilter(NamedTuple):
-    """A model of arcs, and how far below the best tree the max-marginal of an arc may lie."""
+    """A model of arcs, how far below the best tree the max-marginal of an arc may lie, and how many heads a word keeps.
+
+    The weights count whole units, and so does the width.
+    """
 
     model: LinearModel
     width: float
+    heads: int
 
 
 class Cascade(NamedTuple):
-    """A length dictionary and two filters; the second, without templates, lets everything pass.
+    """A length dictionary and one or more filters.
 
-    ``heads`` is how many heads a word keeps, and twice that after the first filter. ``crossing`` is None for projective
-    trees: what they do not need is not even compiled.
+    ``crossing`` is None for projective trees: what they do not need is not even compiled.
     """
 
     longest: Array
-    first: ArcFilter
-    second: ArcFilter
-    heads: int
+    filters: tuple[ArcFilter | None, ...]
     crossing: bool | None
     single: bool
 

@@ -49,9 +49,9 @@ class TreeModel:
         return not any(t.lines for t in self.templates[1:])
 
     @property
-    def most_in_tree(self) -> int:
+    def max_features(self) -> int:
         """More features than a word's parts can have."""
-        return sum(t.most for t in self.templates)
+        return sum(t.max_features for t in self.templates)
 
 
 class Trainer:
@@ -72,7 +72,7 @@ class Trainer:
         self.objective: float | None = None  # mean hinge loss of the last epoch, if the learner has a margin
         self._loss = 0.0
         longest = int(batch.length.max(initial=0))
-        self._features = np.empty((2, longest * model.most_in_tree + 1), dtype=np.uint64)
+        self._features = np.empty((2, longest * model.max_features + 1), dtype=np.uint64)
         self.names: Callable[[int], NDArray[np.uint32]] | None = None  # names of the arcs of a sentence
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:

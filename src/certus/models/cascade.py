@@ -1,95 +1,61 @@
 """Cascades of filters that leave few arcs for the costly model (LR 8).
 
-First a dictionary of the longest arc between every two coarse tags, then one or two first-order models whose
-max-marginals say how good the best tree with an arc can be: arcs that fall far behind the best tree are removed for
-good. The best tree of each filter survives, so there is always a tree left.
+One filter after the other removes arcs for good (``certus.models.filters``), and every one leaves a tree. A length
+dictionary followed by filters by shortfall among trees scored by arcs, as every parser has, is one kernel
+(``kernels.parser.surviving_arcs``), which leaves what its stages leave one by one.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from certus import kernels
 from certus.checks import Bools, Ints
-from certus.features.encode import MOST_COARSE, Encoded
-from certus.features.templates import Templates
-from certus.kernels import tuples as kernel_tuples
-from certus.learn.weights import Packed
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A first-order model and how far below the best tree an arc's max-marginal may lie."""
-
-    templates: Templates
-    bits: int
-    weight: Packed
-    width: float
-
-    @property
-    def idle(self) -> bool:
-        """Whether it looks at nothing, and lets everything pass."""
-        return not self.templates.lines
-
-    @property
-    def arrays(self) -> kernel_tuples.ArcFilter:
-        """As the kernels take it."""
-        return kernel_tuples.ArcFilter(self.model, self.width / self.weight.unit)
-
-    @property
-    def model(self) -> kernel_tuples.LinearModel:
-        """The model as the kernels take it."""
-        return kernel_tuples.LinearModel(self.templates.arrays, self.bits, self.weight.value)
-
-
-PASS = Filter(Templates("hm", ()), 1, Packed(np.zeros(2, dtype=np.int8), 1.0), np.inf)  # a filter that does nothing
-
-
-class Pruning(Protocol):
-    """What leaves few of the arcs of a sentence, in stages."""
-
-    def survivors(self, batch: Encoded, s: int) -> Bools:
-        """Which arcs of sentence s are left, in shape (n + 1, n + 1)."""
-
-    def prefixes(self) -> Mapping[str, "Pruning"]:
-        """What there is up to each of the stages, by their names."""
+from certus.features.encode import Encoded
+from certus.kernels import tuples
+from certus.models.filters import ArcFilter, LengthDictionary, LinearFilter, all_arcs
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """What is tried before the model: the dictionary, one filter or two, and the most heads a word keeps."""
+    """Filters, each over what the ones before it leave."""
 
-    longest: Ints  # (2, coarse tags, coarse tags): longest arc to the left and to the right
-    first: Filter
-    second: Filter
-    most: int
-    projective: bool
-    single: bool
+    filters: tuple[ArcFilter, ...]
+
+    @cached_property
+    def arrays(self) -> tuples.Cascade | None:
+        """As the kernel takes it; None if its stages have to be run one by one."""
+        stages = tuple(stage.arrays for stage in self.filters[1:])
+        trees = {(stage.model.crossing, stage.model.single) for stage in self.filters}
+        if not stages or None in stages or len(trees) > 1 or not isinstance(self.filters[0], LengthDictionary):
+            return None
+        return tuples.Cascade(self.filters[0].longest, stages, *trees.pop())
 
     @property
-    def arrays(self) -> kernel_tuples.Cascade:
-        """As the kernels take it."""
-        crossing = None if self.projective else True
-        filters = self.first.arrays, self.second.arrays
-        return kernel_tuples.Cascade(self.longest, *filters, self.most, crossing, self.single)
+    def linear(self) -> tuple[LinearFilter, ...]:
+        """The filters that are linear models."""
+        return tuple(stage for stage in self.filters if isinstance(stage, LinearFilter))
 
     def survivors(self, batch: Encoded, s: int) -> Bools:
         """Which arcs of sentence s are left, in shape (n + 1, n + 1)."""
-        if batch.length[s] == 0:
-            return np.zeros((1, 1), dtype=np.bool_)
+        if self.arrays is None or batch.length[s] == 0:
+            return self.one_by_one(batch, s)
         kept: Bools = kernels.parser.surviving_arcs(batch.sentence(s), self.arrays)
         return kept
 
+    def one_by_one(self, batch: Encoded, s: int) -> Bools:
+        """The same, filter by filter."""
+        allowed = all_arcs(int(batch.length[s]))
+        for stage in self.filters:
+            allowed = stage.keep(batch, s, allowed)
+        return allowed
+
     def prefixes(self) -> dict[str, "Cascade"]:
-        """The cascade up to each of its stages."""
-        first = {
-            "dictionary": replace(self, first=PASS, second=PASS, most=10**6),
-            "first filter": replace(self, second=PASS),
-        }
-        return first if self.second.idle else {**first, "second filter": self}
+        """The cascade up to each of its filters."""
+        return {stage.name: Cascade(self.filters[: k + 1]) for k, stage in enumerate(self.filters)}
 
 
 @dataclass(frozen=True)
@@ -108,7 +74,7 @@ class Stage:
     speed: float
 
 
-def stages(cascade: Pruning, batch: Encoded, trees: Sequence[Ints]) -> list[Stage]:
+def stages(cascade: Cascade, batch: Encoded, trees: Sequence[Ints]) -> list[Stage]:
     """How fast, how sharp and how safe a cascade is after each of its stages (as in LR tables 8.1 and 8.2)."""
     words = max(int(batch.length.sum()), 1)
     wrong = max(int((batch.length**2).sum()) - words, 1)  # every word has n heads to choose from
@@ -123,20 +89,3 @@ def stages(cascade: Pruning, batch: Encoded, trees: Sequence[Ints]) -> list[Stag
         pruned = 1.0 - (arcs - right) / wrong
         found.append(Stage(name, arcs / words, pruned, right / words, words / max(seconds, 1e-9)))
     return found
-
-
-def with_tree(allowed: Bools, tree: Ints) -> Bools:
-    """Allow the arcs of a tree too: training never prunes the right answer."""
-    allowed[tree[1:], np.arange(1, len(tree))] = True
-    return allowed
-
-
-def longest_arcs(batch: Encoded, trees: Sequence[Ints]) -> Ints:
-    """The length dictionary of a treebank (LR 8.5.1): longest arc by direction and coarse tags of head and modifier."""
-    longest = np.zeros((2, MOST_COARSE + 1, MOST_COARSE + 1), dtype=np.int64)
-    for base, heads in zip(batch.base, trees, strict=True):
-        m = np.arange(1, len(heads))
-        h = heads[1:]
-        coarse = batch.coarse[base : base + len(heads)]
-        np.maximum.at(longest, ((h < m).astype(np.int64), coarse[h], coarse[m]), np.abs(h - m))
-    return longest

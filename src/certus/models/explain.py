@@ -14,7 +14,7 @@ from certus.errors import InvalidInput
 from certus.features.encode import Encoded, Encoder
 from certus.features.templates import Templates
 from certus.learn.trees import arc_scores
-from certus.models.cascade import with_tree
+from certus.models.filters import all_arcs, with_tree
 from certus.models.scores import problem
 from certus.text import Sentence
 
@@ -80,11 +80,10 @@ def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int
 def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -> Ints | None:
     """The best tree by the first filter in which the word has one of the possible heads; None if there is none."""
     n = int(batch.length[0])
-    allowed = ~np.eye(n + 1, dtype=np.bool_)
-    allowed[:, 0] = False
+    allowed = all_arcs(n)
     allowed[:, word] &= possible
     tree = np.empty(n + 1, dtype=np.int64)
-    arc = arc_scores(batch.sentence(0), allowed, parser.cascade.first.model)
+    arc = arc_scores(batch.sentence(0), allowed, parser.cascade.linear[0].of_arcs)
     value = kernels.parser.best_tree(arc, parser.model.crossing, parser.model.single, tree)
     return tree if value > -np.inf else None
 
@@ -94,7 +93,7 @@ def _features(
 ) -> Iterator[tuple[str, int]]:
     """Text and index of every feature of a tree, each as often as the tree has it."""
     label = {0: "", **{(k + 1) * int(kernels.labels.NAME) % 2**32: name for k, name in enumerate(parser.namer.labels)}}
-    index = np.empty(max(templates.most for templates in parser.model.templates), dtype=np.uint64)
+    index = np.empty(max(templates.max_features for templates in parser.model.templates), dtype=np.uint64)
     model = parser.model.weighted(parser.settings.bits, parser.weight.value)
     scorer = kernels.parts.scorer_of(batch.sentence(0), names, model)
     for row in kernels.parts.tree_parts(tree)[1:].reshape(-1, 5):
@@ -134,7 +133,7 @@ def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int)
 
 def features_of(batch: Encoded, s: int, part: NDArray[np.int64], templates: Templates, bits: int) -> NDArray[np.uint64]:
     """The indices of the features of a part of sentence s, a row of nodes whose arcs have no names."""
-    index = np.empty(templates.most, dtype=np.uint64)
+    index = np.empty(templates.max_features, dtype=np.uint64)
     count = kernels.features.named_features(batch.sentence(s), part, np.uint32(0), templates.arrays, bits, index)
     return index[: int(count)]
 

@@ -37,7 +37,7 @@ def crossing_trees(parser: "Parser", batch: Encoded, *, search: bool = True, tim
     kind = ["dual"] * len(batch.length)
     reason: dict[int, str] = {}
     model = parser.model.weighted(parser.settings.bits, parser.weight.value)
-    arguments = (parser.cascade.arrays, parser.namer.arrays, model)
+    arguments = (parser.pruning, parser.namer.arrays, model)
     rule = (*polyak_rule(ITERATIONS, ROUNDS), BRANCHINGS if search else 0)
     for s in np.flatnonzero(batch.length).tolist():
         n = int(batch.length[s])

@@ -18,11 +18,13 @@ from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import COLUMNS, MOST_COARSE, Encoded, Encoder
 from certus.io.files import unpacked
+from certus.kernels import tuples
 from certus.learn.learners import LEARNERS, check_learner
 from certus.learn.trees import TreeModel
 from certus.learn.weights import Packed
-from certus.models.cascade import PASS, Cascade, Filter
+from certus.models.cascade import Cascade
 from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
+from certus.models.filters import ArcFilter, LengthDictionary, LinearFilter
 from certus.models.labels import NAMELESS, Labeller
 from certus.models.nonprojective import crossing_trees
 from certus.models.scores import problem
@@ -34,8 +36,11 @@ from certus.threads import interruptible
 KIND, VERSION = "parser", 6
 FILE = "parser.safetensors"  # its name in a folder of models
 BATCH = 256  # sentences parsed by one call of the kernel
-FIRST_BITS, SECOND_BITS, NAME_BITS = 18, 20, 19
+NAME_BITS = 19
+FILTERS = {"first": (T.FIRST_FILTER, 18), "second": (T.SECOND_FILTER, 20)}  # of a cascade: templates and bits
 
+
+ON_FILE = {"max_heads": "most", "width_share": "narrower"}  # settings with another name in files
 
 # The least and the most of each setting that is a whole number.
 _WHOLE = {
@@ -44,7 +49,7 @@ _WHOLE = {
     "label_epochs": (1, 10**6),
     "bits": (1, 30),
     "label_bits": (1, 30),
-    "most": (1, 10**6),
+    "max_heads": (1, 10**6),
     "top_words": (0, 10**9),
     "patience": (1, 10**6),
     "seed": (0, 2**63 - 1),
@@ -65,9 +70,9 @@ class Settings:
     label_bits: int = 21
     first_width: float = 5.0
     second_width: float = 2.5
-    narrower: float = 0.8  # the share of the widths that is used after training: more arcs teach, fewer parse faster
+    width_share: float = 0.8  # of the widths, used after training: more arcs teach, fewer parse faster
     pruning_error: float | None = None  # share of right arcs that each filter may lose; chooses the widths in training
-    most: int = 16
+    max_heads: int = 16  # that a word keeps; twice as many after the first filter
     top_words: int = 800
     patience: int = 3
     seed: int = 1
@@ -83,8 +88,10 @@ class Settings:
             given[name].number(0.0)
         if self.trisiblings and self.order < 3:
             raise InvalidInput(f"trisiblings are parts of order 3 and order is {self.order}; leave them out.")
-        if not 0.0 < given["narrower"].number() <= 1.0:
-            raise InvalidInput(f"narrower is {self.narrower}; expected a share of the widths, above 0 and at most 1.")
+        if not 0.0 < given["width_share"].number() <= 1.0:
+            raise InvalidInput(
+                f"width_share is {self.width_share}; expected a share of the widths, above 0 and at most 1."
+            )
         if self.pruning_error is not None and not 0.0 <= given["pruning_error"].number() < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
         check_learner(
@@ -95,17 +102,35 @@ class Settings:
     def from_json(cls, data: Any) -> "Settings":
         """Settings as a model file has them; InvalidInput for one that is unknown or out of range."""
         given = Field.of(data, "settings")
-        names = [field.name for field in fields(cls)]
-        given.only(names)
-        return given.made(lambda: cls(**given.value))
+        names = {ON_FILE.get(field.name, field.name): field.name for field in fields(cls)}
+        given.only(list(names))
+        return given.made(lambda: cls(**{names[name]: value for name, value in given.value.items()}))
+
+    def to_json(self) -> dict[str, Any]:
+        """Settings as a model file has them."""
+        return {ON_FILE.get(name, name): value for name, value in asdict(self).items()}
 
     @property
-    def filters(self) -> int:
-        """How many filters there are: a second one costs as much as it saves where only arcs are scored after it."""
-        return 1 if self.order == 1 else 2
+    def filters(self) -> tuple[str, ...]:
+        """The filters there are: a second one costs as much as it saves where only arcs are scored after it."""
+        return ("first",) if self.order == 1 else ("first", "second")
+
+    def filter(self, name: str, weight: Packed, *, single: bool) -> LinearFilter:
+        """A filter of the cascade, by its weights, as wide as in training."""
+        templates, bits = FILTERS[name]
+        width, heads = {"first": (self.first_width, 2 * self.max_heads), "second": (self.second_width, self.max_heads)}[
+            name
+        ]
+        model = TreeModel((templates,), self.projective, single)
+        return LinearFilter(f"{name} filter", model, "shortfall", bits, weight, -width, heads=heads)
+
+    def cascade(self, dictionary: LengthDictionary, filters: Iterable[LinearFilter]) -> Cascade:
+        """Filters as wide as in training behind a dictionary, as narrow as in use."""
+        sharper: list[ArcFilter] = [replace(stage, threshold=stage.threshold * self.width_share) for stage in filters]
+        return Cascade((dictionary, *sharper))
 
     @property
-    def named(self) -> bool:
+    def labelled(self) -> bool:
         """Whether the model looks at the names of arcs: above first order, trained by best trees."""
         return self.order > 1 and LEARNERS[self.learner].step is not None
 
@@ -118,14 +143,14 @@ def tree_templates(settings: Settings, encoder: Encoder) -> tuple[T.Templates, .
     chosen = (rich if encoder.clusters else plain)[:kinds]
     if not encoder.fine:
         chosen = tuple(T.with_coarse_tags(templates) for templates in chosen)
-    return tuple(T.with_names(templates) for templates in chosen) if settings.named else chosen
+    return tuple(T.with_names(templates) for templates in chosen) if settings.labelled else chosen
 
 
 def templates_digest(settings: Settings, encoder: Encoder) -> str:
     """What tells apart the templates that the weights of a parser are for."""
-    used = [T.FIRST_FILTER, *tree_templates(settings, encoder), T.LABEL, T.LABEL_PAIR]
-    used += [T.SECOND_FILTER] if settings.filters == 2 else []
-    used += [T.NAME] if settings.named else []
+    first, *second = (FILTERS[name][0] for name in settings.filters)
+    used = [first, *tree_templates(settings, encoder), T.LABEL, T.LABEL_PAIR, *second]
+    used += [T.NAME] if settings.labelled else []
     return template_digest(line for templates in used for line in templates.described)
 
 
@@ -201,9 +226,9 @@ class Parser:
         room = Room.of(batch.length)
         model = self.model.weighted(self.settings.bits, self.weight.value)
         if self.model.first_order:
-            kernels.parser.parse_arcs(batch, self.cascade.arrays, model, room)
+            kernels.parser.parse_arcs(batch, self.pruning, model, room)
         else:
-            kernels.parser.parse_parts(batch, self.cascade.arrays, self.namer.arrays, model, room)
+            kernels.parser.parse_parts(batch, self.pruning, self.namer.arrays, model, room)
         kind = "dynamic program" if self.model.projective else "combinatorial"
         return room.trees(self.weight.unit, room.value, [kind] * len(batch.length), {})
 
@@ -214,24 +239,30 @@ class Parser:
         """
         return problem(self, self.encoder.encode([sentence]), 0)
 
+    @property
+    def pruning(self) -> tuples.Cascade:
+        """The cascade as the kernels take it, one of a dictionary and filters by width."""
+        assert self.cascade.arrays is not None
+        return self.cascade.arrays
+
     @cached_property
     def digest(self) -> str:
         """Of all that parses depend on: settings, words, templates, filters, weights. Files keep it."""
-        cascade, labellers = self.cascade, (self.labeller, self.namer)
-        filters = (cascade.first, cascade.second)
-        templates = (*self.model.templates, *(part.templates for part in (*filters, *labellers)), T.LABEL_PAIR)
+        filters, labellers = self.cascade.linear, (self.labeller, self.namer)
+        templates = [*self.model.templates, *(t for stage in filters for t in stage.model.templates)]
+        templates += [*(labeller.templates for labeller in labellers), T.LABEL_PAIR]
         config = {
-            "settings": asdict(self.settings),
+            "settings": self.settings.to_json(),
             "words": [self.encoder.coarse, sorted(self.encoder.frequent), sorted(self.encoder.clusters.items())],
             "columns": self.encoder.columns,
             "labels": [labeller.labels for labeller in labellers],
             "templates": [(t.roles, t.lines) for t in templates],
-            "widths": [part.width for part in filters],
-            "cascade": [cascade.most, cascade.projective, cascade.single],
+            "widths": [stage.width for stage in filters],
+            "cascade": [filters[-1].heads, self.model.projective, self.model.single],
         }
         code = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-        arrays = [cascade.longest.astype("<i8"), *(np.packbits(labeller.seen) for labeller in labellers)]
-        for weight in (self.weight, *(part.weight for part in (*filters, *labellers))):
+        arrays = [self.pruning.longest.astype("<i8"), *(np.packbits(labeller.seen) for labeller in labellers)]
+        for weight in (self.weight, *(f.weight for f in filters), *(labeller.weight for labeller in labellers)):
             arrays += [np.array([weight.unit], dtype="<f8"), weight.value]
         for array in arrays:
             code.update(f"{array.shape}\n".encode())
@@ -242,16 +273,11 @@ class Parser:
 
     def save(self, path: str | os.PathLike[str], *, pair: str | None = None) -> None:
         """Write the model to one file; what is loaded from it parses the same. ``pair``: see ``save_model``."""
-        longest = np.minimum(self.cascade.longest, 2**15 - 1).astype(np.int16)
+        longest = np.minimum(self.pruning.longest, 2**15 - 1).astype(np.int16)
         arrays: dict[str, Any] = {"longest": longest, "seen": self.labeller.seen.astype(np.uint8)}
-        stored = {
-            "first": self.cascade.first.weight,
-            "trees": self.weight,
-            "labels": self.labeller.weight,
-        }
-        if self.settings.filters == 2:
-            stored["second"] = self.cascade.second.weight
-        if self.settings.named:
+        stored = {"trees": self.weight, "labels": self.labeller.weight}
+        stored |= {name: stage.weight for name, stage in zip(self.settings.filters, self.cascade.linear, strict=True)}
+        if self.settings.labelled:
             stored["names"] = self.namer.weight
         for name, weight in stored.items():
             arrays[name], arrays[f"{name}.unit"] = weight.value, np.array([weight.unit], dtype=np.float32)
@@ -259,11 +285,11 @@ class Parser:
         arrays["lexicon"] = np.frombuffer(zlib.compress(lexicon.encode(), 9), dtype=np.uint8)
         config = {
             "templates": templates_digest(self.settings, self.encoder),
-            "settings": asdict(self.settings),
+            "settings": self.settings.to_json(),
             "coarse": list(self.encoder.coarse),
             "columns": list(self.encoder.columns),
             "labels": list(self.labeller.labels),
-            "single": self.cascade.single,
+            "single": self.model.single,
         }
         save_model(path, KIND, VERSION, config, arrays, pair=pair)
 
@@ -280,27 +306,23 @@ class Parser:
             side = MOST_COARSE + 1
             longest = stored.wholes("longest", np.int16, (2, side, side), 0, 2**15 - 1).astype(np.int64)
             seen = stored.wholes("seen", np.uint8, (2, side, side, len(labels)), 0, 1).astype(np.bool_)
-            sizes = {"first": FIRST_BITS, "trees": settings.bits, "labels": settings.label_bits}
-            if settings.filters == 2:
-                sizes["second"] = SECOND_BITS
-            if settings.named:
+            sizes = {"trees": settings.bits, "labels": settings.label_bits}
+            sizes |= {name: FILTERS[name][1] for name in settings.filters}
+            if settings.labelled:
                 sizes["names"] = NAME_BITS
             weight = {name: _packed(stored, name, bits) for name, bits in sizes.items()}
-        first = Filter(T.FIRST_FILTER, FIRST_BITS, weight["first"], settings.first_width * settings.narrower)
-        second = PASS
-        if settings.filters == 2:
-            second = Filter(T.SECOND_FILTER, SECOND_BITS, weight["second"], settings.second_width * settings.narrower)
-        cascade = Cascade(longest, first, second, settings.most, settings.projective, single)
+        dictionary = LengthDictionary(TreeModel((), settings.projective, single), longest)
+        filters = (settings.filter(name, weight[name], single=single) for name in settings.filters)
         templates = tree_templates(settings, encoder)
         model = TreeModel(templates, settings.projective, single)
         return cls(
             settings,
             encoder,
-            cascade,
+            settings.cascade(dictionary, filters),
             model,
             weight["trees"],
             Labeller(labels, seen, settings.label_bits, weight["labels"]),
-            Labeller(labels, seen, NAME_BITS, weight["names"], T.NAME) if settings.named else NAMELESS,
+            Labeller(labels, seen, NAME_BITS, weight["names"], T.NAME) if settings.labelled else NAMELESS,
         )
 
     def accuracy(self, sentences: Sequence[Sentence]) -> float:

@@ -17,20 +17,12 @@ from certus.features.encode import Encoded, Encoder
 from certus.learn.learners import LEARNERS, EpochTrainer, TreeTask, new_trainer, new_weights
 from certus.learn.trees import Trainer, TreeModel, projectivised
 from certus.learn.weights import Float32, Packed, Weights
-from certus.models.cascade import PASS, Cascade, Filter, longest_arcs, with_tree
+from certus.models.cascade import Cascade
 from certus.models.checkpoints import Checkpoint
-from certus.models.filters import Treebank, highest_threshold, of_parser
+from certus.models.filters import LengthDictionary, LinearFilter, Treebank, highest_threshold, with_tree
 from certus.models.labels import NAMELESS, LabelTrainer
 from certus.models.loop import Progress, Stage, Training
-from certus.models.parser import (
-    FIRST_BITS,
-    NAME_BITS,
-    SECOND_BITS,
-    Parser,
-    Settings,
-    templates_digest,
-    tree_templates,
-)
+from certus.models.parser import FILTERS, NAME_BITS, Parser, Settings, templates_digest, tree_templates
 from certus.text import Sentence
 
 CHECKPOINT = "parser checkpoint"
@@ -111,12 +103,8 @@ class _Run:
     def stages(self) -> dict[str, Stage]:
         """Every stage that there may be, by name."""
         s = self.settings
-        sizes = {
-            "first filter": (FIRST_BITS, FILTER_EPOCHS),
-            "second filter": (SECOND_BITS, FILTER_EPOCHS),
-            "labels": (s.label_bits, s.label_epochs),
-            "names": (NAME_BITS, NAME_EPOCHS),
-        }
+        sizes = {f"{name} filter": (bits, FILTER_EPOCHS) for name, (_, bits) in FILTERS.items()}
+        sizes |= {"labels": (s.label_bits, s.label_epochs), "names": (NAME_BITS, NAME_EPOCHS)}
         sizes |= {f"{stage}, fold {k + 1}": size for stage, size in sizes.items() for k in range(self.folds)}
         stages = {name: Stage(partial(new_weights, "mira", bits), n, forget=True) for name, (bits, n) in sizes.items()}
         online = LEARNERS[s.learner].step is not None
@@ -125,36 +113,28 @@ class _Run:
 
     def train(self) -> Parser:
         s = self.settings
-        longest = longest_arcs(self.batch, self.trees)
-        cascade = Cascade(longest, PASS, PASS, s.most, s.projective, self.single)
+        treebank = Treebank.of(self.batch, self.trees)
+        dictionary = LengthDictionary.of(treebank, projective=s.projective, single=self.single)
+        cascade = Cascade((dictionary,))
         allowed = self._left_by([cascade])
-        to_tune = s.pruning_error is not None and not self.dev
-        firsts = [
-            Filter(T.FIRST_FILTER, FIRST_BITS, Packed.of(weight), s.first_width)
-            for weight in self._folded("first filter", lambda stage, members: self._filter(
-                stage, T.FIRST_FILTER, allowed, members), folds=to_tune)
-        ]  # fmt: skip
-        cascade = replace(cascade, first=self._tuned(firsts, cascade)[-1])
-        allowed = self._left_by([cascade])
-        filters = [PASS]
-        if s.filters == 2:
-            filters = [
-                Filter(T.SECOND_FILTER, SECOND_BITS, Packed.of(weight), s.second_width)
-                for weight in self._folded("second filter", lambda stage, members: self._filter(
-                    stage, T.SECOND_FILTER, allowed, members))
-            ]  # fmt: skip
-            filters = self._tuned(filters, cascade)
-            allowed = self._left_by([replace(cascade, second=second) for second in filters])
+        for name in s.filters:
+            # The arcs that the last filter leaves teach the trees.
+            folds = name == "second" or (s.pruning_error is not None and not self.dev)
+            train = partial(self._filter, FILTERS[name][0], allowed)
+            weights = self._folded(f"{name} filter", train, folds=folds)
+            stages = [s.filter(name, Packed.of(weight), single=self.single) for weight in weights]
+            cascades = [Cascade((*cascade.filters, stage)) for stage in self._tuned(stages, cascade)]
+            cascade = cascades[-1]
+            allowed = self._left_by(cascades if name == "second" else [cascade])
         if s.pruning_error is not None:
-            second_width = filters[-1].width if s.filters == 2 else s.second_width
-            s = replace(s, first_width=cascade.first.width, second_width=second_width, narrower=1.0)
-        first, second = (replace(f, width=f.width * s.narrower) for f in (cascade.first, filters[-1]))
-        cascade = replace(cascade, first=first, second=second)
+            widths = {f"{name}_width": stage.width for name, stage in zip(s.filters, cascade.linear, strict=True)}
+            s = replace(s, **widths, width_share=1.0)  # type: ignore[arg-type]
+        cascade = s.cascade(dictionary, cascade.linear)
         labels = [[token.deprel for token in sentence] for sentence in self.sentences]
         trainer = LabelTrainer(self.batch, self.gold, labels, bits=s.label_bits, seed=s.seed)
         labeller = trainer.labeller(self._labels("labels", trainer, self.everything))
         namers = [NAMELESS]
-        if s.named:
+        if s.labelled:
             trainer = LabelTrainer(
                 self.batch, self.gold, labels, bits=NAME_BITS, seed=s.seed, templates=T.NAME, alone=True
             )
@@ -176,7 +156,7 @@ class _Run:
         weights = [train(f"{stage}, fold {fold + 1}", np.flatnonzero(self.fold != fold)) for fold in left_out]
         return [*weights, train(stage, self.everything)]
 
-    def _tuned(self, filters: list[Filter], before: Cascade) -> list[Filter]:
+    def _tuned(self, filters: list[LinearFilter], before: Cascade) -> list[LinearFilter]:
         """The filters with the least width that loses few enough of the right arcs that are left before them.
 
         Right arcs of dev, or else those of each fold under the filter that was trained without it.
@@ -194,9 +174,9 @@ class _Run:
         found = []
         for stage, batch, trees in held_out:
             left = [before.survivors(batch, k) for k in range(len(trees))]
-            found.append(of_parser(stage, before).right_levels(Treebank(batch, trees, left)))
+            found.append(stage.right_levels(Treebank(batch, trees, left)))
         width = max(0.0, -highest_threshold(np.concatenate(found), error)) + ROUNDING
-        return [replace(stage, width=width) for stage in filters]
+        return [replace(stage, threshold=-width) for stage in filters]
 
     def _some(self, members: Ints) -> Encoded:
         """Some of the sentences."""
@@ -212,7 +192,7 @@ class _Run:
         left = [self._of_fold(cascades, k).survivors(self.batch, k) for k in range(len(self.trees))]
         return [with_tree(arcs, tree) for arcs, tree in zip(left, self.trees, strict=True)]
 
-    def _filter(self, stage: str, templates: T.Templates, allowed: Sequence[Bools], members: Ints) -> Float32:
+    def _filter(self, templates: T.Templates, allowed: Sequence[Bools], stage: str, members: Ints) -> Float32:
         """A first-order model trained on the allowed arcs of some sentences."""
         model = TreeModel((templates,), self.settings.projective, self.single)
         trees, arcs = [self.trees[k] for k in members], [allowed[k] for k in members]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,13 @@ Y = TypeVar("Y")
 ROOT_WINDOW = 15  # iterations over which the root must close a share of the gap, or branching begins
 NODE_WINDOW = 6
 NODE_ITERATIONS = 100
+
+
+class Start(NamedTuple):
+    """Where a climb starts from: a structure of each subproblem that satisfies the rows, and multipliers."""
+
+    leaves: tuple[Any, ...]
+    multipliers: Floats
 
 
 def decode(
@@ -48,8 +55,9 @@ def climb(
     time_limit: float | None = None,
     exact: bool = True,
     step: StepRule[Any] | None = None,
+    start: Start | None = None,
 ) -> Result[Y]:
-    """Climb the ladder over a relaxation of the problem.
+    """Climb the ladder over a relaxation of the problem, from where another solver got to if ``start`` says so.
 
     ``max_iterations`` limits the relaxation before branching, ``time_limit`` (seconds) the whole climb. Without
     ``exact`` the climb ends after the relaxation, unless that has found no structure: then it goes on to the first.
@@ -60,7 +68,7 @@ def climb(
     LimitReached : the time ran out before a structure was found.
     """
     run: Run[tuple[Any, ...]] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=relaxation.scale)
-    easier = relaxation.easier()
+    easier = None if start is not None else relaxation.easier()
     rule = step or (polyak() if easier is None else deflected())
     window = ROOT_WINDOW if exact else None
     rehearsal = None
@@ -69,8 +77,11 @@ def climb(
     if rehearsal is not None:
         run.info["rehearsed"] = len(run.log)  # rounds over easier subproblems; the proof is over all of them
     space = Fixed(run, relaxation, rule)
-    start, rounds = (np.zeros(relaxation.n_rows), max_iterations) if rehearsal is None else (rehearsal.multipliers, 1)
-    root = space.root(start, rounds, window)
+    u, rounds = (np.zeros(relaxation.n_rows), max_iterations) if rehearsal is None else (rehearsal.multipliers, 1)
+    if start is not None:
+        run.offer(start.leaves, problem.score(relaxation.assemble(start.leaves)))
+        u = start.multipliers
+    root = space.root(u, rounds, window)
     search = Search(run, space, root)
     search.climb(exact=exact)
     if run.structure is None:

@@ -23,7 +23,7 @@ from certus.hypergraph import Forest
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch
 from certus.relax.steps import StepRule
-from certus.relax.system import Entries, Relaxation, Rows
+from certus.relax.system import Entries, Relaxation, Rows, row_slack
 from certus.result import Result, Solution, with_proof_of
 from certus.schema import MOST, Field
 
@@ -52,9 +52,10 @@ class Constraint:
         return replace(self, name=name)
 
     def holds(self, indicators: Mapping[str, Floats]) -> bool:
-        """True if the parts used satisfy the constraint, but for rounding in the coefficients."""
+        """True if the parts used satisfy the constraint, but for the rounding of coefficients and of their sum."""
         value = sum(c * float(indicators[view][index]) for c, view, index in self.terms)
-        slack = 1e-9 * max([abs(self.bound), *(abs(c) for c, _, _ in self.terms)])
+        whole = self.bound % 1 == 0 and all(c % 1 == 0 for c, _, _ in self.terms)
+        slack = 0.0 if whole else row_slack(sum(abs(c) for c, _, _ in self.terms), abs(self.bound))
         excess = {"<=": value - self.bound, ">=": self.bound - value, "==": abs(value - self.bound)}[self.sense]
         return excess <= slack
 

@@ -153,7 +153,8 @@ class Lagrangian(Oracle):
         # The first subproblem leads at every round, the others at rounds 1, 2, 4, 8, ...
         leaders = 1 if self._rounds & (self._rounds - 1) else len(self.leaves)
         candidates = list(self.subproblems.candidates(leaders, self.leaves, self.last, residual))
-        return Round(sum(s.value for s in self._solutions) - float(u @ r.rhs), residual, candidates)
+        value = sum(s.value for s in self._solutions) - float(u @ r.rhs) + float(np.abs(u) @ r.slack)
+        return Round(value, residual, candidates)
 
     def error(self, u: Floats) -> float:
         return self.relaxation.error(u, self.fixings)

@@ -10,7 +10,7 @@ its optimum may be fractional, and then no multipliers make the subproblems agre
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
 
-from certus.certificates.rounding import WIDTH
 from certus.checks import Floats, Ints
-from certus.errors import Infeasible, LimitReached, NotSupported, VerificationError
+from certus.clock import Clock
+from certus.errors import Infeasible, LimitReached, NotSupported
 from certus.hypergraph import Forest
 from certus.problem import Index, Problem
+from certus.relax.branch import Start, climb
+from certus.relax.proof import Fix, Leaf, Split
 from certus.relax.system import Relaxation
-from certus.result import Certificate, Result
+from certus.result import Result
 from certus.threads import interruptible
 
 Y = TypeVar("Y")
@@ -48,6 +50,7 @@ class LinearProgram:
     most: Floats
     cells: sparse.csr_array
     edges: tuple[slice, ...]
+    n_required: int = 0  # of the last rows: those of parts that must be used
 
     @property
     def size(self) -> tuple[int, int]:
@@ -85,6 +88,31 @@ class LinearProgram:
             return highs(self.objective, rows, self.most, np.full(len(self.objective), int(integer)), time_limit)
         except Infeasible:
             raise Infeasible("no structure satisfies all the constraints; proved by HiGHS.") from None
+
+    def duals(self) -> Floats:
+        """The multipliers of the relaxation's rows in a dual solution of the linear program; 0 where HiGHS has none."""
+        r = self.relaxation
+        if not r.n_rows:
+            return np.zeros(0)
+        equal, sign = self.lower == self.upper, np.where(np.isfinite(self.upper), 1.0, -1.0)
+        matrix = sparse.csr_array(sparse.diags_array(sign) @ self.matrix)
+        right = np.where(sign > 0, self.upper, -self.lower)
+        linprog: Any = optimize.linprog
+        found = interruptible(
+            lambda: linprog(
+                -self.objective,
+                A_ub=matrix[~equal],
+                b_ub=right[~equal],
+                A_eq=matrix[equal],
+                b_eq=right[equal],
+                bounds=np.column_stack((np.zeros(len(self.most)), self.most)),
+            )
+        )
+        u = np.zeros(len(right))
+        if found.status == 0:
+            u[equal], u[~equal] = found.eqlin.marginals, found.ineqlin.marginals
+        own = u[len(u) - self.n_required - r.n_rows : len(u) - self.n_required]
+        return np.where(r.inequality, np.minimum(own, 0.0), own)
 
 
 def highs(
@@ -162,6 +190,7 @@ def linear_program(problem: Problem[Any]) -> LinearProgram:
         most,
         cells,
         edges,
+        n_required,
     )
 
 
@@ -259,12 +288,17 @@ def _mixture(forest: Forest, flow: Floats) -> list[tuple[float, list[int]]]:
 
 
 def solve_ilp(problem: Problem[Y], *, time_limit: float | None = None) -> Result[Y]:
-    """Solve the integer program. Certificate kind: "integer program", never exact: as good as HiGHS's word.
+    """Solve the integer program, and prove what HiGHS found. Certificate kind: "integer program".
+
+    HiGHS calculates within tolerances, so that its word is no proof: its solution is where branch and bound starts
+    from, and the duals of its linear program are the multipliers to begin with. The witness is that proof tree. At the
+    time limit, which HiGHS and the proof share, the bound is what is proved by then.
 
     Raises Infeasible when there is no structure, NotSupported when a subproblem is no dynamic program.
     """
+    clock = Clock(time_limit)
     program = linear_program(problem)
-    x, bound = program.solve(integer=True, time_limit=time_limit)
+    x, _ = program.solve(integer=True, time_limit=time_limit)
     leaves = []
     for i, edges in enumerate(program.edges):
         subproblem = program.relaxation.subproblems[i]
@@ -273,24 +307,16 @@ def solve_ilp(problem: Problem[Y], *, time_limit: float | None = None) -> Result
         uses = np.zeros(forest.graph.n_edges, dtype=np.int64)
         uses[forest.weights > -np.inf] = np.round(x[edges]).astype(np.int64)
         leaves.append(subproblem.from_edges(_derivation(forest, uses)))
-    return unproved(problem, program.relaxation.assemble(leaves), bound)
+    return proved_from(problem, program.relaxation, Start(tuple(leaves), program.duals()), clock)
 
 
-def unproved(problem: Problem[Y], structure: Y, bound: float) -> Result[Y]:
-    """The result of an integer program: the bound is HiGHS's word, with its tolerance, and proves nothing."""
-    score = problem.score(structure)
-    tolerance = max(WIDTH * problem.error(), WHOLE * (1.0 + abs(bound)))
-    reason = "the bound is the word of a solver that calculates within tolerances; decode() proves its own"
-    return Result(structure, score, Certificate("integer program", score, max(bound, score), tolerance, reason=reason))
-
-
-def integer_bound(problem: Problem[Any]) -> tuple[float, float]:
-    """The bound of ``solve_ilp`` and its error, for certus.verify: solved again, for want of a witness."""
-    try:
-        _, bound = linear_program(problem).solve(integer=True)
-    except (Infeasible, LimitReached) as error:
-        raise VerificationError(f"the integer program cannot be solved again: {error}") from None
-    return bound, max(problem.error(), WHOLE * (1.0 + abs(bound)) / WIDTH)
+def proved_from(problem: Problem[Y], relaxation: Relaxation, start: Start, clock: Clock) -> Result[Y]:
+    """What branch and bound makes of the solution of an integer program, in the time that is left."""
+    left = None if clock.limit is None else max(clock.limit - clock.seconds, 0.1)
+    found = climb(problem, relaxation, time_limit=left, start=start)
+    proof = found.certificate.duals
+    tree = proof if isinstance(proof, Leaf | Fix | Split) else Leaf(proof)
+    return replace(found, certificate=replace(found.certificate, kind="integer program", duals=tree))
 
 
 def _derivation(forest: Forest, uses: Ints) -> list[int]:

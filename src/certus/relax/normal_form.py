@@ -91,6 +91,29 @@ class RelaxedForm:
         """All structures."""
         return self.evaluation.everything()._replace(ones=self.required)
 
+    def hopeful(self, above: float) -> Cell:
+        """All structures but some that cannot score more than ``above``, as they use a part that scores too little.
+
+        Rows that tie such a part to others forbid these too, which multipliers that know nothing of the part do not.
+        """
+        low, cell = self.too_low(above), self.initial()
+        if not len(low):
+            return cell
+        left = self.form.scores.copy()
+        left[low] = -inf
+        for space in self.form.spaces:
+            if isinstance(space, Trees) and space.labels is not None:  # an arc goes with its labels
+                left[space.part[(space.part >= 0) & (space.arc_scores(left) == -inf)]] = -inf
+        _forbid_unused(left, self.form.rows)
+        return cell._replace(zeros=cell.zeros | (left == -inf))
+
+    def too_low(self, above: float) -> Ints:
+        """Parts that score so little that no structure that uses one scores more than ``above``."""
+        scores = self.form.scores
+        ceiling = self.evaluation.ceiling(scores)
+        least = above - ceiling - 1e-6 * (abs(above) + ceiling) if above < inf else -inf
+        return np.flatnonzero((scores < least) & (scores > -inf))
+
     def multipliers(self, named: Any) -> Floats:
         """Of all rows; those of required parts are 0, as ``Evaluation`` sees to these itself."""
         return np.concatenate((self.relaxation.unnamed(named), np.zeros(len(self.required))))
@@ -167,7 +190,7 @@ class RelaxedForm:
         More than ``above`` need not be told apart.
         """
         worst = -inf
-        stack: list[tuple[Proof, Cell]] = [(proof, self.initial())]
+        stack: list[tuple[Proof, Cell]] = [(proof, self.hopeful(above))]
         while stack and worst <= above:
             node, cell = stack.pop()
             if isinstance(node, Split):
@@ -208,6 +231,8 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
     try:
         return problem.normal_form()
     except NotSupported:
+        if problem.searched:
+            raise
         if problem.reference_maximum() is None:
             return enumerated_form(problem)
     sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
@@ -224,9 +249,9 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
     cells = {
         view: np.arange(start, start + size) for view, start, size in zip(problem.views, starts, sizes, strict=False)
     }
-    return NormalForm(
-        np.zeros(starts[-1]), (Referred(np.arange(starts[-1]), problem.extent().length * len(sizes), maximum),), cells
-    )
+    extent = problem.extent()
+    referred = Referred(np.arange(starts[-1]), extent.length * len(sizes), extent.length * extent.size, maximum)
+    return NormalForm(np.zeros(starts[-1]), (referred,), cells)
 
 
 def _searched_form(problem: Problem[Any], weight: float) -> NormalForm:
@@ -300,8 +325,5 @@ def _rows(relaxation: Relaxation, part: Ints) -> Rows:
     rows, values = np.concatenate(row), np.concatenate(coefficient)
     order = np.argsort(rows, kind="stable")
     ptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=relaxation.n_rows)))).astype(np.int64)
-    broken = np.zeros(relaxation.n_rows, dtype=bool)
-    broken[rows[values % 1 != 0]] = True
-    broken |= relaxation.rhs % 1 != 0
-    slack: Floats = np.where(broken, relaxation.slack, 0.0)
-    return Rows(ptr, np.concatenate(column)[order], values[order], relaxation.rhs, ~relaxation.inequality, slack)
+    parts = np.concatenate(column)[order]
+    return Rows(ptr, parts, values[order], relaxation.rhs, ~relaxation.inequality, relaxation.slack)

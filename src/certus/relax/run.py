@@ -132,3 +132,6 @@ class HeldRun(Run[Any]):
 
     def offer(self, structure: Any, score: float) -> None:
         return None
+
+    def closes(self, bound: float, error: Callable[[], float], lowest: float = -inf) -> bool:
+        return not bound > self.score

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 Block = tuple[int, str]  # subproblem and one of its views
 
 
+def row_slack(sizes: Any, right: Any) -> Any:
+    """What rounding may account for in a row whose coefficients have this absolute sum: 0.1 + 0.2 is at most 0.3."""
+    return 4.0 * EPSILON * (sizes + right)
+
+
 @dataclass(frozen=True, slots=True)
 class Entries:
     """Coefficients of rows over the flat cells of one block."""
@@ -245,13 +250,17 @@ class Relaxation:
 
     @cached_property
     def slack(self) -> Floats:
-        """How far rounding alone may take each row from its right-hand side."""
-        largest = abs(self.matrix).max(axis=1).toarray() if self.matrix.nnz else np.zeros(self.n_rows)
-        slack: Floats = 1e-9 * np.maximum(largest, np.abs(self.rhs))
+        """How far rounding alone may take each row from its right-hand side; 0 where all its numbers are whole."""
+        entries = self.matrix.tocoo()
+        sizes = np.bincount(entries.row, weights=np.abs(entries.data), minlength=self.n_rows)
+        whole = self.rhs % 1 == 0
+        whole[entries.row[entries.data % 1 != 0]] = False
+        slack: Floats = np.where(whole, 0.0, row_slack(sizes, np.abs(self.rhs)))
         start = 0
         for group in self.rows:
             if group.slack is not None:
-                slack[start : start + len(group.rhs)] = group.slack
+                here = slice(start, start + len(group.rhs))
+                slack[here] = np.where(whole[here], 0.0, group.slack)
             start += len(group.rhs)
         return slack
 
@@ -393,6 +402,7 @@ class Relaxation:
         """
         penalty = self.penalties(multipliers, fixings)
         total = of_sum(self.n_rows, float(np.abs(multipliers * self.rhs).max(initial=0.0)))
+        total += float((np.abs(multipliers) * self.slack).sum())
         for i in range(len(self.subproblems)):
             extent = self._extents[i]
             size = self.weights[i] * extent.size + self._largest(i, penalty)

@@ -1,6 +1,7 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
@@ -181,7 +182,7 @@ class ForestTranslation(DynamicProgram[Ints]):
             - "intersection": exhaustive dynamic program over forest and model; the oracle. Small forests.
             - "simple", "paths", "partitions": Lagrangian relaxation on single leaves (LR 5.2), on leaves and the paths
               between them (LR 5.3), and the latter tightened by partitions of the leaves (LR 5.4). Small forests.
-            - "ilp": the integer program of leaves and paths, solved by HiGHS. Small forests.
+            - "ilp": the integer program of leaves and paths, solved by HiGHS, and proved as by "search". Small forests.
             - "cube": cube pruning with ``pops``; a heuristic, bounded by the relaxation without multipliers.
         memory_limit : float
             Bytes that tables and search may take, roughly.
@@ -194,11 +195,11 @@ class ForestTranslation(DynamicProgram[Ints]):
             return self._by_intersection()
         if method in ("simple", "paths", "partitions"):
             return decode_by_leaves(self, method, max_iterations=max_iterations, time_limit=time_limit, step=step)
+        oracle = self._bounded_search(run, int(memory_limit / BYTES_PER_ITEM))
         if method == "ilp":
             from certus.translation.leaf_program import solve_ilp
 
-            return solve_ilp(self, time_limit)
-        oracle = self._bounded_search(run, int(memory_limit / BYTES_PER_ITEM))
+            oracle.offer(solve_ilp(self, time_limit))
         if method == "cube":
             pops = as_positive_int("pops", pops)
             oracle.offer(cube_pruning(self.translation_forest, self.lm, self.lm_weight, pops).edges)
@@ -207,7 +208,10 @@ class ForestTranslation(DynamicProgram[Ints]):
         at = bigram_relaxation.decode(
             oracle, step or bigram_relaxation.default_rule(), max_iterations, beams=method == "beam"
         )
-        return self._result(oracle, at.best if run.proof is None else run.score, at.best_u)
+        found = self._result(oracle, at.best if run.proof is None else run.score, at.best_u)
+        if method != "ilp":
+            return found
+        return replace(found, certificate=replace(found.certificate, kind="integer program"))
 
     def _by_intersection(self) -> Result[Ints]:
         forest = self.forest()

@@ -16,6 +16,7 @@ from certus.io.kenlm import is_kenlm, read_kenlm
 
 Int32 = NDArray[np.int32]
 LN10 = float(np.log(10.0))
+MULTIPLIER, HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 LOAD = 0.6  # share of the slots of the hash table in use
 
 
@@ -358,7 +359,24 @@ def _row_ids(rows: Int32, n_words: int) -> NDArray[np.int64]:
 
 
 def _table(keys: NDArray[np.int64], value: Floats, state: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
-    slots = np.full(3 * (int(len(keys) / LOAD) + 1), -1, dtype=np.int64)
+    """The hash table of distinct keys: in the order of their first slots, each takes the next one that is free."""
+    n = int(len(keys) / LOAD) + 1
+    slots = np.full(3 * n, -1, dtype=np.int64)
     values = slots.view(np.float64)
-    kernels.language_model.insert_all(keys, value, state, slots, values)
+    first = first_slots(keys, n)
+    order = np.argsort(first, kind="stable")
+    at = np.maximum.accumulate(first[order] - np.arange(len(keys))) + np.arange(len(keys))
+    beyond = int((at >= n).sum())
+    if beyond:  # the last ones go on from slot 0
+        free = np.ones(n, dtype=bool)
+        free[at[: len(at) - beyond]] = False
+        at[len(at) - beyond :] = np.flatnonzero(free)[:beyond]
+    slots[3 * at], values[3 * at + 1], slots[3 * at + 2] = keys[order], value[order], state[order]
     return slots, values
+
+
+def first_slots(keys: NDArray[np.int64], n_slots: int) -> NDArray[np.int64]:
+    """Where each key is looked for first, as the kernels have it."""
+    mixed = keys.astype(np.uint64)
+    mixed = (mixed ^ (mixed >> HALF)) * MULTIPLIER
+    return (((mixed >> HALF) * np.uint64(n_slots)) >> HALF).astype(np.int64)

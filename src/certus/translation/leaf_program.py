@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import optimize, sparse
 
-from certus.checks import Floats, Ints
+from certus.checks import Floats
 from certus.errors import Infeasible, LimitReached, NotSupported
-from certus.relax.linear import WHOLE, LPReport, unproved
-from certus.result import Result
+from certus.relax.linear import WHOLE, LPReport
 from certus.threads import interruptible
 from certus.translation.forest import NO_DERIVATION
 from certus.translation.leaf_graph import BEGIN, END, Leaves
@@ -148,14 +147,14 @@ def _program(problem: "ForestTranslation") -> LeafProgram:
     return LeafProgram(Leaves(problem.translation_forest, problem.lm, problem.lm_weight))
 
 
-def solve_ilp(problem: "ForestTranslation", time_limit: float | None = None) -> Result[Ints]:
-    """The best derivation by integer programming. Certificate kind: "integer program", as good as HiGHS's word.
+def solve_ilp(problem: "ForestTranslation", time_limit: float | None = None) -> list[int]:
+    """The best derivation by integer programming, as good as HiGHS's word.
 
     Raises NotSupported for forests that are not small.
     """
     program = _program(problem)
     leaves = program.leaves
-    x, bound = program.solve(integer=True, time_limit=time_limit)
+    x, _ = program.solve(integer=True, time_limit=time_limit)
     left = np.round(x[: leaves.graph.n_edges]).astype(np.int64)
     edges, agenda = [], [leaves.graph.root]
     while agenda:
@@ -164,7 +163,7 @@ def solve_ilp(problem: "ForestTranslation", time_limit: float | None = None) -> 
         if leaves.origin[e] >= 0:
             edges.append(int(leaves.origin[e]))
         agenda.extend(leaves.graph.tail_of(e)[::-1].tolist())
-    return unproved(problem, np.array(edges, dtype=np.int64), bound)
+    return edges
 
 
 def solve_lp(problem: "ForestTranslation") -> LPReport:

@@ -61,11 +61,11 @@ def lm_automaton(lm: LanguageModel, lm_word: NDArray[np.int32], lm_weight: float
 
 
 def spell_out(
-    forest: TranslationForest, lm: LanguageModel, lm_weight: float, most: int
+    forest: TranslationForest, lm: LanguageModel, lm_weight: float, max_edges: int
 ) -> tuple[Hypergraph, Floats, Ints]:
     """The hypergraph of all derivations with their full scores, and the forest's edge of each of its edges, or -1.
 
-    Exhaustive: for small forests, and bigram models on short sentences. Raises NotSupported beyond ``most`` edges.
+    Exhaustive: for small forests, and bigram models on short sentences. Raises NotSupported beyond ``max_edges`` edges.
     """
     leaves = forest.leaf_graph()
     ids, symbol = np.unique(lm.word_ids(forest.words), return_inverse=True)
@@ -75,6 +75,6 @@ def spell_out(
     symbols[1] = len(ids)  # </s>; <s> is where the automaton starts
     weights = np.where(leaves.edge >= 0, np.append(forest.weights, 0.0)[leaves.edge], 0.0)
     automaton = lm_automaton(lm, ids.astype(np.int32), lm_weight)
-    graph, new_weights, edge_map = intersect(leaves.graph, weights, automaton, symbols, most=most)
+    graph, new_weights, edge_map = intersect(leaves.graph, weights, automaton, symbols, max_edges=max_edges)
     origin = np.where(edge_map >= 0, leaves.edge[edge_map], -1)
     return graph, new_weights, origin.astype(np.int64)

@@ -15,10 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certus.checks import Bools, Floats, Ints
-from certus.translation.language_model import LanguageModel
-
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-HALF = np.uint64(32)
+from certus.translation.language_model import LanguageModel, first_slots
 
 
 def advance(lm: LanguageModel, state: Ints, word: Ints) -> tuple[Floats, Ints]:
@@ -43,10 +40,8 @@ def advance(lm: LanguageModel, state: Ints, word: Ints) -> tuple[Floats, Ints]:
 
 def _find(slots: Ints, key: Ints) -> Ints:
     """Slot of each key in the hash table, -1 for those that it does not hold."""
-    n = np.uint64(len(slots) // 3)
-    mixed = key.astype(np.uint64)
-    mixed = (mixed ^ (mixed >> HALF)) * MULTIPLIER
-    at = (((mixed >> HALF) * n) >> HALF).astype(np.int64)
+    n = len(slots) // 3
+    at = first_slots(key, n)
     found = np.full(len(key), -1, dtype=np.int64)
     left = np.arange(len(key))
     while len(left):
@@ -54,7 +49,7 @@ def _find(slots: Ints, key: Ints) -> Ints:
         hit = held == key[left]
         found[left[hit]] = at[hit]
         on = ~hit & (held != -1)
-        left, at = left[on], (at[on] + 1) % int(n)
+        left, at = left[on], (at[on] + 1) % n
     return found
 
 

@@ -19,8 +19,9 @@ from certus.features import templates as T
 from certus.features.encode import Encoded, Encoder
 from certus.io.conllu import read_conllu
 from certus.learn.trees import arc_scores, projectivised
-from certus.models.cascade import stages
-from certus.models.filters import ERROR, StagedCascade, Treebank, train_filter
+from certus.models.cascade import Cascade, stages
+from certus.models.filter_training import train_filter
+from certus.models.filters import ERROR, LinearFilter, Treebank
 from certus.models.parser import FILE, Parser, Settings
 from certus.models.training import train_parser
 
@@ -73,19 +74,17 @@ class _Pool:
 
     def __init__(self, everything: Treebank, train: Treebank, tune: Treebank, error: float) -> None:
         self.everything, self.error = everything, error
-        self.made: dict[tuple[str, ...], tuple[StagedCascade, Treebank, Treebank]] = {
-            (): (StagedCascade(()), train, tune)
-        }
+        self.made: dict[tuple[str, ...], tuple[Cascade, Treebank, Treebank]] = {(): (Cascade(()), train, tune)}
 
-    def cascade(self, kinds: tuple[str, ...]) -> StagedCascade:
+    def cascade(self, kinds: tuple[str, ...]) -> Cascade:
         if kinds not in self.made:
             self.cascade(kinds[:-1])
             before, train, tune = self.made[kinds[:-1]]
-            if kinds[-1] == DICTIONARY:
-                stage = train_filter(DICTIONARY, self.everything)
-            else:
-                stage = train_filter(kinds[-1], train, templates=T.SECOND_FILTER, bits=20).tuned(tune, self.error)
-            self.made[kinds] = StagedCascade((*before.filters, stage)), train.after(stage), tune.after(stage)
+            known = self.everything if kinds[-1] == DICTIONARY else train
+            stage = train_filter(kinds[-1], known, templates=T.SECOND_FILTER, bits=20)
+            if isinstance(stage, LinearFilter):
+                stage = stage.tuned(tune, self.error)
+            self.made[kinds] = Cascade((*before.filters, stage)), train.after(stage), tune.after(stage)
         return self.made[kinds][0]
 
 
@@ -102,7 +101,7 @@ def _best(parser: Parser, batch: Encoded, s: int, allowed: Any) -> Any:
     return heads
 
 
-def _staged(parser: Parser, cascade: StagedCascade, held: Treebank, batch: Encoded) -> dict[str, float]:
+def _staged(parser: Parser, cascade: Cascade, held: Treebank, batch: Encoded) -> dict[str, float]:
     def parse() -> list[Any]:
         left = [cascade.survivors(held.batch, s) for s in range(len(held.trees))]
         return [_best(parser, batch, s, allowed) for s, allowed in enumerate(left)]

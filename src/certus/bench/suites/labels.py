@@ -62,7 +62,7 @@ def _label_scores(model: LabelModel, batch: Any, s: int) -> Any:
     sentence = batch.sentence(s)
     n, labels = sentence.n, model.seen.shape[3]
     found = np.full((n + 1, n + 1, labels), -np.inf)
-    none, feature = np.full(n + 1, -1), np.empty((n + 1, model.model.templates.most), dtype=np.uint64)
+    none, feature = np.full(n + 1, -1), np.empty((n + 1, model.model.templates.max_features), dtype=np.uint64)
     score, m = np.empty((n + 1, labels)), np.arange(1, n + 1)
     for step in range(1, n + 1):
         heads = (np.arange(n + 1) + step) % (n + 1)

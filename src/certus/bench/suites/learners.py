@@ -17,7 +17,8 @@ from certus.io.conllu import read_conllu
 from certus.learn.learners import TreeTask, new_trainer, new_weights
 from certus.learn.parts import Features, Parts
 from certus.learn.trees import TreeModel, projectivised
-from certus.models.cascade import PASS, Cascade, longest_arcs, with_tree
+from certus.models.cascade import Cascade
+from certus.models.filters import LengthDictionary, Treebank, with_tree
 from certus.text import Sentence
 
 BITS = 20
@@ -41,7 +42,7 @@ def run(
         for projective in (True, False):
             trees = [projectivised(s.heads) if projective else s.heads for s in parts["train"]]
             model = TreeModel((T.ARC,), projective, True)
-            cascade = Cascade(longest_arcs(batch, trees), PASS, PASS, 10**6, projective, True)
+            cascade = Cascade((LengthDictionary.of(Treebank.of(batch, trees), projective=projective),))
             allowed = [with_tree(cascade.survivors(batch, s), tree) for s, tree in enumerate(trees)]
             dev, test = (_Held(parts[part], encoder, model, cascade) for part in ("dev", "test"))
             for learner in learners:
