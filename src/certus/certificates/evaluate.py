@@ -11,7 +11,7 @@ structure that uses them could matter are raised to where they still do not.
 """
 
 from collections.abc import Sequence
-from math import ceil, inf, log2
+from math import ceil, inf, log2, prod
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -55,9 +55,9 @@ class Evaluation:
     def bound(self, u: Floats, above: float, cell: Cell, known: Sequence[Sequence[Any]] = ()) -> float:
         """No structure of the cell scores more than this, other than those known.
 
-        Each of these has a structure of every space: edges of a graph, heads before tails, or heads of a tree. More
-        than one can be left out only where there is a single space, a graph. ``above`` is the bound to be shown: more
-        than that need not be told apart.
+        Each of these has a structure of every space: edges of a graph, heads before tails, or heads of a tree. Several
+        can be left out only if whatever is mixed of their structures of spaces is one of them, and not of different
+        trees. ``above`` is the bound to be shown: more than that need not be told apart.
         """
         total = self._priced(u, above, cell).total(known)
         if total > above and cell.ones:
@@ -88,7 +88,7 @@ class Evaluation:
             if isinstance(space, _PricedTrees) and parts is not None:
                 forced = space.loss_with(parts) < inf
             elif isinstance(space, _PricedTrees) and known:
-                forced = space.loss_without([structure[i] for structure in known]) < inf
+                forced = space.loss_without(parts_of_known(known)[i]) < inf
             rest = priced.best - space.best
             spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
         return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces}
@@ -206,11 +206,12 @@ class _Priced:
         """The dual value; of all structures but those known, where that can be told."""
         if not known or not self.best * self.step > self.above:
             return self.best * self.step
-        if len(known) > 1 and (len(self.spaces) > 1 or not isinstance(self.spaces[0], _PricedGraph | _PricedSearch)):
-            return self.best * self.step
+        different = parts_of_known(known)
+        if prod(map(len, different)) > len({_key(structure) for structure in known}):
+            return self.best * self.step  # those known may be mixed into others
         most = -inf
-        for i, space in enumerate(self.spaces):  # another structure is another one in some space
-            most = max(most, self.best - space.best + space.other_than([structure[i] for structure in known]))
+        for space, own in zip(self.spaces, different, strict=True):  # another structure is another one in some space
+            most = max(most, self.best - space.best + space.other_than(own))
         return most * self.step
 
     def with_any(self, parts: Ints) -> float:
@@ -224,6 +225,16 @@ class _Priced:
                 rest = self.best - space.best
                 most = max(most, rest + space.with_any(mine, self.enough - rest))
         return most * self.step
+
+
+def parts_of_known(known: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """For every space the different structures there of those known."""
+    return [list({_key(own): own for own in here}.values()) for here in zip(*known, strict=True)]
+
+
+def _key(structure: Any) -> Any:
+    """A structure of a space, or of all, to be told from others by."""
+    return tuple(map(_key, structure)) if isinstance(structure, list | tuple | np.ndarray) else structure
 
 
 class _PricedGraph:
@@ -257,7 +268,12 @@ class _PricedTrees:
         self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
 
     def loss_without(self, known: Sequence[Sequence[Any]]) -> Floats:
-        """What arcs lose in trees other than one, which have another arc somewhere or another label; inf if no arc."""
+        """What arcs lose in trees other than one, which have another arc somewhere or another label; inf if no arc.
+
+        Nothing where more than one is left out.
+        """
+        if len(known) > 1:
+            return np.where(self.weight > -inf, 0.0, inf)
         (tree,) = known
         heads, labels = (tree, None) if self.label is None else tree
         words, loss = np.arange(1, len(heads)), np.where(self.weight > -inf, 0.0, inf)

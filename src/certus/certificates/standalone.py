@@ -11,6 +11,7 @@ that everything below is done in integers, without rounding. NEVER stands for -i
 import json
 import sys
 from itertools import pairwise
+from math import prod
 
 NEVER = None
 EXACT, MASK = 10**9, 10**4  # a proof allows for 1 / EXACT of the scores in use, none of which counts below -MASK
@@ -233,6 +234,7 @@ class Trees:
 
     def best_other(self, scores, known, witness):
         """Another tree has an arc that the known one lacks."""
+        refuse_unless(len(known) == 1, "too many trees are known")
         (heads,) = known
         return self.best_with(scores, [(h, m) for h, m, _ in self.arcs() if heads[m] != h], witness)
 
@@ -342,8 +344,10 @@ def proved(problem, nodes, better):
             stack.append((node["rest"], zeros.union(*(problem.copies(p) for p in chosen)), ones))
         elif node["known"]:
             known = [better[k] for k in node["known"]]
-            refuse_unless(len(known) == 1 or (len(asked) == 1 and isinstance(asked[0][0], Graph)), "too many are known")
-            found = [total(i, s.best_other(scores, [y[i] for y in known], w)) for i, (s, w) in enumerate(asked)]
+            mine = [sorted({tuple(y[i]) for y in known}) for i in range(len(asked))]
+            mixed = prod(map(len, mine))
+            refuse_unless(mixed == len({tuple(map(tuple, y)) for y in known}), "those known may be mixed into others")
+            found = [total(i, s.best_other(scores, mine[i], w)) for i, (s, w) in enumerate(asked)]
         else:
             found = [plus(constant, *best)]
         bound = most([bound, *found])

@@ -210,11 +210,10 @@ class RelaxedForm:
         """Which of the better structures the bound of a leaf need not hold for: all, where that can be shown."""
         if len(self.form.spaces) == 1 and isinstance(self.form.spaces[0], Graph | Searched):
             return better
-        if leaf.known is None:
-            return ()
-        if not 0 <= leaf.known < len(better):
-            raise InvalidInput(f"the proof speaks of structure {leaf.known}; {len(better)} come before this one.")
-        return [better[leaf.known]]
+        for k in leaf.known:
+            if not 0 <= k < len(better):
+                raise InvalidInput(f"the proof speaks of structure {k}; {len(better)} come before this one.")
+        return [better[k] for k in leaf.known]
 
     def structure(self, structure: Any) -> tuple[Any, ...]:
         """A structure of the problem as one of every space."""
