@@ -35,8 +35,7 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     asked = next(questions(problem, certificate, result.score))
     relaxed = RelaxedForm.of(Relaxation.of(asked), whole=True)
     above = claimed_limit(asked, certificate)
-    nothing = Leaf(relaxed.relaxation.named(np.zeros(0)))
-    witness = nothing if asked.searched else witness_of(asked, certificate, above)
+    witness = Leaf({}) if asked.searched else witness_of(asked, certificate, above)
     better = [relaxed.structure(y) for y in certificate.better]
     return {
         "format": FORMAT,
