@@ -1,10 +1,12 @@
 """Proofs on disk in the normal form that the standalone checker reads; docs/certificates.md specifies the format."""
 
+import json
 import os
 from typing import Any
 
 import numpy as np
 
+from certus.certificates import standalone
 from certus.certificates.evaluate import Cell
 from certus.certificates.normal import NormalForm, Referred, Searched, Space, Trees
 from certus.errors import NotSupported
@@ -32,27 +34,67 @@ def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Resu
 def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     """The content of a proof file."""
     certificate = result.certificate
+    claim = {
+        "score": result.score,
+        "bound": certificate.bound,
+        "tolerance": certificate.tolerance,
+        "rank": certificate.rank,
+        "exact": certificate.exact,
+    }
+    head = {"format": FORMAT, "version": VERSION, "problem": problem.name, "claim": claim}
     asked = next(questions(problem, certificate, result.score))
-    relaxed = RelaxedForm.of(Relaxation.of(asked), whole=True)
     above = claimed_limit(asked, certificate)
-    witness = Leaf({}) if asked.searched else witness_of(asked, certificate, above)
+    witness = witness_of(asked, certificate, above)
+    if asked.name in standalone.CLOSED:
+        return head | _searched_to_json(asked, result, witness)
+    relaxed = RelaxedForm.of(Relaxation.of(asked), whole=True)
     better = [relaxed.structure(y) for y in certificate.better]
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "problem": problem.name,
+    return head | {
         **_form_to_json(relaxed.form),
         "structure": [_listed(y) for y in relaxed.structure(result.structure)],
         "better": [[_listed(y) for y in structure] for structure in better],
-        "claim": {
-            "score": result.score,
-            "bound": certificate.bound,
-            "tolerance": certificate.tolerance,
-            "rank": certificate.rank,
-            "exact": certificate.exact,
-        },
-        "proof": _Nodes(relaxed, above, better).of(witness),
+        "proof": _Nodes(relaxed, above, better).of(Leaf({}) if asked.searched else witness),
     }
+
+
+def _searched_to_json(problem: Problem[Any], result: Result[Any], witness: Any) -> dict[str, Any]:
+    """The problem itself, and structures as the checker will find them in the graph that it makes of it.
+
+    The graph is closed a little below the score, so that the structure is in it.
+    """
+    certificate = result.certificate
+    limit = certificate.bound + certificate.tolerance
+    above = min(limit, float(np.nextafter(result.score - certificate.tolerance, -np.inf)))
+    data, given = problem.to_json(), {name: np.asarray(array).tolist() for name, array in witness.items()}
+    closed: Any = standalone.CLOSED[problem.name]
+    _, graph = closed(json.loads(json.dumps(data)), given, above)
+    own = int(next(iter(problem.views.values()))[0])
+    structures = (problem.structure_to_json(y) for y in (result.structure, *certificate.better))
+    first, *better = ([_derivation(graph, own, y, problem.name)] for y in structures)
+    searched = {"kind": problem.name, "problem": data, "witness": given, "above": above}
+    return {"searched": searched, "structure": first, "better": better}
+
+
+def _derivation(graph: Any, own: int, structure: list[int], kind: str) -> list[int]:
+    """The edges of a graph, heads before tails, that use the problem's own parts in the order of a structure.
+
+    Those are the first ``own`` parts; a phrase lattice is derived from its end.
+    """
+    wanted = structure[::-1] if kind == "phrase translation" else structure
+    agenda: list[tuple[list[int], int, list[int]]] = [([len(graph["in_ptr"]) - 2], 0, [])]
+    while agenda:
+        pending, place, edges = agenda.pop()
+        if not pending:
+            if place == len(wanted):
+                return edges
+            continue
+        *others, v = pending
+        for e in range(graph["in_ptr"][v], graph["in_ptr"][v + 1]):
+            uses = [p for p in graph["part"][graph["part_ptr"][e] : graph["part_ptr"][e + 1]] if p < own]
+            if uses == wanted[place : place + len(uses)]:
+                tails = graph["tail"][graph["tail_ptr"][e] : graph["tail_ptr"][e + 1]]
+                agenda.append(([*others, *reversed(tails)], place + len(uses), [*edges, e]))
+    return []  # a structure that scores too little, which the checker will refuse
 
 
 def _form_to_json(form: NormalForm) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from certus import ForestTranslation, InvalidInput, LanguageModel, VerificationError, save_result, verify
 from certus.certificates.normal import Graph
-from certus.certificates.standalone_strings import closed_graph
+from certus.certificates.standalone import closed_forest
 from certus.constraints import at_most
 from tests.translation.cases import arpas, forests
 from tests.translation.test_forest_problem import LM_WEIGHTS, scored, small, swapped
@@ -84,7 +84,7 @@ def test_nothing_above_the_bound_is_lost(forest, arpa, lm_weight, data):
         assert closed.structure(np.array(y)) == kept.get(y)
     if np.isfinite(above):
         plain = {"pairs": witness["pairs"].tolist()}
-        scores, alone = closed_graph(json.loads(json.dumps(problem.to_json())), plain, above)
+        scores, alone = closed_forest(json.loads(json.dumps(problem.to_json())), plain, above)
         own = Graph(*(np.array(alone[name]) for name in Graph._fields))
         assert wanted <= set(listed(problem, scores, range(forest.graph.n_edges), own)) <= set(exact)
 

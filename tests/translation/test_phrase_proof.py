@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import certus
 from certus import InvalidInput, PhraseOption, PhraseTranslation
 from certus.certificates.normal import Graph, NormalForm
-from certus.certificates.standalone_coverings import closed_graph
+from certus.certificates.standalone import closed_phrases
 from tests.translation.phrase_cases import phrase_problems
 from tests.translation.test_phrase_problem import model, words
 
@@ -104,7 +104,7 @@ def test_made_witnesses_prove_what_is_true_and_the_standalone_check_agrees(probl
     again = PhraseTranslation.from_json(problem.to_json())
     if not np.isinf(above):
         plain = {name: array.tolist() for name, array in data.draw(witnesses(problem.n)).items()}
-        parts, graph = closed_graph(problem.to_json(), plain, above)
+        parts, graph = closed_phrases(problem.to_json(), plain, above)
         kept = listed(problem, parts, Graph(**{k: v for k, v in graph.items() if k != "kind"}))
         assert {y for y, score in scores.items() if score > above + 1e-9} <= set(kept) <= set(scores)
     assert {y for y, score in scores.items() if score > above} <= set(listed(problem, form.scores, form.spaces[0]))

@@ -8,14 +8,14 @@ or not at all.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import isfinite
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent
+from certus.certificates.rounding import WIDTH, Extent
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -24,7 +24,7 @@ from certus.problem import Index, Penalties, Problem, problem_from_json, problem
 from certus.relax import branch
 from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows, row_slack
-from certus.result import Result, Solution, with_proof_of
+from certus.result import Result, Solution, certified, with_proof_of
 from certus.schema import MOST, Field
 
 Y = TypeVar("Y")
@@ -392,11 +392,14 @@ class Constrained(Problem[Y]):
             if len(kept) == k or len(found) < asked:
                 first, *others = kept
                 proved = with_proof_of(first, best, self.terms(first.structure))
-                return [proved, *(self._ranked(r, rank) for rank, r in enumerate(others, 2))]
+                return [proved, *(self._ranked(r, rank, best) for rank, r in enumerate(others, 2))]
             asked *= 4
 
-    def _ranked(self, result: Result[Y], rank: int) -> Result[Y]:
-        return replace(result, certificate=replace(result.certificate, rank=rank))
+    def _ranked(self, result: Result[Y], rank: int, best: Result[Y]) -> Result[Y]:
+        """Whoever checks the rank does so under multipliers, with more to round than the list was made with."""
+        scores, c = partial(self.terms, result.structure), result.certificate
+        error = max(4.0 * best.certificate.tolerance, c.tolerance) / WIDTH
+        return replace(result, certificate=certified(scores, c.score, c.bound, error, kind=c.kind, rank=rank))
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         fixed = require(view, index) if value else forbid(view, index)
