@@ -194,13 +194,13 @@ class _Priced:
                 spaces[i] = _PricedReference(space, units, self.step)
         self.best = sum(s.best for s in spaces.values()) + constant
         searched = [i for i, space in enumerate(of.form.spaces) if isinstance(space, Searched)]
-        for i in searched:  # what the others leave is known for the last one
+        for i in searched if self.best > -inf else ():  # what the others leave is known for the last one
             space = of.form.spaces[i]
             assert isinstance(space, Searched)
             left = self.enough - self.best if i == searched[-1] else None
-            spaces[i] = _PricedSearch(space, units, self.step, left if self.best > -inf else inf)
+            spaces[i] = _PricedSearch(space, units, self.step, left)
             self.best += spaces[i].best
-        self.spaces = [spaces[i] for i in range(len(spaces))]
+        self.spaces = [spaces[i] for i in sorted(spaces)]
 
     def total(self, known: Sequence[Sequence[Any]]) -> float:
         """The dual value; of all structures but those known, where that can be told."""
@@ -369,11 +369,7 @@ class _PricedSearch:
 
     def __init__(self, space: Searched, units: Floats, step: float, above: float | None) -> None:
         self.space, self.score = space, units[space.part]
-        self.above = -inf if above == inf else self._close(step) if above is None else above
-        self.graph: _PricedGraph | None = None
-        if above == inf:  # some other space has no structure
-            self.best = -inf
-            return
+        self.above = self._close(step) if above is None else above
         self.closed = space.closed(self.above * step, self.score * step)
         form, (graph,) = self.closed.form, self.closed.form.spaces
         assert isinstance(graph, Graph)
@@ -389,14 +385,10 @@ class _PricedSearch:
         return float(np.floor(value - 1e-9 * abs(value)))
 
     def other_than(self, known: Sequence[Any]) -> float:
-        if self.graph is None:
-            return -inf
         edges = [e for e in map(self.closed.structure, known) if e is not None]
         return max(self.above, self.graph.other_than(edges))
 
     def with_any(self, parts: Ints, enough: float) -> float:
-        if self.graph is None:
-            return -inf
         cell = self.cell[np.isin(self.space.part, parts)]
         return max(self.above, self.graph.with_any(cell[cell >= 0], enough))
 

@@ -268,7 +268,7 @@ def _searched_form(problem: Problem[Any], weight: float) -> NormalForm:
 
     def penalties(scores: Floats) -> Penalties:
         if weight != 1.0:
-            scores = np.nextafter(scores / weight, np.where(scores > -inf, inf, -inf))
+            scores = np.where(np.isfinite(scores) & (scores != 0.0), np.nextafter(scores / weight, inf), scores)
         return {view: scores[at].reshape(problem.views[view]) for view, at in cells.items()}
 
     def closed(above: float, scores: Floats) -> Closed:
