@@ -223,53 +223,55 @@ class Chart:
             self.whole[last * (last + 1) // 2 + first, groups[there]] = best
 
 
+class _Block(NamedTuple):
+    """Modifiers under one label, separators or not, and the contexts that they may be in."""
+
+    separator: int
+    scores: Floats  # of group, distance, 3 context + state
+    group: list[int]  # the first of each word
+    context: list[int]
+    left: list[list[tuple[int, int, int]]]  # by where a modifier begins: contexts of heads before it, and a distance
+    right: list[list[tuple[int, int, int]]]  # by where it ends: those behind it
+
+
 class _Modifiers:
-    """Scores of modifiers of heads to the left and to the right, arranged by where the modifier begins and ends."""
+    """What modifiers score in the contexts of all heads around them."""
 
     def __init__(self, t: Tables, attach: Floats) -> None:
         n = t.n
-        self.blocks: list[tuple[int, list[int], list[int], list[Floats | None], list[Floats | None]]] = []
+        far = t.distance.tolist()
+        heads_before = [_runs([far[h][i - 1] for h in range(i)], 0) for i in range(n)]
+        heads_behind = [_runs([far[h][j + 1] for h in range(j + 1, n)], j + 1) for j in range(n)]
+        self.blocks: list[_Block] = []
         for row in range(len(t.group_ptr)):
             P, q = divmod(row, 2)
             g, c = t.group_ptr[row].tolist(), t.context_ptr[P].tolist()
-            if g[0] == g[n] or c[0] == c[n]:
-                continue
-            own = attachments(t, attach, P)[g[0] - int(t.group_ptr[2 * P, 0]) :][: g[n] - g[0]]
-            left = [_chosen(own[g[i] - g[0] :], t.distance[:, i - 1], c, 0, i) if i else None for i in range(n)]
-            right = [
-                _chosen(own[: g[j + 1] - g[0]], t.distance[:, j + 1], c, j + 1, n) if j + 1 < n else None
-                for j in range(n)
-            ]
-            self.blocks.append((q, g, c, left, right))
+            if g[0] < g[n] and c[0] < c[n]:
+                own = attachments(t, attach, P)[g[0] - int(t.group_ptr[2 * P, 0]) :][: g[n] - g[0]]
+                left, right = (
+                    [[(c[h], c[k], far) for h, k, far in runs if c[h] < c[k]] for runs in side]
+                    for side in (heads_before, heads_behind)
+                )
+                self.blocks.append(_Block(q, own, g, c, left, right))
 
     def best(self, i: int, j: int, phrases: Floats, out: Floats) -> None:
         """out[context, q, state] <- the best modifier over the words i .. j."""
-        for q, g, c, left, right in self.blocks:
-            if g[i] == g[j + 1]:
-                continue
-            score = phrases[g[i] : g[j + 1]]
-            rows = (score > -inf).nonzero()[0]
+        for block in self.blocks:
+            g, base = block.group, block.context[0]
+            rows = (phrases[g[i] : g[j + 1]] > -inf).nonzero()[0] + g[i]
             if not len(rows):
                 continue
-            score = score[rows, None]
-            if (table := left[i]) is not None and table.size:
-                out[c[0] : c[i], q] = _best(table, rows, score).reshape(-1, 3)
-            if (table := right[j]) is not None and table.size:
-                out[c[j + 1] : c[-1], q] = _best(table, rows + (g[i] - g[0]), score).reshape(-1, 3)
+            score = phrases[rows, None]
+            rows -= g[0]
+            for first, last, far in (*block.left[i], *block.right[j]):
+                table = block.scores[:, far, 3 * (first - base) : 3 * (last - base)]
+                out[first:last, block.separator] = _best(table, rows, score).reshape(-1, 3)
 
 
-def _chosen(own: Floats, far: NDArray[np.integer], c: list[int], first: int, last: int) -> Floats:
-    """Of scores by distance, those of heads ``first`` to before ``last`` at their distances."""
-    out = np.empty((len(own), 3 * (c[last] - c[first])))
-    h = first
-    while h < last:
-        k = h + 1
-        while k < last and far[k] == far[h]:
-            k += 1
-        a, b = 3 * (c[h] - c[first]), 3 * (c[k] - c[first])
-        out[:, a:b] = own[:, int(far[h]), 3 * (c[h] - c[0]) : 3 * (c[k] - c[0])]
-        h = k
-    return out
+def _runs(values: list[int], start: int) -> list[tuple[int, int, int]]:
+    """Runs of equal values: where each begins and ends, and the value."""
+    ends = [k for k in range(1, len(values) + 1) if k == len(values) or values[k] != values[k - 1]]
+    return [(start + a, start + b, values[a]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def _best(table: Floats, rows: Ints, score: Floats) -> Floats:
