@@ -13,7 +13,7 @@ import numpy as np
 
 from certus.certificates import rounding
 from certus.certificates.enumerated import enumerated_structure
-from certus.certificates.normal import NormalForm
+from certus.certificates.normal import Closed, NormalForm
 from certus.checks import Floats
 from certus.errors import InvalidInput, NotSupported
 from certus.result import Result, Solution, certified
@@ -190,7 +190,10 @@ class Problem(ABC, Generic[Y]):
 
     # -- proofs ----------------------------------------------------------------------------------------------------
 
-    searched: ClassVar[bool] = False  # whether structures are too many to spell out, so that ``closed_form`` is asked
+    @property
+    def searched(self) -> bool:
+        """Whether structures are as a rule too many to spell out, so that ``closed_form`` is asked."""
+        return False
 
     def normal_form(self) -> NormalForm:
         """The problem in the normal form that certus.verify checks bounds of, in numpy, without any kernel.
@@ -211,20 +214,17 @@ class Problem(ABC, Generic[Y]):
         """
         return None
 
-    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
-        """What is left of the problem above a score: every structure that scores more is one of this normal form.
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> Closed:
+        """What is left of the problem above a score: every structure that scores more with penalties is there.
 
-        Without any kernel, and whatever the witness says; InvalidInput if it does not fit the problem.
+        Scores of the form are without penalties; its cells are parts of their own, or carry the scores of the parts
+        that they are. Without any kernel, and whatever the witness says; InvalidInput if it does not fit the problem.
         """
         raise self._not_supported("closed_form")
 
     def make_witness(self, above: float, penalties: Penalties | None = None) -> Any:
         """What ``closed_form`` takes, by the fastest means: arrays by name."""
         raise self._not_supported("make_witness")
-
-    def closed_structure(self, form: NormalForm, structure: Y) -> tuple[Any, ...] | None:
-        """A structure as one of every space of what ``closed_form`` gave; None if it is none, and scores no more."""
-        raise self._not_supported("closed_structure")
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

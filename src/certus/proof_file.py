@@ -8,7 +8,7 @@ import numpy as np
 
 from certus.certificates import standalone
 from certus.certificates.evaluate import Cell
-from certus.certificates.normal import NormalForm, Referred, Space, Trees
+from certus.certificates.normal import NormalForm, Referred, Searched, Space, Trees
 from certus.errors import NotSupported
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
@@ -44,16 +44,17 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     head = {"format": FORMAT, "version": VERSION, "problem": problem.name, "claim": claim}
     asked = _provable(problem, result)
     above = claimed_limit(asked, certificate)
-    if asked.searched and asked.name in standalone.CLOSED:
+    if asked.name in standalone.CLOSED:
         return head | _searched_to_json(asked, result, witness_of(asked, certificate, above))
-    relaxed = RelaxedForm.of(Relaxation.alone(asked) if asked.searched else Relaxation.of(asked))
-    witness = Leaf({}) if asked.searched else witness_of(asked, certificate, above)
+    alone = asked.searched and asked.relaxation() is not None
+    relaxed = RelaxedForm.of(Relaxation.alone(asked) if alone else Relaxation.of(asked), whole=True)
+    witness = Leaf({}) if alone else witness_of(asked, certificate, above)
     better = [relaxed.structure(y) for y in certificate.better]
     return head | {
         **_form_to_json(relaxed.form),
         "structure": [_listed(y) for y in relaxed.structure(result.structure)],
         "better": [[_listed(y) for y in structure] for structure in better],
-        "proof": _Nodes(relaxed, above, better).of(witness),
+        "proof": _Nodes(relaxed, above, better).of(Leaf({}) if asked.searched else witness),
     }
 
 
@@ -117,7 +118,7 @@ def _form_to_json(form: NormalForm) -> dict[str, Any]:
 
 
 def _space_to_json(space: Space) -> dict[str, Any]:
-    if isinstance(space, Referred):
+    if isinstance(space, Referred | Searched):
         raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
     if isinstance(space, Trees):
         labels = None if space.labels is None else space.labels.tolist()

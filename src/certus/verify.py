@@ -154,9 +154,9 @@ def proved_bound(problem: Problem[Any], certificate: Certificate, above: float) 
     """
     witness = witness_of(problem, certificate, above)
     if problem.searched:
-        form = problem.closed_form(above, witness)
-        evaluation = Evaluation(form)
-        better = [y for y in (problem.closed_structure(form, y) for y in certificate.better) if y is not None]
+        closed = problem.closed_form(above, witness)
+        evaluation = Evaluation(closed.form)
+        better = [(edges,) for edges in map(closed.structure, certificate.better) if edges is not None]
         return max(above, evaluation.bound(np.empty(0), above, evaluation.everything(), better))
     if not isinstance(witness, Leaf | Fix | Split):
         raise InvalidInput(f"the proof tree is {type(witness).__name__}.")

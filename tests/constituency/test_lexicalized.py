@@ -1,6 +1,7 @@
 """Every question of LexicalizedConstituency against enumeration of heads, spines and levels."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import certus
 from certus import Infeasible, InvalidInput, LexicalizedConstituency
 from certus.relax.linear import solve_ilp
 from tests.constituency.spines import RandomSpines, trees
+from tests.oracles import closed
 
 
 @st.composite
@@ -45,12 +47,11 @@ def test_scores_and_structures(case):
     if not found:
         with pytest.raises(Infeasible):
             problem.decode()
-        assert problem.reference_maximum() == -np.inf
         return
     best = max(found.values())
     assert {tree: problem.score(tree) for tree in found} == found
     result = problem.decode()
-    assert result.score == best == result.certificate.bound == problem.reference_maximum()
+    assert result.score == best == result.certificate.bound
     assert found[result.structure] == best
     certus.verify(problem, result)
     listed = list(problem.all_structures())
@@ -69,10 +70,10 @@ def test_penalties_and_max_marginals(case, seed):
     if not left:
         with pytest.raises(Infeasible):
             problem.solve(penalty)
-        assert problem.reference_maximum(penalty) == -np.inf
+        closed.check(problem, {}, -1000.0, penalty)
         return
     solution = problem.solve(penalty)
-    assert solution.value == max(left.values()) == left[solution.structure] == problem.reference_maximum(penalty)
+    assert solution.value == max(left.values()) == left[solution.structure]
     through = problem.max_marginals(penalty)
     for view, shape in problem.views.items():
         wanted = np.full(shape, -np.inf)
@@ -98,7 +99,38 @@ def test_all_trees_within_a_width_are_kept(case, width, seed):
     penalty = penalties(problem, seed)
     left = penalised(pruned, {tree: found[tree] for tree in kept}, penalty)
     if max(left.values()) > -np.inf:
-        assert pruned.solve(penalty).value == max(left.values()) == pruned.reference_maximum(penalty)
+        assert pruned.solve(penalty).value == max(left.values())
+
+
+@settings(max_examples=40)
+@given(problems(), st.integers(0, 10**6), st.integers(-30, 3))
+def test_what_a_search_leaves_above_a_score(case, seed, distance):
+    problem, found = case
+    penalty = penalties(problem, seed)
+    left = penalised(problem, found, penalty)
+    best = max(left.values(), default=-np.inf)
+    closed.check(problem, left, best + distance if best > -np.inf else distance, penalty)
+    closed.check(problem, left, -np.inf, penalty)
+    closed.check(problem, left, np.inf, penalty)
+    huge = {view: 2.0**40 * p for view, p in penalty.items()}
+    left = penalised(problem, found, huge)
+    closed.check(problem, left, max(left.values(), default=0.0) - 5.0, huge)
+
+
+@settings(max_examples=10)
+@given(problems())
+def test_ranks_are_proved_and_nothing_less(case):
+    problem, found = case
+    results = problem.kbest(6) if found else []
+    for result in results:
+        certus.verify(problem, result)
+        claim = replace(result.certificate, bound=result.score - 0.5, score=result.score)
+        with pytest.raises(certus.VerificationError, match="bound"):
+            certus.verify(problem, replace(result, certificate=claim))
+    if len(results) > 2 and results[1].score > results[2].score:
+        claim = replace(results[2].certificate, better=results[2].certificate.better[:1], rank=2)
+        with pytest.raises(certus.VerificationError, match="bound"):
+            certus.verify(problem, replace(results[2], certificate=claim))
 
 
 @settings(max_examples=10)
@@ -132,6 +164,10 @@ def test_bad_input():
         problem.score(tree.tree)
     with pytest.raises(InvalidInput, match="width is -1"):
         problem.within(-1)
+    with pytest.raises(InvalidInput, match="nan"):
+        problem.closed_form(np.nan, {})
+    with pytest.raises(InvalidInput, match="inf"):
+        problem.closed_form(0.0, {}, {"tags": np.full((2, 3), np.inf)})
     with pytest.raises(Infeasible, match="no words"):
         LexicalizedConstituency(grammar, []).decode()
     with pytest.raises(Infeasible, match=r'word 2 \("z"\) has no spine: it has no tag'):

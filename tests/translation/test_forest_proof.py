@@ -72,7 +72,8 @@ def test_nothing_above_the_bound_is_lost(forest, arpa, lm_weight, data):
     every = scored(problem)
     above = data.draw(bounds(every))
     witness = data.draw(witnesses(problem, above))
-    form = problem.closed_form(above, witness)
+    closed = problem.closed_form(above, witness)
+    form = closed.form
     (graph,) = form.spaces
     kept = listed(problem, form.scores, form.cells["edges"], graph)
     exact = {y: sum(map(Fraction, problem.terms(np.array(y)))) for _, y in every}
@@ -80,8 +81,7 @@ def test_nothing_above_the_bound_is_lost(forest, arpa, lm_weight, data):
     assert wanted <= set(kept) <= set(exact)
     assert not kept or max(float(exact[y]) for y in kept) > above - 1e-6
     for _, y in every:
-        found = problem.closed_structure(form, np.array(y))
-        assert found == ((kept[y],) if y in kept else None)
+        assert closed.structure(np.array(y)) == kept.get(y)
     if np.isfinite(above):
         plain = {"pairs": witness["pairs"].tolist()}
         scores, alone = closed_forest(json.loads(json.dumps(problem.to_json())), plain, above)
@@ -97,7 +97,7 @@ def test_nothing_above_the_bound_is_lost_under_penalties(forest, arpa, lm_weight
     penalties = {"edges": np.array(data.draw(st.lists(penalty, min_size=n_edges, max_size=n_edges)))}
     every = [(s + float(penalties["edges"][list(y)].sum()), y) for s, y in scored(problem)]
     above = data.draw(bounds([pair for pair in every if pair[0] > -math.inf]))
-    form = problem.closed_form(above, data.draw(witnesses(problem, above, penalties)), penalties)
+    form = problem.closed_form(above, data.draw(witnesses(problem, above, penalties)), penalties).form
     kept = listed(problem, form.scores, form.cells["edges"], form.spaces[0])
     assert {y for score, y in every if score > above + 1e-9} <= set(kept)
 

@@ -74,12 +74,13 @@ def test_any_witness_leaves_every_translation_above_the_bound(problem, data):
     scores = exact_scores(problem, penalty)
     above = data.draw(bounds(scores))
     witness = data.draw(witnesses(problem.n))
-    form = problem.closed_form(above, witness, None if penalty is None else {"options": penalty})
+    closed = problem.closed_form(above, witness, None if penalty is None else {"options": penalty})
+    form = closed.form
     found = listed(problem, form.scores, form.spaces[0])
     assert {y for y, score in scores.items() if score > above} <= set(found) <= set(exact_scores(problem))
     for structure, terms in found.items():
         assert terms == sorted(problem.terms(structure))
-        (edges,) = problem.closed_structure(form, structure)
+        edges = closed.structure(structure)
         assert derivation_of(form, edges) == structure
     if not any(score > above - 1e-6 for score in scores.values()):
         assert not found
@@ -99,7 +100,7 @@ def test_made_witnesses_prove_what_is_true_and_the_standalone_check_agrees(probl
     scores = exact_scores(problem)
     above = data.draw(bounds(scores))
     witness = problem.make_witness(above)
-    form = problem.closed_form(above, witness)
+    form = problem.closed_form(above, witness).form
     again = PhraseTranslation.from_json(problem.to_json())
     if not np.isinf(above):
         plain = {name: array.tolist() for name, array in data.draw(witnesses(problem.n)).items()}
@@ -107,7 +108,7 @@ def test_made_witnesses_prove_what_is_true_and_the_standalone_check_agrees(probl
         kept = listed(problem, parts, Graph(**{k: v for k, v in graph.items() if k != "kind"}))
         assert {y for y, score in scores.items() if score > above + 1e-9} <= set(kept) <= set(scores)
     assert {y for y, score in scores.items() if score > above} <= set(listed(problem, form.scores, form.spaces[0]))
-    form = again.closed_form(above, witness)  # its model is cut down, and has other states
+    form = again.closed_form(above, witness).form  # its model is cut down, and has other states
     assert {y for y, s in scores.items() if s > above + 1e-9} <= set(listed(again, form.scores, form.spaces[0]))
 
 
@@ -165,7 +166,7 @@ def test_short_and_long_sentences(n):
     problem = words(n, distortion_limit=2)
     result = problem.decode()
     certus.verify(problem, result)
-    form = problem.closed_form(result.score - 1e-3, problem.make_witness(result.score - 1e-3))
+    form = problem.closed_form(result.score - 1e-3, problem.make_witness(result.score - 1e-3)).form
     assert result.structure in listed(problem, form.scores, form.spaces[0])
 
 
@@ -174,7 +175,7 @@ def test_masks_do_not_spoil_the_steps():
     problem = PhraseTranslation(options, model("-0.1 a b"), source=["x", "y"])
     result = problem.decode()
     certus.verify(problem, result)
-    everything = problem.closed_form(-np.inf, problem.make_witness(-np.inf))
+    everything = problem.closed_form(-np.inf, problem.make_witness(-np.inf)).form
     assert set(listed(problem, everything.scores, everything.spaces[0])) == set(problem.all_structures())
 
 

@@ -11,19 +11,20 @@ structure that uses them could matter are raised to where they still do not.
 """
 
 from collections.abc import Sequence
-from math import ceil, inf, log2
+from math import ceil, inf, log2, prod
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from certus.certificates import sweep
 from certus.certificates.arborescence_dual import LaminarDual, dual_bound, laminar_dual
-from certus.certificates.normal import Graph, NormalForm, Referred, Trees
+from certus.certificates.normal import Graph, NormalForm, Referred, Searched, Trees
 from certus.certificates.rounding import EPSILON, Floats
 from certus.checks import Bools, Ints
 from certus.errors import NotSupported
 
 BITS = 52  # of the largest sum, in steps
+LOWEST = -(2.0 ** (BITS + 1))  # steps, below any sum that matters
 
 
 class Cell(NamedTuple):
@@ -54,9 +55,9 @@ class Evaluation:
     def bound(self, u: Floats, above: float, cell: Cell, known: Sequence[Sequence[Any]] = ()) -> float:
         """No structure of the cell scores more than this, other than those known.
 
-        Each of these has a structure of every space: edges of a graph, heads before tails, or heads of a tree. More
-        than one can be left out only where there is a single space, a graph. ``above`` is the bound to be shown: more
-        than that need not be told apart.
+        Each of these has a structure of every space: edges of a graph, heads before tails, or heads of a tree. Several
+        can be left out only if whatever is mixed of their structures of spaces is one of them, and not of different
+        trees. ``above`` is the bound to be shown: more than that need not be told apart.
         """
         total = self._priced(u, above, cell).total(known)
         if total > above and cell.ones:
@@ -87,7 +88,7 @@ class Evaluation:
             if isinstance(space, _PricedTrees) and parts is not None:
                 forced = space.loss_with(parts) < inf
             elif isinstance(space, _PricedTrees) and known:
-                forced = space.loss_without([structure[i] for structure in known]) < inf
+                forced = space.loss_without(parts_of_known(known)[i]) < inf
             rest = priced.best - space.best
             spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
         return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces}
@@ -103,6 +104,9 @@ class Evaluation:
             chosen[parts] = 1.0
             if isinstance(space, Referred):
                 return False
+            if isinstance(space, Searched):
+                line = space.line[np.isin(space.part, parts)]
+                return bool(line[0] >= 0 and (line == line[0]).all())
             if isinstance(space, Trees):
                 into = np.maximum(space.arc_scores(chosen), 0.0).max(axis=0)
                 if into.sum() > 1.0:
@@ -132,8 +136,7 @@ class Evaluation:
         if len(u):
             units = units + self._rounded_up(self._onto_parts(steps), self._onto_parts(np.abs(steps), absolute=True))
             constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
-        lowest = -(2.0 ** (BITS + 1))
-        units = np.where(scores > -inf, np.maximum(units, lowest), -inf)
+        units = np.where(scores > -inf, np.maximum(units, LOWEST), -inf)
         units[cell.zeros] = -inf
         reward = float(np.ceil(excess / step)) + 1.0 if excess else 0.0
         np.add.at(units, list(cell.ones), reward)
@@ -163,6 +166,8 @@ class Evaluation:
                 own = raw[space.part]
                 largest = float(np.abs(own[own > -inf]).max(initial=0.0))
                 most = space.size + space.length * largest
+            elif isinstance(space, Searched):
+                most = space.ceiling + _most_of_cells(space, positive[space.part])
             else:
                 into = space.arc_scores(positive)[:, 1:]
                 most = float(np.maximum(into.max(axis=0, initial=0.0), 0.0).sum())
@@ -178,25 +183,35 @@ class _Priced:
     ) -> None:
         self.of, self.above = of, above
         self.u, self.reward, self.step = prices
-        self.spaces: list[_PricedGraph | _PricedTrees | _PricedReference] = []
+        self.enough = float(np.floor(above / self.step))
+        spaces: dict[int, _PricedGraph | _PricedTrees | _PricedReference | _PricedSearch] = {}
         for i, space in enumerate(of.form.spaces):
             if isinstance(space, Graph):
-                self.spaces.append(_PricedGraph(space, of.plans[i], units))
+                spaces[i] = _PricedGraph(space, of.plans[i], units)
             elif isinstance(space, Trees):
-                self.spaces.append(_PricedTrees(space, units))
-            else:
-                self.spaces.append(_PricedReference(space, units, self.step))
-        self.best = sum(s.best for s in self.spaces) + constant
+                spaces[i] = _PricedTrees(space, units)
+            elif isinstance(space, Referred):
+                spaces[i] = _PricedReference(space, units, self.step)
+        self.best = sum(s.best for s in spaces.values()) + constant
+        searched = [i for i, space in enumerate(of.form.spaces) if isinstance(space, Searched)]
+        for i in searched if self.best > -inf else ():  # what the others leave is known for the last one
+            space = of.form.spaces[i]
+            assert isinstance(space, Searched)
+            left = self.enough - self.best if i == searched[-1] else None
+            spaces[i] = _PricedSearch(space, units, self.step, left)
+            self.best += spaces[i].best
+        self.spaces = [spaces[i] for i in sorted(spaces)]
 
     def total(self, known: Sequence[Sequence[Any]]) -> float:
         """The dual value; of all structures but those known, where that can be told."""
         if not known or not self.best * self.step > self.above:
             return self.best * self.step
-        if len(known) > 1 and (len(self.spaces) > 1 or not isinstance(self.spaces[0], _PricedGraph)):
-            return self.best * self.step
+        different = parts_of_known(known)
+        if prod(map(len, different)) > len({_key(structure) for structure in known}):
+            return self.best * self.step  # those known may be mixed into others
         most = -inf
-        for i, space in enumerate(self.spaces):  # another structure is another one in some space
-            most = max(most, self.best - space.best + space.other_than([structure[i] for structure in known]))
+        for space, own in zip(self.spaces, different, strict=True):  # another structure is another one in some space
+            most = max(most, self.best - space.best + space.other_than(own))
         return most * self.step
 
     def with_any(self, parts: Ints) -> float:
@@ -208,8 +223,18 @@ class _Priced:
             mine = parts[self.of.space_of[parts] == i]
             if len(mine):
                 rest = self.best - space.best
-                most = max(most, rest + space.with_any(mine, self.above / self.step - rest))
+                most = max(most, rest + space.with_any(mine, self.enough - rest))
         return most * self.step
+
+
+def parts_of_known(known: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """For every space the different structures there of those known."""
+    return [list({_key(own): own for own in here}.values()) for here in zip(*known, strict=True)]
+
+
+def _key(structure: Any) -> Any:
+    """A structure of a space, or of all, to be told from others by."""
+    return tuple(map(_key, structure)) if isinstance(structure, list | tuple | np.ndarray) else structure
 
 
 class _PricedGraph:
@@ -243,7 +268,12 @@ class _PricedTrees:
         self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
 
     def loss_without(self, known: Sequence[Sequence[Any]]) -> Floats:
-        """What arcs lose in trees other than one, which have another arc somewhere or another label; inf if no arc."""
+        """What arcs lose in trees other than one, which have another arc somewhere or another label; inf if no arc.
+
+        Nothing where more than one is left out.
+        """
+        if len(known) > 1:
+            return np.where(self.weight > -inf, 0.0, inf)
         (tree,) = known
         heads, labels = (tree, None) if self.label is None else tree
         words, loss = np.arange(1, len(heads)), np.where(self.weight > -inf, 0.0, inf)
@@ -330,6 +360,46 @@ class _PricedReference:
 
     def spelt_out(self, step: float, forced: Bools | None, enough: float) -> NoReturn:
         raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
+
+
+class _PricedSearch:
+    """What is searched for structures of more than ``above`` steps; of None, of a little less than the best has."""
+
+    def __init__(self, space: Searched, units: Floats, step: float, above: float | None) -> None:
+        self.space, self.score = space, units[space.part]
+        self.above = self._close(step) if above is None else above
+        self.closed = space.closed(self.above * step, self.score * step)
+        form, (graph,) = self.closed.form, self.closed.form.spaces
+        assert isinstance(graph, Graph)
+        own = np.ceil(form.scores / step)
+        own = np.where(own > -inf, np.maximum(own, LOWEST), -inf)
+        self.cell = np.concatenate([form.cells[view] for view in space.views])
+        own[self.cell[self.cell >= 0]] += self.score[self.cell >= 0]
+        self.graph = _PricedGraph(graph, sweep.levels(graph), own)
+        self.best = max(self.above, self.graph.best)
+
+    def _close(self, step: float) -> float:
+        value = self.space.solved(self.score * step) / step
+        return float(np.floor(value - 1e-9 * abs(value)))
+
+    def other_than(self, known: Sequence[Any]) -> float:
+        edges = [e for e in map(self.closed.structure, known) if e is not None]
+        return max(self.above, self.graph.other_than(edges))
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        cell = self.cell[np.isin(self.space.part, parts)]
+        return max(self.above, self.graph.with_any(cell[cell >= 0], enough))
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> NoReturn:
+        raise NotSupported("a problem that is searched cannot be written for the standalone checker.")
+
+
+def _most_of_cells(space: Searched, positive: Floats) -> float:
+    """No structure gets more by its cells, if they score so much."""
+    lined = space.line >= 0
+    lines = np.zeros(int(space.line.max(initial=-1)) + 1)
+    np.maximum.at(lines, space.line[lined], positive[lined])
+    return float(lines.sum() + space.length * max(positive[~lined].max(initial=0.0), 0.0))
 
 
 def _dual_to_json(dual: LaminarDual, step: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ This module and its neighbours import no kernel: what certus.verify believes is 
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,26 @@ class Referred(NamedTuple):
     maximum: Callable[[Floats], tuple[float, float]]
 
 
-Space = Graph | Trees | Referred
+class Searched(NamedTuple):
+    """Structures are those of a problem that are too many to spell out: those above a score are searched for.
+
+    ``part`` are the parts of its cells, one view of ``views`` after the other; they have no score. ``closed`` takes a
+    score and what they score, and gives every structure that scores more, perhaps with others. No structure uses more
+    than one part of a line: ``line`` has the number of that of each part, -1 for none. The positive scores of no
+    structure add up to more than ``ceiling``, without those of the cells, of which none uses more than ``length``.
+    ``solved`` guesses what the best structure scores; it is not believed.
+    """
+
+    part: Ints
+    views: tuple[str, ...]
+    line: Ints
+    ceiling: float
+    length: int
+    closed: "Callable[[float, Floats], Closed]"
+    solved: Callable[[Floats], float]
+
+
+Space = Graph | Trees | Referred | Searched
 
 
 class Rows(NamedTuple):
@@ -99,3 +118,13 @@ class NormalForm(NamedTuple):
     spaces: tuple[Space, ...]
     cells: Mapping[str, Ints]
     rows: Rows = NO_ROWS
+
+
+class Closed(NamedTuple):
+    """What is left of a problem above a score: every structure that scores more is one of the form, a single graph.
+
+    ``structure`` gives the edges of a structure there, heads before tails; None for one that is left out.
+    """
+
+    form: NormalForm
+    structure: Callable[[Any], list[int] | None]

@@ -13,6 +13,7 @@ import json
 import sys
 from functools import cache
 from itertools import pairwise
+from math import prod
 
 NEVER = None
 EXACT, MASK = 10**9, 10**4  # a proof allows for 1 / EXACT of the scores in use, none of which counts below -MASK
@@ -258,6 +259,7 @@ class Trees:
 
     def best_other(self, scores, known, witness):
         """Another tree has an arc that the known one lacks, or the same with another label."""
+        refuse_unless(len(known) == 1, "too many trees are known")
         (tree,) = known
         heads, labels = tree if self.labels is not None else (tree, None)
 
@@ -377,8 +379,10 @@ def proved(problem, nodes, better):
             stack.append((node["rest"], zeros.union(*(problem.copies(p) for p in chosen)), ones))
         elif node["known"]:
             known = [better[k] for k in node["known"]]
-            refuse_unless(len(known) == 1 or (len(asked) == 1 and isinstance(asked[0][0], Graph)), "too many are known")
-            found = [total(i, s.best_other(scores, [y[i] for y in known], w)) for i, (s, w) in enumerate(asked)]
+            mine = [sorted({tuple(y[i]) for y in known}) for i in range(len(asked))]
+            mixed = prod(map(len, mine))
+            refuse_unless(mixed == len({tuple(map(tuple, y)) for y in known}), "those known may be mixed into others")
+            found = [total(i, s.best_other(scores, mine[i], w)) for i, (s, w) in enumerate(asked)]
         else:
             found = [plus(constant, *best)]
         bound = most([bound, *found])

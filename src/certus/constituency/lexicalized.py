@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
-from certus.certificates import sweep
-from certus.certificates.layers import normal_form, trimmed
-from certus.certificates.normal import NormalForm
+from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
+from certus.constituency.lexicalized_chart import Chart, Scores, scores_in_steps
 from certus.constituency.lexicalized_edges import edges_of
 from certus.constituency.lexicalized_normal import LexicalizedGraph, spell_out
-from certus.constituency.lexicalized_reference import best_value
 from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
 from certus.constituency.problem import tree_from_json
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -276,47 +274,61 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         long_call(self._steps, kernel.outside, self._sentence(w), chart, least, around, arcs, group_best)
         return chart, around, arcs, group_best, least
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        if self.pruned:
-            return super().reference_maximum(penalties)
-        checked = {
-            view: as_scores(f"penalty {view!r}", p, self.checked_view(view)) for view, p in (penalties or {}).items()
-        }
-        return best_value(self.tables, self._node_word, self._node_tag, checked)
+    # -- proofs ----------------------------------------------------------------------------------------------------
+
+    @property
+    def searched(self) -> bool:
+        return not self.pruned
+
+    def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Any]:
+        """Nothing: the chart is filled again."""
+        return {}
+
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> Closed:
+        return self._closed(self._spelt_out(above, penalties))
+
+    def _closed(self, graph: LexicalizedGraph) -> Closed:
+        return Closed(graph.form, lambda structure: self._edges_in(graph, structure))
+
+    def _spelt_out(self, above: float, penalties: Penalties | None = None) -> LexicalizedGraph:
+        """The trees that score more than a number under penalties, perhaps with others."""
+        return spell_out(self.tables, self._in_steps(above, penalties))
+
+    def _in_steps(self, above: float, penalties: Penalties | None = None) -> Scores:
+        added = {view: np.zeros(shape) for view, shape in self.views.items()}
+        for view, penalty in (penalties or {}).items():
+            added[view] = as_scores(f"penalty {view!r}", penalty, self.checked_view(view))
+        return scores_in_steps(self.tables, self.extent().length, above, **added)
 
     @cached_property
     def _normal(self) -> LexicalizedGraph:
-        return spell_out(self.tables)
+        """All trees; less what max-marginals leave out, if the problem is pruned.
 
-    @cached_property
-    def _normal_kept(self) -> tuple[NormalForm, Ints]:
-        """The normal form, and the number in it of each edge of that of all trees, -1 for those left out.
-
-        Less what max-marginals leave out, if the problem is pruned; rounding may keep a part more, but no part less.
+        Rounding may keep a part more, but no part less.
         """
-        form, graph = self._normal.form, self._normal.graph
         if not self.pruned:
-            return form, np.arange(len(graph.tail_ptr) - 1)
-        plan, weight = sweep.levels(graph), sweep.edge_weights(graph, form.scores)
-        chart = sweep.inside(plan, weight)
-        best = float(chart[-1])
+            return self._spelt_out(-np.inf)
+        extent = self.extent()
+        scores = self._in_steps(-1.0 - extent.length * extent.size)
+        best = Chart(self.tables, scores).best() * scores.step
         if best == -np.inf:
-            return form, np.arange(len(graph.tail_ptr) - 1)
-        through = sweep.edge_max_marginals(plan, weight, chart)
-        kept, number = trimmed(graph, through >= best - self.width - 2e-9 * (1.0 + abs(best)))
-        return normal_form(kept, form.scores, form.cells), number
+            return self._spelt_out(-np.inf)
+        least = best - extent.length * scores.step - self.width  # the best was rounded up
+        return self._spelt_out(least - 2e-9 * (1.0 + abs(best)))
 
     def normal_form(self) -> NormalForm:
-        return self._normal_kept[0]
+        return self._normal.form
 
     def normal_structure(self, structure: LexicalizedTree) -> tuple[list[int]]:
+        edges = self._edges_in(self._normal, structure)
+        if edges is None:
+            raise InvalidInput("the tree uses a forbidden part, or it is not within the width of the problem.")
+        return (edges,)
+
+    def _edges_in(self, graph: LexicalizedGraph, structure: LexicalizedTree) -> list[int] | None:
         parts = spines(self._checked(structure))
         node = self._nodes_of(parts)
-        edges = None if -1 in node[1:] else edges_of(self._normal, parts, node)
-        kept = [] if edges is None else self._normal_kept[1][edges].tolist()
-        if edges is None or -1 in kept:
-            raise InvalidInput("the tree uses a forbidden part, or it is not within the width of the problem.")
-        return (kept,)
+        return None if -1 in node[1:] else edges_of(graph, parts, node)
 
     # -- the hypergraph --------------------------------------------------------------------------------------------
 

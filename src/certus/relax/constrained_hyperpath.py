@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates import sweep
-from certus.certificates.normal import Graph, NormalForm
+from certus.certificates.normal import Closed, Graph, NormalForm
 from certus.certificates.rounding import Extent, of_sum, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
@@ -407,7 +407,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         at = descend(run, _Dual(problem), np.zeros(len(self.b)), polyak(patience=3), max_iterations=100)
         return {"rows": at.best_u}
 
-    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> Closed:
         if not isinstance(witness, Mapping) or set(witness) != {"rows"}:
             raise InvalidInput('expected multipliers of "rows".')
         u = np.asarray(witness["rows"], dtype=np.float64)
@@ -421,7 +421,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         around[: self.graph.root + 1] = sweep.outside(plan, weight, sweep.inside(plan, weight)) - float(u @ self.b)
         around += problem.dual_error(u) + spare
         kept, _ = self._with_signatures(self._default_check(), priced, around, above)
-        return self._form(kept)
+        return Closed(self._form(kept), lambda y: sweep.derivation_using(kept, np.asarray(y).tolist()))
 
     def normal_form(self) -> NormalForm:
         """The graph with signatures: of small problems only."""
@@ -432,16 +432,12 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         return NormalForm(self.weights, (graph,), {"edges": np.arange(self.graph.n_edges)})
 
     def normal_structure(self, structure: Int32) -> tuple[list[int]]:
-        found = self.closed_structure(self.normal_form(), structure)
-        if found is None:
-            raise InvalidInput("the derivation does not satisfy the rows.")
-        return found
-
-    def closed_structure(self, form: NormalForm, structure: Int32) -> tuple[list[int]] | None:
-        (graph,) = form.spaces
+        (graph,) = self.normal_form().spaces
         assert isinstance(graph, Graph)
         edges = sweep.derivation_using(graph, np.asarray(structure).tolist())
-        return None if edges is None else (edges,)
+        if edges is None:
+            raise InvalidInput("the derivation does not satisfy the rows.")
+        return (edges,)
 
     def _penalised(self, penalties: Penalties) -> Floats:
         weights = self.weights

@@ -13,11 +13,11 @@ import numpy as np
 
 from certus.certificates.enumerated import enumerated_form
 from certus.certificates.evaluate import Cell, Evaluation
-from certus.certificates.normal import Graph, NormalForm, Referred, Rows, Space, Trees
-from certus.certificates.rounding import of_sum
+from certus.certificates.normal import Closed, Graph, NormalForm, Referred, Rows, Searched, Space, Trees
+from certus.certificates.rounding import EPSILON, of_sum
 from certus.checks import Floats, Ints
-from certus.errors import InvalidInput, NotSupported
-from certus.problem import Problem
+from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.problem import Penalties, Problem
 from certus.relax.proof import Leaf, Proof, Removed, Split
 from certus.relax.system import Relaxation
 
@@ -26,21 +26,23 @@ from certus.relax.system import Relaxation
 class RelaxedForm:
     """The normal form of a relaxation; ``part[c]`` is the part of its flat cell c, -1 for one that nothing uses.
 
-    ``required`` are parts that every structure uses: the last rows of the form say so.
+    ``required`` are parts that every structure uses: the last rows of the form say so. ``whole`` says that all
+    structures are spelt out, even those of problems that are better searched.
     """
 
     relaxation: Relaxation
     form: NormalForm
     part: Ints
     required: tuple[int, ...] = ()
+    whole: bool = False
 
     @staticmethod
-    def of(relaxation: Relaxation) -> "RelaxedForm":
+    def of(relaxation: Relaxation, *, whole: bool = False) -> "RelaxedForm":
         """Of the subproblems' own normal forms, none of which may have rows."""
         part, scores, spaces, start = np.full(relaxation.n_cells, -1, dtype=np.int64), [], list[Space](), 0
         for i, problem in enumerate(relaxation.subproblems):
-            form = _form_of(problem)
             weight = relaxation.weights[i]
+            form = _searched_form(problem, weight) if problem.searched and not whole else _form_of(problem)
             scores.append(form.scores if weight == 1.0 else weight * form.scores)
             spaces += [_shifted(space, start) for space in form.spaces]
             for view, cells, _ in relaxation.slices[i]:
@@ -53,7 +55,7 @@ class RelaxedForm:
             np.add.at(together, at[at >= 0], values.reshape(-1)[at >= 0])
         rows = _rows(relaxation, part)
         _forbid_unused(together, rows)
-        free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part)
+        free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part, whole=whole)
         return free._with_fixings() if relaxation.fixed else free
 
     def _with_fixings(self) -> "RelaxedForm":
@@ -206,18 +208,21 @@ class RelaxedForm:
 
     def known(self, leaf: Leaf, better: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """Which of the better structures the bound of a leaf need not hold for: all, where that can be shown."""
-        if len(self.form.spaces) == 1 and isinstance(self.form.spaces[0], Graph):
+        if len(self.form.spaces) == 1 and isinstance(self.form.spaces[0], Graph | Searched):
             return better
-        if leaf.known is None:
-            return ()
-        if not 0 <= leaf.known < len(better):
-            raise InvalidInput(f"the proof speaks of structure {leaf.known}; {len(better)} come before this one.")
-        return [better[leaf.known]]
+        for k in leaf.known:
+            if not 0 <= k < len(better):
+                raise InvalidInput(f"the proof speaks of structure {k}; {len(better)} come before this one.")
+        return [better[k] for k in leaf.known]
 
     def structure(self, structure: Any) -> tuple[Any, ...]:
         """A structure of the problem as one of every space."""
         leaves = zip(self.relaxation.subproblems, self.relaxation.leaves(structure), strict=True)
-        return tuple(own for problem, leaf in leaves for own in problem.normal_structure(leaf))
+        return tuple(
+            own
+            for problem, leaf in leaves
+            for own in ((leaf,) if problem.searched and not self.whole else problem.normal_structure(leaf))
+        )
 
 
 def _form_of(problem: Problem[Any]) -> NormalForm:
@@ -225,7 +230,9 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
     try:
         return problem.normal_form()
     except NotSupported:
-        if not problem.searched and problem.reference_maximum() is None:
+        if problem.searched:
+            raise
+        if problem.reference_maximum() is None:
             return enumerated_form(problem)
     sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
     starts = np.cumsum([0, *sizes]).tolist()
@@ -244,6 +251,43 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
     extent = problem.extent()
     referred = Referred(np.arange(starts[-1]), extent.length * len(sizes), extent.length * extent.size, maximum)
     return NormalForm(np.zeros(starts[-1]), (referred,), cells)
+
+
+def _searched_form(problem: Problem[Any], weight: float) -> NormalForm:
+    """A problem that is searched under penalties, all of its scores times ``weight``: one space, and only cells."""
+    if not weight > 0.0:
+        raise NotSupported(f"the weight of a problem that is searched is {weight:g}; only positive ones are checked.")
+    sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
+    starts, extent = np.cumsum([0, *sizes]), problem.extent()
+    cells = dict(zip(problem.views, np.split(np.arange(starts[-1]), starts[1:-1]), strict=True))
+    line = np.full(starts[-1], -1, dtype=np.int64)
+    for view, axis in problem.exclusive.items():
+        number = np.delete(np.indices(problem.views[view]), axis, axis=0)
+        shape = tuple(size for k, size in enumerate(problem.views[view]) if k != axis)
+        line[cells[view]] = line.max(initial=-1) + 1 + np.ravel_multi_index(tuple(number), shape).reshape(-1)
+
+    def penalties(scores: Floats) -> Penalties:
+        if weight != 1.0:
+            scores = np.where(np.isfinite(scores) & (scores != 0.0), np.nextafter(scores / weight, inf), scores)
+        return {view: scores[at].reshape(problem.views[view]) for view, at in cells.items()}
+
+    def closed(above: float, scores: Floats) -> Closed:
+        added = penalties(scores)
+        if weight != 1.0:  # products of scores may be rounded
+            above = above / weight - of_sum(extent.length, extent.size) - EPSILON * abs(above / weight)
+        found = problem.closed_form(above, problem.make_witness(above, added), added)
+        return found if weight == 1.0 else found._replace(form=found.form._replace(scores=weight * found.form.scores))
+
+    def solved(scores: Floats) -> float:
+        try:
+            return weight * problem.solve(penalties(scores)).value
+        except Infeasible:
+            return -inf
+
+    space = Searched(
+        np.arange(starts[-1]), tuple(cells), line, max(weight * extent.ceiling, 0.0), extent.length, closed, solved
+    )
+    return NormalForm(np.zeros(starts[-1]), (space,), cells)
 
 
 def _shifted(space: Space, start: int) -> Space:

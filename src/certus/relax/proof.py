@@ -19,13 +19,13 @@ Multipliers = Mapping[str, Floats]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Bounded by the dual value at these multipliers; but for the structure ``known``, if one is named.
+    """Bounded by the dual value at these multipliers; but for the structures ``known``, if any are named.
 
-    ``known`` numbers the better structures that the result of a higher rank comes with, from 0.
+    ``known`` are numbers of the better structures that the result of a higher rank comes with, from 0.
     """
 
     multipliers: Multipliers
-    known: int | None = None
+    known: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ def to_json(proof: Proof) -> list[dict[str, Any]]:
             parent[slot] = len(nodes)
         if isinstance(node, Leaf):
             nodes.append({"node": "leaf", "multipliers": multipliers_to_json(node.multipliers)})
-            if node.known is not None:
-                nodes[-1]["known"] = node.known
+            if node.known:
+                nodes[-1]["known"] = list(node.known)
         elif isinstance(node, Fix):
             removed = [{"view": r.view, "copy": r.copy, "indices": list(r.indices)} for r in node.removed]
             nodes.append({"node": "fix", "multipliers": multipliers_to_json(node.multipliers), "removed": removed})
@@ -137,7 +137,7 @@ def from_json(data: Any) -> Proof:
         node = data[at]
         kind = node.get("node")
         if kind == "leaf":
-            known = None if node.get("known") is None else _whole(node["known"], "known")
+            known = tuple(_whole(k, "known") for k in _listed(node.get("known", []), "known"))
             built[at] = Leaf(multipliers_from_json(node.get("multipliers")), known)
         elif kind == "fix":
             removed = tuple(_removed_from_json(r) for r in _listed(node.get("removed"), "removed"))

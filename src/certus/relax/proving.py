@@ -68,11 +68,9 @@ class _Prover:
 
     def _proved(self, fixings: Fixings, cell: Cell, inside: list[int], start: Floats) -> Proof:
         """Of one place of the tree, where those of the better structures are that are ``inside``."""
-        if len(inside) > 1:
-            apart = np.flatnonzero((self.used[inside] > 0).any(axis=0) & (self.used[inside] == 0).any(axis=0))
-            if len(apart):
-                return self._split(int(apart[0]), fixings, cell, inside, start)
-            return Leaf(self.relaxation.named(start))
+        apart = np.flatnonzero((self.used[inside] > 0).any(axis=0) & (self.used[inside] == 0).any(axis=0))
+        if len(apart):
+            return self._split(int(apart[0]), fixings, cell, inside, start)
         node = Node(fixings, start)
         try:
             self.space._descend(node, ITERATIONS, NODE_WINDOW if inside else ROOT_WINDOW, log=False)
@@ -82,8 +80,8 @@ class _Prover:
             search = Search(self.space.run, self.space, node)
             search.climb(exact=True)
             return search.proof()
-        leaf = Leaf(self.relaxation.named(node.multipliers), inside[0])
-        known = [self.better[inside[0]]]
+        leaf = Leaf(self.relaxation.named(node.multipliers), tuple(inside))
+        known = [self.better[k] for k in inside]
         if self.relaxed.evaluation.bound(node.multipliers, self.above, cell, known) <= self.above:
             return leaf
         free = (self.used[inside[0]] > 0) & ~self.relaxation.decided(fixings)

@@ -1,15 +1,13 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.certificates import sweep
-from certus.certificates.normal import Graph, NormalForm
+from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
@@ -37,7 +35,6 @@ from certus.translation.scored_forest import longest, prepare
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
 MOST_MEMORY = 4e9
-CLOSE = 1e-9  # of a score: what is so little below the best counts as the best where that is found again
 BYTES_PER_ITEM = 200  # of a search, its tables included
 
 
@@ -77,7 +74,6 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     name: ClassVar[str] = "forest translation"
     certificate_kind = "combinatorial"
-    searched = True
 
     def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
@@ -244,18 +240,13 @@ class ForestTranslation(DynamicProgram[Ints]):
         return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        run, _, _ = self._solved(penalties)
-        return Solution(np.array(run.structure, dtype=np.int64), run.score)
-
-    def _solved(self, penalties: Penalties | None) -> tuple[Run[list[int]], BoundedSearch, Floats]:
-        """The best derivation under penalties, how it was found, and the multipliers that it was found by."""
         problem = self if penalties is None else self._with_weights(self._penalised(penalties))
         run: Run[list[int]] = Run(scale=problem.extent().size)
         oracle = problem._bounded_search(run, int(MOST_MEMORY / BYTES_PER_ITEM))
         at = bigram_relaxation.decode(oracle, bigram_relaxation.default_rule(), 200)
         if not oracle.over(at):
             raise NotSupported("the best derivation under these penalties was not found within memory.")
-        return run, oracle, at.best_u
+        return Solution(np.array(run.structure, dtype=np.int64), run.score)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
@@ -278,11 +269,15 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     # -- proofs ----------------------------------------------------------------------------------------------------
 
+    @property
+    def searched(self) -> bool:
+        return True
+
     def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Floats]:
         """Multipliers of "pairs" of words that bring the bigram relaxation down towards ``above``."""
         return {"pairs": multipliers_below(self, self._penalised(penalties), above)}
 
-    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> Closed:
         """Every derivation that scores more than ``above`` under the penalties, as paths through one graph.
 
         Parts are edges, of which "edges" are the cells, and n-grams with their weighted log probabilities, those of
@@ -293,29 +288,13 @@ class ForestTranslation(DynamicProgram[Ints]):
         if penalties:
             weights = np.nextafter(weights, np.inf)  # the sum may have been rounded
             weights[np.isneginf(self._penalised(penalties))] = -np.inf
-        return closed_form(self, above, witness, weights)
+        form = closed_form(self, above, witness, weights)
+        return Closed(form, partial(self._path, form))
 
-    def closed_structure(self, form: NormalForm, structure: Ints) -> tuple[list[int]] | None:
+    def _path(self, form: NormalForm, structure: Ints) -> list[int] | None:
         edges = self._checked(structure)
         self.translation_forest.yields(edges)
-        found = path(form, self.translation_forest, edges)
-        return None if found is None else (found,)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        """The best of all derivations that may score more than a little less than what ``solve`` finds.
-
-        What ``solve`` says is not believed: if it were too much, nothing would score more, and it were a bound still.
-        """
-        least, pairs = -np.inf, np.empty((0, 3))
-        with suppress(Infeasible):
-            run, oracle, u = self._solved(penalties)
-            least = run.score - CLOSE * max(abs(run.score), 1.0)
-            pairs = oracle.relaxation.multipliers(u.reshape(oracle.relaxation.q.shape))
-        form = self.closed_form(least, {"pairs": pairs}, penalties)
-        (graph,), scores, cells = form.spaces, form.scores.copy(), form.cells["edges"]
-        assert isinstance(graph, Graph)
-        scores[cells[cells >= 0]] = self._penalised(penalties)[cells >= 0]
-        return max(least, float(sweep.inside(sweep.levels(graph), sweep.edge_weights(graph, scores))[-1]))
+        return path(form, self.translation_forest, edges)
 
     def dual_error(self, rows: Floats) -> float:
         """How far rounding may take the bound at multipliers of pairs of words from the truth."""

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.certificates.evaluate import Evaluation
-from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import WIDTH, Extent, extent_of, rounded_up
+from certus.certificates.normal import Closed
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
@@ -410,28 +409,16 @@ class PhraseTranslation(Problem[Structure]):
 
     # -- proofs ----------------------------------------------------------------------------------------------------
 
-    searched: ClassVar[bool] = True
+    @property
+    def searched(self) -> bool:
+        return True
 
-    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> NormalForm:
-        return phrase_proof.closed_form(self, above, witness, penalties)
+    def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> Closed:
+        form = phrase_proof.closed_form(self, above, witness, penalties)
+        return Closed(form, lambda structure: phrase_proof.edges_of(form, self._checked(structure)))
 
     def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Any]:
         return phrase_witness.make_witness(self._penalised(penalties), above)
-
-    def closed_structure(self, form: NormalForm, structure: Structure) -> tuple[list[int]] | None:
-        edges = phrase_proof.edges_of(form, self._checked(structure))
-        return None if edges is None else (edges,)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        problem = self._penalised(penalties)
-        try:
-            result = problem.decode()
-        except Infeasible:  # found without a kernel
-            return -inf
-        above = result.score + result.certificate.tolerance / WIDTH
-        form = problem.closed_form(above, problem.make_witness(above))
-        evaluation = Evaluation(form)
-        return max(result.score, evaluation.bound(np.empty(0), above, evaluation.everything()))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
