@@ -42,7 +42,7 @@ class RelaxedForm:
         part, scores, spaces, start = np.full(relaxation.n_cells, -1, dtype=np.int64), [], list[Space](), 0
         for i, problem in enumerate(relaxation.subproblems):
             weight = relaxation.weights[i]
-            form = _searched_form(problem, weight) if problem.searched and not whole else _form_of(problem)
+            form = _searched_form(problem, weight) if problem.searched and not whole else _form_of(problem, weight)
             scores.append(form.scores if weight == 1.0 else weight * form.scores)
             spaces += [_shifted(space, start) for space in form.spaces]
             for view, cells, _ in relaxation.slices[i]:
@@ -225,8 +225,8 @@ class RelaxedForm:
         )
 
 
-def _form_of(problem: Problem[Any]) -> NormalForm:
-    """A problem's own normal form; else its own reference; else all structures, one by one."""
+def _form_of(problem: Problem[Any], weight: float) -> NormalForm:
+    """A problem's own normal form; else its own reference, weighted; else all structures, one by one."""
     try:
         return problem.normal_form()
     except NotSupported:
@@ -239,17 +239,19 @@ def _form_of(problem: Problem[Any]) -> NormalForm:
 
     def maximum(scores: Floats) -> tuple[float, float]:
         cut = zip(problem.views.items(), starts, sizes, strict=False)
-        penalties = {view: scores[start : start + size].reshape(shape) for (view, shape), start, size in cut}
+        penalties = {view: scores[start : start + size].reshape(shape) / weight for (view, shape), start, size in cut}
         value = problem.reference_maximum(penalties)
         extent = problem.extent()
-        largest = extent.size + float(np.abs(scores[scores > -inf]).max(initial=0.0))
-        return -inf if value is None else value, of_sum(extent.length * (1 + len(sizes)), largest)
+        largest = weight * extent.size + float(np.abs(scores[scores > -inf]).max(initial=0.0))
+        length = extent.length * (1 + len(sizes)) + 2 * (weight != 1.0)
+        return -inf if value is None else weight * value, of_sum(length, largest)
 
     cells = {
         view: np.arange(start, start + size) for view, start, size in zip(problem.views, starts, sizes, strict=False)
     }
     extent = problem.extent()
-    referred = Referred(np.arange(starts[-1]), extent.length * len(sizes), extent.length * extent.size, maximum)
+    size = weight * extent.length * extent.size
+    referred = Referred(np.arange(starts[-1]), extent.length * len(sizes), size, maximum)
     return NormalForm(np.zeros(starts[-1]), (referred,), cells)
 
 
