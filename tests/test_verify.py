@@ -133,7 +133,7 @@ def test_what_is_no_structure_is_rejected(case, structure):
     rejects(problem, dataclasses.replace(result, structure=structure))
 
 
-@pytest.mark.parametrize("name", ["dual", "gap", "constrained", "three"])
+@pytest.mark.parametrize("name", ["dual", "constrained", "three"])
 def test_altered_multipliers_are_rejected(name):
     problem, result = CASES[name]
     duals = result.certificate.duals

@@ -68,3 +68,15 @@ class Enumerated(Problem[int]):
 
     def reference_maximum(self, penalties=None) -> float:
         return float(self._values(penalties).max(initial=-np.inf))
+
+
+def best_by_enumeration(problem, penalties):
+    """The best penalised score over all structures, one by one; -inf when there is none."""
+    best = -np.inf
+    for y in problem.all_structures():
+        value = problem.score(y)
+        for view, penalty in (penalties or {}).items():
+            used = problem.indicator(y, view)
+            value += float((penalty[used > 0] * used[used > 0]).sum())
+        best = max(best, value)
+    return float(best)

@@ -128,7 +128,8 @@ class Evaluation:
         if len(u):
             ceiling = max(ceiling, float(self._onto_parts(np.abs(u), absolute=True).max(initial=0.0)))
         size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
-        step = 2.0 ** (ceil(log2(size + 2.0 * excess * len(cell.ones))) - BITS)
+        worth = 1.01 * excess + 1e-9 * size if excess else 0.0
+        step = 2.0 ** (ceil(log2(size + 2.0 * worth * len(cell.ones))) - BITS)
         steps = np.round(u / step)
         with np.errstate(over="ignore"):  # of scores that are far too low to matter
             units = np.ceil(scores / step)
@@ -138,7 +139,7 @@ class Evaluation:
             constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
         units = np.where(scores > -inf, np.maximum(units, LOWEST), -inf)
         units[cell.zeros] = -inf
-        reward = float(np.ceil(excess / step)) + 1.0 if excess else 0.0
+        reward = float(np.ceil(worth / step))
         np.add.at(units, list(cell.ones), reward)
         constant -= reward * len(cell.ones)
         return _Priced(self, units, constant, (steps * step, reward * step, step), above)

@@ -15,7 +15,6 @@ from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
-from certus.relax.constraints import best_by_enumeration
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution
 
@@ -170,7 +169,3 @@ class AutomataDependency(Problem[Ints]):
         else:
             raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
         return self._with_arcs(arc)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        """By enumeration: for small problems only. certus.verify does not need it."""
-        return best_by_enumeration(self, penalties)

@@ -32,6 +32,7 @@ Part = tuple[str, Index]
 Term = tuple[float, str, Index]  # coefficient, view, index
 Sense = Literal["<=", "==", ">="]
 SENSES = ("<=", "==", ">=")
+MULTIPLIED = 32.0  # errors of a rank that is proved under multipliers, in those of the best
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -398,7 +399,7 @@ class Constrained(Problem[Y]):
     def _ranked(self, result: Result[Y], rank: int, best: Result[Y]) -> Result[Y]:
         """Whoever checks the rank does so under multipliers, with more to round than the list was made with."""
         scores, c = partial(self.terms, result.structure), result.certificate
-        error = max(4.0 * best.certificate.tolerance, c.tolerance) / WIDTH
+        error = max(MULTIPLIED * best.certificate.tolerance, c.tolerance) / WIDTH
         return replace(result, certificate=certified(scores, c.score, c.bound, error, kind=c.kind, rank=rank))
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
@@ -422,16 +423,3 @@ class Constrained(Problem[Y]):
 
     def structure_from_json(self, data: Any) -> Y:
         return self.problem.structure_from_json(data)
-
-
-def best_by_enumeration(problem: Problem[Y], penalties: Penalties | None) -> float:
-    """The best penalised score over all structures, one by one; -inf when there is none."""
-    best = -np.inf
-    for y in problem.all_structures():
-        value = problem.score(y)
-        for view, penalty in (penalties or {}).items():
-            used = problem.indicator(y, view)
-            on = used > 0
-            value += float((penalty[on] * used[on]).sum())
-        best = max(best, value)
-    return float(best)
