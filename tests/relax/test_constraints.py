@@ -9,7 +9,7 @@ import certus
 from certus import Infeasible, InvalidInput, Joint, NotSupported, Tagging
 from certus.constraints import at_least, at_most, at_most_one, budget, exactly, forbid, implies, linear, require
 from certus.relax.linear import solve_ilp
-from tests.oracles.enumerated import Enumerated
+from tests.oracles.enumerated import Enumerated, best_by_enumeration
 from tests.relax.random_problems import optimum, scores, taggings
 
 
