@@ -2,6 +2,7 @@
 
 import json
 import os
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Resu
 def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     """The content of a proof file."""
     certificate = result.certificate
+    if not isfinite(certificate.bound + certificate.tolerance):
+        raise NotSupported("the bound is infinite: nothing is claimed that a proof could show.")
     claim = {
         "score": result.score,
         "bound": certificate.bound,
@@ -155,7 +158,8 @@ class _Nodes:
                 if not self.relaxed.copies(node.view, node.index):  # nothing uses the part
                     stack.append((node.zero, cell, parent, slot))
                     continue
-                nodes.append(self._split(node))
+                required = set(self.relaxed.fixed(cell, node.view, node.index, 1).ones).difference(cell.ones)
+                nodes.append(self._split(node) | {"required": sorted(required)})
                 for value, child in ((0, node.zero), (1, node.one)):
                     narrower = self.relaxed.fixed(cell, node.view, node.index, value)
                     stack.append((child, narrower, nodes[-1], ("zero", "one")[value]))

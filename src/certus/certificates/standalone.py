@@ -357,13 +357,13 @@ def proved(problem, nodes, better):
         if node["node"] == "split":
             copies = problem.copies(node["part"])
             stack.append((node["zero"], zeros | copies, ones))
-            gone, left = set(), set(copies)
+            gone, required = set(), set(node["required"])
+            refuse_unless(required <= copies, "a part is required that need not be used")
             for line in node["rivals"]:
                 used = copies.intersection(line)
                 refuse_unless(used and most_uses(problem, line) <= 1, "rivals of a part may be used beside it")
                 gone.update(set(line) - used)
-                left -= used
-            stack.append((node["one"], zeros | gone, ones | left))
+            stack.append((node["one"], zeros | gone, ones | required))
             continue
         refuse_unless(node["reward"] >= 0, "a reward is negative")
         scores, constant = problem.priced(node["u"], zeros, ones, node["reward"])
