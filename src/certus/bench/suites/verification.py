@@ -39,7 +39,7 @@ def run(
         yield Skipped("crossing parses: give the folder of a trained parser with --set model=FOLDER")
         return
     parser = certus.load(model).parser
-    trees = evenly(read_conllu(data_folder(data, "ud") / "nl_cdb" / "test.conllu.gz"), 2 * sentences)
+    trees = evenly(list(read_conllu(data_folder(data, "ud") / "nl_cdb" / "test.conllu.gz")), 2 * sentences)
     parses = [parser.problem(sentence) for sentence in trees]
     parses[0].decode()
     yield _measured("crossing parses", parses, lambda p: [p.decode()])
