@@ -201,8 +201,9 @@ class RelaxedForm:
             if isinstance(node, Leaf):
                 worst = max(worst, self.evaluation.bound(u, above, cell, self.known(node, better)))
                 continue
-            for part in node.removed:
-                worst = max(worst, self.evaluation.bound_with(u, above, cell, self.parts_of(part)))
+            if node.removed:
+                parts = np.concatenate([self.parts_of(part) for part in node.removed])
+                worst = max(worst, self.evaluation.bound_with(u, above, cell, parts))
             stack.append((node.rest, self.without(cell, node.removed)))
         return worst
 
