@@ -10,7 +10,7 @@ import numpy as np
 from certus.certificates import standalone
 from certus.certificates.evaluate import Cell
 from certus.certificates.normal import NormalForm, Referred, Searched, Space, Trees
-from certus.errors import NotSupported
+from certus.errors import InvalidInput, NotSupported
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Fix, Leaf, Proof, Split
@@ -35,6 +35,8 @@ def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Resu
 def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     """The content of a proof file."""
     certificate = result.certificate
+    if certificate.score != result.score:
+        raise InvalidInput(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")
     if not isfinite(certificate.bound + certificate.tolerance):
         raise NotSupported("the bound is infinite: nothing is claimed that a proof could show.")
     claim = {
@@ -81,7 +83,10 @@ def _searched_to_json(problem: Problem[Any], result: Result[Any], witness: Any) 
     above = min(limit, float(np.nextafter(result.score - certificate.tolerance, -np.inf)))
     data, given = problem.to_json(), {name: np.asarray(array).tolist() for name, array in witness.items()}
     closed: Any = standalone.CLOSED[problem.name]
-    _, graph = closed(json.loads(json.dumps(data)), given, above)
+    try:
+        _, graph = closed(json.loads(json.dumps(data)), given, above)
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"the witness of the bound does not fit the problem: {error}") from None
     own = int(next(iter(problem.views.values()))[0])
     structures = (problem.structure_to_json(y) for y in (result.structure, *certificate.better))
     first, *better = ([_derivation(graph, own, y, problem.name)] for y in structures)

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 import certus
+from certus.certificates import standalone
 from certus.problem import PROBLEMS, problem_to_json
+from certus.proof_file import proof_to_json
 from certus.result import KINDS as CERTIFICATES
 from tests.fuzz import cases
 from tests.fuzz.cases import KINDS, Case
@@ -56,6 +58,7 @@ class Tamper:
             tally[f"true results: {verdict.partition(':')[0]}"] += 1
             if verdict not in ("accepted", "not supported"):
                 yield Finding(kind, "a true result refused", verdict, partial(kept, case, saved))
+            yield from self.compared(kind, "true results", verdict, partial(kept, case, saved), tally)
         if not len(table):
             return
         for _ in range(EACH):
@@ -63,11 +66,36 @@ class Tamper:
             tally["tampered"] += 1
             verdict = self.verdict(forged)
             tally[f"tampered: {verdict.partition(':')[0]}"] += 1
+            yield from self.compared(kind, "tampered", verdict, partial(kept, changed, forged), tally)
             if verdict.startswith("bare"):
                 yield Finding(kind, verdict.partition(",")[0], f"{way}: {verdict}", partial(kept, changed, forged))
             elif verdict == "accepted":
                 for name, detail in self.judged(changed):
                     yield Finding(kind, f"accepted: {name}", f"{way}: {detail}", partial(kept, changed, forged))
+
+    def compared(
+        self, kind: str, what: str, verdict: str, saved: Callable[[], Json], tally: Tally
+    ) -> Iterator[Finding]:
+        """The standalone checker accepts what certus.verify accepts, and nothing else, of the result in the file."""
+        if not verdict.startswith(("accepted", "refused")):
+            return
+        try:
+            problem, result = certus.load_result(self.path)
+            data = json.loads(json.dumps(proof_to_json(problem, result)))
+        except (certus.NotSupported, certus.FormatError):
+            tally[f"{what}: not for the standalone checker"] += 1
+            return
+        except certus.CertusError:
+            alone = "refused"
+        else:
+            try:
+                standalone.check(data)
+                alone = "accepted"
+            except standalone.Refused:
+                alone = "refused"
+        tally[f"{what}, standalone: {alone}"] += 1
+        if not verdict.startswith(alone):
+            yield Finding(kind, f"the standalone checker says {alone}", verdict, saved)
 
     def verdict(self, data: Json) -> str:
         """What comes of loading and verifying a saved result."""
@@ -180,12 +208,20 @@ def rank(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
     data["certificate"]["rank"] = int(rng.choice([0, 1, 2, 3, 7]))
 
 
+def better(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
+    """Other structures said to be better, as many as before or one more."""
+    more = int(rng.integers(0, 2))
+    chosen = [table.structures[int(rng.integers(len(table)))] for _ in range(len(data["better"]) + more)]
+    data["better"] = [problem.structure_to_json(y) for y in chosen]
+    data["certificate"]["rank"] = 1 + len(chosen)
+
+
 def witness(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> None:
     """Multipliers and proof trees: dropped, or some number in them changed."""
-    duals = data["certificate"].get("duals")
-    places = [] if duals is None else list(numbers(duals))
+    given = data["certificate"].get("witness")
+    places = [] if given is None else list(numbers(given))
     if not places or rng.random() < 0.1:
-        data["certificate"]["duals"] = None if duals is not None else {"multipliers": {}}
+        data["certificate"]["witness"] = None if given is not None else {"arrays": {}}
         return
     for _ in range(int(rng.integers(1, 4))):
         holder, at = places[int(rng.integers(len(places)))]
@@ -202,7 +238,8 @@ def cell(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> Case |
     k = int(rng.integers(array.size))
     array[k] = rng.choice(MASKS) if rng.random() < 0.5 else float(number(rng, array[k]))
     try:
-        data["problem"] = problem_to_json(cases.made(changed))
+        made = cases.made(changed)
+        data["problem"], data["digests"] = problem_to_json(made), {"problem": certus.problem_digest(made)}
     except certus.CertusError:
         return None
     return changed
@@ -219,6 +256,7 @@ WAYS: tuple[Way, ...] = (
     tolerance,
     kind,
     rank,
+    better,
     witness,
     cell,
     cell,

@@ -379,14 +379,22 @@ def proved(problem, nodes, better):
             stack.append((node["rest"], zeros.union(*(problem.copies(p) for p in chosen)), ones))
         elif node["known"]:
             known = [better[k] for k in node["known"]]
-            mine = [sorted({tuple(y[i]) for y in known}) for i in range(len(asked))]
-            mixed = prod(map(len, mine))
-            refuse_unless(mixed == len({tuple(map(tuple, y)) for y in known}), "those known may be mixed into others")
+            mine = [different(y[i] for y in known) for i in range(len(asked))]
+            refuse_unless(prod(map(len, mine)) == len(different(known)), "those known may be mixed into others")
             found = [total(i, s.best_other(scores, mine[i], w)) for i, (s, w) in enumerate(asked)]
         else:
             found = [plus(constant, *best)]
         bound = most([bound, *found])
     return bound
+
+
+def different(items):
+    """The items, each once."""
+    found = []
+    for item in items:
+        if item not in found:
+            found.append(item)
+    return found
 
 
 def most_uses(problem, parts):

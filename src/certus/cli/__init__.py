@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     """The exit code of a command, when all of its results are on their way."""
     code = _answered(arguments)
+    if code == READER_GONE:
+        discard(sys.stdout)
+        return code
     try:
         sys.stdout.flush()
     except BrokenPipeError:
