@@ -80,6 +80,7 @@ def _searched_to_json(problem: Problem[Any], result: Result[Any], witness: Any) 
     """
     certificate = result.certificate
     limit = certificate.bound + certificate.tolerance
+    problem.closed_form(limit, witness)  # or the witness does not fit
     above = min(limit, float(np.nextafter(result.score - certificate.tolerance, -np.inf)))
     data, given = problem.to_json(), {name: np.asarray(array).tolist() for name, array in witness.items()}
     closed: Any = standalone.CLOSED[problem.name]
@@ -146,6 +147,8 @@ class _Nodes:
         self.relaxed, self.above, self.better = relaxed, above, better
 
     def of(self, proof: Proof) -> list[dict[str, Any]]:
+        if not isinstance(proof, Leaf | Fix | Split):
+            raise InvalidInput(f"the proof tree is {type(proof).__name__}.")
         nodes: list[dict[str, Any]] = []
         start: dict[str, Any] | None = None
         low = self.relaxed.too_low(self.above)
