@@ -40,11 +40,11 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     if not isfinite(certificate.bound + certificate.tolerance):
         raise NotSupported("the bound is infinite: nothing is claimed that a proof could show.")
     claim = {
-        "score": result.score,
-        "bound": certificate.bound,
-        "tolerance": certificate.tolerance,
+        "score": float(result.score),
+        "bound": float(certificate.bound),
+        "tolerance": float(certificate.tolerance),
         "rank": certificate.rank,
-        "exact": certificate.exact,
+        "exact": bool(certificate.exact),
     }
     head = {"format": FORMAT, "version": VERSION, "problem": problem.name, "claim": claim}
     asked = _provable(problem, result)
