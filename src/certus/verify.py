@@ -126,9 +126,12 @@ def _check_better(problem: Problem[Any], certificate: Certificate, structure: An
     rank, seen = certificate.rank, {structure_key(problem, structure)}
     for k, other in enumerate(certificate.better, start=1):
         scores = _scores(problem, other)
-        slack = certificate.tolerance + EPSILON * max(len(scores), 1) * total(map(abs, scores))
-        if not total(scores) >= score - slack:
-            raise VerificationError(f"rank {rank} is claimed; number {k} scores {total(scores)!r}, which is less.")
+        try:
+            own, size = total(scores), total(map(abs, scores))
+        except InvalidInput as wrong:
+            raise VerificationError(f"rank {rank} is claimed; of number {k}, {wrong}") from None
+        if not own >= score - certificate.tolerance - EPSILON * max(len(scores), 1) * size:
+            raise VerificationError(f"rank {rank} is claimed; number {k} scores {own!r}, which is less.")
         seen.add(structure_key(problem, other))
         if len(seen) <= k:
             raise VerificationError(f"rank {rank} is claimed, but number {k} is listed twice.")
