@@ -315,3 +315,13 @@ def test_problems_of_ones_own_cannot_be_saved(tmp_path):
     with pytest.raises(InvalidInput, match="Enumerated"):
         save_result(tmp_path / "r.json", problem, decode(problem))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_better_structure_that_is_forbidden_is_none():
+    problem = Tagging([[3.0, 1.0], [0.0, 2.0]], bigram=[[1.0, 0.0], [0.0, 1.0]])
+    result = problem.kbest(2)[1]
+    certus.verify(problem, result)
+    first = int(result.certificate.better[0][0])
+    forbidden = problem.with_fixed("tags", (0, first), 0)
+    alone = forbidden.decode()
+    rejects(forbidden, altered(alone, rank=2, better=result.certificate.better))

@@ -130,7 +130,7 @@ def _check_better(problem: Problem[Any], certificate: Certificate, structure: An
             own, size = total(scores), total(map(abs, scores))
         except InvalidInput as wrong:
             raise VerificationError(f"rank {rank} is claimed; of number {k}, {wrong}") from None
-        if not own >= score - certificate.tolerance - EPSILON * max(len(scores), 1) * size:
+        if not (np.isfinite(own) and own >= score - certificate.tolerance - EPSILON * max(len(scores), 1) * size):
             raise VerificationError(f"rank {rank} is claimed; number {k} scores {own!r}, which is less.")
         seen.add(structure_key(problem, other))
         if len(seen) <= k:

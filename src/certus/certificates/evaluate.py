@@ -19,7 +19,7 @@ import numpy as np
 from certus.certificates import sweep
 from certus.certificates.arborescence_dual import LaminarDual, dual_bound, laminar_dual
 from certus.certificates.normal import Graph, NormalForm, Referred, Searched, Trees
-from certus.certificates.rounding import EPSILON, Floats
+from certus.certificates.rounding import EPSILON, Floats, overflow
 from certus.checks import Bools, Ints
 from certus.errors import NotSupported
 
@@ -128,6 +128,8 @@ class Evaluation:
         if len(u):
             ceiling = max(ceiling, float(self._onto_parts(np.abs(u), absolute=True).max(initial=0.0)))
         size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
+        if not size + excess < 1e300:
+            raise overflow()
         worth = 1.01 * excess + 1e-9 * size if excess else 0.0
         step = 2.0 ** (ceil(log2(size + 2.0 * worth * len(cell.ones))) - BITS)
         steps = np.round(u / step)
