@@ -24,7 +24,6 @@ class HigherOrderTrees(TreeKind):
         "kbest": "decode(), or projective=True",
         "marginals": "arc-factored scores, projective=True, or max_marginals() of the arcs alone",
         "max_marginals": "decode(), or the max-marginals of the arcs alone",
-        "reference_maximum": "certus.verify, which rechecks the dual certificate of decode()",
     }
 
     def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:

@@ -91,9 +91,6 @@ class _Cache(FunctionCache):
 class _Linked(JITCodeLibrary):
     """Code that is optimised, and turned into that of the machine, as a part of what calls it; not by itself before."""
 
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
-
     def _optimize_final_module(self) -> None:
         pass
 
