@@ -13,7 +13,6 @@ from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import checked_arcs
-from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution
@@ -158,14 +157,4 @@ class AutomataDependency(Problem[Ints]):
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         self.checked_view(view)
-        h, m = index
-        arc = self.arc.copy()
-        if value == 0:
-            arc[h, m] = -np.inf
-        elif value == 1:
-            keep = arc[h, m]
-            arc[:, m] = -np.inf
-            arc[h, m] = keep
-        else:
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
-        return self._with_arcs(arc)
+        return self._with_arcs(P.with_fixed_arc(self.arc, index, value))
