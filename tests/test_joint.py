@@ -41,7 +41,7 @@ def test_parsing_and_tagging_equals_enumeration():
         assert result.score == best
         assert result.certificate.exact
         tree, tags = result.structure
-        assert list(tree.tags) == problem.b.names(tags)
+        assert list(tree.tags) == problem.problems[1].names(tags)
         certus.verify(problem, result)
 
 
@@ -170,14 +170,14 @@ def test_structures_that_disagree_are_none():
     problem = Joint(Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), on="tags")
     with pytest.raises(InvalidInput, match=r"do not agree on tags\[1, 0\]"):
         problem.score((np.array([0, 0]), np.array([0, 1])))
-    with pytest.raises(InvalidInput, match="pair"):
+    with pytest.raises(InvalidInput, match="tuple of 2"):
         problem.score(np.array([0, 0]))
 
 
 @pytest.mark.parametrize(
     ("a", "b", "options", "message"),
     [
-        (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 3))), {}, r"shape \(2, 2\) in a and \(2, 3\) in b"),
+        (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 3))), {}, r"shape \(2, 2\) in problem 0 and \(2, 3\) in problem 1"),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"on": "arcs"}, "has no view 'arcs'"),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"weight": 0.0}, "positive"),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"weight": float("nan")}, "positive"),
@@ -185,15 +185,15 @@ def test_structures_that_disagree_are_none():
             Tagging(np.zeros((2, 2)), tags=("N", "V")),
             Tagging(np.zeros((2, 2)), tags=("N", "X")),
             {},
-            "only a has 'V', only b has 'X'",
+            "only problem 0 has 'V', only problem 1 has 'X'",
         ),
         (
             Tagging(np.zeros((2, 2)), tags=("N", "V")),
             Tagging(np.zeros((2, 2)), tags=("V", "N")),
             {},
-            "tag 0 is 'N' in a and 'V' in b",
+            "tag 0 is 'N' in problem 0 and 'V' in problem 1",
         ),
-        (3, Tagging(np.zeros((2, 2))), {}, "a is int"),
+        (3, Tagging(np.zeros((2, 2))), {}, "problem 0 is int"),
     ],
 )
 def test_errors_say_what_differs(a, b, options, message):
@@ -207,7 +207,7 @@ def test_questions_without_an_answer():
         with pytest.raises(NotSupported):
             getattr(problem, question)()
     with pytest.raises(NotSupported, match="dynamic programs"):
-        Joint(problem, problem.a, on="tags").kbest(2)
+        Joint(problem, problem.problems[0], on="tags").kbest(2)
 
 
 def test_nan_is_refused_at_the_door():

@@ -158,6 +158,14 @@ class Problem(ABC, Generic[Y]):
         """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
         raise self._not_supported("from_edges")
 
+    def sequence(self, structure: Y, view: str) -> Sequence[int]:
+        """The flat cells of a view that a structure uses, in the order in which its derivation is read.
+
+        That is from left to right, the cell of an edge after those of its tails, in ``forest()`` and in the graph of
+        ``normal_form()``. It is what automata read; a problem without it is not restricted by any.
+        """
+        raise self._not_supported("sequence")
+
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
     @property

@@ -14,6 +14,7 @@ This module solves nothing and imports no kernel: the engine and certus.verify b
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,43 +136,50 @@ class Relaxation:
                 base[block] = base[block] + values if block in base else values
         return replace(self, base=base)
 
-    def joined(
-        self, other: "Relaxation", on: str, weight: float, mine: str | None = None, its: str | None = None
+    @staticmethod
+    def side_by_side(
+        sides: "Sequence[Relaxation]", weights: Sequence[float], ties: Mapping[str, Sequence[tuple[int, str]]]
     ) -> "Relaxation":
-        """Both side by side, the other weighted, tied by rows that keep their copies of a view equal.
+        """All of them, weighted, tied by rows that keep the copies of each shared view equal to the first one.
 
-        The shared view is called ``on``, here ``mine`` and in the other ``its`` if they have other names for it; every
-        other view becomes "0.name" or "1.name", after the side it is on.
+        ``ties[name]`` lists the sides that share a view, with what they call it themselves; every other view becomes
+        "k.name", after the side it is on. A structure is a tuple of one of each side.
         """
-        shared = (on if mine is None else mine, on if its is None else its)
-        shift = len(self.subproblems)
+        shifts = np.cumsum([0, *(len(side.subproblems) for side in sides)]).tolist()
+        shared = {place: name for name, places in ties.items() for place in places}
 
-        def moved(block: Block) -> Block:
-            return (block[0] + shift, block[1])
+        def moved(block: Block, k: int) -> Block:
+            return (block[0] + shifts[k], block[1])
 
-        def renamed(view: str, side: int) -> str:
-            return on if view == shared[side] else f"{side}.{view}"
+        views: dict[str, tuple[Block, ...]] = {name: () for name in ties}
+        rows: list[Rows] = []
+        for k, side in enumerate(sides):
+            for view, blocks in side.views.items():
+                name = shared.get((k, view), f"{k}.{view}")
+                views[name] = (*views.get(name, ()), *(moved(block, k) for block in blocks))
+            for r in side.rows:
+                rows.append(replace(r, entries=tuple(replace(e, block=moved(e.block, k)) for e in r.entries)))
+        whole = Relaxation(
+            tuple(problem for side in sides for problem in side.subproblems),
+            tuple(weight * w for side, weight in zip(sides, weights, strict=True) for w in side.weights),
+            views,
+            (),
+            lambda leaves: tuple(side.assemble(leaves[a:b]) for side, (a, b) in zip(sides, pairwise(shifts))),
+            lambda structure: [leaf for side, y in zip(sides, structure, strict=True) for leaf in side.leaves(y)],
+            {moved(b, k): weights[k] * p for k, side in enumerate(sides) for b, p in side.base.items()},
+        )
+        for name, places in ties.items():
+            first, *others = (moved(sides[k].views[view][0], k) for k, view in places)
+            rows += [whole._tie(name, first, other) for other in others]
+        fixed = [(shared.get((k, v), f"{k}.{v}"), at, x) for k, side in enumerate(sides) for v, at, x in side.fixed]
+        return whole.with_rows(rows, fixed)
 
-        left, right = self.views[shared[0]], tuple(moved(b) for b in other.views[shared[1]])
-        views: dict[str, tuple[Block, ...]] = {on: left + right}
-        views |= {renamed(v, 0): blocks for v, blocks in self.views.items() if v != shared[0]}
-        views |= {renamed(v, 1): tuple(moved(b) for b in blocks) for v, blocks in other.views.items() if v != shared[1]}
-        shape = self.shape_of(left[0])
+    def _tie(self, name: str, a: Block, b: Block) -> Rows:
+        """Rows that keep two blocks equal."""
+        shape = self.shape_of(a)
         cells = np.arange(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
         ones = np.ones(len(cells))
-        tie = (Entries(left[0], cells, cells, ones), Entries(right[0], cells, cells, -ones))
-        theirs = [replace(r, entries=tuple(replace(e, block=moved(e.block)) for e in r.entries)) for r in other.rows]
-        both = Relaxation(
-            self.subproblems + other.subproblems,
-            self.weights + tuple(weight * w for w in other.weights),
-            views,
-            self.rows,
-            lambda leaves: (self.assemble(leaves[:shift]), other.assemble(leaves[shift:])),
-            lambda pair: (*self.leaves(pair[0]), *other.leaves(pair[1])),
-            dict(self.base) | {moved(b): weight * p for b, p in other.base.items()},
-        )
-        fixed = [(renamed(v, side), k, x) for side, r in enumerate((self, other)) for v, k, x in r.fixed]
-        return both.with_rows([*theirs, Rows(on, tie, np.zeros(len(cells)), True, shape)], fixed)
+        return Rows(name, (Entries(a, cells, cells, ones), Entries(b, cells, cells, -ones)), 0.0 * ones, True, shape)
 
     def easier(self) -> "Relaxation | None":
         """The same over easier subproblems, where there are some; multipliers and structures fit both."""
