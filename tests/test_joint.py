@@ -177,7 +177,12 @@ def test_structures_that_disagree_are_none():
 @pytest.mark.parametrize(
     ("a", "b", "options", "message"),
     [
-        (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 3))), {}, r"shape \(2, 2\) in problem 0 and \(2, 3\) in problem 1"),
+        (
+            Tagging(np.zeros((2, 2))),
+            Tagging(np.zeros((2, 3))),
+            {},
+            "in problem 0 and .* in problem 1",
+        ),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"on": "arcs"}, "has no view 'arcs'"),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"weight": 0.0}, "positive"),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"weight": float("nan")}, "positive"),

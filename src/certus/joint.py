@@ -81,6 +81,11 @@ class Joint(Problem[Structures]):
         self.problems, self.on = problems, on if isinstance(on, str) else tuple(on)
         self.weights = _weights(len(problems), weights, weight)
         self.ties = _ties(problems, self.on)
+        self.exclusive = {  # type: ignore[misc]
+            name: problems[k].exclusive[view]
+            for name, ((k, view), *_) in self.ties.items()
+            if view in problems[k].exclusive
+        }
         self._tie_of = {place: name for name, places in self.ties.items() for place in places}
         self.tags = _common_tags([(k, problems[k].tags) for k, _ in self.ties.get("tags", ())])
 
@@ -312,7 +317,9 @@ def _weights(count: int, weights: Sequence[float] | None, weight: float | None) 
     """A positive number for each of the problems."""
     if weight is not None:
         if count != 2 or weights is not None:
-            raise InvalidInput(f"weight is that of the second of two problems; give weights= for {count}, and only one.")
+            raise InvalidInput(
+                f"weight is that of the second of two problems; give weights= for {count}, and only one."
+            )
         weights = (1.0, weight)
     given = (1.0,) * count if weights is None else tuple(weights)
     if len(given) != count:

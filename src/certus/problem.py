@@ -21,7 +21,8 @@ from certus.schema import Field
 
 if TYPE_CHECKING:
     from certus.hypergraph.dynamic_program import Forest
-    from certus.relax.constraints import Constrained, Constraint
+    from certus.hypergraph.readings import Reading
+    from certus.relax.constraints import Constraint
     from certus.relax.system import Relaxation
 
 Y = TypeVar("Y")
@@ -138,11 +139,15 @@ class Problem(ABC, Generic[Y]):
         """
         raise self._not_supported("max_marginals")
 
-    def subject_to(self, *constraints: "Constraint") -> "Constrained[Y]":
-        """The same problem restricted to structures that satisfy linear constraints on its parts."""
+    def subject_to(self, *constraints: "Constraint | Reading") -> "Problem[Y]":
+        """The same problem restricted to structures that satisfy constraints; see ``certus.constraints``.
+
+        Parts that are required or forbidden leave the problem what it is, with all its questions; so do constraints
+        that automata read. Constraints that tie parts are relaxed. With a penalty they may be broken at that price.
+        """
         # Found by its name, since it is made of problems and of their relaxation, which stands above this module.
         kind: Any = PROBLEMS["constrained"]
-        constrained: Constrained[Y] = kind(self, constraints)
+        constrained: Problem[Y] = kind.of(self, constraints)
         return constrained
 
     # -- dynamic programs ------------------------------------------------------------------------------------------
@@ -181,7 +186,7 @@ class Problem(ABC, Generic[Y]):
     def indicator(self, structure: Y, view: str) -> Floats:
         """Which parts of a view a structure uses."""
 
-    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+    def with_fixed(self, view: str, index: Index, value: int) -> "Problem[Y]":
         """The same problem, less the structures in which the part is not ``value`` (0 or 1)."""
         raise self._not_supported("with_fixed")
 

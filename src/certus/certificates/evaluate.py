@@ -5,7 +5,7 @@ For multipliers u of the rows, u <= 0 on "<=" rows, every structure scores at mo
     L(u)  =  sum over spaces of max over their structures of  (sum of  s_p + (A' u)_p  over the parts p used)  -  u . b.
 
 All scores are rounded UP to multiples of a power of two, the step, so coarse that no sum of them is rounded in float64,
-and the multipliers to the nearest multiple, since any will do. So what is computed is the exact value of a problem in
+and the multipliers towards 0, since any will do. So what is computed is the exact value of a problem in
 which every part scores at least as much as before: a bound, whoever supplied the multipliers. Scores so low that no
 structure that uses them could matter are raised to where they still do not.
 """
@@ -47,6 +47,9 @@ class Evaluation:
                 self.space_of[space.labels[space.labels >= 0]] = i
         self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
         self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
+        # Parts of one row only, with a power of two: their product is not rounded.
+        self._plain = np.bincount(form.rows.part, minlength=len(form.scores)) == 1
+        self._plain[form.rows.part[np.abs(np.frexp(form.rows.coefficient)[0]) != 0.5]] = False
 
     def everything(self) -> Cell:
         """The cell of all structures."""
@@ -132,7 +135,7 @@ class Evaluation:
             raise overflow()
         worth = 1.01 * excess + 1e-9 * size if excess else 0.0
         step = 2.0 ** (ceil(log2(size + 2.0 * worth * len(cell.ones))) - BITS)
-        steps = np.round(u / step)
+        steps = np.trunc(u / step)
         with np.errstate(over="ignore"):  # of scores that are far too low to matter
             units = np.ceil(scores / step)
         constant = 0.0
@@ -157,7 +160,7 @@ class Evaluation:
         """Sums of products rounded up to whole numbers; exact where coefficients are whole."""
         if self._whole_rows and sizes.max(initial=0.0) < 2.0**53:
             return values
-        return np.ceil(values + 4.0 * EPSILON * len(self._row_of) * sizes)
+        return np.ceil(values + np.where(self._plain, 0.0, 4.0 * EPSILON * len(self._row_of) * sizes))
 
     def ceiling(self, raw: Floats) -> float:
         """The positive scores of no structure add up to more than this, rounding aside."""

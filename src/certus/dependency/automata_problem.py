@@ -13,7 +13,7 @@ from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import checked_arcs
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
 from certus.problem import Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution
@@ -159,6 +159,8 @@ class AutomataDependency(Problem[Ints]):
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         self.checked_view(view)
         h, m = index
+        if value == 1 and (m == 0 or h == m):
+            raise NotSupported(f"no tree has the arc {h} -> {m}, which is required.")
         arc = self.arc.copy()
         if value == 0:
             arc[h, m] = -np.inf

@@ -125,9 +125,7 @@ def length(
 ) -> Reading:
     """The sequence has so many symbols: ``least`` or more, and no more than ``most`` if that is given."""
     counting = _counting(f"length({least}, {most})", least, most)
-    return _reading(
-        f"length({least}, {most})", (), lambda _, size: counting(list(range(size)), size), view, symbols
-    )
+    return _reading(f"length({least}, {most})", (), lambda _, size: counting(list(range(size)), size), view, symbols)
 
 
 def accepted(automaton: Automaton, *, view: str | None = None, symbols: Symbols | None = None) -> Reading:

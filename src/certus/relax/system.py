@@ -14,7 +14,6 @@ This module solves nothing and imports no kernel: the engine and certus.verify b
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +49,8 @@ class Entries:
 class Rows:
     """A named group of rows. ``shape`` is the shape its multipliers are shown in.
 
-    ``slack``, by how much a structure may miss each row, is by default what rounding accounts for.
+    ``slack``, by how much a structure may miss each row, is by default what rounding accounts for. Rows of soft
+    constraints have a ``box``: the least and the greatest of the multipliers that are of use.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Rows:
     equality: bool
     shape: Index
     slack: Floats | None = None
+    box: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class Relaxation:
     ``views[name]`` lists the blocks that hold copies of a view; the rows keep the copies equal. ``assemble`` turns
     one structure per subproblem into a structure of the whole, ``leaves`` does the opposite. ``base`` are penalties
     that belong to the scores. ``shown`` are views that proofs may speak of though no row does. Where it is ``led``, any
-    leaves are assembled to a structure, whose own leaves then agree.
+    leaves are assembled to a structure, whose own leaves then agree. ``excesses`` are views of subproblems that say by
+    how much soft constraints are broken, which the rest of a structure decides.
     """
 
     subproblems: tuple[Problem[Any], ...]
@@ -92,6 +94,7 @@ class Relaxation:
     fixed: tuple[tuple[str, int, int], ...] = ()  # (view, flat index, 0 or 1), decided from the start
     shown: tuple[str, ...] = ()
     led: bool = False
+    excesses: tuple[str, ...] = ()
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -146,27 +149,31 @@ class Relaxation:
         "k.name", after the side it is on. A structure is a tuple of one of each side.
         """
         shifts = np.cumsum([0, *(len(side.subproblems) for side in sides)]).tolist()
+        cuts = list(zip(sides, shifts, shifts[1:], strict=False))
         shared = {place: name for name, places in ties.items() for place in places}
 
         def moved(block: Block, k: int) -> Block:
             return (block[0] + shifts[k], block[1])
 
-        views: dict[str, tuple[Block, ...]] = {name: () for name in ties}
+        views: dict[str, tuple[Block, ...]] = dict.fromkeys(ties, ())
         rows: list[Rows] = []
         for k, side in enumerate(sides):
             for view, blocks in side.views.items():
                 name = shared.get((k, view), f"{k}.{view}")
                 views[name] = (*views.get(name, ()), *(moved(block, k) for block in blocks))
             for r in side.rows:
-                rows.append(replace(r, entries=tuple(replace(e, block=moved(e.block, k)) for e in r.entries)))
+                box = None if r.box is None else (weights[k] * r.box[0], weights[k] * r.box[1])
+                entries = tuple(replace(e, block=moved(e.block, k)) for e in r.entries)
+                rows.append(replace(r, entries=entries, box=box))
         whole = Relaxation(
             tuple(problem for side in sides for problem in side.subproblems),
             tuple(weight * w for side, weight in zip(sides, weights, strict=True) for w in side.weights),
             views,
             (),
-            lambda leaves: tuple(side.assemble(leaves[a:b]) for side, (a, b) in zip(sides, pairwise(shifts))),
+            lambda leaves: tuple(side.assemble(leaves[a:b]) for side, a, b in cuts),
             lambda structure: [leaf for side, y in zip(sides, structure, strict=True) for leaf in side.leaves(y)],
             {moved(b, k): weights[k] * p for k, side in enumerate(sides) for b, p in side.base.items()},
+            excesses=tuple(f"{k}.{view}" for k, side in enumerate(sides) for view in side.excesses),
         )
         for name, places in ties.items():
             first, *others = (moved(sides[k].views[view][0], k) for k, view in places)
@@ -275,14 +282,35 @@ class Relaxation:
             start += len(group.rhs)
         return slack
 
-    def satisfied(self, residual: Floats) -> bool:
-        """True if A y - b satisfies the rows, but for rounding."""
-        return bool(np.all(np.where(self.inequality, residual, np.abs(residual)) <= self.slack))
+    @cached_property
+    def box(self) -> tuple[Floats, Floats] | None:
+        """The least and the greatest multipliers of use, -inf and inf for rows that are not soft; None if none is."""
+        if not self.excesses:
+            return None
+        boxes = [(-np.inf, np.inf) if r.box is None else r.box for r in self.rows for _ in r.rhs]
+        low, high = np.array(boxes).T
+        return low, high
+
+    @cached_property
+    def measuring(self) -> frozenset[int]:
+        """The subproblems that say by how much soft constraints are broken."""
+        return frozenset(i for view in self.excesses for i, _ in self.views[view])
+
+    def satisfied(self, residual: Floats, *, hard: bool = False) -> bool:
+        """True if A y - b satisfies the rows, or those that are ``hard``, but for rounding."""
+        fine = np.where(self.inequality, residual, np.abs(residual)) <= self.slack
+        if hard and self.box is not None:
+            fine |= np.isfinite(self.box[0])
+        return bool(fine.all())
 
     def in_dispute(self, used: Floats, multipliers: Floats) -> NDArray[np.bool_]:
         """Cells of rows that these cells break, or leave slack at a price."""
         residual = self.matrix @ used - self.rhs
         size = np.where(self.inequality & (multipliers == 0.0), residual, np.abs(residual))
+        if self.box is not None:  # a soft row costs what its multiplier says, or is in dispute
+            low, high = (np.where(np.isfinite(limit), limit, 0.0) for limit in self.box)
+            cost = high * np.maximum(-residual, 0.0) - low * np.maximum(residual, 0.0)
+            size = np.where(np.isfinite(self.box[0]), np.abs(cost + multipliers * residual), size)
         cells: NDArray[np.bool_] = abs(self.transposed) @ (size > self.slack) > 0
         return cells
 
@@ -418,11 +446,21 @@ class Relaxation:
             extent = self._extents[i]
             size = self.weights[i] * extent.size + self._largest(i, penalty)
             length = extent.length * (1 + len(self.slices[i]))
-            ones = required + sum(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones)
+            ones = sum(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones)
+            if i in self.measuring:  # what is priced below 0 is not used: nothing is rounded
+                size = self._most_gained(i, penalty)
+            else:
+                ones += required
             total += of_sum(length, size)
             if ones:  # rewards are added once for each part, and taken off again
                 total += EPSILON * (length + 2 * ones) * ones * (self._reward(i, penalty) + extra)
         return total
+
+    def _most_gained(self, i: int, penalty: Floats) -> float:
+        """The highest score of an edge of a subproblem that measures a soft constraint, if any is above 0."""
+        (scores,) = self.subproblems[i].all_scores() or ()
+        gained = [penalty[cells] + self.weights[i] * scores for _, cells, _ in self.slices[i]]
+        return float(np.max(gained, initial=0.0))
 
     @cached_property
     def lowest(self) -> float:
@@ -438,8 +476,8 @@ class Relaxation:
     @cached_property
     def scale(self) -> float:
         """Largest absolute score, for step rules; 1 when there is none."""
-        sizes = (w * p.extent().size for w, p in zip(self.weights, self.subproblems, strict=True))
-        return max(sizes, default=0.0) or 1.0
+        known = [i for i in range(len(self.subproblems)) if i not in self.measuring]
+        return max((self.weights[i] * self.subproblems[i].extent().size for i in known), default=0.0) or 1.0
 
     def score(self, leaves: Sequence[Any], used: Floats) -> float:
         """Score of one structure per subproblem, from the input scores and the base penalties."""
