@@ -1,6 +1,7 @@
 """Problems that must agree: joint decoding by dual decomposition (LR 4.2)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from math import frexp, inf, isfinite
 from typing import Any, Self
@@ -12,8 +13,10 @@ from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
+from certus.hypergraph.readings import Reading
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch
+from certus.relax.constraints import Constraint
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.run import Run
@@ -96,7 +99,7 @@ class Joint(Problem[Structures]):
     # -- structures ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _places(self) -> dict[str, Sequence[Place]]:
+    def _places(self) -> dict[str, list[Place]]:
         """Where each view is found, by the name it has here."""
         every = ((k, view) for k, problem in enumerate(self.problems) for view in problem.views)
         return self.ties | {f"{k}.{view}": [(k, view)] for k, view in every if (k, view) not in self._tie_of}
@@ -197,6 +200,21 @@ class Joint(Problem[Structures]):
             raise unable[0]
         return self._of(problems)
 
+    def subject_to(self, *constraints: Constraint | Reading) -> Problem[Structures]:
+        """As for any problem; what automata read is read in the first problem that has the view and a sequence."""
+        problems = list(self.problems)
+        for reading in (c for c in constraints if isinstance(c, Reading)):
+            view = next(iter(self.views)) if reading.view is None else reading.view
+            self.checked_view(view)
+            places = [(k, own) for k, own in self._places[view] if problems[k].has_sequence]
+            if not places:
+                raise NotSupported(f"no problem with the view {view!r} has a sequence that {reading} could read.")
+            k, own = places[0]
+            problems[k] = problems[k].subject_to(replace(reading, view=own))
+        linear = [c for c in constraints if not isinstance(c, Reading)]
+        whole = self._of(problems)
+        return Problem.subject_to(whole, *linear) if linear else whole
+
     # -- questions -------------------------------------------------------------------------------------------------
 
     def relaxation(self) -> Relaxation:
@@ -251,7 +269,7 @@ class Joint(Problem[Structures]):
             found = a.kbest(asked, penalties)
             for at in range(done, len(found)):
                 y = self.problems[0].from_edges(found[at][0])
-                used = self.problems[0].indicator(y, self.on)
+                used = self.problems[0].indicator(y, self._own(0))
                 key = used.tobytes()
                 if key not in partners:
                     partners[key] = self._partners(b, used, k)
@@ -263,6 +281,11 @@ class Joint(Problem[Structures]):
                 return [self._listed(pair, s, rank, error) for rank, (_, (s, pair)) in enumerate(best, start=1)]
             asked *= 2
 
+    def _own(self, k: int) -> str:
+        """What one of two problems calls the view they share."""
+        (places,) = self.ties.values()
+        return places[k][1]
+
     def _listed(self, pair: Structures, score: float, rank: int, error: float) -> Result[Structures]:
         scores = partial(self.terms, pair)
         return Result(pair, score, certified(scores, score, score, error, kind="combinatorial", rank=rank))
@@ -270,11 +293,11 @@ class Joint(Problem[Structures]):
     def _partners(self, forest: Forest, used: Floats, k: int) -> list[Any]:
         """The k best structures of b, whose forest is given, that use the given parts."""
         try:
-            listed = forest.kbest(k, {self.on: np.where(used > 0, 0.0, -np.inf)})
+            listed = forest.kbest(k, {self._own(1): np.where(used > 0, 0.0, -np.inf)})
         except Infeasible:
             return []
         found = (self.problems[1].from_edges(edges) for edges, _ in listed)
-        return [z for z in found if np.array_equal(used, self.problems[1].indicator(z, self.on))]
+        return [z for z in found if np.array_equal(used, self.problems[1].indicator(z, self._own(1)))]
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         raise NotSupported(
@@ -364,7 +387,10 @@ def _view_called(problem: Problem[Any], name: str) -> str | None:
 
 def _common_tags(given: Sequence[tuple[int, Any]]) -> Any:
     """The names all problems use for their tags, where any are given; InvalidInput that says where they differ."""
-    (first, names), *others = [(k, tuple(tags)) for k, tags in given if tags is not None] or [(0, None)]
+    known = [(k, tuple(tags)) for k, tags in given if tags is not None]
+    if not known:
+        return None
+    (first, names), *others = known
     for k, tags in others:
         if tags == names:
             continue

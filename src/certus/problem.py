@@ -163,6 +163,11 @@ class Problem(ABC, Generic[Y]):
         """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
         raise self._not_supported("from_edges")
 
+    @property
+    def has_sequence(self) -> bool:
+        """Whether structures have a ``sequence`` that automata can read."""
+        return type(self).sequence is not Problem.sequence
+
     def sequence(self, structure: Y, view: str) -> Sequence[int]:
         """The flat cells of a view that a structure uses, in the order in which its derivation is read.
 

@@ -1,7 +1,6 @@
 """Problems made of others: joint ones that must agree, and ones subject to constraints."""
 
 from fractions import Fraction
-from itertools import product
 from math import inf
 from typing import Any
 
@@ -100,15 +99,22 @@ class Several(Kind):
         return certus.Joint(*map(made, case["problems"]), on=on, weights=case["weights"])
 
     def listed(self, case: Case, problem: Any) -> Listed:
-        every = [list(listed(c, p)) for c, p in zip(case["problems"], problem.problems, strict=True)]
-        for chosen in product(*every):
-            if all(self.agree(problem, view, [y for y, _ in chosen]) for view in case["on"]):
-                parts = [scaled(p, w) for (_, p), w in zip(chosen, case["weights"], strict=True)]
-                yield tuple(y for y, _ in chosen), [x for own in parts for x in own]
-
-    def agree(self, problem: Any, view: str, chosen: list[Any]) -> bool:
-        used = [p.indicator(y, view) for p, y in zip(problem.problems, chosen, strict=True) if view in p.views]
-        return all(np.array_equal(used[0], other) for other in used[1:])
+        rows: list[Any] = [((), [], {})]  # structures so far, their parts, and what they use of the views
+        for c, p, weight in zip(case["problems"], problem.problems, case["weights"], strict=True):
+            views, found = [view for view in case["on"] if view in p.views], {}
+            for y, parts in listed(c, p):
+                used = {view: p.indicator(y, view).tobytes() for view in views}
+                found.setdefault(tuple(used.values()), []).append((y, scaled(parts, weight), used))
+            known = [view for view in views if view in rows[0][2]] if rows else []
+            assert known in ([], views)  # a problem is tied to those before it by all of its views, or by none
+            rows = [
+                ((*chosen, y), [*before, *parts], agreed | used)
+                for chosen, before, agreed in rows
+                for key, several in found.items()
+                if not known or key == tuple(agreed[view] for view in views)
+                for y, parts, used in several
+            ]
+        yield from ((chosen, parts) for chosen, parts, _ in rows)
 
 
 class Limited(Kind):

@@ -47,9 +47,11 @@ class Evaluation:
                 self.space_of[space.labels[space.labels >= 0]] = i
         self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
         self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
-        # Parts of one row only, with a power of two: their product is not rounded.
-        self._plain = np.bincount(form.rows.part, minlength=len(form.scores)) == 1
+        # How much is rounded for each part; nothing where there is one product, and that with a power of two.
+        self._rounded = np.bincount(form.rows.part, minlength=len(form.scores))
+        self._plain = self._rounded == 1
         self._plain[form.rows.part[np.abs(np.frexp(form.rows.coefficient)[0]) != 0.5]] = False
+        self._rounded[self._plain] = 0
 
     def everything(self) -> Cell:
         """The cell of all structures."""
@@ -137,10 +139,15 @@ class Evaluation:
         step = 2.0 ** (ceil(log2(size + 2.0 * worth * len(cell.ones))) - BITS)
         steps = np.trunc(u / step)
         with np.errstate(over="ignore"):  # of scores that are far too low to matter
-            units = np.ceil(scores / step)
+            own = scores / step
+        units = np.ceil(own)
         constant = 0.0
         if len(u):
-            units = units + self._rounded_up(self._onto_parts(steps), self._onto_parts(np.abs(steps), absolute=True))
+            onto = self._onto_parts(steps)
+            units = units + self._rounded_up(onto, self._onto_parts(np.abs(steps), absolute=True))
+            if not self._whole_rows:  # what soft constraints cost cancels out: both may be rounded up as one
+                both = own + onto
+                units = np.where(self._plain, np.minimum(units, np.ceil(np.nextafter(both, inf)) * (both != 0)), units)
             constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
         units = np.where(scores > -inf, np.maximum(units, LOWEST), -inf)
         units[cell.zeros] = -inf
@@ -160,7 +167,7 @@ class Evaluation:
         """Sums of products rounded up to whole numbers; exact where coefficients are whole."""
         if self._whole_rows and sizes.max(initial=0.0) < 2.0**53:
             return values
-        return np.ceil(values + np.where(self._plain, 0.0, 4.0 * EPSILON * len(self._row_of) * sizes))
+        return np.ceil(values + 4.0 * EPSILON * self._rounded * sizes)
 
     def ceiling(self, raw: Floats) -> float:
         """The positive scores of no structure add up to more than this, rounding aside."""

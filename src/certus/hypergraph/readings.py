@@ -44,7 +44,7 @@ class Reading:
 
     def restricted(self, problem: Problem[Y]) -> Accepted[Y]:
         """The problem restricted to the structures whose sequence is accepted."""
-        if type(problem).sequence is Problem.sequence:
+        if not problem.has_sequence:
             raise NotSupported(f"{type(problem).__name__} has no sequence that {self.name} could read.")
         view = next(iter(problem.views)) if self.view is None else self.view
         shape = problem.checked_view(view)

@@ -77,6 +77,10 @@ class Constrained(Problem[Y]):
     def __repr__(self) -> str:
         return f"Constrained({self.problem!r}, {len(self.constraints)} constraints)"
 
+    @property
+    def has_sequence(self) -> bool:
+        return self.problem.has_sequence
+
     # -- structures ------------------------------------------------------------------------------------------------
 
     @property
@@ -110,8 +114,9 @@ class Constrained(Problem[Y]):
     @cached_property
     def _slacks(self) -> tuple[Slack, ...]:
         """Of the soft constraints; a part is used no more often than a score has terms."""
-        soft = [c for c in self.constraints if c.soft]
-        return tuple(Slack(c, 2 * max(self.problem.extent().length, 1)) for c in soft) if soft else ()
+        most = max(self.problem.extent().length, 1)
+        uses = {view: 1 if view in self.problem.exclusive else most for view in self.views}
+        return tuple(Slack(c, uses) for c in self.constraints if c.soft)
 
     def extent(self) -> Extent:
         extent = self.problem.extent()
@@ -168,8 +173,7 @@ class Constrained(Problem[Y]):
             digits = Entries((first + k, "edges"), np.zeros_like(edges), edges, -slack.value[edges])
             most = slack.constraint.penalty
             box = (-most, most if slack.constraint.sense == "==" else 0.0)
-            slightly = np.full(1, float(slack.step) / 4.0)  # less than would make another number of it
-            rows.append(replace(own, entries=(*own.entries, digits), equality=True, slack=slightly, box=box))
+            rows.append(replace(own, entries=(*own.entries, digits), equality=True, slack=np.zeros(1), box=box))
 
         def leaves(structure: Y) -> list[Any]:
             used = self._used(structure)

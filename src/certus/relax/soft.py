@@ -23,20 +23,21 @@ MOST_DIGITS = 200
 
 
 class Slack:
-    """What a soft constraint allows for; no structure uses a part more than ``uses`` times.
+    """What a soft constraint allows for; no structure uses a part of a view more than ``uses[view]`` times.
 
     ``problem`` is the dynamic program, ``value[e]`` what its edge e adds to the excess x.
     """
 
-    def __init__(self, constraint: Constraint, uses: int) -> None:
+    def __init__(self, constraint: Constraint, uses: Mapping[str, int]) -> None:
         self.constraint = constraint
         sign = -1 if constraint.sense == ">=" else 1
         self._terms = [(sign * Fraction(c), view, index) for c, view, index in constraint.terms]
         self._bound = sign * Fraction(constraint.bound)
         self.step = Fraction(1, lcm(self._bound.denominator, *(c.denominator for c, _, _ in self._terms)))
-        most = [sum((max(s * c, 0) for c, _, _ in self._terms), Fraction(0)) * uses for s in (1, -1)]
-        sizes = (most[0] - self._bound, most[1] + self._bound)  # of the excess, and of what is left to spare
-        self.over, self.under = (int(max(size, 0) / self.step).bit_length() for size in sizes)
+        sizes = {sign: sign * -self._bound for sign in (1, -1)}  # of the excess, and of what is left to spare
+        for c, view, _ in self._terms:
+            sizes[1 if c > 0 else -1] += abs(c) * uses[view]
+        self.over, self.under = (int(max(sizes[s], Fraction(0)) / self.step).bit_length() for s in (1, -1))
         if max(self.over, self.under) > MOST_DIGITS:
             raise InvalidInput(f"{constraint}: coefficients and bound of a soft constraint are too far apart in size.")
 

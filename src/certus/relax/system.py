@@ -447,7 +447,8 @@ class Relaxation:
             size = self.weights[i] * extent.size + self._largest(i, penalty)
             length = extent.length * (1 + len(self.slices[i]))
             ones = sum(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones)
-            if i in self.measuring:  # what is priced below 0 is not used: nothing is rounded
+            if i in self.measuring:  # what is priced below 0 is not used; who checks rounds the prices of all digits
+                total += EPSILON * length * size
                 size = self._most_gained(i, penalty)
             else:
                 ones += required
