@@ -28,9 +28,8 @@ from certus.models.pipeline import load
 from certus.problem import Problem
 from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
-from certus.result import Certificate, Result, Solution, Trace
+from certus.result import Certificate, LogPartitionBounds, MarginalEstimates, Result, Solution, Trace
 from certus.saved import load_problem, load_result, problem_digest, save_problem, save_result
-from certus.sums import LogPartitionBounds, MarginalEstimates
 from certus.tagging import HMM, Tagging, TaggingBatch
 from certus.translation import (
     ForestTranslation,

@@ -16,9 +16,8 @@ from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
 from certus.checks import Floats
 from certus.errors import InvalidInput, NotSupported
-from certus.result import Result, Solution, certified
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified
 from certus.schema import Field
-from certus.sums import LogPartitionBounds, MarginalEstimates
 
 if TYPE_CHECKING:
     from certus.hypergraph.dynamic_program import Forest
@@ -139,7 +138,7 @@ class Problem(ABC, Generic[Y]):
 
         Exact where the problem has exact marginals, which the answer says. Without a seed one is drawn, and told.
         """
-        raise self._not_supported("marginal_estimates")
+        return MarginalEstimates.known(self.marginals(), self.log_partition())
 
     def entropy(self) -> float:
         """Entropy, in nats, of the distribution proportional to exp(score)."""

@@ -17,8 +17,7 @@ from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
 from certus.relax.steps import StepRule
-from certus.result import Result, Solution
-from certus.sums import LogPartitionBounds, MarginalEstimates
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
 if TYPE_CHECKING:
     from certus.relax.system import Relaxation

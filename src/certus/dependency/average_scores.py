@@ -35,13 +35,13 @@ class Part(NamedTuple):
     lacks: tuple[Arc, ...]
 
 
-def lower_bound(problem: "Dependency", tree: Floats) -> float:
+def lower_bound(problem: "Dependency", tree: Floats, *, left_out: float = LEFT_OUT) -> float:
     """The bound for the distribution over trees with arc scores ``tree``, less its rarest arcs; rounded down.
 
     -inf where some tree of the distribution has a forbidden part, or where there are too many parts.
     """
     n = problem.n
-    kept = _without_rare_arcs(tree, problem.root)
+    kept = without_rare_arcs(tree, problem.root, left_out)
     probability = matrix_tree.marginals(kept, problem.root)
     log_total = matrix_tree.log_partition(kept, problem.root)
     used = kept > -np.inf
@@ -64,14 +64,14 @@ def lower_bound(problem: "Dependency", tree: Floats) -> float:
     return log_total + float(terms.sum()) - error
 
 
-def _without_rare_arcs(tree: Floats, root: str) -> Floats:
+def without_rare_arcs(tree: Floats, root: str, left_out: float) -> Floats:
     """The scores of all but the rarest arcs, which some tree does without: their probabilities add up to less than 1.
 
     So few parts are left to be asked for.
     """
     probability = matrix_tree.marginals(tree, root).reshape(-1)
     order = np.argsort(probability, kind="stable")
-    rare = order[np.cumsum(probability[order]) < LEFT_OUT]
+    rare = order[np.cumsum(probability[order]) < left_out]
     kept = tree.copy()
     kept.reshape(-1)[rare] = -np.inf
     return kept

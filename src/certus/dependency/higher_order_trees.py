@@ -9,8 +9,7 @@ from certus.dependency import nonprojective, sum_bounds, sum_estimates
 from certus.dependency.tree_kind import TreeKind
 from certus.problem import Penalties
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
-from certus.sums import LogPartitionBounds, MarginalEstimates
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency

@@ -31,10 +31,9 @@ from certus.problem import Index, Penalties, Problem
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, mapped
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
-from certus.sums import LogPartitionBounds, MarginalEstimates
 
 
 class LabelledTree(NamedTuple):

@@ -20,10 +20,9 @@ from certus.hypergraph import Forest, sweeps
 from certus.problem import PROBLEMS, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
-from certus.sums import LogPartitionBounds, MarginalEstimates
 
 if TYPE_CHECKING:
     from certus.dependency.forest import DependencyForest

@@ -19,7 +19,7 @@ from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
 from certus.dependency.split_sums import SplitSums
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
-from certus.sums import LogPartitionBounds
+from certus.result import LogPartitionBounds
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency

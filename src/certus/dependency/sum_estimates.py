@@ -12,7 +12,7 @@ from certus.checks import Floats, as_positive_int
 from certus.dependency import matrix_tree
 from certus.dependency.sum_bounds import scores_of, split_of
 from certus.errors import LimitReached
-from certus.sums import MarginalEstimates
+from certus.result import MarginalEstimates
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency

@@ -15,8 +15,7 @@ from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.problem import Penalties
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
-from certus.sums import LogPartitionBounds, MarginalEstimates
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.forest import DependencyForest
@@ -92,9 +91,7 @@ class TreeKind(ABC):
 
     def marginal_estimates(self, problem: "Dependency", samples: int, seed: int | None) -> MarginalEstimates:
         """Estimates of the probability of each arc: here they are known."""
-        arcs = self.marginals(problem)
-        zero = np.zeros_like(arcs)
-        return MarginalEstimates({"arcs": arcs}, {"arcs": zero}, self.log_partition(problem), np.inf, 0, None, "exact")
+        return MarginalEstimates.known({"arcs": self.marginals(problem)}, self.log_partition(problem))
 
     def marginals(self, problem: "Dependency") -> Floats:
         """The probability of each arc."""
