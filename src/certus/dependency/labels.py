@@ -413,9 +413,6 @@ class LabelledDependency(Problem[LabelledTree]):
             scores[index] = self.label[index]
         return self._of(self.trees, scores)
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self.trees.with_arcs(self._penalised(penalties).max(axis=2)).reference_maximum()
-
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:

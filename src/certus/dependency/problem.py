@@ -443,9 +443,6 @@ class Dependency(Problem[Heads]):
             raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
         return self.with_arcs(arc)
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self.tree_kind.reference_maximum(self, penalties)
-
     # -- proofs ----------------------------------------------------------------------------------------------------
 
     @cached_property
