@@ -367,6 +367,11 @@ class Constituency(DynamicProgram[Tree]):
             out[i, self.tags.index(label)] = 1.0
         return out
 
+    def sequence(self, structure: Tree, view: str) -> Sequence[int]:
+        """The tags, word by word."""
+        cells: list[int] = np.flatnonzero(self.indicator(structure, view)).tolist()
+        return cells
+
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         n, size = self.checked_view(view)
         i, t = index

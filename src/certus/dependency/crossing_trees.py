@@ -54,6 +54,9 @@ class CrossingTrees(TreeKind):
         except Infeasible:
             return -np.inf
 
+    def log_sum_steps(self, n: int) -> int:
+        return matrix_tree.sum_steps(n)
+
     def marginals(self, problem: "Dependency") -> Floats:
         return matrix_tree.marginals(problem.arc, problem.root)
 
