@@ -174,6 +174,9 @@ class _Nodes:
                 continue
             if isinstance(node, Leaf):
                 known = self.relaxed.known(node, self.better)
+                u = self.relaxed.multipliers(node.multipliers)
+                if known and self.relaxed.evaluation.bound(u, self.above, cell) <= self.above:
+                    known = []  # the bound holds for them too
                 at = [k for k, y in enumerate(self.better) if any(y is one for one in known)]
                 nodes.append({"node": "leaf", "known": at} | self._bound(node, cell, known=known))
                 continue
