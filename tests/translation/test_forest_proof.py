@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from certus import ForestTranslation, InvalidInput, LanguageModel, VerificationError, save_result, verify
 from certus.certificates.normal import Graph
-from certus.certificates.standalone import closed_forest
+from certus.certificates.standalone import NEVER, closed_forest
+from certus.certificates.standalone import exact as standalone_exact
 from certus.constraints import at_most
 from tests.translation.cases import arpas, forests
 from tests.translation.test_forest_problem import LM_WEIGHTS, scored, small, swapped
@@ -84,7 +85,8 @@ def test_nothing_above_the_bound_is_lost(forest, arpa, lm_weight, data):
         assert closed.structure(np.array(y)) == kept.get(y)
     if np.isfinite(above):
         plain = {"pairs": witness["pairs"].tolist()}
-        scores, alone = closed_forest(json.loads(json.dumps(problem.to_json())), plain, above)
+        saved, prices = json.loads(json.dumps(problem.to_json())), [0] * forest.graph.n_edges
+        scores, alone = closed_forest(saved, 1.0, prices, plain, standalone_exact(above))
         own = Graph(*(np.array(alone[name]) for name in Graph._fields))
         assert wanted <= set(listed(problem, scores, range(forest.graph.n_edges), own)) <= set(exact)
 
@@ -97,9 +99,17 @@ def test_nothing_above_the_bound_is_lost_under_penalties(forest, arpa, lm_weight
     penalties = {"edges": np.array(data.draw(st.lists(penalty, min_size=n_edges, max_size=n_edges)))}
     every = [(s + float(penalties["edges"][list(y)].sum()), y) for s, y in scored(problem)]
     above = data.draw(bounds([pair for pair in every if pair[0] > -math.inf]))
-    form = problem.closed_form(above, data.draw(witnesses(problem, above, penalties)), penalties).form
+    witness = data.draw(witnesses(problem, above, penalties))
+    form = problem.closed_form(above, witness, penalties).form
     kept = listed(problem, form.scores, form.cells["edges"], form.spaces[0])
     assert {y for score, y in every if score > above + 1e-9} <= set(kept)
+    if np.isfinite(above):  # and where all scores count twice, in the standalone checker
+        saved, plain = json.loads(json.dumps(problem.to_json())), {"pairs": witness["pairs"].tolist()}
+        prices = [NEVER if x == -math.inf else 2 * standalone_exact(x) for x in penalties["edges"].tolist()]
+        scores, alone = closed_forest(saved, 2.0, prices, plain, 2 * standalone_exact(above))
+        own = Graph(*(np.array(alone[name]) for name in Graph._fields))
+        kept = listed(problem, [x / 2 for x in scores], range(n_edges), own)
+        assert {y for score, y in every if score > above + 1e-9} <= set(kept)
 
 
 @pytest.mark.parametrize(

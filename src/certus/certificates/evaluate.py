@@ -55,9 +55,14 @@ class Evaluation:
         can be left out only if whatever is mixed of their structures of spaces is one of them, and not of different
         trees. ``above`` is the bound to be shown: more than that need not be told apart.
         """
-        total = self._priced(u, above, cell).total(known)
+        priced = self._priced(u, above, cell)
+        total = priced.total(known)
         if total > above and cell.ones:
-            total = min(total, self._priced(u, above, cell, total - above).total(known))
+            priced = self._priced(u, above, cell, total - above)
+            total = min(total, priced.total(known))
+        if total > above and cell.ones:
+            priced.insist(self._by_space(np.array(cell.ones)))
+            total = min(total, priced.total(known))
         return total
 
     def bound_with(self, u: Floats, above: float, cell: Cell, parts: Ints) -> float:
@@ -78,6 +83,11 @@ class Evaluation:
         found = priced.total(known) if parts is None else priced.with_any(self._by_space(parts))
         if found > above and cell.ones:
             priced = self._priced(u, above, cell, found - above)
+        through = list[int]()
+        if parts is None and cell.ones and priced.total(known) > above:
+            graphs = [i for i, space in enumerate(self.form.spaces) if isinstance(space, Graph)]
+            through = [p for p in cell.ones if self.space_of[p] in graphs]
+            priced.insist(self._by_space(np.array(through, dtype=np.int64)))
         spaces = []
         for i, space in enumerate(priced.spaces):
             forced: Bools | None = None
@@ -87,18 +97,25 @@ class Evaluation:
                 forced = space.loss_without(parts_of_known(known)[i]) < inf
             rest = priced.best - space.best
             spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
-        return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces}
+        return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces, "through": through}
 
     def closed(self, u: Floats, above: float, cell: Cell, closing: Closing | None) -> tuple[Closing, list[Closed]]:
         """What is left above a score of the spaces that are searched: all that structures above ``above`` are made of.
 
         Closed as ``closing`` says, or as seems best; InvalidInput if that may leave out too much.
         """
+        return self._closing(u, above, cell, closing).closed()
+
+    def closing_spelt_out(self, u: Floats, above: float, cell: Cell, closing: Closing) -> dict[str, Any]:
+        """How that is shown as a proof file has it: like ``spelt_out``."""
+        priced = self._closing(u, above, cell, closing)
+        spaces = [space.spelt_out(priced.step, None, inf) for space in priced.spaces]
+        return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces}
+
+    def _closing(self, u: Floats, above: float, cell: Cell, closing: Closing | None) -> Priced:
         priced = self._priced(u, above, cell, closing=closing)
         excess = priced.best * priced.step - above
-        if excess > 0.0 and cell.ones:
-            priced = self._priced(u, above, cell, excess, closing)
-        return priced.closed()
+        return self._priced(u, above, cell, excess, closing) if excess > 0.0 and cell.ones else priced
 
     def at_most_one(self, parts: Ints) -> bool:
         """Whether every structure uses at most one of these parts, all of one space, and that once."""

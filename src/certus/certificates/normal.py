@@ -133,9 +133,9 @@ class Closed(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """How the spaces of a form that are searched are closed: by a witness each, and above ``levels``, all but the last.
+    """How the spaces of a form that are searched are closed: by a witness each, above ``levels``.
 
-    The last is closed above what the others leave of a bound.
+    The last is closed above what the others leave of a bound, whatever its level; all are if no levels are given.
     """
 
     witnesses: tuple[Any, ...]

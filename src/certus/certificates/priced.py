@@ -43,17 +43,19 @@ class Priced:
         best = sum(s.best for s in own.values()) + constant
         self.searched = [i for i, (space, _) in enumerate(spaces) if isinstance(space, Searched)]
         if closing is not None and len(closing.witnesses) != len(self.searched):
-            raise InvalidInput(f"{len(closing.witnesses)} witnesses are given; {len(self.searched)} parts are searched.")
+            raise InvalidInput(
+                f"{len(closing.witnesses)} witnesses are given; {len(self.searched)} parts are searched."
+            )
         for k, i in enumerate(self.searched if best > -inf else ()):  # what the others leave is known for the last one
             space, last = spaces[i][0], i == self.searched[-1]
             assert isinstance(space, Searched)
             level = self.enough - best if last else None
-            if closing is not None and not last:
+            if closing is not None and closing.levels and not last:
                 level = float(np.floor(closing.levels[k] / self.step))
             witness = None if closing is None else closing.witnesses[k]
             own[i] = _PricedSearch(space, units, self.step, level, witness)
             best += own[i].best
-        self.given = closing is not None
+        self.given = closing is not None and bool(closing.levels)
         self.spaces, self.best = [own[i] for i in sorted(own)], best
 
     def closed(self) -> tuple[Closing, list[Closed]]:
@@ -71,7 +73,7 @@ class Priced:
                     raise InvalidInput("the proof leaves out what may score more than the bound.")
                 space = _PricedSearch(space.space, space.units, self.step, level, None)
             found.append(space)
-        levels = tuple(space.above * self.step for space in found[:-1])
+        levels = tuple(space.above * self.step for space in found)
         return Closing(tuple(space.witness for space in found), levels), [space.closed for space in found]
 
     def total(self, known: Sequence[Sequence[Any]]) -> float:
@@ -85,6 +87,17 @@ class Priced:
         for space, own in zip(self.spaces, different, strict=True):  # another structure is another one in some space
             most = max(most, self.best - space.best + space.other_than(own))
         return most * self.step
+
+    def insist(self, parts: Sequence[Ints]) -> None:
+        """Lower the best of graphs to what uses each of these parts, given by space.
+
+        A reward alone does not see that a structure uses one part twice in place of another.
+        """
+        for mine, space in zip(parts, self.spaces, strict=True):
+            if isinstance(space, _PricedGraph):
+                least = min((space.with_any(mine[k : k + 1], inf) for k in range(len(mine))), default=inf)
+                space.best = min(space.best, least)
+        self.best = sum(space.best for space in self.spaces) + self.constant
 
     def with_any(self, parts: Sequence[Ints]) -> float:
         """The largest dual value with one of the parts in use, given by space."""
@@ -262,8 +275,9 @@ class _PricedSearch:
         cell = self.cell[np.isin(self.space.part, parts)]
         return max(self.above, self.graph.with_any(cell[cell >= 0], enough))
 
-    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> NoReturn:
-        raise NotSupported("what is left of a problem that is searched is too large for the standalone checker.")
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> None:
+        """What is left is searched for again."""
+        return None
 
 
 def _dual_to_json(dual: LaminarDual, step: float) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 A proof tree speaks of views and of multipliers by name; here these become parts and rows, and the tree is walked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -26,25 +26,25 @@ from certus.relax.system import Relaxation
 class RelaxedForm:
     """The normal form of a relaxation; ``part[c]`` is the part of its flat cell c, -1 for one that nothing uses.
 
-    ``required`` are parts that every structure uses: the last rows of the form say so. ``whole`` says that all
-    structures are spelt out, even those of problems that are better searched; ``closed`` are what is left of these
-    where they have been closed above a bound.
+    ``required`` are parts that every structure uses: the last rows of the form say so. ``kept`` says which of the
+    subproblems are searched, not spelt out; ``closed`` are what is left of these once they are closed above a bound.
     """
 
     relaxation: Relaxation
     form: NormalForm
     part: Ints
     required: tuple[int, ...] = ()
-    whole: bool = False
+    kept: tuple[bool, ...] = ()
     closed: tuple[Closed, ...] = ()
 
     @staticmethod
-    def of(relaxation: Relaxation, *, whole: bool = False) -> "RelaxedForm":
-        """Of the subproblems' own normal forms, none of which may have rows."""
+    def of(relaxation: Relaxation, search: Callable[[Problem[Any]], bool] = lambda p: p.searched) -> "RelaxedForm":
+        """Of the subproblems' own normal forms, none of which may have rows; ``search`` says which are searched."""
         part, scores, spaces, start = np.full(relaxation.n_cells, -1, dtype=np.int64), [], list[Space](), 0
+        kept = tuple(map(search, relaxation.subproblems))
         for i, problem in enumerate(relaxation.subproblems):
             weight = relaxation.weights[i]
-            form = _searched_form(problem, weight) if problem.searched and not whole else _form_of(problem, weight)
+            form = _searched_form(problem, weight) if kept[i] else _form_of(problem, weight)
             scores.append(form.scores if weight == 1.0 else weight * form.scores)
             spaces += [_shifted(space, start) for space in form.spaces]
             for view, cells, _ in relaxation.slices[i]:
@@ -57,7 +57,7 @@ class RelaxedForm:
             np.add.at(together, at[at >= 0], values.reshape(-1)[at >= 0])
         rows = _rows(relaxation, part)
         _forbid_unused(together, rows)
-        free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part, whole=whole)
+        free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part, kept=kept)
         return free._with_fixings() if relaxation.fixed else free
 
     def _with_fixings(self) -> "RelaxedForm":
@@ -257,11 +257,12 @@ class RelaxedForm:
     def structure_if_left(self, structure: Any) -> tuple[Any, ...] | None:
         """The same; None for one that was left out when spaces were closed."""
         found, closed = list[Any](), iter(self.closed)
-        for problem, leaf in zip(self.relaxation.subproblems, self.relaxation.leaves(structure), strict=True):
-            if not problem.searched or self.whole:
-                found += problem.normal_structure(leaf)
-            else:
+        leaves = self.relaxation.leaves(structure)
+        for problem, kept, leaf in zip(self.relaxation.subproblems, self.kept, leaves, strict=True):
+            if kept:
                 found.append(next(closed).structure(leaf) if self.closed else leaf)
+            else:
+                found += problem.normal_structure(leaf)
         return None if any(own is None for own in found) else tuple(found)
 
 

@@ -213,7 +213,7 @@ def from_json(data: Any) -> Proof | Close:
 def _closing(node: dict[str, Any], rest: Proof) -> Close:
     witnesses = tuple(arrays_from_json(given) for given in Field.of(node.get("witnesses"), "witnesses").items())
     levels = tuple(given.score() for given in Field.of(node.get("levels"), "levels").items())
-    if len(levels) != max(len(witnesses) - 1, 0):
+    if len(levels) != len(witnesses):
         raise InvalidInput(f"{len(levels)} levels are given for {len(witnesses)} parts that are searched.")
     return Close(multipliers_from_json(node.get("multipliers")), Closing(witnesses, levels), rest)
 

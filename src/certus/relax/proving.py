@@ -4,6 +4,7 @@ Decoding is not the place for them: most results are never saved or verified. No
 is checked like a witness from a file.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -82,10 +83,8 @@ class _Prover:
             u = u if node is None else node.multipliers
         named = self.relaxation.named(u)
         if self.relaxed.searched:
-            try:
+            with suppress(NotSupported):  # if it is too large, what is searched is closed at every leaf
                 closing, self.relaxed = self.relaxed.close(named, self.above)
-            except NotSupported:  # too large: what is searched is closed at every leaf
-                pass
         self.better = [self.relaxed.structure_if_left(y) for y in self.certificate.better]
         tree = self._proved(initial, self.relaxed.initial(), inside, u)
         return tree if closing is None else Close(named, closing, tree)
@@ -128,11 +127,19 @@ class _Prover:
             search.climb(exact=True)
             return search.proof()
         leaf = self._leaf(node.multipliers, cell, inside)
-        free = (self.used[inside[0]] > 0) & ~self.relaxation.decided(fixings)
-        if leaf is not None or not free.any():
+        at = self._undecided(fixings, self.used[inside[0]], node.evidence[0])
+        if leaf is not None or at is None:
             return leaf or Leaf(self.relaxation.named(node.multipliers), tuple(inside))
-        average = node.evidence[0]
-        return self._split(int(np.argmin(np.where(free, average, np.inf))), fixings, cell, inside, node.multipliers)
+        return self._split(at, fixings, cell, inside, node.multipliers)
+
+    def _undecided(self, fixings: Fixings, used: Floats, average: Floats) -> int | None:
+        """A cell that the better structure uses, and others perhaps not; else one that only others may use."""
+        part, open_cells = self.relaxed.part, ~self.relaxation.decided(fixings)
+        scores = np.append(self.relaxed.form.scores, -np.inf)[part]
+        mine, others = open_cells & (used > 0), open_cells & (used == 0) & (scores > -np.inf)
+        if mine.any():
+            return int(np.argmin(np.where(mine, average, np.inf)))
+        return int(np.argmax(np.where(others, average, -1.0))) if others.any() else None
 
     def _split(self, at: int, fixings: Fixings, cell: Cell, inside: list[int], start: Floats) -> Proof:
         """On the part of a flat cell."""
