@@ -58,21 +58,26 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         raise InvalidInput(f"the proof tree is {type(tree).__name__}.")
     data = _form_to_json(relaxed)
     if relaxed.searched:
-        below = float(np.nextafter(result.score - certificate.tolerance, -inf))  # so that the structure is left
+        below = float(np.nextafter(result.score - 2.0 * certificate.tolerance, -inf))  # so that structures are left
         limit = min(certificate.bound + certificate.tolerance, below)
         data, relaxed = _closed(relaxed, data | {"claim": claim}, proof, limit)
         if relaxed.bound(tree, above, certificate.better) > above:  # more may be left than where the tree was found
             tree = proof_of(relaxed, replace(certificate, witness=None, duals=None), above)
     better = [relaxed.structure(y) for y in certificate.better]
-    return (
-        data
-        | head
-        | {
-            "structure": [_listed(y) for y in relaxed.structure(result.structure)],
-            "better": [[_listed(y) for y in structure] for structure in better],
-            "proof": _Nodes(relaxed, above, better).of(tree),
-        }
-    )
+    shown = {
+        "trusts": _trusts(relaxed),
+        "structure": [_listed(y) for y in relaxed.structure(result.structure)],
+        "better": [[_listed(y) for y in structure] for structure in better],
+        "proof": _Nodes(relaxed, above, better).of(tree),
+    }
+    return data | head | shown
+
+
+def _trusts(relaxed: RelaxedForm) -> list[str]:
+    """What no checker of the file can know, beyond that the normal form is the problem that was meant."""
+    kinds = [type(p) for p in relaxed.relaxation.subproblems]
+    listed = sorted({kind.__name__ for kind in kinds if kind.normal_form is Problem.normal_form and not kind.name})
+    return [f"that {name}.all_structures() lists all structures: an edge each is all that is said" for name in listed]
 
 
 def _prepared(problem: Problem[Any], certificate: Certificate, above: float) -> tuple[RelaxedForm, Any]:

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import ForestTranslation, InvalidInput, LanguageModel, VerificationError, save_result, verify
+from certus import (
+    ForestTranslation,
+    Hyperpath,
+    InvalidInput,
+    Joint,
+    LanguageModel,
+    VerificationError,
+    save_result,
+    verify,
+)
 from certus.certificates.normal import Graph
 from certus.certificates.standalone import NEVER, closed_forest
 from certus.certificates.standalone import exact as standalone_exact
@@ -133,9 +142,17 @@ def test_what_is_no_witness_is_refused(witness):
 
 def test_saved_results_are_verified_without_numba(tmp_path):
     problem = small()
-    save_result(tmp_path / "result.json", problem, problem.kbest(2)[-1])
-    code = "import sys; sys.modules['numba'] = None; import certus; certus.verify(*certus.load_result(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "result.json")], capture_output=True, timeout=120)
+    best = problem.decode().structure
+    fewer = problem.subject_to(at_most(len(best) - 1, "edges", [(int(e),) for e in best]))
+    both = Joint(problem, Hyperpath(problem.translation_forest.graph, problem.translation_forest.weights), on="edges")
+    paths = [str(tmp_path / f"{k}.json") for k in range(3)]
+    for path, one, rank in zip(paths, (problem, fewer, both), (2, 2, 1), strict=True):
+        save_result(path, one, one.kbest(rank)[-1])
+    code = (
+        "import sys; sys.modules['numba'] = None; import certus\n"
+        "for path in sys.argv[1:]: certus.verify(*certus.load_result(path))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

@@ -946,7 +946,8 @@ def check(data):
         found = found // grain * grain  # structures score multiples of it
     refuse_unless(below(found, limit), "the proof shows less than is claimed")
     what = "optimal" if claim["exact"] is True else "bounded"
-    return f"verified, {what}, rank {claim['rank']}: score {claim['score']}, bound {claim['bound']}"
+    trusts = "".join(f"; provided {x}" for x in data.get("trusts", ()))
+    return f"verified, {what}, rank {claim['rank']}: score {claim['score']}, bound {claim['bound']}{trusts}"
 
 
 def with_integers(nodes, numbers):
