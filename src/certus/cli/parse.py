@@ -1,10 +1,12 @@
 """certus parse: dependency trees in CoNLL-U."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from certus import save_result
 from certus.cli.inputs import read_sentences
 from certus.cli.messages import complain, print_json
 from certus.cli.options import Conllu, Inputs, JsonLines, Lines, ParserModel, TimeLimit, Tokenised
@@ -25,6 +27,9 @@ def parse(
     certificates: Annotated[
         bool, typer.Option("--certificates", help="Score, bound, proof and digests in comments")
     ] = False,
+    save_results: Annotated[
+        Path | None, typer.Option(help="Folder for problem, tree and certificate of each sentence, for certus verify")
+    ] = None,
     time_limit: TimeLimit = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads", show_default="all processors")] = None,
     json: JsonLines = False,
@@ -34,7 +39,10 @@ def parse(
     Files that end in .conllu (or .conllu.gz) keep their words, tags and comments; text is split into sentences and
     words. For phrase structure there is certus constituents.
     """
-    found = load(model).results(
+    pipeline = load(model)
+    if save_results is not None:
+        save_results.mkdir(parents=True, exist_ok=True)
+    found = pipeline.results(
         read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines),
         confidences=confidences,
         certificates=certificates,
@@ -49,6 +57,9 @@ def parse(
                 f"sentence {number}{f' ({name})' if name else ''}: not proved optimal, {proof.reason}; "
                 f"a better tree could score {proof.gap:.6g} more."
             )
+        if save_results is not None:
+            problem, result, source = pipeline.parser.saved(parsed)
+            save_result(save_results / f"{number:06d}.json", problem, result, source=source)
         if json:
             print_json(_fields(parsed))
         else:
