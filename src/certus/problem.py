@@ -6,7 +6,7 @@ do is what it overrides: the defaults say that it cannot, by None where that is 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -14,7 +14,8 @@ import numpy as np
 from certus.certificates import rounding
 from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
-from certus.checks import Floats
+from certus.certificates.sound import sound_list
+from certus.checks import Floats, as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.result import Result, Solution, certified
 from certus.schema import Field
@@ -31,6 +32,10 @@ Index = tuple[int, ...]
 # The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself.
 PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
 
+# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name. They stand above
+# this module, and enter themselves.
+QUESTIONS: dict[str, Callable[..., Any]] = {}
+
 
 class Problem(ABC, Generic[Y]):
     """Scores over a set of structures, and the questions one may ask of them.
@@ -44,6 +49,7 @@ class Problem(ABC, Generic[Y]):
     # View -> axis along which every structure uses one cell ({"tags": 1}: one tag per position), if any does, so that
     # a part is required by forbidding its rivals along the axis. Views that are not so are left out.
     exclusive: ClassVar[Mapping[str, int]] = {}
+    told_apart_by: tuple[str, ...] = ()  # views in which any two structures differ; () if there may be no such views
     certificate_kind: str = "combinatorial"  # of what ``solve`` finds: it is exact, but for rounding
     tags: Sequence[str] | None = None  # the names of the tags, in the order of the view "tags"
 
@@ -107,12 +113,15 @@ class Problem(ABC, Generic[Y]):
         ``exact`` the decoder climbs from relaxation to branch and bound until proved or out of its limits.
         """
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[Y]]:
         """The k best structures, best first; fewer when there are fewer.
 
+        By default what is left without those found is partitioned and decoded by relaxation (certus.relax.ranked).
         Structures that need a score so low that float64 cannot add it up (below about -1e280) are not listed.
         """
-        raise self._not_supported("kbest")
+        found: list[Result[Y]] = QUESTIONS["kbest"](self, as_positive_int("k", k))
+        return found
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
         """k structures drawn with probability proportional to exp(score)."""

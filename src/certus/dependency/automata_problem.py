@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
-from certus.certificates.sound import sound
-from certus.checks import Floats, Ints, as_scores, one_of
+from certus.certificates.sound import sound, sound_list
+from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import checked_arcs
@@ -60,6 +60,7 @@ class AutomataDependency(Problem[Ints]):
 
     name: ClassVar[str] = "automata dependency"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}
+    told_apart_by = ("arcs",)
 
     def __init__(
         self,
@@ -118,6 +119,12 @@ class AutomataDependency(Problem[Ints]):
         from certus.dependency import nonprojective
 
         return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+
+    @sound_list
+    def kbest(self, k: int) -> list[Result[Ints]]:
+        from certus.dependency import nonprojective
+
+        return nonprojective.kbest(self, as_positive_int("k", k))
 
     def relaxation(self) -> "Relaxation":
         """The relaxation that decode solves."""

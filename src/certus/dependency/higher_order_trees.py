@@ -21,7 +21,6 @@ class HigherOrderTrees(TreeKind):
     serves = ((False, True),)
     certificate_kind = "dual"
     instead: ClassVar[Mapping[str, str]] = {
-        "kbest": "decode(), or projective=True",
         "marginals": "arc-factored scores, projective=True, or max_marginals() of the arcs alone",
         "max_marginals": "decode(), or the max-marginals of the arcs alone",
         "reference_maximum": "certus.verify, which rechecks the dual certificate of decode()",
@@ -29,6 +28,9 @@ class HigherOrderTrees(TreeKind):
 
     def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:
         return nonprojective.decode(problem, **limits)
+
+    def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
+        return nonprojective.kbest(problem, k)
 
     def relaxation(self, problem: "Dependency") -> Relaxation:
         return nonprojective.relaxation(problem)

@@ -80,6 +80,7 @@ class LabelledDependency(Problem[LabelledTree]):
 
     name: ClassVar[str] = "labelled dependency"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}  # one head per word
+    told_apart_by = ("labels",)
 
     def __init__(self, label: ArrayLike, arc: ArrayLike | None = None, **options: Any) -> None:
         labels = checked_labels(label)

@@ -109,6 +109,7 @@ class Dependency(Problem[Heads]):
 
     name: ClassVar[str] = "dependency"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}  # one head per word
+    told_apart_by = ("arcs",)
 
     def __init__(
         self,

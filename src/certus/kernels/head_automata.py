@@ -521,6 +521,31 @@ def removable(model, u, keep, score, copy):
 
 
 @njit(cache=True, nogil=True)
+def arc_bounds(model, u, bound):
+    """bound[a] <- what no tree with arc a beats, at multipliers u (2, A); -inf for arcs that no lattice has.
+
+    A tree with the arc has it in all copies, and what each of these loses by that adds up. Returns the dual value.
+    """
+    lat, arc, share, single = model
+    n = lat.width.shape[0] - 1
+    through, above = np.empty(arc.shape[0]), np.zeros(arc.shape[0])
+    total = head_max_marginals(lat, (1.0 - share) * arc - u[0], -u[1], through, above)
+    best = np.empty((n + 1, n + 1))
+    keep = np.zeros(arc.shape[0], np.uint8)
+    bound[:] = -np.inf
+    for i in range(lat.up.shape[0]):
+        keep[lat.up[i]] = 1
+    max_marginals(tree_scores(model, u, keep).reshape(-1), n + 1, n, single, best)
+    dual = -np.inf
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        tree = total + best[lat.arc_head[a], lat.arc_mod[a]]
+        dual = max(dual, tree)
+        bound[a] = tree + min(through[a], 0.0) + min(above[a], 0.0)
+    return dual
+
+
+@njit(cache=True, nogil=True)
 def relax_parts(arc, shape, parts, rule, share, lazy, found):
     """The lattices of part scores, their first multipliers and ``relax``, in one call.
 

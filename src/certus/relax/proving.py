@@ -14,7 +14,7 @@ from certus.errors import Infeasible
 from certus.problem import Problem
 from certus.relax.branch import NODE_WINDOW, ROOT_WINDOW, Fixed
 from certus.relax.normal_form import RelaxedForm
-from certus.relax.proof import Fix, Leaf, Proof, Split
+from certus.relax.proof import Fix, Later, Leaf, Proof, Split
 from certus.relax.run import HeldRun
 from certus.relax.search import Node, Search
 from certus.relax.steps import polyak
@@ -29,6 +29,8 @@ def witness_of(problem: Problem[Any], certificate: Certificate, above: float) ->
 
     The witness that it carries, or one made here: arrays for a problem that is searched, else a proof tree.
     """
+    if isinstance(certificate.witness, Later):
+        return certificate.witness.proof()
     if certificate.witness is not None:
         return certificate.witness
     if problem.searched:
