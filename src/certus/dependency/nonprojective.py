@@ -198,9 +198,10 @@ def kbest(problem: "Dependency | AutomataDependency", k: int) -> list[Result[Int
     space = Arcs(problem, pool, POLYAK, share=SHARE, lazy=True, iterations=NODE_ITERATIONS)
     root = space.root(None, estimate=False)
     root.multipliers = space.multipliers(ranked.multipliers_in(best.certificate.duals))
-    space.relax(root)
+    all_found = space.fill(root, best) if best.certificate.kind == "dual" and best.certificate.exact else False
     ranking = Ranking(pool, space, root)
-    ranking.rank()
+    if not all_found:
+        ranking.rank()
     return listed(problem, ranking, best, lambda heads: heads)
 
 
@@ -351,8 +352,11 @@ class Arcs(Divisible[Decided]):
     def kept(self, decided: Decided) -> Mask:
         """1 for the arcs that a tree may use: not gone, and no rival of a required one."""
         keep: Mask = 1 - decided.gone
-        for a in decided.ones:
-            keep[(self.cells[1] == self.cells[1][a]) & (np.arange(len(keep)) != a)] = 0
+        if decided.ones:
+            ones, required = list(decided.ones), np.full(self.problem.n + 1, -1)
+            required[self.cells[1][ones]] = ones
+            own = required[self.cells[1]]
+            keep[(own >= 0) & (own != np.arange(len(keep)))] = 0
         return keep
 
     def restricted(self, keep: Mask, *, force: bool) -> "Model":
@@ -423,6 +427,22 @@ class Arcs(Divisible[Decided]):
         np.maximum.at(other, self.cells[1], bound)
         for m in (1 + np.argsort(other[1:], kind="stable")).tolist():
             yield ("arcs", int(self.flat[own[m]])), 1, float(other[m])
+
+    def fill(self, root: Node[Decided], best: Result[Ints]) -> bool:
+        """Fill the pool in one kernel call, from multipliers that prove the best tree; whether that was all."""
+        pool, n = self.run, self.problem.n
+        assert isinstance(pool, Pool)
+        assert self.rule.numbers is not None
+        found, score = np.full((pool.k, n + 1), -1, dtype=np.int64), np.full(pool.k, best.score)
+        found[0] = best.structure
+        limits = (self.rounding, 2 * self.iterations)
+        rule, memory = self.rule.numbers, self.rule.init(pool.scale)
+        arguments = (self.model, root.multipliers.reshape(2, -1), rule, memory, limits, found, score)
+        count, whole = long_call(pool.k * n**3, kernels.ranked_trees.best_trees, *arguments)
+        for heads, value in zip(found[1:count], score[1:count].tolist(), strict=True):
+            pool.offer(heads, value)
+        pool.allow(self.rounding)
+        return bool(whole)
 
     def pinned(self, node: Node[Decided]) -> Multipliers:
         """One tree is left: the automata are made to have its arcs, and no other."""

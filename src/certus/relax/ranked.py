@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.certificates.enumerated import structure_key
+from certus.certificates.rounding import EXACT, WIDTH
 from certus.checks import Floats
 from certus.errors import Infeasible, NotSupported
 from certus.problem import QUESTIONS, Problem
@@ -30,7 +31,7 @@ from certus.relax.run import CLOSE, Run
 from certus.relax.search import Node, Part, Search, Space
 from certus.relax.steps import polyak
 from certus.relax.system import Block, Fixings, Relaxation
-from certus.result import WIDTH, Result, certified, with_proof_of
+from certus.result import Result, certified, with_proof_of
 
 S = TypeVar("S")
 Y = TypeVar("Y")
@@ -174,6 +175,9 @@ class Ranking(Search[S]):
     def witness(self, rank: int) -> Proof:
         """That only those listed before score more than number ``rank`` of the list."""
         if self._tree is None:
+            if self.root.split is None and self.root.apart is None:  # others made the list
+                self.space.relax(self.root)
+                self.rank()
             self._tree = self.proof()
         return known_below(self._tree, rank - 1)
 
@@ -315,16 +319,16 @@ def listed(
 ) -> list[Result[Y]]:
     """What a ranking found, as results; ``best`` is that of decoding, whose proof the first one has."""
     pool = ranking.pool
-    error = max(pool.error, MULTIPLIED * best.certificate.tolerance / WIDTH)
-    pool.found = sorted((-problem.score(structure_of(y)), at, y) for at, (_, _, y) in enumerate(pool.found))
-    scored = [(-negated, structure_of(y)) for negated, _, y in pool.found]
-    out = []
-    for rank, (score, structure) in enumerate(scored, start=1):
+    least, out = max(pool.error, best.certificate.tolerance / WIDTH), list[Result[Y]]()
+    for rank, (negated, _, found) in enumerate(pool.found, start=1):
+        structure, score = structure_of(found), -negated
+        error = min(MULTIPLIED * least, max(least, EXACT * abs(score) / WIDTH))  # no more than a proof may have
         scores, bound = partial(problem.terms, structure), max(score, ranking.left)
         certificate = certified(scores, score, bound, error, kind="branch and bound", rank=rank)
         certificate = replace(certificate, witness=Later(partial(ranking.witness, rank)))
         out.append(Result(structure, score, certificate, info={"nodes": ranking.nodes}))
-    return [with_proof_of(out[0], best, problem.terms(out[0].structure)), *out[1:]]
+    first = out[0] if out[0].score > best.score else best  # by rounding
+    return [with_proof_of(first, best, problem.terms(first.structure)) if first is not best else best, *out[1:]]
 
 
 QUESTIONS["kbest"] = kbest
