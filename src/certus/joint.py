@@ -151,16 +151,16 @@ class Joint(Problem[Pair]):
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Pair]]:
-        """The k best pairs, for two dynamic programs.
+        """The k best pairs.
 
-        Exact: goes through the k-best structures of a under the multipliers, completes each by its k-best partners, and
+        Of two dynamic programs: goes through the k-best structures of a under the multipliers, completes each by its k-best partners, and
         ends when the multipliers show that no later structure of a can take part. Slow when the relaxation is loose.
         """
         if as_positive_int("k", k) == 1:
             return [self.decode()]
         a, b = self.a.forest(), self.b.forest()
         if a is None or b is None:
-            raise NotSupported("kbest() of a joint problem needs two dynamic programs; ask decode().")
+            return super().kbest(k)
         best = self.decode()
         first, *others = self._ranked(a, b, k)
         return [with_proof_of(first, best, self.terms(first.structure)), *others]

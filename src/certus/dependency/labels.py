@@ -332,7 +332,8 @@ class LabelledDependency(Problem[LabelledTree]):
         def leaves(structure: LabelledTree) -> tuple[Any, ...]:
             return (structure, *bare.leaves(structure.heads)[1:])
 
-        return replace(bare, subproblems=(self._of(tree, self.label), *others), views=views, leaves=leaves)
+        labelled = (self._of(tree, self.label), *others)
+        return replace(bare, subproblems=labelled, views=views, leaves=leaves, shown=("labels",))
 
     @cached_property
     def _normal_form(self) -> NormalForm:
@@ -341,7 +342,7 @@ class LabelledDependency(Problem[LabelledTree]):
             return normal_projective.of_trees(self.trees, arc, self.label)
         relaxation = self.relaxation()
         if relaxation is not None:
-            relaxed = RelaxedForm.of(replace(relaxation, shown=("labels",)))
+            relaxed = RelaxedForm.of(relaxation)
             return relaxed.form._replace(cells={view: relaxed.parts_in((0, view)) for view in self.views})
         part, label = _numbered(arc > -np.inf, 0), _numbered(self.label > -np.inf, int((arc > -np.inf).sum()))
         scores = np.concatenate((arc[part >= 0], self.label[label >= 0]))

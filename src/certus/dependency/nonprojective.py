@@ -431,6 +431,8 @@ class Arcs(Divisible[Decided]):
     def fill(self, root: Node[Decided], best: Result[Ints]) -> bool:
         """Fill the pool in one kernel call, from multipliers that prove the best tree; whether that was all."""
         pool, n = self.run, self.problem.n
+        if n == 0:
+            return True
         assert isinstance(pool, Pool)
         assert self.rule.numbers is not None
         found, score = np.full((pool.k, n + 1), -1, dtype=np.int64), np.full(pool.k, best.score)

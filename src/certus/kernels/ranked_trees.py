@@ -78,7 +78,7 @@ def best_trees(model, u, rule, memory, limits, found, score):
     set_apart(model, cells, 0, found[0], u)
     arc, rows = np.empty(arcs), np.empty((iterations, 5))
     count, seen = 1, 0
-    while count < k and n > 0:
+    while count < k:
         at = np.argmax(cells.bound)
         bound, known = cells.bound[at], cells.known[at]
         if bound == -np.inf:

@@ -220,8 +220,9 @@ class Cells(Fixed, Divisible[Fixings]):
         for bound, part in sorted(order):
             yield part, 1, bound
             decided = self.fixed(decided, part, 1)
-        for view, index, _ in self._free(decided, used == 0):
-            yield (view, index), 0, float(bounds[view].flat[index])
+        for view, index, block in self._free(decided, used == 0):
+            if self._reached(block, index, used):
+                yield (view, index), 0, float(bounds[view].flat[index])
 
     def _free(self, decided: Fixings, which: NDArray[np.bool_]) -> list[tuple[str, int, Block]]:
         """The parts among these cells that are not decided in all copies, and one of the copies."""
@@ -234,8 +235,32 @@ class Cells(Fixed, Divisible[Fixings]):
                 found += [(view, index, blocks[0]) for index in np.flatnonzero(somewhere).tolist()]
         return found
 
+    def _reached(self, block: Block, index: int, used: Floats) -> bool:
+        """Whether any structure may use a part: along an exclusive axis all do, or none, as this one."""
+        r = self.relaxation
+        axis, shape = r.subproblems[block[0]].exclusive.get(block[1]), r.shape_of(block)
+        if axis is None:
+            return True
+        line: list[Any] = list(np.unravel_index(index, shape))
+        line[axis] = slice(None)
+        cells = used[r.offsets[block] :][: int(np.prod(shape, dtype=np.int64))].reshape(shape)
+        return bool((cells[tuple(line)] > 0).any())
+
     def pinned(self, node: Node[Fixings]) -> Multipliers:
-        return self.relaxation.named(node.multipliers)
+        """Copies that are tied to parts decided, but that no view has, are priced so that they stay with these."""
+        r, u = self.relaxation, node.multipliers.copy()
+        sizes = (w * max(p.extent().length, 1) * p.extent().size for w, p in zip(r.weights, r.subproblems, strict=True))
+        amount, used, decided = 2.0 * (sum(sizes) + float(np.abs(u).sum())), self.used(node.apart), r.decided(node.decided)
+        start = 0
+        for group in r.rows:
+            first, *others = group.entries
+            if group.equality and len(others) == 1 and not group.rhs.any():
+                (tied,) = others
+                free = ~decided[r.offsets[tied.block] + tied.cell]
+                sign = np.where(used[r.offsets[first.block] + first.cell] > 0, -1.0, 1.0) * first.coefficient
+                u[start + first.row[free]] += amount * sign[free]
+            start += len(group.rhs)
+        return r.named(u)
 
     def alike(self, structure: Any, k: int) -> Iterable[tuple[Any, float]]:
         r = self.relaxation
