@@ -93,14 +93,14 @@ MADE = {
 
 SUMS = {"sample", "log_partition", "marginals", "entropy"}
 REFUSED = {  # what a kind of problem declares that it does not answer
-    "higher-order trees": {*SUMS, "kbest", "max_marginals"},
-    "labelled higher-order trees": {*SUMS, "kbest", "max_marginals"},
-    "automata": {*SUMS, "kbest", "max_marginals", "to_json"},
+    "higher-order trees": SUMS,
+    "labelled higher-order trees": SUMS,
+    "automata": {*SUMS, "to_json"},
     "head automata": {*SUMS, "kbest", "to_json"},
     "vine": {"to_json"},
-    "joint": {*SUMS, "max_marginals"},
-    "constrained": {*SUMS, "max_marginals"},
-    "phrase translation": {*SUMS, "max_marginals"},
+    "joint": SUMS,
+    "constrained": SUMS,
+    "phrase translation": SUMS,
 }
 
 

@@ -13,7 +13,7 @@ from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
-from certus.relax import branch
+from certus.relax import branch, ranked
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.run import Run
@@ -160,7 +160,7 @@ class Joint(Problem[Pair]):
             return [self.decode()]
         a, b = self.a.forest(), self.b.forest()
         if a is None or b is None:
-            return super().kbest(k)
+            return ranked.kbest(self, k)
         best = self.decode()
         first, *others = self._ranked(a, b, k)
         return [with_proof_of(first, best, self.terms(first.structure)), *others]
@@ -205,11 +205,6 @@ class Joint(Problem[Pair]):
             return []
         found = (self.b.from_edges(edges) for edges, _ in listed)
         return [z for z in found if np.array_equal(used, self.b.indicator(z, self.on))]
-
-    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        raise NotSupported(
-            "max_marginals() of a joint problem takes one decoding per part; ask decode() with require()."
-        )
 
     # -- for the engine, when a joint problem is part of another ---------------------------------------------------
 

@@ -7,16 +7,16 @@ do is what it overrides: the defaults say that it cannot, by None where that is 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from certus.certificates import rounding
 from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
-from certus.certificates.sound import sound_list
+from certus.certificates.sound import floored, measured, sound_list
 from certus.checks import Floats, as_positive_int
-from certus.errors import InvalidInput, NotSupported
+from certus.errors import InvalidInput, LimitReached, NotSupported
 from certus.result import Result, Solution, certified
 from certus.schema import Field
 
@@ -32,9 +32,16 @@ Index = tuple[int, ...]
 # The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself.
 PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
 
-# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name. They stand above
-# this module, and enter themselves.
+# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name. They stand
+# above this module, and enter themselves.
 QUESTIONS: dict[str, Callable[..., Any]] = {}
+
+
+class PartBounds(NamedTuple):
+    """What is known of max-marginals, by view: ``lower <= max_marginals <= upper``, rounding aside."""
+
+    lower: dict[str, Floats]
+    upper: dict[str, Floats]
 
 
 class Problem(ABC, Generic[Y]):
@@ -139,13 +146,31 @@ class Problem(ABC, Generic[Y]):
         """Entropy, in nats, of the distribution proportional to exp(score)."""
         raise self._not_supported("entropy")
 
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         """For each view, the best score of any structure that uses each part; -inf for parts no structure uses.
 
-        Raises InvalidInput where scores above 1e9 leave nothing of the digits of a small one; with penalties, which
-        are for relaxations, the caller accounts for rounding.
+        By default every part that no bound decides takes a decoding of its own (certus.relax.part_values); penalties
+        are for relaxations, and only algorithms of dynamic programs and of trees take them. Raises InvalidInput where
+        scores above 1e9 leave nothing of the digits of a small one; with penalties the caller accounts for rounding.
         """
-        raise self._not_supported("max_marginals")
+        if penalties is not None:
+            raise self._not_supported("max_marginals")
+        lower, upper = self.max_marginal_bounds()
+        for view, values in lower.items():
+            if not np.array_equal(values, upper[view]):
+                raise LimitReached(f"no proof was found for some of {view!r}; ask for max_marginal_bounds().")
+        return lower
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> "PartBounds":
+        """Bounds on the max-marginals, in as many seconds: ``lower`` are scores of structures, ``upper`` are proved.
+
+        Both are the max-marginals where there is no limit, and where a kind of problem has an algorithm for these.
+        """
+        if type(self).max_marginals is Problem.max_marginals:
+            return PartBounds(*floored(self, lambda problem: QUESTIONS["max_marginal_bounds"](problem, time_limit)))
+        exact = self.max_marginals()
+        return PartBounds(exact, exact)
 
     def subject_to(self, *constraints: "Constraint") -> "Constrained[Y]":
         """The same problem restricted to structures that satisfy linear constraints on its parts."""

@@ -99,6 +99,34 @@ def measured(question: Callable[Concatenate[Asked, P], Marginals]) -> Callable[C
     return asked
 
 
+def floored(
+    problem: Asked, ask: "Callable[[Asked], tuple[dict[str, Floats], dict[str, Floats]]]"
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Bounds on max-marginals, lower and upper, that ``ask`` finds where no score sticks out.
+
+    A part is first asked about with scores far below the others read as -inf. If its best structure then scores so much
+    that none of them is of use, that is the answer; otherwise it is asked about again with more of them.
+    """
+    out: tuple[dict[str, Floats], dict[str, Floats]] | None = None
+    least, floors = -inf, _floors(problem)
+    for floor in floors:
+        try:
+            found = ask(problem if floor is None else problem.without_scores_below(floor))
+        except Infeasible:
+            if floor == floors[-1] and out is None:
+                raise
+            continue
+        for view in found[0] if out is not None else ():
+            sure = out[0][view] > least  # type: ignore[index]
+            for new, old in zip(found, out, strict=True):  # type: ignore[arg-type]
+                new[view][sure] = old[view][sure]
+        out, least = found, _least_sure(problem, floor)
+        if all((values > least).all() for values in found[0].values()):
+            break
+    assert out is not None
+    return out
+
+
 def _check_digits(problem: "Problem[Any]", found: Mapping[str, Floats]) -> None:
     cleared = problem.without_scores_below(-inf)
     extent = cleared.extent()

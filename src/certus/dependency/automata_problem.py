@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.sound import floored, sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import checked_arcs
 from certus.errors import InvalidInput
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, PartBounds, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution
 
@@ -125,6 +125,11 @@ class AutomataDependency(Problem[Ints]):
         from certus.dependency import nonprojective
 
         return nonprojective.kbest(self, as_positive_int("k", k))
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        from certus.dependency import nonprojective
+
+        return PartBounds(*floored(self, lambda problem: nonprojective.max_marginal_bounds(problem, time_limit)))
 
     def relaxation(self) -> "Relaxation":
         """The relaxation that decode solves."""

@@ -27,13 +27,14 @@ from certus.dependency.lineages import Lineages
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
-from certus.problem import Index, Problem
-from certus.relax import branch, descent, ranked
+from certus.problem import Index, PartBounds, Problem
+from certus.relax import branch, descent, part_values, ranked
 from certus.relax.descent import Burst, Descent, Oracle, Round, descend
 from certus.relax.normal_form import RelaxedForm
+from certus.relax.part_values import PartRun
 from certus.relax.proof import Multipliers, Removed
-from certus.relax.run import Run
 from certus.relax.ranked import Divisible, Pool, Ranking, listed
+from certus.relax.run import Run
 from certus.relax.search import Node, Part, Search
 from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Block, Entries, Relaxation, Rows
@@ -203,6 +204,24 @@ def kbest(problem: "Dependency | AutomataDependency", k: int) -> list[Result[Int
     if not all_found:
         ranking.rank()
     return listed(problem, ranking, best, lambda heads: heads)
+
+
+def max_marginal_bounds(problem: "Dependency | AutomataDependency", time_limit: float | None = None) -> PartBounds:
+    """Bounds on the best score of a tree with each arc; see ``certus.relax.part_values``."""
+    if isinstance(problem, Dependency) and problem.model.ancestors > 1:
+        return part_values.max_marginal_bounds(problem, time_limit)
+    best = problem.decode(time_limit=time_limit)
+    cells = np.flatnonzero(problem.arc > -np.inf).tolist()
+    run = PartRun([("arcs", cell) for cell in cells], lambda heads: space.has(heads), 1.0, time_limit)
+    space = Arcs(problem, run, POLYAK, share=SHARE, lazy=True, iterations=NODE_ITERATIONS)
+    run.offer(best.structure, best.score)
+    root = space.root(None, estimate=False)
+    root.multipliers = space.multipliers(ranked.multipliers_in(best.certificate.duals))
+    upper = part_values.best_with_each(run, space, root, space.with_each(root))
+    found = np.full((2, problem.arc.size), -np.inf)
+    found[:, cells] = run.lower, upper
+    lower, upper = found.reshape(2, *problem.arc.shape)
+    return PartBounds({"arcs": lower}, {"arcs": upper})
 
 
 def decoded(run: Run[Ints], n: int) -> float:
@@ -417,6 +436,12 @@ class Arcs(Divisible[Decided]):
     def within(self, decided: Decided, structure: Ints) -> bool:
         used = self.number_of(structure[1:], np.arange(1, len(structure)))
         return bool(self.kept(decided)[used].all())
+
+    def has(self, heads: Ints) -> NDArray[np.bool_]:
+        """Which arcs a tree has."""
+        out = np.zeros(len(self.arc), dtype=bool)
+        out[self.number_of(heads[1:], np.arange(1, len(heads)))] = True
+        return out
 
     def decisions(self, node: Node[Decided], structure: Ints) -> Iterator[tuple[Part, int, float]]:
         """Its arcs, first those that cost most to change: what the best arc in the place does, in all copies."""

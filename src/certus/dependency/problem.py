@@ -17,7 +17,7 @@ from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE
 from certus.dependency.tree_kind import TreeKind
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
-from certus.problem import PROBLEMS, Index, Penalties, Problem
+from certus.problem import PROBLEMS, Index, PartBounds, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution
@@ -351,6 +351,9 @@ class Dependency(Problem[Heads]):
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         return {"arcs": self.tree_kind.max_marginals(self, penalties)}
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        return self.tree_kind.max_marginal_bounds(self, time_limit)
 
     # -- the hypergraph --------------------------------------------------------------------------------------------
 

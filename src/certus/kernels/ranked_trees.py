@@ -1,9 +1,9 @@
 """The k best trees of head automata and the spanning tree, each proved by its multipliers, in one call.
 
-A cell is what is left of the trees without those found: in it the first words, in an order of its own, keep the heads of
-the tree that was set apart, and the next word takes another. Cells are bounded by max-marginals under the multipliers of
-the cell that they come from, and solved, from these multipliers on, only when no other cell has a better bound. Arcs
-that a cell forbids have a score of -inf there.
+A cell is what is left of the trees without those found: in it the first words, in an order of its own, keep the heads
+of the tree that was set apart, and the next word takes another. Cells are bounded by max-marginals under the
+multipliers of the cell that they come from, and solved, from these multipliers on, only when no other cell has a better
+bound. Arcs that a cell forbids have a score of -inf there.
 """
 
 from typing import NamedTuple
@@ -114,7 +114,7 @@ def best_trees(model, u, rule, memory, limits, found, score):
             seen_score[seen] = known_scores[0] = value[PRIMAL]
             known_scores.sort()
             seen += 1
-    whole = count == k or np.max(seen_score) == -np.inf and np.max(cells.bound) == -np.inf
+    whole = count == k or (np.max(seen_score) == -np.inf and np.max(cells.bound) == -np.inf)
     while count < k and np.max(seen_score) > -np.inf:
         known = np.argmax(seen_score)
         found[count] = seen_heads[known]

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import WIDTH, Extent
-from certus.certificates.sound import measured, sound, sound_list, summed
+from certus.certificates.sound import floored, measured, sound, sound_list, summed
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
-from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
-from certus.relax import branch
+from certus.problem import Index, PartBounds, Penalties, Problem, problem_from_json, problem_to_json
+from certus.relax import branch, part_values, ranked
 from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows, row_slack
 from certus.result import Result, Solution, certified, with_proof_of
@@ -32,6 +32,7 @@ Part = tuple[str, Index]
 Term = tuple[float, str, Index]  # coefficient, view, index
 Sense = Literal["<=", "==", ">="]
 SENSES = ("<=", "==", ">=")
+MOST_ASKED = 32  # structures of a problem without its constraints, for each that is wanted
 MULTIPLIED = 32.0  # errors of a rank that is proved under multipliers, in those of the best
 
 
@@ -322,7 +323,16 @@ class Constrained(Problem[Y]):
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        return self._answering("max_marginals").max_marginals(self.views, penalties)
+        return (
+            super().max_marginals(penalties)
+            if self._forest is None
+            else self._forest.max_marginals(self.views, penalties)
+        )
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        if self._forest is None:
+            return PartBounds(*floored(self, lambda problem: part_values.max_marginal_bounds(problem, time_limit)))
+        return super().max_marginal_bounds(time_limit=time_limit)
 
     # -- decoding --------------------------------------------------------------------------------------------------
 
@@ -375,9 +385,10 @@ class Constrained(Problem[Y]):
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Y]]:
-        """The k best structures, found by asking the problem for more and more of its own and leaving out the others.
+        """The k best structures.
 
-        Exact. Fast when constraints are mild; asks for every structure when fewer than k satisfy the constraints.
+        A dynamic program is asked for more and more of its own, and the others are left out, while that is not too
+        many. Then, and for other problems, what is left without those found is partitioned (certus.relax.ranked).
         """
         as_positive_int("k", k)
         if self._forest is not None:
@@ -387,7 +398,7 @@ class Constrained(Problem[Y]):
         if k == 1:
             return [best]
         asked = 2 * k
-        while True:
+        while self.problem.relaxation() is None and asked <= MOST_ASKED * k:
             found = self.problem.kbest(asked)
             kept = [r for r in found if not self.violated(r.structure)][:k]
             if len(kept) == k or len(found) < asked:
@@ -395,6 +406,7 @@ class Constrained(Problem[Y]):
                 proved = with_proof_of(first, best, self.terms(first.structure))
                 return [proved, *(self._ranked(r, rank, best) for rank, r in enumerate(others, 2))]
             asked *= 4
+        return ranked.kbest(self, k)
 
     def _ranked(self, result: Result[Y], rank: int, best: Result[Y]) -> Result[Y]:
         """Whoever checks the rank does so under multipliers, with more to round than the list was made with."""

@@ -250,12 +250,15 @@ class Cells(Fixed, Divisible[Fixings]):
         """Copies that are tied to parts decided, but that no view has, are priced so that they stay with these."""
         r, u = self.relaxation, node.multipliers.copy()
         sizes = (w * max(p.extent().length, 1) * p.extent().size for w, p in zip(r.weights, r.subproblems, strict=True))
-        amount, used, decided = 2.0 * (sum(sizes) + float(np.abs(u).sum())), self.used(node.apart), r.decided(node.decided)
+        amount, used, decided = (
+            2.0 * (sum(sizes) + float(np.abs(u).sum())),
+            self.used(node.apart),
+            r.decided(node.decided),
+        )
         start = 0
         for group in r.rows:
-            first, *others = group.entries
-            if group.equality and len(others) == 1 and not group.rhs.any():
-                (tied,) = others
+            first, tied = group.entries[0], group.entries[-1]
+            if group.equality and not group.rhs.any() and np.array_equal(first.row, tied.row) and first is not tied:
                 free = ~decided[r.offsets[tied.block] + tied.cell]
                 sign = np.where(used[r.offsets[first.block] + first.cell] > 0, -1.0, 1.0) * first.coefficient
                 u[start + first.row[free]] += amount * sign[free]

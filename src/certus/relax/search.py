@@ -152,6 +152,17 @@ class Search(Generic[S]):
             node.decided = self.space.without(node.decided, removed)
             self.space.relax(node)
 
+    def left(self) -> float:
+        """The largest bound of a place where something better than the incumbent may be left; -inf if there is none."""
+        most, stack = -inf, [self.root]
+        while stack:
+            node = stack.pop()
+            if node.split is not None:
+                stack += node.split[1:]
+            elif not self._closed(node):
+                most = max(most, node.bound)
+        return most
+
     # -- certificates ----------------------------------------------------------------------------------------------
 
     def certificate(self, scores: Callable[[], Iterable[float]], score: float) -> Certificate:
