@@ -96,7 +96,7 @@ REFUSED = {  # what a kind of problem declares that it does not answer
     "higher-order trees": SUMS,
     "labelled higher-order trees": SUMS,
     "automata": {*SUMS, "to_json"},
-    "head automata": {*SUMS, "kbest", "to_json"},
+    "head automata": {*SUMS, "to_json"},
     "vine": {"to_json"},
     "joint": SUMS,
     "constrained": SUMS,

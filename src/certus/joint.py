@@ -153,8 +153,9 @@ class Joint(Problem[Pair]):
     def kbest(self, k: int) -> list[Result[Pair]]:
         """The k best pairs.
 
-        Of two dynamic programs: goes through the k-best structures of a under the multipliers, completes each by its k-best partners, and
-        ends when the multipliers show that no later structure of a can take part. Slow when the relaxation is loose.
+        Of two dynamic programs: goes through the k-best structures of a under the multipliers, completes each by its
+        k-best partners, and ends when the multipliers show that no later structure of a can take part. Of others what
+        is left without those found is partitioned (certus.relax.ranked).
         """
         if as_positive_int("k", k) == 1:
             return [self.decode()]

@@ -88,12 +88,12 @@ class Divisible(Space[S]):
 
 
 class Ranking(Search[S]):
-    """Search for the k best structures. ``left`` is the bound on what could not be decided: -inf as a rule."""
+    """Search for the k best structures. ``undecided`` is the bound on what is left at the end: -inf as a rule."""
 
     def __init__(self, run: Pool, space: Divisible[S], root: Node[S]) -> None:
         super().__init__(run, space, root)
         self.pool, self.divisible = run, space
-        self.left = -inf
+        self.undecided = -inf
         self._agenda: list[tuple[float, int, bool, Node[S]]] = []
         self._tree: Proof | None = None
 
@@ -145,7 +145,7 @@ class Ranking(Search[S]):
             self._add(zero, relaxed=False)
             self._add(one, relaxed=False)
         else:
-            self.left = max(self.left, node.bound)
+            self.undecided = max(self.undecided, node.bound)
 
     def _solved(self, node: Node[S]) -> Any:
         """A structure known to be the best of a node; None if there is none yet."""
@@ -330,7 +330,7 @@ def kbest(problem: Problem[Y], k: int) -> list[Result[Y]]:
     ranking = Ranking(pool, space, root)
     ranking.rank()
     if space.unlisted:
-        ranking.left = inf
+        ranking.undecided = inf
     return listed(problem, ranking, best, relaxation.assemble)
 
 
@@ -351,7 +351,7 @@ def listed(
     for rank, (negated, _, found) in enumerate(pool.found, start=1):
         structure, score = structure_of(found), -negated
         error = min(MULTIPLIED * least, max(least, EXACT * abs(score) / WIDTH))  # no more than a proof may have
-        scores, bound = partial(problem.terms, structure), max(score, ranking.left)
+        scores, bound = partial(problem.terms, structure), max(score, ranking.undecided)
         certificate = certified(scores, score, bound, error, kind="branch and bound", rank=rank)
         certificate = replace(certificate, witness=Later(partial(ranking.witness, rank)))
         out.append(Result(structure, score, certificate, info={"nodes": ranking.nodes}))
