@@ -151,8 +151,9 @@ class Problem(ABC, Generic[Y]):
         """For each view, the best score of any structure that uses each part; -inf for parts no structure uses.
 
         By default every part that no bound decides takes a decoding of its own (certus.relax.part_values); penalties
-        are for relaxations, and only algorithms of dynamic programs and of trees take them. Raises InvalidInput where
-        scores above 1e9 leave nothing of the digits of a small one; with penalties the caller accounts for rounding.
+        are for relaxations, and only algorithms of dynamic programs and of trees take them. Structures that ``kbest``
+        does not list, for scores that are too low, do not count then. Raises InvalidInput where scores above 1e9 leave
+        nothing of the digits of a small one; with penalties the caller accounts for rounding.
         """
         if penalties is not None:
             raise self._not_supported("max_marginals")

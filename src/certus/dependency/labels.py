@@ -28,10 +28,11 @@ from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.hypergraph import Forest, Hypergraph
 from certus.problem import Index, Penalties, Problem
+from certus.relax import ranked
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, mapped
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import Result, Solution, with_proof_of
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
 
@@ -228,7 +229,11 @@ class LabelledDependency(Problem[LabelledTree]):
                 if following[w] < self.label.shape[2] and losses[i][w][following[w]] < np.inf:
                     loss = sum(losses[i][v][r] for v, r in enumerate(following) if r)
                     heapq.heappush(heap, (loss - trees[i].score, next(order), i, following, w))
-        return found
+        if self.relaxation() is None:
+            return found
+        best = self.decode()
+        first = with_proof_of(found[0], best, self.terms(found[0].structure))
+        return ranked.witnessed(self, [first, *found[1:]], best)
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:

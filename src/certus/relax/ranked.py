@@ -320,18 +320,50 @@ def kbest(problem: Problem[Y], k: int) -> list[Result[Y]]:
     best = problem.decode()
     if k == 1:
         return [best]
+    ranking = _ranking(problem, k, [best])
+    ranking.rank()
+    return listed(problem, ranking, best, ranking.space.relaxation.assemble)
+
+
+def _ranking(problem: Problem[Any], k: int, known: Sequence[Result[Any]]) -> "CellRanking":
+    """The ranking of a problem before it begins; ``known`` are structures to begin with, the best one first."""
     relaxation = Relaxation.of(problem)
     pool = Pool(k, lambda leaves: structure_key(problem, relaxation.assemble(leaves)), relaxation.scale)
-    pool.offer(tuple(relaxation.leaves(best.structure)), best.score)
+    for result in known:
+        pool.offer(tuple(relaxation.leaves(result.structure)), result.score)
     space = Cells(pool, relaxation)
-    named = multipliers_in(best.certificate.duals)
+    named = multipliers_in(known[0].certificate.duals)
     u = np.zeros(relaxation.n_rows) if named is None else relaxation.unnamed(named)
-    root = space.root(u, ITERATIONS, ROOT_WINDOW)
-    ranking = Ranking(pool, space, root)
-    ranking.rank()
-    if space.unlisted:
-        ranking.undecided = inf
-    return listed(problem, ranking, best, relaxation.assemble)
+    return CellRanking(pool, space, space.root(u, ITERATIONS, ROOT_WINDOW))
+
+
+class CellRanking(Ranking[Fixings]):
+    """The ranking of a problem through its relaxation."""
+
+    def __init__(self, run: Pool, space: Cells, root: Node[Fixings]) -> None:
+        super().__init__(run, space, root)
+        self.space: Cells = space
+
+    def rank(self) -> None:
+        super().rank()
+        if self.space.unlisted:
+            self.undecided = inf
+
+
+def witnessed(problem: Problem[Y], results: list[Result[Y]], best: Result[Y]) -> list[Result[Y]]:
+    """A list that was made by other means, with witnesses of the ranks; ``best``, that of decoding, has multipliers."""
+    made: list[CellRanking] = []
+
+    def witness(rank: int) -> Proof:
+        if not made:
+            made.append(_ranking(problem, len(results), [best, *results]))
+        return made[0].witness(rank)
+
+    later = (Later(partial(witness, rank)) for rank in range(2, len(results) + 1))
+    others = (
+        replace(r, certificate=replace(r.certificate, witness=w)) for r, w in zip(results[1:], later, strict=True)
+    )
+    return [*results[:1], *others]
 
 
 def multipliers_in(duals: Any) -> Multipliers | None:
@@ -347,7 +379,7 @@ def listed(
 ) -> list[Result[Y]]:
     """What a ranking found, as results; ``best`` is that of decoding, whose proof the first one has."""
     pool = ranking.pool
-    least, out = max(pool.error, best.certificate.tolerance / WIDTH), list[Result[Y]]()
+    least, out = max(pool.error, best.certificate.tolerance / WIDTH, problem.error()), list[Result[Y]]()
     for rank, (negated, _, found) in enumerate(pool.found, start=1):
         structure, score = structure_of(found), -negated
         error = min(MULTIPLIED * least, max(least, EXACT * abs(score) / WIDTH))  # no more than a proof may have
