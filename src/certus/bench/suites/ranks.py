@@ -17,7 +17,7 @@ from certus.io.conllu import read_conllu
 
 
 def run(data: str = "", model: str = "", sentences: int = 736, k: int = 5, verified: int = 20) -> Iterator[Row]:
-    read = evenly(read_conllu(data_folder(data, "ud") / "nl_cdb" / "test.conllu.gz"), sentences)
+    read = evenly(list(read_conllu(data_folder(data, "ud") / "nl_cdb" / "test.conllu.gz")), sentences)
     if model:
         parser = certus.load(model).parser
         problems = [parser.problem(sentence) for sentence in read]
