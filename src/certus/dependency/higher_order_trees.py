@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from certus.certificates.normal import NormalForm
 from certus.certificates.sound import floored
 from certus.checks import Floats, Ints
-from certus.dependency import nonprojective
+from certus.dependency import nonprojective, sum_bounds, sum_estimates
 from certus.dependency.tree_kind import TreeKind
 from certus.problem import PartBounds, Penalties, Problem
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
 
 
 class HigherOrderTrees(TreeKind):
-    """All trees, scored by arcs and by parts above them: the best ones are found and proved by relaxation; no sums."""
+    """All trees, scored by arcs and by parts above them: the best by relaxation; sums are bounded and estimated."""
 
     serves = ((False, True),)
     certificate_kind = "dual"
     instead: ClassVar[Mapping[str, str]] = {
-        "marginals": "max_marginals(), arc-factored scores, or projective=True",
-        "reference_maximum": "certus.verify, which rechecks the dual certificate of decode()",
+        "marginals": "marginal_estimates(), arc-factored scores, or projective=True",
+        "log_partition": "log_partition_bounds(), arc-factored scores, or projective=True",
     }
 
     def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:
@@ -51,3 +51,9 @@ class HigherOrderTrees(TreeKind):
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
         result = problem.with_arcs(problem.penalised(penalties)).decode()
         return Solution(result.structure, result.certificate.bound)
+
+    def log_partition_bounds(self, problem: "Dependency", iterations: int) -> LogPartitionBounds:
+        return sum_bounds.log_partition_bounds(problem, iterations)
+
+    def marginal_estimates(self, problem: "Dependency", samples: int, seed: int | None) -> MarginalEstimates:
+        return sum_estimates.marginal_estimates(problem, samples, seed)

@@ -56,7 +56,7 @@ def removable(subproblems: Subproblems, multipliers: Floats, fixings: Fixings, s
     total = sum(values) - float(multipliers @ r.rhs)
     removed = []
     for i, problem in enumerate(r.subproblems):
-        best = _max_marginals(r, i, penalty, fixings)
+        best = None if i in r.measuring else _max_marginals(r, i, penalty, fixings)
         if best is None:
             continue
         for view, cells, _ in r.slices[i]:
