@@ -90,6 +90,40 @@ def mapped(proof: Proof, change: Callable[[Multipliers], Multipliers]) -> Proof:
     return replace(own, rest=mapped(own.rest, change)) if isinstance(own, Fix) else own
 
 
+def known_below(proof: Proof, rank: int) -> Proof:
+    """The same tree, whose leaves name only structures numbered below ``rank``."""
+    if isinstance(proof, Split):
+        return replace(proof, zero=known_below(proof.zero, rank), one=known_below(proof.one, rank))
+    if isinstance(proof, Fix):
+        return replace(proof, rest=known_below(proof.rest, rank))
+    return replace(proof, known=tuple(k for k in proof.known if k < rank))
+
+
+class Later:
+    """A proof that is made when it is first asked for: most are never looked at."""
+
+    def __init__(self, make: Callable[[], Proof]) -> None:
+        self._make: Callable[[], Proof] | None = make
+        self._proof: Proof | None = None
+
+    def proof(self) -> Proof:
+        """The proof."""
+        if self._proof is None:
+            assert self._make is not None
+            self._proof, self._make = self._make(), None
+        return self._proof
+
+    def __reduce__(self) -> tuple[Callable[[Proof], "Later"], tuple[Proof]]:
+        return made, (self.proof(),)
+
+
+def made(proof: Proof) -> Later:
+    """A proof that was asked for."""
+    later = Later(lambda: proof)
+    later.proof()
+    return later
+
+
 def count_leaves(proof: Proof) -> int:
     """Number of leaves."""
     leaves, stack = 0, [proof]

@@ -15,7 +15,7 @@ from certus.errors import Infeasible, NotSupported
 from certus.problem import Problem
 from certus.relax.branch import NODE_WINDOW, ROOT_WINDOW, Fixed
 from certus.relax.normal_form import RelaxedForm
-from certus.relax.proof import Close, Fix, Leaf, Proof, Split, first_multipliers
+from certus.relax.proof import Close, Fix, Later, Leaf, Proof, Split, first_multipliers
 from certus.relax.run import HeldRun
 from certus.relax.search import Node, Search
 from certus.relax.steps import polyak
@@ -30,15 +30,15 @@ def witness_of(problem: Problem[Any], certificate: Certificate, above: float) ->
 
     The witness that it carries, or one made here: arrays for a problem that is searched, else a proof tree.
     """
-    if certificate.witness is not None:
-        return certificate.witness
     if problem.searched:
-        return problem.make_witness(above)
+        return problem.make_witness(above) if certificate.witness is None else certificate.witness
     return proof_of(RelaxedForm.of(Relaxation.of(problem)), certificate, above)
 
 
 def proof_of(relaxed: RelaxedForm, certificate: Certificate, above: float) -> Any:
     """The same for the relaxation of a problem that is not searched as a whole."""
+    if isinstance(certificate.witness, Later):
+        return certificate.witness.proof()
     if certificate.witness is not None:
         return certificate.witness
     if certificate.rank == 1 and certificate.duals is not None:
