@@ -14,7 +14,6 @@ from certus.dependency import automata_tables, sum_bounds, sum_estimates
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import ROOTS, checked_arcs
-from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
@@ -175,17 +174,7 @@ class AutomataDependency(Problem[Ints]):
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         self.checked_view(view)
-        h, m = index
-        arc = self.arc.copy()
-        if value == 0:
-            arc[h, m] = -np.inf
-        elif value == 1:
-            keep = arc[h, m]
-            arc[:, m] = -np.inf
-            arc[h, m] = keep
-        else:
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
-        return self._with_arcs(arc)
+        return self._with_arcs(P.with_fixed_arc(self.arc, index, value))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,6 @@ class HigherOrderTrees(TreeKind):
         "marginals": "marginal_estimates(), arc-factored scores, or projective=True",
         "log_partition": "log_partition_bounds(), arc-factored scores, or projective=True",
         "max_marginals": "decode(), or the max-marginals of the arcs alone",
-        "reference_maximum": "certus.verify, which rechecks the dual certificate of decode()",
     }
 
     def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:

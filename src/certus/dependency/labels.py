@@ -25,7 +25,7 @@ from certus.dependency import normal_projective
 from certus.dependency import parts as P
 from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.problem import Dependency
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
 from certus.problem import Index, Penalties, Problem
 from certus.relax.normal_form import RelaxedForm
@@ -401,10 +401,10 @@ class LabelledDependency(Problem[LabelledTree]):
         if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
             raise InvalidInput(f"{index} is no part of the view {view!r}, which has shape {shape}.")
         h, m = index[:2]
-        if h == m or m == 0:
-            raise InvalidInput(f"{h} -> {m} is no arc; expected a word m in 1..{self.n} and another node h.")
         if value not in (0, 1):
             raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        if value == 1 and (h == m or m == 0):
+            raise NotSupported(f"no tree has the arc {h} -> {m}, which is required.")
         scores = self.label.copy()
         if value == 0:
             scores[index] = -np.inf
@@ -412,9 +412,6 @@ class LabelledDependency(Problem[LabelledTree]):
             scores[:, m] = -np.inf
             scores[index] = self.label[index]
         return self._of(self.trees, scores)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self.trees.with_arcs(self._penalised(penalties).max(axis=2)).reference_maximum()
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -48,10 +48,6 @@ class TreeKind(ABC):
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
         """The best tree under penalties, and its value."""
 
-    def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
-        """The value that ``solve`` must reach, without any kernel."""
-        self._refuse(problem, "reference_maximum")
-
     @abstractmethod
     def normal_form(self, problem: "Dependency") -> NormalForm:
         """The trees and their scores in normal form."""

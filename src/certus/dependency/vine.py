@@ -16,7 +16,7 @@ from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores, one_o
 from certus.dependency.normal_vine import of_vine
 from certus.dependency.parts import first_crossing
 from certus.dependency.problem import ROOTS, checked_arcs
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
 from certus.problem import Index
 from certus.result import Result
@@ -169,6 +169,21 @@ class Vine(DynamicProgram[Ints]):
             if view == "outer_head" and y[m, 0] < 0:
                 out[m, -2 - y[m, 0]] = 1.0
         return out
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        """An arc or an outer head is required by forbidding the other heads of its word; an outer modifier is not."""
+        self.checked_view(view)
+        arrays = {name: array.copy() for name, array in zip(VIEWS, self.all_scores(), strict=True)}
+        own = float(arrays[view][index])
+        if value == 0:
+            arrays[view][index] = -np.inf
+        elif view == "outer_modifier" or (view == "arcs" and index[1] == 0) or index == (0, 0) or index == (0, 1):
+            raise NotSupported(f"{view}{list(index)} cannot be required of a vine parse, only forbidden.")
+        else:
+            m = index[1] if view == "arcs" else index[0]
+            arrays["arcs"][:, m], arrays["outer_head"][m] = -np.inf, -np.inf
+            arrays[view][index] = own
+        return type(self)(*arrays.values(), band=self.band, root=self.root)
 
     @cached_property
     def _normal_form(self) -> NormalForm:

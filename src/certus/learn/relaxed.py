@@ -29,7 +29,7 @@ class RelaxedParts(PartVectors):
         self.rows, self._at, self._arcs = kernels.parts.list_parts(self.allowed, self.kinds)
 
     def best(self, score: Floats) -> tuple[float, Floats]:
-        """Value and parts of the best choice; at least that of the best tree. O(parts), times heads for tri-siblings."""
+        """Value and parts of the best choice, worth at least the best tree. O(parts), times heads with tri-siblings."""
         vector = np.empty(len(score))
         choice = kernels.relaxed.best_choice(self._at, self._arcs, self.kinds, self.model.single, score, vector)
         value = float(choice)
