@@ -95,9 +95,7 @@ class Settings:
             )
         if self.pruning_error is not None and not 0.0 <= given["pruning_error"].number() < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
-        check_learner(
-            given["learner"].text(), projective=self.projective, order=self.order, trisiblings=self.trisiblings
-        )
+        check_learner(given["learner"].text(), projective=self.projective, order=self.order)
 
     @classmethod
     def from_json(cls, data: Any) -> "Settings":
