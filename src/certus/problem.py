@@ -16,7 +16,7 @@ from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
 from certus.checks import Floats
 from certus.errors import InvalidInput, NotSupported
-from certus.result import Result, Solution, certified
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified
 from certus.schema import Field
 
 if TYPE_CHECKING:
@@ -126,6 +126,20 @@ class Problem(ABC, Generic[Y]):
     def marginals(self) -> dict[str, Floats]:
         """For each view, the probability (expected count) of each part under exp(score)."""
         raise self._not_supported("marginals")
+
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        """An interval that holds the log-partition function, rounding included, also where that is hard to find.
+
+        ``iterations`` is how long the upper end is lowered; the interval holds after any number.
+        """
+        raise self._not_supported("log_partition_bounds")
+
+    def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
+        """For each view, an estimate of the probability of each part from weighted samples, with its standard error.
+
+        Exact where the problem has exact marginals, which the answer says. Without a seed one is drawn, and told.
+        """
+        return MarginalEstimates.known(self.marginals(), self.log_partition())
 
     def entropy(self) -> float:
         """Entropy, in nats, of the distribution proportional to exp(score)."""

@@ -18,7 +18,6 @@ from certus.constituency.grammar import Grammar
 from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
 from certus.constituency.lexicon import Entry, Listed
 from certus.constituency.normal import Items, ParseGraph, parse_graph
-from certus.constituency.reference import best_value
 from certus.constituency.tree_edges import edges_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
@@ -271,12 +270,6 @@ class Constituency(DynamicProgram[Tree]):
         found = np.zeros(self.n * len(self.tags))
         np.add.at(found, sentence.view_cell, posterior[sentence.chart_cell])
         return {"tags": found.reshape(self.views["tags"])}
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        sentence = self._sentence
-        weights = self._weights(sentence, penalties).tolist()
-        items = [(i, base, w) for (i, _, _), base, w in zip(sentence.items, sentence.lex_id, weights, strict=True)]
-        return best_value(sentence.rules, items, self.n)
 
     @cached_property
     def _normal(self) -> ParseGraph:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.normal import Trees as TreeSpace
-from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.rounding import Extent, extent_of, of_log_sum, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
 from certus.dependency import normal_projective
@@ -31,7 +31,7 @@ from certus.problem import Index, Penalties, Problem
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, mapped
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
 
@@ -257,6 +257,23 @@ class LabelledDependency(Problem[LabelledTree]):
         return {"arcs": arcs, "labels": arcs[:, :, None] * given}
 
     @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        found = self._summed[0].log_partition_bounds(iterations=iterations)
+        error = of_log_sum(4 * self.n * self.label.shape[2], self.extent().size)  # of summing the labels of n arcs
+        return replace(found, lower=found.lower - error, upper=found.upper + error)
+
+    @summed
+    def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
+        trees, given = self._summed
+        found = trees.marginal_estimates(samples=samples, seed=seed)
+        arcs, errors = found.marginals["arcs"], found.standard_error["arcs"]
+        return replace(
+            found,
+            marginals={"arcs": arcs, "labels": arcs[:, :, None] * given},
+            standard_error={"arcs": errors, "labels": errors[:, :, None] * given},
+        )
+
+    @summed
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part, whatever the labels; see ``Dependency.part_marginals``."""
         return self._summed[0].part_marginals(kind)
@@ -395,9 +412,6 @@ class LabelledDependency(Problem[LabelledTree]):
             scores[:, m] = -np.inf
             scores[index] = self.label[index]
         return self._of(self.trees, scores)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self.trees.with_arcs(self._penalised(penalties).max(axis=2)).reference_maximum()
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
