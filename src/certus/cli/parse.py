@@ -47,7 +47,7 @@ def parse(
     if kbest is not None:
         if confidences or time_limit is not None or save_results is not None:
             raise InvalidInput(
-                "--confidences, --time-limit and --save-results are for the best tree alone: leave them out, or --kbest."
+                "--confidences, --time-limit and --save-results are for the best tree: leave them out, or --kbest."
             )
         lists = pipeline.kbest(sentences, kbest, certificates=certificates, workers=workers)
     else:
