@@ -211,11 +211,9 @@ def test_errors_say_what_differs(a, b, options, message):
 
 def test_questions_without_an_answer():
     problem = Joint(Tagging(np.zeros((1, 2))), Tagging(np.zeros((1, 2))), on="tags")
-    for question in ("log_partition", "marginals", "entropy", "max_marginals"):
+    for question in ("log_partition", "marginals", "entropy"):
         with pytest.raises(NotSupported):
             getattr(problem, question)()
-    with pytest.raises(NotSupported, match="dynamic programs"):
-        Joint(problem, problem.problems[0], on="tags").kbest(2)
 
 
 def test_nan_is_refused_at_the_door():
