@@ -63,7 +63,7 @@ def rejects(problem, result):
 
 
 def test_true_results_are_accepted(case):
-    assert certus.verify(*case) is None
+    assert not certus.verify(*case).trusts
 
 
 @pytest.mark.parametrize("by", [-1.0, -0.01, 0.01, 1.0, 1e9, float("nan"), float("inf")])

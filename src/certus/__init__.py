@@ -25,7 +25,7 @@ from certus.errors import (
 from certus.hypergraph import Automaton, DynamicProgram, Forest, Hypergraph, HypergraphBuilder, Hyperpath, intersect
 from certus.joint import Joint
 from certus.models.pipeline import load
-from certus.problem import Problem
+from certus.problem import Problem, register
 from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
 from certus.result import Certificate, Result, Solution, Trace
@@ -40,7 +40,7 @@ from certus.translation import (
     SynchronousGrammar,
     TranslationForest,
 )
-from certus.verify import verify
+from certus.verify import Verified, verify
 
 __version__ = "0.1.0"
 
@@ -85,6 +85,7 @@ __all__ = [
     "TranslationForest",
     "Tree",
     "VerificationError",
+    "Verified",
     "constraints",
     "decode_all",
     "intersect",
@@ -92,6 +93,7 @@ __all__ = [
     "load_problem",
     "load_result",
     "problem_digest",
+    "register",
     "save_problem",
     "save_proof",
     "save_result",
