@@ -9,7 +9,7 @@ what it overrides: the defaults make do with the four, or say that they cannot, 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,14 @@ Penalties = Mapping[str, Floats]
 Index = tuple[int, ...]
 
 FAR = 2.0**20  # what a part is rewarded by, in best scores, when parts are counted
+
+
+class Factors(NamedTuple):
+    """Scores of labels, one for each row of an exclusive view: alone (n, K), and in tables over rows of the view."""
+
+    unary: Floats
+    tables: tuple[tuple[tuple[int, ...], Floats], ...]
+
 
 # The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself; one
 # that leaves the reading to the default is entered by ``register``. No file can enter a class.
@@ -191,6 +199,13 @@ class Problem(ABC, Generic[Y]):
     def from_edges(self, edges: Sequence[int]) -> Y:
         """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
         raise self._not_supported("from_edges")
+
+    def factors(self) -> Factors | None:
+        """The problem as labels scored by tables, if it is that and its only view says which: n rows of K labels.
+
+        Structures are the arrays of n labels. Problems that are so can be joined into one; None for all others.
+        """
+        return None
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 

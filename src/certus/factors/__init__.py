@@ -1,0 +1,5 @@
+"""Discrete variables scored by tables: factor graphs; and problems of choice that go with them."""
+
+from certus.factors.problem import FactorGraph
+
+__all__ = ["FactorGraph"]
