@@ -27,6 +27,7 @@ LAYERS = [
         "constituency",
         "dependency",
         "alignment",
+        "factors",
         "translation",
         "joint",
         "constraints",

@@ -1,6 +1,7 @@
 """Two problems that must agree: joint decoding by dual decomposition (LR 4.2)."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from math import frexp, isfinite
 from typing import Any, Self
@@ -11,6 +12,7 @@ from certus.certificates.rounding import Extent
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.factors import FactorGraph, merged
 from certus.hypergraph import Forest
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch
@@ -44,6 +46,9 @@ class Joint(Problem[Pair]):
         one side that has it: "0.arcs" is found by "arcs".
     weight : float
         What a score of b is worth (LR eq. 4.11); positive.
+    merge : bool
+        Two problems that score labels by tables (taggings, factor graphs) are one such problem when put together, and
+        are decoded as one where that is small: without multipliers, so without a gap. False relaxes them all the same.
 
     Structures are tuples (y, z). The view ``on`` is shared; the others are called "0.name" and "1.name".
 
@@ -58,7 +63,7 @@ class Joint(Problem[Pair]):
 
     name = "joint"
 
-    def __init__(self, a: Problem[Any], b: Problem[Any], *, on: str, weight: float = 1.0) -> None:
+    def __init__(self, a: Problem[Any], b: Problem[Any], *, on: str, weight: float = 1.0, merge: bool = True) -> None:
         for side, problem in (("a", a), ("b", b)):
             if not isinstance(problem, Problem):
                 raise InvalidInput(f"{side} is {type(problem).__name__}; expected a problem.")
@@ -69,7 +74,7 @@ class Joint(Problem[Pair]):
         self.tags = _common_tags(a.tags, b.tags) if on == "tags" else None
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not (isfinite(weight) and weight > 0):
             raise InvalidInput(f"weight is {weight!r}; expected a positive number.")
-        self.a, self.b, self.on, self.weight = a, b, on, float(weight)
+        self.a, self.b, self.on, self.weight, self.merge = a, b, on, float(weight), merge
 
     def __repr__(self) -> str:
         return f"Joint({self.a!r}, {self.b!r}, on={self.on!r}, weight={self.weight:g})"
@@ -120,18 +125,36 @@ class Joint(Problem[Pair]):
 
     def without_scores_below(self, least: float) -> Self:
         a, b = self.a.without_scores_below(least), self.b.without_scores_below(least / self.weight)
-        return type(self)(a, b, on=self.on, weight=self.weight)
+        return type(self)(a, b, on=self.on, weight=self.weight, merge=self.merge)
 
     def with_scores_rounded_up(self, step: float) -> Self:
         if frexp(self.weight)[0] != 0.5:
             raise NotSupported(f"scores times {self.weight:g} are rounded, unless they are times a power of two.")
         a, b = self.a.with_scores_rounded_up(step), self.b.with_scores_rounded_up(step / self.weight)
-        return type(self)(a, b, on=self.on, weight=self.weight)
+        return type(self)(a, b, on=self.on, weight=self.weight, merge=self.merge)
 
     # -- questions -------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _merged(self) -> FactorGraph | None:
+        """Both as one factor graph, where they are that together and their tables are small."""
+        a, b = (self.a.factors(), self.b.factors()) if self.merge else (None, None)
+        return None if a is None or b is None else merged(a, b, self.weight)
+
     def relaxation(self) -> Relaxation:
-        """Both problems side by side, with a row for every part of the shared view."""
+        """That of both as one factor graph, or both side by side, with a row for every part of the shared view."""
+        if self._merged is None:
+            return self._tied()
+        inner = Relaxation.of(self._merged)
+        return replace(
+            inner,
+            views={self.on: inner.views["labels"]},
+            assemble=lambda leaves: (labels := inner.assemble(leaves), labels),
+            leaves=lambda pair: inner.leaves(pair[0]),
+            shown=(self.on,) if inner.shown else (),
+        )
+
+    def _tied(self) -> Relaxation:
         return Relaxation.of(self.a).joined(Relaxation.of(self.b), self.on, self.weight, self.on_a, self.on_b)
 
     @sound
@@ -166,7 +189,7 @@ class Joint(Problem[Pair]):
         return [with_proof_of(first, best, self.terms(first.structure)), *others]
 
     def _ranked(self, a: Forest, b: Forest, k: int) -> list[Result[Pair]]:
-        relaxation = self.relaxation()
+        relaxation = self._tied()
         subproblems = Subproblems(relaxation)
         oracle = Lagrangian(subproblems, subproblems.initial)
         origin, run = np.zeros(relaxation.n_rows), Run[Any](scale=relaxation.scale)
@@ -226,6 +249,7 @@ class Joint(Problem[Pair]):
             "b": problem_to_json(self.b),
             "on": self.on,
             "weight": self.weight,
+            "merge": self.merge,
         }
 
     @classmethod
@@ -233,7 +257,8 @@ class Joint(Problem[Pair]):
         given = Field.of(data, "")
         a, b = (problem_from_json(given[side]) for side in ("a", "b"))
         on, weight = given["on"].text(), given["weight"].number()
-        return given.made(lambda: cls(a, b, on=on, weight=weight))
+        merge = given["merge"].flag() if "merge" in given else False  # older files have proofs of what is not merged
+        return given.made(lambda: cls(a, b, on=on, weight=weight, merge=merge))
 
     def structure_to_json(self, structure: Pair) -> Any:
         y, z = self._checked(structure)

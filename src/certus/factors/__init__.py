@@ -1,5 +1,5 @@
 """Discrete variables scored by tables: factor graphs; and problems of choice that go with them."""
 
-from certus.factors.problem import FactorGraph
+from certus.factors.problem import FactorGraph, merged
 
-__all__ = ["FactorGraph"]
+__all__ = ["FactorGraph", "merged"]

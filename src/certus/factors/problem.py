@@ -13,8 +13,8 @@ from certus.certificates.rounding import rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints
 from certus.errors import InvalidInput, NotSupported
+from certus.factors import relaxed
 from certus.factors.piece import Piece
-from certus.factors.relaxed import over_pieces
 from certus.factors.scores import Labelled
 from certus.hypergraph import Forest
 from certus.problem import Factors, Index, Penalties
@@ -124,11 +124,8 @@ class FactorGraph(Labelled):
     @cached_property
     def _whole(self) -> Piece | None:
         """The graph as one piece, if its width is small."""
-        order = self.eliminated(BUCKET)
-        if (
-            order is None
-            or sum(prod(len(self.domains[v]) for v in (b.variable, *b.separator)) for b in order) > LARGEST
-        ):
+        order, sizes = self.eliminated(BUCKET), [len(domain) for domain in self.domains]
+        if order is None or sum(prod(sizes[v] for v in (b.variable, *b.separator)) for b in order) > LARGEST:
             return None
         return Piece(self.unary, [(scope, table, "") for scope, table in zip(self.scopes, self.tables, strict=True)])
 
@@ -204,7 +201,7 @@ class FactorGraph(Labelled):
 
     @cached_property
     def _relaxation(self) -> Relaxation:
-        return over_pieces(self, self.width)
+        return relaxed.over_pieces(self, self.width)
 
     def relaxation(self) -> Relaxation | None:
         """Pieces of small width that must agree; None where the graph is a dynamic program."""
@@ -238,3 +235,15 @@ class FactorGraph(Labelled):
     def structure_from_json(self, data: Any) -> Ints:
         labels = Field.of(data, "structure").wholes(0, max(self.size - 1, 0), (self.n,))
         return np.array(self.checked_labels(labels), dtype=np.int64)
+
+
+def merged(a: Factors, b: Factors, weight: float) -> FactorGraph | None:
+    """The labels of two problems as one factor graph, the scores of b weighted; None where its tables are large.
+
+    Large tables are better left to problems that have an algorithm of their own for them, unless the whole is small.
+    """
+    unary = np.where(b.unary == -np.inf, -np.inf, a.unary)
+    more = [((v,), weight * row) for v, row in enumerate(b.unary)]
+    graph = FactorGraph(unary, None, [*a.tables, *more, *((scope, weight * table) for scope, table in b.tables)])
+    small = all(table.size <= relaxed.BUCKET for table in graph.tables)
+    return graph if small or graph.relaxation() is None else None
