@@ -22,6 +22,7 @@ from certus.errors import (
     NotSupported,
     VerificationError,
 )
+from certus.factors import Assignment, FactorGraph, Knapsack, SetCover
 from certus.hypergraph import Automaton, DynamicProgram, Forest, Hypergraph, HypergraphBuilder, Hyperpath, intersect
 from certus.joint import Joint
 from certus.models.pipeline import load
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "HMM",
+    "Assignment",
     "Automaton",
     "Certificate",
     "CertusError",
@@ -54,6 +56,7 @@ __all__ = [
     "Dependency",
     "DependencyBatch",
     "DynamicProgram",
+    "FactorGraph",
     "Forest",
     "ForestTranslation",
     "FormatError",
@@ -64,6 +67,7 @@ __all__ = [
     "Infeasible",
     "InvalidInput",
     "Joint",
+    "Knapsack",
     "LabelledDependency",
     "LabelledTree",
     "LanguageModel",
@@ -77,6 +81,7 @@ __all__ = [
     "PhraseTranslation",
     "Problem",
     "Result",
+    "SetCover",
     "Solution",
     "SynchronousGrammar",
     "Tagging",
