@@ -128,6 +128,7 @@ class Lagrangian(Oracle):
         r = subproblems.relaxation
         self.subproblems, self.relaxation, self.fixings = subproblems, r, fixings
         self.scale, self.rows, self.inequality, self.lowest = r.scale, r.n_rows, r.inequality, r.lowest
+        self.priced = False  # whether it begins where a linear program ends
         self.leaves: list[Any] = []
         self.last = np.zeros(r.n_cells)
         self._solutions: list[Solution[Any]] = []
