@@ -233,6 +233,14 @@ class Problem(ABC, Generic[Y]):
         """
         return None
 
+    def propose(self, structure: Y) -> Y | None:
+        """A structure much like this one that may satisfy the constraints that the problem is used under; or None.
+
+        A relaxation asks it for candidates: the better these are, the fewer cases a proof has. Called once for each
+        structure that breaks a constraint.
+        """
+        return None
+
     def relaxation(self) -> "Relaxation | None":
         """The relaxation that the problem is decoded by; None if it has an algorithm of its own for ``solve``."""
         return None
@@ -355,11 +363,14 @@ def register(kind: Kind) -> Kind:
     """Enter a class of your own among those that saved results may name; also a decorator.
 
     Reading a file never imports what the file names: a program that loads results of your class registers it first.
-    The class says by which ``name``, of which there is no other.
+    The class says by which ``name``, of which there is no other; one that is defined again takes the place of the old.
     """
-    if not kind.name or PROBLEMS.setdefault(kind.name, kind) is not kind:
-        taken = f"the name {kind.name!r} is taken by {PROBLEMS[kind.name].__name__}" if kind.name else "it has no name"
+    known = PROBLEMS.get(kind.name)
+    own = known is None or known is kind
+    if not kind.name or not (own or (known and known.__qualname__ == kind.__qualname__)):
+        taken = "it has no name" if known is None else f"the name {kind.name!r} is taken by {known.__name__}"
         raise InvalidInput(f'{kind.__name__} cannot be registered: {taken}. Write name = "..." in the class.')
+    PROBLEMS[kind.name] = kind
     return kind
 
 

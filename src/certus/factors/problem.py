@@ -150,6 +150,9 @@ class FactorGraph(Labelled):
     def normal_structure(self, structure: Ints) -> tuple[list[int]]:
         return self._answering("normal_structure").normal_structure(structure)
 
+    def reference_maximum(self, penalties: Penalties | None = None) -> float | None:
+        return None if self._whole is None else self._whole.reference_maximum(penalties)
+
     @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Ints]:
         return self._answering("sample").sample(k, seed=seed)

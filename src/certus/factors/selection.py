@@ -57,18 +57,21 @@ class Selection(Problem[Items]):
         return tuple(int(k) for k in items)
 
     def terms(self, structure: Items) -> list[float]:
-        chosen = list(self._checked(structure))
-        used = self.weights[:, chosen]
-        slack = row_slack(np.abs(self.weights).sum(axis=1), np.abs(self.limits)) * ~self._whole
-        broken = used.sum(axis=1) > self.limits + slack
-        lacks = self._must.any() and not set(np.flatnonzero(self._must)) <= set(chosen)
-        return [-np.inf] if broken.any() or lacks else self.item_score[chosen].tolist()
+        items = list(self._checked(structure))
+        chosen = np.zeros(len(self.item_score), dtype=bool)
+        chosen[items] = True
+        allowed = self._fits(chosen) and not (self._must & ~chosen).any()
+        return self.item_score[items].tolist() if allowed else [-np.inf]
+
+    def _fits(self, chosen: Bools) -> bool:
+        """Whether a set satisfies the rows, but for the rounding of weights that are not whole."""
+        return bool((self.weights @ chosen <= self.limits + self._slack).all())
 
     @cached_property
-    def _whole(self) -> Bools:
-        """Rows of whole numbers, whose sums are not rounded."""
-        whole: Bools = (self.weights % 1 == 0).all(axis=1) & (self.limits % 1 == 0)
-        return whole
+    def _slack(self) -> Floats:
+        whole = (self.weights % 1 == 0).all(axis=1) & (self.limits % 1 == 0)
+        slack: Floats = np.where(whole, 0.0, row_slack(np.abs(self.weights).sum(axis=1), np.abs(self.limits)))
+        return slack
 
     def indicator(self, structure: Items, view: str) -> Floats:
         used = np.zeros(self.checked_view(view))
@@ -128,7 +131,7 @@ class Selection(Problem[Items]):
 
     def _assembled(self, leaves: Sequence[Ints]) -> Items:
         chosen = leaves[0] >= 0
-        if not (self.weights @ chosen <= self.limits).all():
+        if not self._fits(chosen):
             chosen = self._repaired(chosen)
         return tuple(np.flatnonzero(chosen).tolist())
 

@@ -53,18 +53,21 @@ class Subproblems:
         """
         if self.relaxation.satisfied(residual):
             yield from self._scored(leaves, used)
-        elif self.relaxation.led:
+        elif self.relaxation.led or len(leaves) == 1:
             yield from self._assembled(leaves, used)
         elif self._ties:
             for leader in range(leaders):
                 yield from self._led(leader, leaves, used)
 
     def _assembled(self, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
-        """The leaves of what these are assembled to."""
+        """The leaves of what these are assembled to, or what a single one proposes."""
         r, cells = self.relaxation, np.zeros(self.relaxation.n_cells)
         if self._known(0, used):
             return
-        agreed = r.leaves(r.assemble(leaves))
+        proposed = r.assemble(leaves) if r.led else r.subproblems[0].propose(leaves[0])
+        if proposed is None:
+            return
+        agreed = r.leaves(proposed) if r.led else (proposed,)
         for i, leaf in enumerate(agreed):
             r.cells_used(i, leaf, cells)
         if r.satisfied(r.matrix @ cells - r.rhs):
