@@ -47,6 +47,7 @@ HEAVY = {
     "matplotlib",
     "torch",
     "torch_struct",
+    "ad3",
     "supar",
     "ufal",
     "sacrebleu",

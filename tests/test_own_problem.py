@@ -105,7 +105,7 @@ def test_saving_needs_registration_and_reading_imports_nothing(tmp_path):
         again, read = certus.load_result(tmp_path / "r.json")
         assert read.structure == result.structure
         assert certus.verify(again, read).trusts == ("Pick.solve",)
-        assert "_asked_extent" not in again.a.to_json()
+        assert "_asked_extent" not in again.problems[0].to_json()
     finally:
         del PROBLEMS["pick"]
     with pytest.raises(certus.FormatError, match="pick"):

@@ -19,13 +19,14 @@ from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.sound import sound
 from certus.checks import Floats
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.result import Result, Solution, certified
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified
 from certus.schema import Field
 from certus.serialize import plain_from_json, plain_to_json
 
 if TYPE_CHECKING:
     from certus.hypergraph.dynamic_program import Forest
-    from certus.relax.constraints import Constrained, Constraint
+    from certus.hypergraph.readings import Reading
+    from certus.relax.constraints import Constraint
     from certus.relax.system import Relaxation
 
 Y = TypeVar("Y")
@@ -145,7 +146,7 @@ class Problem(ABC, Generic[Y]):
         ``exact`` the decoder climbs from relaxation to branch and bound until proved or out of its limits.
         """
         if self.relaxation() is not None:
-            return self.subject_to().decode(max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+            return self.as_relaxed().decode(max_iterations=max_iterations, time_limit=time_limit, exact=exact)
         solution = self.solve()
         return self.proved(solution.structure, solution.value)
 
@@ -168,6 +169,20 @@ class Problem(ABC, Generic[Y]):
         """For each view, the probability (expected count) of each part under exp(score)."""
         raise self._not_supported("marginals")
 
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        """An interval that holds the log-partition function, rounding included, also where that is hard to find.
+
+        ``iterations`` is how long the upper end is lowered; the interval holds after any number.
+        """
+        raise self._not_supported("log_partition_bounds")
+
+    def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
+        """For each view, an estimate of the probability of each part from weighted samples, with its standard error.
+
+        Exact where the problem has exact marginals, which the answer says. Without a seed one is drawn, and told.
+        """
+        return MarginalEstimates.known(self.marginals(), self.log_partition())
+
     def entropy(self) -> float:
         """Entropy, in nats, of the distribution proportional to exp(score)."""
         raise self._not_supported("entropy")
@@ -180,12 +195,22 @@ class Problem(ABC, Generic[Y]):
         """
         raise self._not_supported("max_marginals")
 
-    def subject_to(self, *constraints: "Constraint") -> "Constrained[Y]":
-        """The same problem restricted to structures that satisfy linear constraints on its parts."""
+    def subject_to(self, *constraints: "Constraint | Reading") -> "Problem[Y]":
+        """The same problem restricted to structures that satisfy constraints; see ``certus.constraints``.
+
+        Parts that are required or forbidden leave the problem what it is, with all its questions; so do constraints
+        that automata read. Constraints that tie parts are relaxed. With a penalty they may be broken at that price.
+        """
         # Found by its name, since it is made of problems and of their relaxation, which stands above this module.
         kind: Any = PROBLEMS["constrained"]
-        constrained: Constrained[Y] = kind(self, constraints)
+        constrained: Problem[Y] = kind.of(self, constraints)
         return constrained
+
+    def as_relaxed(self) -> "Problem[Y]":
+        """The problem as one that is decoded, and solved, by its relaxation: subject to no constraint at all."""
+        kind: Any = PROBLEMS["constrained"]
+        relaxed: Problem[Y] = kind(self, ())
+        return relaxed
 
     # -- dynamic programs ------------------------------------------------------------------------------------------
 
@@ -207,6 +232,19 @@ class Problem(ABC, Generic[Y]):
         """
         return None
 
+    @property
+    def has_sequence(self) -> bool:
+        """Whether structures have a ``sequence`` that automata can read."""
+        return type(self).sequence is not Problem.sequence
+
+    def sequence(self, structure: Y, view: str) -> Sequence[int]:
+        """The flat cells of a view that a structure uses, in the order in which its derivation is read.
+
+        That is from left to right, the cell of an edge after those of its tails, in ``forest()`` and in the graph of
+        ``normal_form()``. It is what automata read; a problem without it is not restricted by any.
+        """
+        raise self._not_supported("sequence")
+
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
     @property
@@ -222,7 +260,7 @@ class Problem(ABC, Generic[Y]):
     def indicator(self, structure: Y, view: str) -> Floats:
         """Which parts of a view a structure uses."""
 
-    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+    def with_fixed(self, view: str, index: Index, value: int) -> "Problem[Y]":
         """The same problem, less the structures in which the part is not ``value`` (0 or 1)."""
         raise self._not_supported("with_fixed")
 

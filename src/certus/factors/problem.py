@@ -240,13 +240,18 @@ class FactorGraph(Labelled):
         return np.array(self.checked_labels(labels), dtype=np.int64)
 
 
-def merged(a: Factors, b: Factors, weight: float) -> FactorGraph | None:
-    """The labels of two problems as one factor graph, the scores of b weighted; None where its tables are large.
+def merged(given: Sequence[Factors], weights: Sequence[float]) -> FactorGraph | None:
+    """The labels of several problems as one factor graph, their scores weighted; None where its tables are large.
 
     Large tables are better left to problems that have an algorithm of their own for them, unless the whole is small.
     """
-    unary = np.where(b.unary == -np.inf, -np.inf, a.unary)
-    more = [((v,), weight * row) for v, row in enumerate(b.unary)]
-    graph = FactorGraph(unary, None, [*a.tables, *more, *((scope, weight * table) for scope, table in b.tables)])
+    unary = weights[0] * given[0].unary
+    for factors in given[1:]:
+        unary = np.where(factors.unary == -np.inf, -np.inf, unary)
+    tables: list[tuple[tuple[int, ...], Floats]] = []
+    for k, (factors, weight) in enumerate(zip(given, weights, strict=True)):
+        alone = [((v,), row) for v, row in enumerate(factors.unary)] if k else []
+        tables += [(scope, weight * table) for scope, table in (*alone, *factors.tables)]
+    graph = FactorGraph(unary, None, tables)
     small = all(table.size <= relaxed.BUCKET for table in graph.tables)
     return graph if small or graph.relaxation() is None else None

@@ -141,7 +141,7 @@ class Selection(Problem[Items]):
         return (columns,)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Items]:
-        return self.subject_to().solve(penalties)
+        return self.as_relaxed().solve(penalties)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
