@@ -27,6 +27,7 @@ Y = TypeVar("Y")
 ROOT_WINDOW = 15  # iterations over which the root must close a share of the gap, or branching begins
 NODE_WINDOW = 6
 NODE_ITERATIONS = 100
+LARGE = 1e9  # scores beyond which its tolerances say nothing
 PROGRAM = 2000  # edges of a subproblem, up to which HiGHS is asked for multipliers where steps stall
 
 
@@ -163,7 +164,7 @@ class Fixed(Space[Fixings]):
     @cached_property
     def _program(self) -> "LinearProgram | None":
         """The linear program that the multipliers solve the dual of; None where it is large, or there is none."""
-        if not self.rows:
+        if not self.rows or not self.relaxation.scale < LARGE:
             return None
         forests = [problem.forest() for problem in self.relaxation.subproblems]
         if any(forest is None or forest.graph.n_edges > PROGRAM for forest in forests):
