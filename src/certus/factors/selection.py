@@ -200,8 +200,8 @@ class Knapsack(Selection):
 
     def _repaired(self, chosen: Bools) -> Bools:
         """The items with the best value for their cost, of those chosen first, then of all."""
-        cost = (self.weights / np.maximum(self.limits, 1e-300)[:, None]).sum(axis=0)
-        order = np.argsort(-self.item_score / np.maximum(cost, 1e-300), kind="stable")
+        cost = (self.weights / np.maximum(self.limits, 1e-9)[:, None]).sum(axis=0)
+        order = np.argsort(-self.item_score / np.maximum(cost, 1e-9), kind="stable")
         kept, left = np.zeros(len(chosen), dtype=bool), self.limits.copy()
         for wanted in (self._must, chosen & (self.item_score > 0), self.item_score > 0):
             for k in order[wanted[order]].tolist():
