@@ -54,7 +54,7 @@ def test_three_problems_agree():
         n, size = int(rng.integers(1, 4)), int(rng.integers(1, 4))
         a, b = taggings(rng, n, size)
         c = Tagging(scores(rng, n, size), bigram=scores(rng, size, size))
-        problem = Joint(Joint(a, b, on="tags", weight=2.0), c, on="tags", weight=0.5)
+        problem = Joint(Joint(a, b, on="tags", weight=2.0, merge=False), c, on="tags", weight=0.5)
         assert len(problem.relaxation().subproblems) == 3
         best = optimum(problem)
         if best == -np.inf:
@@ -90,7 +90,7 @@ def test_two_dependency_parsers_agree_on_arcs(projective):
 
 def test_weights_on_both_levels():
     a, b, c = (Tagging([[x, 0.0]]) for x in (1.0, -2.0, 4.0))
-    problem = Joint(a, Joint(b, c, on="tags", weight=0.25), on="tags", weight=2.0)
+    problem = Joint(a, Joint(b, c, on="tags", weight=0.25, merge=False), on="tags", weight=2.0)
     assert problem.relaxation().weights == (1.0, 2.0, 0.5)
     assert problem.decode().score == 0.0
     assert problem.score((np.array([0]), (np.array([0]), np.array([0])))) == 1.0 + 2.0 * (-2.0 + 0.25 * 4.0)

@@ -24,10 +24,11 @@ from certus.errors import (
     NotSupported,
     VerificationError,
 )
+from certus.factors import Assignment, FactorGraph, Knapsack, SetCover
 from certus.hypergraph import Automaton, DynamicProgram, Forest, Hypergraph, HypergraphBuilder, Hyperpath, intersect
 from certus.joint import Joint
 from certus.models.pipeline import load
-from certus.problem import Problem
+from certus.problem import Problem, register
 from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
 from certus.result import Certificate, LogPartitionBounds, MarginalEstimates, Result, Solution, Trace
@@ -42,12 +43,13 @@ from certus.translation import (
     SynchronousGrammar,
     TranslationForest,
 )
-from certus.verify import verify
+from certus.verify import Verified, verify
 
 __version__ = "0.1.0"
 
 __all__ = [
     "HMM",
+    "Assignment",
     "AutomataDependency",
     "Automaton",
     "Certificate",
@@ -57,6 +59,7 @@ __all__ = [
     "Dependency",
     "DependencyBatch",
     "DynamicProgram",
+    "FactorGraph",
     "Forest",
     "ForestTranslation",
     "FormatError",
@@ -67,6 +70,7 @@ __all__ = [
     "Infeasible",
     "InvalidInput",
     "Joint",
+    "Knapsack",
     "LabelledDependency",
     "LabelledTree",
     "LanguageModel",
@@ -83,6 +87,7 @@ __all__ = [
     "Problem",
     "ProjectiveAutomata",
     "Result",
+    "SetCover",
     "Solution",
     "SynchronousGrammar",
     "Tagging",
@@ -91,6 +96,7 @@ __all__ = [
     "TranslationForest",
     "Tree",
     "VerificationError",
+    "Verified",
     "constraints",
     "decode_all",
     "intersect",
@@ -98,6 +104,7 @@ __all__ = [
     "load_problem",
     "load_result",
     "problem_digest",
+    "register",
     "save_problem",
     "save_proof",
     "save_result",

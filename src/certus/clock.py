@@ -34,6 +34,11 @@ class Clock:
         return _now() - self.start
 
     @property
+    def left(self) -> float | None:
+        """Seconds until the limit, 0 if it is over; None if there is none."""
+        return None if self.limit is None else max(self.limit - self.seconds, 0.0)
+
+    @property
     def out_of_time(self) -> bool:
         """Whether the limit is over."""
         return self.limit is not None and self.seconds >= self.limit

@@ -12,6 +12,7 @@ from certus.certificates.rounding import Extent
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.factors import FactorGraph, merged
 from certus.hypergraph import Forest
 from certus.hypergraph.readings import Reading
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
@@ -51,6 +52,9 @@ class Joint(Problem[Structures]):
         What the scores of each problem are worth (LR eq. 4.11); positive, 1 by default.
     weight : float, optional
         For two problems: what a score of the second is worth; the same as ``weights=(1, weight)``.
+    merge : bool
+        Problems that score labels by tables (taggings, factor graphs) are one such problem when put together, and are
+        decoded as one where that is small: without multipliers, so without a gap. False relaxes them all the same.
 
     Structures are tuples (y_0, y_1, ...). The views ``on`` are shared; the others are called "0.name", "1.name", ...
 
@@ -73,6 +77,7 @@ class Joint(Problem[Structures]):
         on: str | Sequence[str],
         weights: Sequence[float] | None = None,
         weight: float | None = None,
+        merge: bool = True,
     ) -> None:
         for k, problem in enumerate(problems):
             if not isinstance(problem, Problem):
@@ -82,7 +87,7 @@ class Joint(Problem[Structures]):
         if len(problems) < 2:
             raise InvalidInput(f"there is {len(problems)} problem to agree with others; expected two or more.")
         self.problems, self.on = problems, on if isinstance(on, str) else tuple(on)
-        self.weights = _weights(len(problems), weights, weight)
+        self.weights, self.merge = _weights(len(problems), weights, weight), merge
         self.ties = _ties(problems, self.on)
         self.exclusive = {  # type: ignore[misc]
             name: problems[k].exclusive[view]
@@ -174,7 +179,7 @@ class Joint(Problem[Structures]):
         return found
 
     def _of(self, problems: Sequence[Problem[Any]]) -> Self:
-        return type(self)(*problems, on=self.on, weights=self.weights)
+        return type(self)(*problems, on=self.on, weights=self.weights, merge=self.merge)
 
     def without_scores_below(self, least: float) -> Self:
         pairs = zip(self.problems, self.weights, strict=True)
@@ -217,8 +222,27 @@ class Joint(Problem[Structures]):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _merged(self) -> FactorGraph | None:
+        """All as one factor graph, where they are that together and their tables are small."""
+        given = [problem.factors() for problem in self.problems] if self.merge and len(self.ties) == 1 else [None]
+        known = [factors for factors in given if factors is not None]
+        return merged(known, self.weights) if len(known) == len(given) else None
+
     def relaxation(self) -> Relaxation:
-        """All problems side by side, with rows for every part of the shared views."""
+        """That of all problems as one factor graph, or all side by side, with rows for every part of shared views."""
+        if self._merged is None:
+            return self._tied()
+        inner, (name,) = Relaxation.of(self._merged), self.ties
+        return replace(
+            inner,
+            views={name: inner.views["labels"]},
+            assemble=lambda leaves: (inner.assemble(leaves),) * len(self.problems),
+            leaves=lambda structures: inner.leaves(structures[0]),
+            shown=(name,) if inner.shown else (),
+        )
+
+    def _tied(self) -> Relaxation:
         return Relaxation.side_by_side([Relaxation.of(p) for p in self.problems], self.weights, self.ties)
 
     @sound
@@ -255,7 +279,7 @@ class Joint(Problem[Structures]):
         return [with_proof_of(first, best, self.terms(first.structure)), *others]
 
     def _ranked(self, a: Forest, b: Forest, k: int) -> list[Result[Structures]]:
-        relaxation = self.relaxation()
+        relaxation = self._tied()
         subproblems = Subproblems(relaxation)
         oracle = Lagrangian(subproblems, subproblems.initial)
         origin, run = np.zeros(relaxation.n_rows), Run[Any](scale=relaxation.scale)
@@ -314,6 +338,7 @@ class Joint(Problem[Structures]):
             "problems": [problem_to_json(problem) for problem in self.problems],
             "on": self.on if isinstance(self.on, str) else list(self.on),
             "weights": list(self.weights),
+            "merge": self.merge,
         }
 
     @classmethod
@@ -322,7 +347,8 @@ class Joint(Problem[Structures]):
         problems = [problem_from_json(problem) for problem in given["problems"].items()]
         on = given["on"].texts() if isinstance(given["on"].value, list) else given["on"].text()
         weights = [weight.number() for weight in given["weights"].items()]
-        return given.made(lambda: cls(*problems, on=on, weights=weights))
+        merge = given["merge"].flag() if "merge" in given else False  # older files have proofs of what is not merged
+        return given.made(lambda: cls(*problems, on=on, weights=weights, merge=merge))
 
     def structure_to_json(self, structure: Structures) -> Any:
         return [p.structure_to_json(y) for p, y in zip(self.problems, self._checked(structure), strict=True)]

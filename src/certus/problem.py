@@ -1,12 +1,14 @@
 """A problem holds scores; you ask it questions. This is the one idea, the same for every structure.
 
-``Problem`` declares all that users, relaxation, verification, saving and batches ask of one. What a kind of problem can
-do is what it overrides: the defaults say that it cannot, by None where that is an answer (``forest``, ``relaxation``,
-``easier``, ``reference_maximum``), else by NotSupported.
+``Problem`` declares all that users, relaxation, verification, saving and batches ask of one. A class of your own needs
+four methods: ``views``, ``solve``, ``score`` (or ``terms``) and ``indicator``. What else a kind of problem can do is
+what it overrides: the defaults make do with the four, or say that they cannot, by None where that is an answer
+(``forest``, ``relaxation``, ``easier``, ``reference_maximum``), else by NotSupported.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -14,11 +16,12 @@ import numpy as np
 from certus.certificates import rounding
 from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
-from certus.certificates.sound import floored, measured, sound_list
+from certus.certificates.sound import floored, measured, sound, sound_list
 from certus.checks import Floats, as_positive_int
-from certus.errors import InvalidInput, LimitReached, NotSupported
+from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified
 from certus.schema import Field
+from certus.serialize import plain_from_json, plain_to_json
 
 if TYPE_CHECKING:
     from certus.hypergraph.dynamic_program import Forest
@@ -30,7 +33,18 @@ Y = TypeVar("Y")
 Penalties = Mapping[str, Floats]
 Index = tuple[int, ...]
 
-# The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself.
+FAR = 2.0**20  # what a part is rewarded by, in best scores, when parts are counted
+
+
+class Factors(NamedTuple):
+    """Scores of labels, one for each row of an exclusive view: alone (n, K), and in tables over rows of the view."""
+
+    unary: Floats
+    tables: tuple[tuple[tuple[int, ...], Floats], ...]
+
+
+# The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself; one
+# that leaves the reading to the default is entered by ``register``. No file can enter a class.
 PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
 
 # Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name. They stand
@@ -68,27 +82,50 @@ class Problem(ABC, Generic[Y]):
 
     # -- structures ------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def terms(self, structure: Y) -> Sequence[float] | Floats:
         """The scores of the parts that a structure uses, from the input, in plain Python; [-inf] if it is forbidden.
 
-        Raises InvalidInput for what is not a structure of this problem at all.
+        Raises InvalidInput for what is not a structure of this problem at all. By default the score is the only term.
         """
+        if type(self).score is Problem.score:
+            raise NotSupported(f"{type(self).__name__} has neither score() nor terms(); write one of them.")
+        return [self.score(structure)]
 
     def score(self, structure: Y) -> float:
         """Score of one structure: the sum of its terms, rounded once; -inf if it uses a forbidden part."""
         return rounding.total(self.terms(structure))
 
-    @abstractmethod
     def all_structures(self) -> Iterator[Y]:
         """Every structure of a small problem, in no special order; the oracle of the tests.
 
         Structures that use a forbidden part may be left out.
         """
+        raise self._not_supported("all_structures")
 
-    @abstractmethod
     def extent(self) -> rounding.Extent:
-        """How many terms a score has at most, and the least and greatest of all scores: what rounding depends on."""
+        """How many terms a score has at most, and the least and greatest of all scores: what rounding depends on.
+
+        By default that of one term as large as the best score, and of as many parts as a structure uses at most, which
+        ``solve`` tells when every part is rewarded. Structures may score less than this says: see ``least_score``.
+        """
+        return self._asked_extent
+
+    @cached_property
+    def _asked_extent(self) -> rounding.Extent:
+        try:
+            size = abs(self.solve().value)
+            reward = FAR * 2.0 ** np.ceil(np.log2(max(size, 1.0)))
+            most = self.solve({view: np.full(shape, reward) for view, shape in self.views.items()}).value
+        except Infeasible:
+            return rounding.Extent(1, 0.0, 0.0)
+        return rounding.Extent(2 + int(most / reward), -size, size)
+
+    def least_score(self) -> float:
+        """No structure that is not forbidden scores less; -inf if that is not known."""
+        if type(self).extent is Problem.extent:
+            return -np.inf
+        extent = self.extent()
+        return -max(extent.length, 1) * extent.size
 
     def extent_under(self, views: Collection[str]) -> rounding.Extent:
         """The extent for penalties on these views alone: scores that they cannot bring into use need not count."""
@@ -113,13 +150,17 @@ class Problem(ABC, Generic[Y]):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
-    @abstractmethod
+    @sound
     def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Y]:
         """The best structure, with its certificate. Raises Infeasible when there is none.
 
         ``max_iterations``, ``time_limit`` (seconds) and ``exact`` matter only to problems decoded by relaxation: with
         ``exact`` the decoder climbs from relaxation to branch and bound until proved or out of its limits.
         """
+        if self.relaxation() is not None:
+            return self.as_relaxed().decode(max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+        solution = self.solve()
+        return self.proved(solution.structure, solution.value)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Y]]:
@@ -199,6 +240,12 @@ class Problem(ABC, Generic[Y]):
         constrained: Problem[Y] = kind.of(self, constraints)
         return constrained
 
+    def as_relaxed(self) -> "Problem[Y]":
+        """The problem as one that is decoded, and solved, by its relaxation: subject to no constraint at all."""
+        kind: Any = PROBLEMS["constrained"]
+        relaxed: Problem[Y] = kind(self, ())
+        return relaxed
+
     # -- dynamic programs ------------------------------------------------------------------------------------------
 
     def forest(self) -> "Forest | None":
@@ -211,6 +258,13 @@ class Problem(ABC, Generic[Y]):
     def from_edges(self, edges: Sequence[int]) -> Y:
         """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
         raise self._not_supported("from_edges")
+
+    def factors(self) -> Factors | None:
+        """The problem as labels scored by tables, if it is that and its only view says which: n rows of K labels.
+
+        Structures are the arrays of n labels. Problems that are so can be joined into one; None for all others.
+        """
+        return None
 
     @property
     def has_sequence(self) -> bool:
@@ -248,6 +302,14 @@ class Problem(ABC, Generic[Y]):
         """A problem with the same views and scores but fewer structures, quicker to solve again and again; or None.
 
         Relaxations are solved over it first; what they find is then proved over this one.
+        """
+        return None
+
+    def propose(self, structure: Y) -> Y | None:
+        """A structure much like this one that may satisfy the constraints that the problem is used under; or None.
+
+        A relaxation asks it for candidates: the better these are, the fewer cases a proof has. Called once for each
+        structure that breaks a constraint.
         """
         return None
 
@@ -296,21 +358,36 @@ class Problem(ABC, Generic[Y]):
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """The problem as JSON data, so that a saved result can be verified elsewhere."""
-        raise self._not_supported("to_json")
+        """The problem as JSON data, so that a saved result can be verified elsewhere.
+
+        By default all attributes: numbers, text, arrays, problems, and lists, tuples and dicts of these; of a class
+        that is registered, since no other is read again.
+        """
+        if PROBLEMS.get(self.name) is not type(self):
+            raise NotSupported(f"{type(self).__name__} does not answer to_json(): enter it by certus.register first.")
+        kept = {name: value for name, value in vars(self).items() if not _cached(type(self), name)}
+        return {
+            name: plain_to_json(value, f"{type(self).__name__}.{name}", _inner_to_json) for name, value in kept.items()
+        }
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        """The problem that ``to_json`` described."""
-        raise NotSupported(f"{cls.__name__} cannot be read from JSON.")
+        """The problem that ``to_json`` described. By default an object with these attributes, not initialised again."""
+        problem = cls.__new__(cls)
+        for name, value in Field.of(data, "").entries():
+            if any(callable(vars(base).get(name)) for base in cls.__mro__):
+                value.fail(f"an attribute; {name} is a method of {cls.__name__}")
+            problem.__dict__[name] = plain_from_json(value, problem_from_json)
+        return problem
 
     def structure_to_json(self, structure: Y) -> Any:
         """A structure of this problem as JSON data."""
-        raise self._not_supported("structure_to_json")
+        return plain_to_json(structure, "structure")
 
     def structure_from_json(self, data: Any) -> Y:
         """The structure that ``structure_to_json`` described; InvalidInput if it is none."""
-        raise self._not_supported("structure_from_json")
+        structure: Y = plain_from_json(Field.of(data, "structure"))
+        return structure
 
     # -- shared by the models --------------------------------------------------------------------------------------
 
@@ -351,12 +428,41 @@ class Problem(ABC, Generic[Y]):
 
 # -- problems by the name of their kind ------------------------------------------------------------------------------
 
+Kind = TypeVar("Kind", bound="type[Problem[Any]]")
+
+
+def register(kind: Kind) -> Kind:
+    """Enter a class of your own among those that saved results may name; also a decorator.
+
+    Reading a file never imports what the file names: a program that loads results of your class registers it first.
+    The class says by which ``name``, of which there is no other; one that is defined again takes the place of the old.
+    """
+    known = PROBLEMS.get(kind.name)
+    own = known is None or known is kind
+    if not kind.name or not (own or (known and known.__qualname__ == kind.__qualname__)):
+        taken = "it has no name" if known is None else f"the name {kind.name!r} is taken by {known.__name__}"
+        raise InvalidInput(f'{kind.__name__} cannot be registered: {taken}. Write name = "..." in the class.')
+    PROBLEMS[kind.name] = kind
+    return kind
+
+
+def _cached(kind: type, name: str) -> bool:
+    """Whether an attribute is the value of a cached property, which is made again when it is asked for."""
+    return any(isinstance(vars(base).get(name), cached_property) for base in kind.__mro__)
+
+
+def _inner_to_json(value: Any) -> Any:
+    return problem_to_json(value) if isinstance(value, Problem) else None
+
 
 def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
     """A problem as JSON data that says its kind."""
     if problem.name not in PROBLEMS:
         known = ", ".join(PROBLEMS)
-        raise InvalidInput(f"{type(problem).__name__} is not a kind of problem that can be saved; those are {known}.")
+        raise InvalidInput(
+            f"{type(problem).__name__} is not a kind of problem that can be saved; those are {known}. "
+            "A class of your own is entered by certus.register."
+        )
     return {"kind": problem.name, "data": problem.to_json()}
 
 

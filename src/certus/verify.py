@@ -7,6 +7,7 @@ not carry yet are made first, by whatever is fastest; they are then checked like
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isnan
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ import numpy as np
 
 from certus.certificates.enumerated import structure_key
 from certus.certificates.evaluate import Evaluation
+from certus.certificates.normal import Referred
 from certus.certificates.rounding import EPSILON, EXACT, allowed, total
 from certus.certificates.sound import hopeless, rounded_up, whole
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
@@ -28,8 +30,25 @@ from certus.result import KINDS, Certificate, Result
 Y = TypeVar("Y")
 
 
-def verify(problem: Problem[Y], result: Result[Y]) -> None:
-    """Check everything a result claims; return None if it holds, raise VerificationError if anything does not.
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a check found true, and what it had to believe for that.
+
+    ``trusts`` are methods of problems that bring no normal form, such as "OneTrees.solve": the bound holds if these do
+    find the best value. Where it is empty, nothing was believed.
+    """
+
+    trusts: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Verified(trusting {', '.join(self.trusts)})" if self.trusts else "Verified()"
+
+
+def verify(problem: Problem[Y], result: Result[Y]) -> Verified:
+    """Check everything a result claims; raise VerificationError if anything does not hold.
+
+    What is returned names the methods that had to be believed, if any: a class of your own that brings neither a
+    ``normal_form``, a ``reference_maximum`` nor few enough ``all_structures`` is trusted to ``solve`` itself.
 
     Takes a fraction of a second for most results, and as a rule less than ten times what decoding took: what was hard
     to find is easy to check. A witness that is missing is made first (``certus.save_result`` saves it with the rest).
@@ -54,11 +73,11 @@ def verify(problem: Problem[Y], result: Result[Y]) -> None:
     for asked in questions(problem, certificate, score):
         above = claimed_limit(asked, certificate)
         try:
-            proved.append(proved_bound(asked, certificate, above))
+            proved.append(proved_bound(asked, certificate, above, trusts := set[str]()))
         except InvalidInput as wrong:
             raise VerificationError(f"the witness of the bound does not fit the problem: {wrong}") from None
         if proved[-1] <= above:
-            return
+            return Verified(tuple(sorted(trusts)))
     within = f"{certificate.bound!r} within {certificate.tolerance:g}"
     raise VerificationError(f"bound is claimed to be {within}; what is proved is {float(min(proved))!r}.")
 
@@ -150,10 +169,13 @@ def claimed_limit(problem: Problem[Any], certificate: Certificate) -> float:
     return max(above, float(np.nextafter(float(following), -inf)))
 
 
-def proved_bound(problem: Problem[Any], certificate: Certificate, above: float) -> float:
+def proved_bound(
+    problem: Problem[Any], certificate: Certificate, above: float, trusts: set[str] | None = None
+) -> float:
     """What the witness of a certificate proves that no structure beats, but for the better ones that it names.
 
-    More than ``above`` need not be told apart. InvalidInput if the witness does not fit the problem.
+    More than ``above`` need not be told apart. InvalidInput if the witness does not fit the problem. The methods that
+    are believed for it are added to ``trusts``.
     """
     if problem.searched:
         witness = witness_of(problem, certificate, above)
@@ -162,6 +184,8 @@ def proved_bound(problem: Problem[Any], certificate: Certificate, above: float) 
         better = [(edges,) for edges in map(closed.structure, certificate.better) if edges is not None]
         return max(above, evaluation.bound(np.empty(0), above, evaluation.everything(), better))
     relaxed = RelaxedForm.of(Relaxation.of(problem))
+    if trusts is not None:
+        trusts.update(space.by for space in relaxed.form.spaces if isinstance(space, Referred))
     proof = proof_of(relaxed, certificate, above)
     if not isinstance(proof, PROOFS):
         raise InvalidInput(f"the proof tree is {type(proof).__name__}.")

@@ -52,12 +52,14 @@ class Pairs(Kind):
         return {**a, "rehearsal": [int(rng.choice([0, 6])), float(rng.integers(0, 12))]}
 
     def tied(self, rng: Rng, a: Case, b: Case, on: str) -> Case:
-        return {"kind": "joint", "a": a, "b": b, "on": on, "weight": float(rng.choice([0.5, 1.0, 2.0]))}
+        weight, merge = float(rng.choice([0.5, 1.0, 2.0])), bool(rng.integers(2))
+        return {"kind": "joint", "a": a, "b": b, "on": on, "weight": weight, "merge": merge}
 
     def make(self, case: Case) -> certus.Joint:
         # A lexicalised grammar is solved over fewer trees first, at times even for short sentences.
         lexicalized.SHORT, lexicalized.REHEARSAL = case.get("rehearsal", DEFAULTS)
-        return certus.Joint(made(case["a"]), made(case["b"]), on=case["on"], weight=case["weight"])
+        a, b, merge = made(case["a"]), made(case["b"]), case.get("merge", False)
+        return certus.Joint(a, b, on=case["on"], weight=case["weight"], merge=merge)
 
     def listed(self, case: Case, problem: Any) -> Listed:
         partners, (a, b) = {}, problem.problems

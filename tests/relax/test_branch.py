@@ -36,7 +36,7 @@ def test_every_optimum_is_proved(exclusive):
 def test_taggings_against_enumeration():
     rng = np.random.default_rng(6)
     for _ in range(100):
-        problem = Joint(*taggings(rng, int(rng.integers(0, 5)), int(rng.integers(1, 4))), on="tags")
+        problem = Joint(*taggings(rng, int(rng.integers(0, 5)), int(rng.integers(1, 4))), on="tags", merge=False)
         best = optimum(problem)
         if best == -np.inf:
             with pytest.raises(Infeasible):
@@ -63,9 +63,8 @@ def odd_cycle(n=9, seed=0):
     """Two chains that tie all n words into many frustrated cycles: hard for the relaxation."""
     rng = np.random.default_rng(seed)
     order = rng.integers(-3, 4, (n, 3, 3)).astype(float)
-    return Joint(
-        Tagging(np.zeros((n, 3)), bigram=order), Tagging(np.zeros((n, 3)), bigram=order[:, ::-1] * 1.5), on="tags"
-    )
+    a, b = Tagging(np.zeros((n, 3)), bigram=order), Tagging(np.zeros((n, 3)), bigram=order[:, ::-1] * 1.5)
+    return Joint(a, b, on="tags", merge=False)
 
 
 def test_an_honest_gap_at_the_limit():
@@ -84,7 +83,7 @@ def test_time_out_during_branching_keeps_every_open_node_in_the_bound(monkeypatc
 
     rng = np.random.default_rng(2)
     unary, bigram = rng.normal(size=(2, 8, 4)), 2 * rng.normal(size=(2, 4, 4))
-    problem = Joint(Tagging(unary[0], bigram=bigram[0]), Tagging(unary[1], bigram=bigram[1]), on="tags")
+    problem = Joint(Tagging(unary[0], bigram=bigram[0]), Tagging(unary[1], bigram=bigram[1]), on="tags", merge=False)
     best = Tagging(unary.sum(axis=0), bigram=bigram.sum(axis=0)).decode().score
     # Let the clock run out after ever more readings: every result must be honest, and verify.
     cut_short = 0
@@ -171,7 +170,7 @@ def test_real_scores():
         n, size = int(rng.integers(1, 5)), int(rng.integers(2, 4))
         a = Tagging(rng.normal(size=(n, size)), bigram=rng.normal(size=(size, size)))
         b = Tagging(rng.normal(size=(n, size)) * 1e3, bigram=rng.normal(size=(size, size)) * 1e3)
-        problem = Joint(a, b, on="tags", weight=1e-3)
+        problem = Joint(a, b, on="tags", weight=1e-3, merge=False)
         result = problem.decode()
         assert result.score == pytest.approx(optimum(problem), abs=1e-9)
         assert result.certificate.exact

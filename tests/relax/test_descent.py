@@ -41,7 +41,7 @@ def two_words():
     """Alone, a says (0, 0) and b says (1, 1); together (1, 1) is best, with 5 against 4."""
     a = Tagging([[2.0, 0.0], [2.0, 1.0]])
     b = Tagging([[0.0, 2.0], [0.0, 2.0]])
-    return Joint(a, b, on="tags")
+    return Joint(a, b, on="tags", merge=False)
 
 
 def test_d_and_e_convergence():
@@ -56,7 +56,7 @@ def test_d_and_e_convergence():
 
 def test_agreement_at_once_needs_one_iteration():
     a = Tagging([[1.0, 0.0]])
-    result = Joint(a, a, on="tags").decode()
+    result = Joint(a, a, on="tags", merge=False).decode()
     assert (result.iterations, result.score) == (1, 2.0)
     assert result.trace.step.tolist() == [0.0]
 
@@ -64,7 +64,7 @@ def test_agreement_at_once_needs_one_iteration():
 def test_bounds_do_not_depend_on_the_rule():
     rng = np.random.default_rng(3)
     for _ in range(5):
-        problem = Joint(*taggings(rng, 4, 3), on="tags")
+        problem = Joint(*taggings(rng, 4, 3), on="tags", merge=False)
         if optimum(problem) == -np.inf:
             continue
         value = solve_lp(problem).value
@@ -78,7 +78,7 @@ def fractional():
     """Two taggings of two words that want different pairs of tags: the linear program takes half of each."""
     alike = Tagging(np.zeros((2, 2)), bigram=[[0.0, -2.0], [-2.0, 0.0]])
     different = Tagging(np.zeros((2, 2)), bigram=[[-2.0, 0.0], [0.0, -2.0]])
-    return Joint(alike, different, on="tags")
+    return Joint(alike, different, on="tags", merge=False)
 
 
 def test_averages_approach_the_linear_program():
@@ -101,7 +101,7 @@ def test_only_subproblems_whose_penalties_changed_are_solved_again():
     a = Counted([[1, 0], [0, 1]], [3, 0], (1, 2), "tags", exclusive=1)
     b = Counted([[1, 0], [0, 1]], [0, 5], (1, 2), "tags", exclusive=1)
     c = Counted([[1, 0, 0, 0], [0, 0, 1, 0]], [1, 0], (2, 2), "other")
-    relaxation = Relaxation.of(Joint(a, b, on="tags"))
+    relaxation = Relaxation.of(Joint(a, b, on="tags", merge=False))
     both = Relaxation(
         (*relaxation.subproblems, c),
         (1.0, 1.0, 1.0),
@@ -124,6 +124,7 @@ def test_time_limit_is_respected():
         Tagging(rng.normal(size=(30, 6)), bigram=5 * rng.normal(size=(6, 6))),
         Tagging(rng.normal(size=(30, 6)), bigram=5 * rng.normal(size=(6, 6))),
         on="tags",
+        merge=False,
     )
     result = problem.decode(time_limit=1e-9)
     assert result.iterations <= 1

@@ -14,7 +14,9 @@ from tests.relax.test_descent import fractional
 def test_the_integer_program_equals_enumeration():
     rng = np.random.default_rng(0)
     for _ in range(25):
-        problem = Joint(*taggings(rng, int(rng.integers(1, 4)), int(rng.integers(1, 4))), on="tags", weight=2.0)
+        problem = Joint(
+            *taggings(rng, int(rng.integers(1, 4)), int(rng.integers(1, 4))), on="tags", weight=2.0, merge=False
+        )
         best = optimum(problem)
         if best == -np.inf:
             with pytest.raises(Infeasible):
@@ -30,7 +32,7 @@ def test_the_integer_program_equals_enumeration():
 def test_the_linear_program_bounds_the_integer_one_and_equals_the_dual():
     rng = np.random.default_rng(1)
     for _ in range(15):
-        problem = Joint(*taggings(rng, 4, 3), on="tags")
+        problem = Joint(*taggings(rng, 4, 3), on="tags", merge=False)
         if optimum(problem) == -np.inf:
             continue
         report = solve_lp(problem)

@@ -57,13 +57,15 @@ class Referred(NamedTuple):
 
     ``part`` are the parts of its cells, which have no score; ``maximum`` takes what they score and gives the best
     value of the problem with that added, and how far rounding may take it from the truth. No structure uses more than
-    ``length`` cells, or scores more than ``size`` without them, in absolute value.
+    ``length`` cells, or scores more than ``size`` without them, in absolute value. ``by`` is the method that is
+    believed, by name.
     """
 
     part: Ints
     length: int
     size: float
     maximum: Callable[[Floats], tuple[float, float]]
+    by: str
 
 
 class Searched(NamedTuple):

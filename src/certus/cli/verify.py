@@ -41,7 +41,7 @@ def verify(
         return complain(f"--proof writes one file; {len(files)} results are given.")
     code = 0
     for path in files:
-        failure = None
+        failure, believed = None, tuple[str, ...]()
         try:
             found, result = load_result(path)
             if problem is not None:
@@ -51,14 +51,14 @@ def verify(
             if standalone:
                 _check_alone(found, result)
             else:
-                check(found, result)
+                believed = check(found, result).trusts
         except VerificationError as error:
             failure, code = str(error), REFUSED
         except CertusError as error:
             complained = complain(str(error) if isinstance(error, FormatError) else f"{path}: {error}")
             code = code or complained
             continue
-        _report(path, found, result, failure, json)
+        _report(path, found, result, failure, believed, json)
     return code
 
 
@@ -81,19 +81,27 @@ def _check_alone(problem: Problem[object], result: Result[object]) -> None:
         raise VerificationError(said.stdout.strip().removeprefix(f"{path}: ") or said.stderr.strip())
 
 
-def _report(path: Path, problem: Problem[object], result: Result[object], failure: str | None, json: bool) -> None:
+def _report(
+    path: Path,
+    problem: Problem[object],
+    result: Result[object],
+    failure: str | None,
+    believed: tuple[str, ...],
+    json: bool,
+) -> None:
     certificate = result.certificate
     if json:
         proof = {name: getattr(certificate, name) for name in ("kind", "score", "bound", "exact", "rank")}
         checked = {"file": str(path), "verified": failure is None, "reason": failure, "problem": problem.name}
-        print_json(checked | proof)
+        print_json(checked | proof | {"trusts": list(believed)})
     elif failure is not None:
         print(f"{path}: FALSE: {failure}", flush=True)
     else:
         best = "optimal" if certificate.rank == 1 else f"number {certificate.rank} of the best"
         status = best if certificate.exact else f"within {certificate.gap:.6g} of optimal"
         kind = f"{problem.name}, {certificate.kind}"
+        trusting = f", trusting {', '.join(believed)}" if believed else ""
         print(
-            f"{path}: verified, {status}: score {result.score:.10g}, bound {certificate.bound:.10g} ({kind})",
+            f"{path}: verified, {status}: score {result.score:.10g}, bound {certificate.bound:.10g} ({kind}){trusting}",
             flush=True,
         )

@@ -1,15 +1,15 @@
 """The ladder: relax; if that does not prove the optimum, remove parts; if that does not, branch on parts in dispute."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from certus.checks import Floats
 from certus.errors import Infeasible
 from certus.problem import Problem
-from certus.relax.descent import descend
+from certus.relax.descent import Descent, descend
 from certus.relax.fixing import removable, without
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.proof import Multipliers, Removed
@@ -19,11 +19,16 @@ from certus.relax.steps import StepRule, deflected, polyak
 from certus.relax.system import Fixings, Relaxation
 from certus.result import Result
 
+if TYPE_CHECKING:
+    from certus.relax.linear import LinearProgram
+
 Y = TypeVar("Y")
 
 ROOT_WINDOW = 15  # iterations over which the root must close a share of the gap, or branching begins
 NODE_WINDOW = 6
 NODE_ITERATIONS = 100
+LARGE = 1e9  # scores beyond which its tolerances say nothing
+PROGRAM = 2000  # edges of a subproblem, up to which HiGHS is asked for multipliers where steps stall
 
 
 class Start(NamedTuple):
@@ -150,9 +155,32 @@ class Fixed(Space[Fixings]):
     def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
         oracle = Lagrangian(self.subproblems, node.decided)
         at = (self.run, oracle, node.multipliers, self.rule)
-        descent = descend(*at, max_iterations=max_iterations, window=window, log=log)
+        program = None if self._program is None else self._program.under(node.decided)
+        priced = partial(self._priced, program) if program is not None else None
+        descent = descend(*at, max_iterations=max_iterations, window=window, log=log, tighten=priced)
         node.multipliers, node.bound = descent.best_u, descent.best
-        node.evidence = (oracle.average, oracle.last)
+        node.evidence = (descent.oracle.average, descent.oracle.last)
+
+    @cached_property
+    def _program(self) -> "LinearProgram | None":
+        """The linear program that the multipliers solve the dual of; None where it is large, or there is none."""
+        if not self.rows or not self.relaxation.scale < LARGE:
+            return None
+        forests = [problem.forest() for problem in self.relaxation.subproblems]
+        if any(forest is None or forest.graph.n_edges > PROGRAM for forest in forests):
+            return None
+        from certus.relax.linear import program_of
+
+        return program_of(self.relaxation)
+
+    def _priced(self, program: "LinearProgram", at: Descent[Lagrangian]) -> tuple[Lagrangian, Floats] | None:
+        """Where steps stall: once, to the multipliers that HiGHS finds; they are believed no more than any others."""
+        if at.oracle.priced:
+            return None
+        self.run.count(programs=1)
+        oracle = Lagrangian(self.subproblems, at.oracle.fixings)
+        oracle.priced = True
+        return oracle, program.duals(self.run.clock.left)
 
     def error(self, node: Node[Fixings]) -> float:
         return self.relaxation.error(node.multipliers, node.decided)

@@ -58,7 +58,7 @@ class Subproblems:
         """
         if self.relaxation.satisfied(residual):
             yield from self._scored(leaves, used)
-        elif self.relaxation.led:
+        elif self.relaxation.led or len(leaves) == 1:
             yield from self._assembled(leaves, used)
         elif self._ties:
             for leader in range(leaders):
@@ -70,9 +70,12 @@ class Subproblems:
             yield from self._agreed(leaves, np.zeros(self.relaxation.n_cells))
 
     def _agreed(self, leaves: Sequence[Any], cells: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
-        """What the leaves are assembled to, if that satisfies the rows; fills ``cells``."""
+        """What the leaves are assembled to, or a single one proposes, if that satisfies the rows; fills ``cells``."""
         r = self.relaxation
-        agreed = r.leaves(r.assemble(leaves))
+        proposed = r.assemble(leaves) if r.led else r.subproblems[0].propose(leaves[0])
+        if proposed is None:
+            return
+        agreed = r.leaves(proposed) if r.led else (proposed,)
         for i, leaf in enumerate(agreed):
             r.cells_used(i, leaf, cells)
         if r.satisfied(r.matrix @ cells - r.rhs, hard=True):
@@ -138,6 +141,7 @@ class Lagrangian(Oracle):
         r = subproblems.relaxation
         self.subproblems, self.relaxation, self.fixings = subproblems, r, fixings
         self.scale, self.rows, self.inequality, self.lowest = r.scale, r.n_rows, r.inequality, r.lowest
+        self.priced = False  # whether it begins where a linear program ends
         self.box = None if subproblems.measured(fixings) else r.box
         self.leaves: list[Any] = []
         self.last = np.zeros(r.n_cells)

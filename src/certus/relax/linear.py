@@ -26,7 +26,7 @@ from certus.hypergraph import Forest
 from certus.problem import Index, Problem
 from certus.relax.branch import Start, climb
 from certus.relax.proof import Fix, Leaf, Split
-from certus.relax.system import Relaxation
+from certus.relax.system import Fixings, Relaxation
 from certus.result import Result
 from certus.threads import interruptible
 
@@ -56,6 +56,22 @@ class LinearProgram:
     def size(self) -> tuple[int, int]:
         """Number of constraints and of variables."""
         return self.matrix.shape[0], self.matrix.shape[1]
+
+    def under(self, fixings: Fixings) -> "LinearProgram":
+        """The same with parts decided: no edge uses a forbidden cell, and there is a row for each that is required."""
+        most = self.most.copy()
+        most[np.asarray(self.cells[np.flatnonzero(fixings.zeros)].sum(axis=0)).ravel() > 0] = 0.0
+        count = len(fixings.ones)
+        if not count:
+            return replace(self, most=most)
+        return replace(
+            self,
+            most=most,
+            matrix=sparse.csr_array(sparse.vstack([self.matrix, self.cells[list(fixings.ones)]])),
+            lower=np.concatenate([self.lower, np.ones(count)]),
+            upper=np.concatenate([self.upper, np.full(count, np.inf)]),
+            n_required=count,
+        )
 
     def to_text(self, *, integer: bool) -> str:
         """The program in the LP format that other solvers read; variables are x0, x1, ... by column."""
@@ -89,7 +105,7 @@ class LinearProgram:
         except Infeasible:
             raise Infeasible("no structure satisfies all the constraints; proved by HiGHS.") from None
 
-    def duals(self) -> Floats:
+    def duals(self, time_limit: float | None = None) -> Floats:
         """The multipliers of the relaxation's rows in a dual solution of the linear program; 0 where HiGHS has none."""
         r = self.relaxation
         if not r.n_rows:
@@ -106,6 +122,7 @@ class LinearProgram:
                 A_eq=matrix[equal],
                 b_eq=right[equal],
                 bounds=np.column_stack((np.zeros(len(self.most)), self.most)),
+                options={} if time_limit is None else {"time_limit": time_limit},
             )
         )
         u = np.zeros(len(right))
@@ -169,6 +186,11 @@ def linear_program(problem: Problem[Any]) -> LinearProgram:
     Raises NotSupported when a subproblem is no dynamic program.
     """
     relaxation = Relaxation.of(problem)
+    return program_of(relaxation).under(relaxation.initial_fixings())
+
+
+def program_of(relaxation: Relaxation) -> LinearProgram:
+    """The program of a relaxation, whatever is decided from the start left out: see ``LinearProgram.under``."""
     pieces = [_Piece(relaxation, i) for i in range(len(relaxation.subproblems))]
     starts = np.cumsum([0, *(p.n for p in pieces)])
     edges = tuple(slice(int(a), int(b)) for a, b in pairwise(starts))
@@ -176,21 +198,17 @@ def linear_program(problem: Problem[Any]) -> LinearProgram:
     supply = np.concatenate([p.supply for p in pieces])
     cells = sparse.hstack([p.cells for p in pieces], format="csr")
     rows = sparse.csr_array(relaxation.matrix @ cells)
-    fixings = relaxation.initial_fixings()
-    required = sparse.csr_array(cells[list(fixings.ones)]) if fixings.ones else sparse.csr_array((0, cells.shape[1]))
-    most = np.full(cells.shape[1], np.inf)
-    most[np.asarray(cells[np.flatnonzero(fixings.zeros)].sum(axis=0)).ravel() > 0] = 0.0
-    n_required = required.shape[0]
+    base = relaxation.penalties(np.zeros(relaxation.n_rows), Fixings(np.zeros(relaxation.n_cells, dtype=bool)))
+    forbidden = np.asarray(cells[np.flatnonzero(base == -np.inf)].sum(axis=0)).ravel() > 0
     return LinearProgram(
         relaxation,
-        np.concatenate([p.objective for p in pieces]),
-        sparse.csr_array(sparse.vstack([flow, rows, required])),
-        np.concatenate([supply, np.where(relaxation.inequality, -np.inf, relaxation.rhs), np.ones(n_required)]),
-        np.concatenate([supply, relaxation.rhs, np.full(n_required, np.inf)]),
-        most,
+        np.concatenate([p.objective for p in pieces]) + cells.T @ np.where(base == -np.inf, 0.0, base),
+        sparse.csr_array(sparse.vstack([flow, rows])),
+        np.concatenate([supply, np.where(relaxation.inequality, -np.inf, relaxation.rhs)]),
+        np.concatenate([supply, relaxation.rhs]),
+        np.where(forbidden, 0.0, np.inf),
         cells,
         edges,
-        n_required,
     )
 
 

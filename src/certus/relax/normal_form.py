@@ -5,7 +5,7 @@ A proof tree speaks of views and of multipliers by name; here these become parts
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -267,21 +267,38 @@ class RelaxedForm:
 
 
 def _form_of(problem: Problem[Any], weight: float) -> NormalForm:
-    """A problem's own normal form; else its own reference, weighted; else all structures, one by one."""
+    """A problem's own normal form; else its own reference, weighted; else all structures; else its own ``solve``."""
     try:
         return problem.normal_form()
     except NotSupported:
         if problem.searched:
             raise
-        if problem.reference_maximum() is None:
-            return enumerated_form(problem)
+    if problem.reference_maximum() is not None:
+        return _referred_form(problem, weight, problem.reference_maximum, "reference_maximum")
+    try:
+        return enumerated_form(problem)
+    except NotSupported:
+        return _referred_form(problem, weight, partial(_solved, problem), "solve")
+
+
+def _solved(problem: Problem[Any], penalties: Penalties | None = None) -> float:
+    try:
+        return problem.solve(penalties).value
+    except Infeasible:
+        return -inf
+
+
+def _referred_form(
+    problem: Problem[Any], weight: float, ask: Callable[[Penalties], float | None], by: str
+) -> NormalForm:
+    """A problem that is believed what it says of its best value, by the method of this name."""
     sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
     starts = np.cumsum([0, *sizes]).tolist()
 
     def maximum(scores: Floats) -> tuple[float, float]:
         cut = zip(problem.views.items(), starts, sizes, strict=False)
         penalties = {view: scores[start : start + size].reshape(shape) / weight for (view, shape), start, size in cut}
-        value = problem.reference_maximum(penalties)
+        value = ask(penalties)
         extent = problem.extent()
         largest = weight * extent.size + float(np.abs(scores[scores > -inf]).max(initial=0.0))
         length = extent.length * (1 + len(sizes)) + 2 * (weight != 1.0)
@@ -292,7 +309,8 @@ def _form_of(problem: Problem[Any], weight: float) -> NormalForm:
     }
     extent = problem.extent()
     size = weight * extent.length * extent.size
-    referred = Referred(np.arange(starts[-1]), extent.length * len(sizes), size, maximum)
+    named = f"{type(problem).__name__}.{by}"
+    referred = Referred(np.arange(starts[-1]), extent.length * len(sizes), size, maximum, named)
     return NormalForm(np.zeros(starts[-1]), (referred,), cells)
 
 

@@ -61,6 +61,7 @@ class Run(Generic[Y]):
         seconds, iterations    of the whole run, searches included; iterations are questions to an oracle
         step                   the step rule
         nodes, fixed           of branch and bound; parts removed because no better structure uses them
+        programs               linear programs that HiGHS solved for multipliers
         searches, hypotheses   searches under the bounds of a relaxation, and what they looked at
     """
 

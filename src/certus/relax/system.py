@@ -469,9 +469,8 @@ class Relaxation:
         total = 0.0
         for i, problem in enumerate(self.subproblems):
             extent = problem.extent()
-            total += max(extent.length, 1) * (
-                self.weights[i] * extent.size + len(self.slices[i]) * self._largest(i, self._base_vector)
-            )
+            base = max(extent.length, 1) * len(self.slices[i]) * self._largest(i, self._base_vector)
+            total += base - self.weights[i] * problem.least_score()
         return -total - 1e-9 * (1.0 + total)
 
     @cached_property

@@ -16,7 +16,7 @@ from certus.certificates.sound import measured, summed
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest
-from certus.problem import Index, Penalties
+from certus.problem import Factors, Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -297,6 +297,12 @@ class Tagging(DynamicProgram[Ints]):
         if edges is None:
             raise InvalidInput("the structure uses a forbidden part; its score is -inf.")
         return (edges,)
+
+    def factors(self) -> Factors | None:
+        if not self.n:
+            return None  # what the boundary scores is over no position
+        tables = [table for table in (self._bigram, self._trigram) if table is not None]
+        return Factors(self.unary, tuple(own for table in tables for own in table.by_position(self.n)))
 
     def _must_be_feasible(self, value: Floats, penalties: Penalties | None) -> None:
         if value[0] > -np.inf:

@@ -1,6 +1,6 @@
 """Tables of bigram and trigram scores: their shapes, their checks, and how a kernel reads them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,14 @@ class Table:
             ends = [slice(0, self.side - self.boundary) if 0 <= k < n else slice(self.side - 1, None) for k in places]
             read[(i, *ends) if self.step else (*ends,)] = True
         return replace(self, scores=np.where(read & (self.scores >= least), self.scores, -np.inf))
+
+    def by_position(self, n: int) -> Iterator[tuple[tuple[int, ...], Floats]]:
+        """For each place where a sequence of n tags is scored: the positions there, and scores of their tags."""
+        for i in range(*self.scored_from_to(n)):
+            places = range(i - self.order + 1, i + 1)
+            inner = slice(0, self.side - self.boundary)
+            scores = self.at(i)[tuple(inner if 0 <= k < n else self.side - 1 for k in places)]
+            yield tuple(k for k in places if 0 <= k < n), scores
 
     def at(self, i: int) -> Floats:
         """Scores of the tags that end at position i."""

@@ -1,0 +1,127 @@
+"""Loose problems: joint taggers with strong bigrams, and grids of labels, proved; HiGHS on the same integer program.
+
+AD3 runs on the same tables where it is installed; it proves nothing, so its value is held against the optimum.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy import optimize, sparse
+
+import certus
+from certus.bench.cases import Row, Skipped
+from certus.errors import LimitReached
+from certus.relax.linear import highs
+
+COUPLINGS: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "attractive": lambda rng, size: np.eye(size) * abs(rng.normal()),
+    "mixed": lambda rng, size: np.eye(size) * rng.normal(),
+    "tables": lambda rng, size: rng.normal(size=(size, size)),
+}
+
+
+def run(
+    taggings: int = 200, relaxed: int = 20, grids: int = 20, side: int = 10, labels: int = 5, seconds: float = 15.0
+) -> Iterator[Row | Skipped]:
+    """``relaxed`` is how many of the taggings are also decoded without merging; ``seconds`` the limit for each."""
+    yield _proved("two taggers, n = 20, T = 6", [_taggers(k, merge=True) for k in range(taggings)], seconds)
+    yield _proved("the same, relaxed", [_taggers(k, merge=False) for k in range(relaxed)], seconds)
+    for name, coupling in COUPLINGS.items():
+        made = [_grid(coupling, side, labels, seed) for seed in range(grids)]
+        title = f"grid {side} x {side}, {labels} labels, {name}"
+        yield _proved(title, made, seconds)
+        yield _by_highs(f"{title}: HiGHS", made, seconds)
+        if find_spec("ad3") is not None:
+            yield _by_ad3(f"{title}: AD3", made)
+    if find_spec("ad3") is None:
+        yield Skipped("AD3: not installed (pip install ad3)")
+
+
+def _taggers(seed: int, *, merge: bool) -> certus.Joint:
+    rng = np.random.default_rng(seed)
+    a, b = (certus.Tagging(rng.normal(size=(20, 6)), bigram=3.0 * rng.normal(size=(6, 6))) for _ in range(2))
+    return certus.Joint(a, b, on="tags", merge=merge)
+
+
+def _grid(coupling: Callable[[np.random.Generator, int], Any], side: int, labels: int, seed: int) -> certus.FactorGraph:
+    rng, pixel = np.random.default_rng(seed), np.arange(side * side).reshape(side, side)
+    unary = rng.normal(size=(side * side, labels))
+    pairs = [
+        *zip(pixel[:, :-1].flat, pixel[:, 1:].flat, strict=True),
+        *zip(pixel[:-1].flat, pixel[1:].flat, strict=True),
+    ]
+    return certus.FactorGraph(unary, {(int(i), int(j)): coupling(rng, labels) for i, j in pairs})
+
+
+def _row(name: str, times: list[float], proved: int, **more: float) -> Row:
+    cells = {"problems": len(times), "proved %": 100.0 * proved / max(len(times), 1)}
+    return Row(name, cells | {"median s": float(np.median(times)), "most s": max(times)} | more)
+
+
+def _proved(name: str, problems: list[Any], seconds: float) -> Row:
+    problems[0].decode(max_iterations=1, exact=False)  # compiles
+    times, proved = [], 0
+    for problem in problems:
+        begun = time.perf_counter()
+        proved += problem.decode(time_limit=seconds).certificate.exact
+        times.append(time.perf_counter() - begun)
+    return _row(name, times, proved)
+
+
+def _by_highs(name: str, graphs: list[certus.FactorGraph], seconds: float) -> Row:
+    """The usual integer program: a variable for each label and each cell of a table."""
+    times, proved = [], 0
+    for graph in graphs:
+        objective, rows, integer = _program(graph)
+        begun = time.perf_counter()
+        try:
+            x, bound = highs(objective, rows, np.ones(len(objective)), integer, seconds)
+            proved += bound - float(objective @ x) <= 1e-6 * abs(bound)
+        except LimitReached:
+            pass
+        times.append(time.perf_counter() - begun)
+    return _row(name, times, proved)
+
+
+def _program(graph: certus.FactorGraph) -> tuple[Any, Any, Any]:
+    n, size = graph.unary.shape
+    first = graph.unary.size + np.arange(len(graph.tables)) * size * size
+    rows = [(np.repeat(np.arange(n), size), np.arange(n * size), np.ones(n * size))]
+    count = n
+    for (i, j), start in zip(graph.scopes, first.tolist(), strict=True):
+        cells = start + np.arange(size * size).reshape(size, size)
+        for variable, own in ((i, cells), (j, cells.T)):
+            row = count + np.arange(size)
+            rows.append((np.repeat(row, size), own.reshape(-1), np.ones(size * size)))
+            rows.append((row, variable * size + np.arange(size), -np.ones(size)))
+            count += size
+    row, column, value = (np.concatenate(part) for part in zip(*rows, strict=True))
+    objective = np.concatenate([scores.reshape(-1) for scores in graph.all_scores()])
+    matrix = sparse.csr_array((value, (row, column)), shape=(count, len(objective)))
+    right = np.where(np.arange(count) < n, 1.0, 0.0)
+    integer = (np.arange(len(objective)) < graph.unary.size).astype(np.int64)
+    return objective, optimize.LinearConstraint(matrix, right, right), integer
+
+
+def _by_ad3(name: str, graphs: list[certus.FactorGraph]) -> Row:
+    import ad3
+
+    times, same = [], 0
+    for graph in graphs:
+        begun = time.perf_counter()
+        program = ad3.PFactorGraph()
+        variables = [program.create_multi_variable(graph.size) for _ in range(graph.n)]
+        for variable, scores in zip(variables, graph.unary, strict=True):
+            for label in range(graph.size):
+                variable.set_log_potential(label, scores[label])
+        for (i, j), table in zip(graph.scopes, graph.tables, strict=True):
+            program.create_factor_dense([variables[i], variables[j]], table.reshape(-1).tolist())
+        _, posteriors, _, _ = program.solve()
+        labels = np.array(posteriors).reshape(graph.n, graph.size).argmax(axis=1)
+        times.append(time.perf_counter() - begun)
+        best = graph.decode(time_limit=60.0).score
+        same += graph.score(labels) >= best - 1e-9 * abs(best)
+    return _row(name, times, 0, **{"optimal %": 100.0 * same / max(len(times), 1)})

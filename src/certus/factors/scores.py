@@ -1,0 +1,93 @@
+"""Labels of discrete variables, and what they score alone and together: what factor graphs and their pieces share."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from certus.certificates.rounding import Extent, extent_of
+from certus.checks import Floats, Ints, as_scores
+from certus.errors import InvalidInput
+from certus.factors.elimination import Bucket, Scope, eliminated, neighbours
+from certus.problem import Problem
+
+Given = tuple[Sequence[int], ArrayLike, str]  # variables, scores, and what to call the table
+
+
+class Labelled(Problem[Ints]):
+    """Variables with labels, scored by ``unary`` (n, K) and by ``tables``, each over the variables of its scope."""
+
+    exclusive: ClassVar[Mapping[str, int]] = {"labels": 1}
+
+    def __init__(self, unary: ArrayLike, tables: Iterable[Given]) -> None:
+        self.unary = as_scores("unary", unary, (None, None))
+        self.n, self.size = self.unary.shape
+        if self.n and not self.size:
+            raise InvalidInput("unary has no columns; every variable needs at least one label.")
+        given = list(tables)
+        self.scopes = tuple(self._scope(scope, name) for scope, _, name in given)
+        self.tables = tuple(
+            as_scores(name, table, (self.size,) * len(scope))
+            for scope, (_, table, name) in zip(self.scopes, given, strict=True)
+        )
+
+    def _scope(self, scope: Sequence[int], name: str) -> Scope:
+        variables = tuple(scope)
+        whole = all(isinstance(v, int | np.integer) and not isinstance(v, bool) and 0 <= v < self.n for v in variables)
+        if not whole or not variables or len(set(variables)) != len(variables):
+            raise InvalidInput(f"{name} is over variables {variables}; expected different ones of 0..{self.n - 1}.")
+        return tuple(int(v) for v in variables)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n} variables, {self.size} labels, {len(self.tables)} tables)"
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def checked_labels(self, structure: Any) -> list[int]:
+        """The labels of a structure; InvalidInput if it is none."""
+        labels = np.asarray(structure)
+        if labels.shape != (self.n,) or (self.n and labels.dtype.kind not in "iu"):
+            raise InvalidInput(f"labels have shape {labels.shape}, of {labels.dtype}; expected {self.n} whole numbers.")
+        out: list[int] = labels.tolist()
+        for v, label in enumerate(out):
+            if not 0 <= label < self.size:
+                raise InvalidInput(f"variable {v} has label {label}; labels are 0..{self.size - 1}.")
+        return out
+
+    def terms(self, structure: Ints) -> list[float]:
+        labels = self.checked_labels(structure)
+        scores = [float(row[label]) for row, label in zip(self.unary, labels, strict=True)]
+        scopes = zip(self.scopes, self.tables, strict=True)
+        return scores + [float(table[tuple(labels[v] for v in scope)]) for scope, table in scopes]
+
+    def labels_used(self, structure: Ints) -> Floats:
+        """The labels of a structure, as 0 and 1."""
+        used = np.zeros((self.n, self.size))
+        used[np.arange(self.n), self.checked_labels(structure)] = 1.0
+        return used
+
+    def all_structures(self) -> Iterator[Ints]:
+        for labels in product(*(domain.tolist() for domain in self.domains)):
+            yield np.array(labels, dtype=np.int64)
+
+    @cached_property
+    def _extent(self) -> Extent:
+        return extent_of(self.n + len(self.tables), self.unary, *self.tables)
+
+    def extent(self) -> Extent:
+        return self._extent
+
+    def all_scores(self) -> tuple[Floats, ...]:
+        return (self.unary, *self.tables)
+
+    @cached_property
+    def domains(self) -> list[Ints]:
+        """The labels that each variable has."""
+        return [np.flatnonzero(row > -np.inf) for row in self.unary]
+
+    def eliminated(self, limit: float) -> list[Bucket] | None:
+        """How the variables are eliminated, if no bucket has more cells than that."""
+        return eliminated(neighbours(self.n, self.scopes), [max(len(domain), 1) for domain in self.domains], limit)
