@@ -1,9 +1,11 @@
 """certus parse: dependency trees in CoNLL-U."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
+from certus.cli.drawing import Form, print_drawings
 from certus.cli.inputs import read_sentences
 from certus.cli.messages import complain, print_json
 from certus.cli.options import Conllu, Inputs, JsonLines, Lines, ParserModel, TimeLimit, Tokenised
@@ -24,6 +26,7 @@ def parse(
     ] = False,
     time_limit: TimeLimit = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads", show_default="all processors")] = None,
+    format: Annotated[Form, typer.Option(help="CoNLL-U, or drawings of the trees")] = Form.conllu,
     json: JsonLines = False,
 ) -> None:
     """Parse text, files or stdin into dependency trees.
@@ -38,6 +41,16 @@ def parse(
         time_limit=time_limit,
         workers=workers,
     )
+    checked = _checked(found)
+    if json or format is Form.conllu:
+        for parsed in checked:
+            print_json(_fields(parsed)) if json else print(parsed.annotated(), end="")
+    else:
+        print_drawings(format, ((p.annotated().picture(), p.certificate.in_words()) for p in checked))
+
+
+def _checked(found: Iterator[Parsed]) -> Iterator[Parsed]:
+    """What was parsed, as it comes; trees that are not proved are complained of."""
     for number, parsed in enumerate(watched(found, "parsing"), start=1):
         proof = parsed.certificate
         if not proof.exact:
@@ -46,10 +59,7 @@ def parse(
                 f"sentence {number}{f' ({name})' if name else ''}: not proved optimal, {proof.reason}; "
                 f"a better tree could score {proof.gap:.6g} more."
             )
-        if json:
-            print_json(_fields(parsed))
-        else:
-            print(parsed.annotated(), end="")
+        yield parsed
 
 
 def _fields(parsed: Parsed) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import WIDTH, Extent
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, as_positive_int, as_scores, one_of
+from certus.draw import Picture
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
@@ -224,6 +225,9 @@ class Constrained(Problem[Y]):
     def terms(self, structure: Y) -> Sequence[float] | Floats:
         scores = self.problem.terms(structure)
         return [-np.inf] if self.violated(structure) else scores
+
+    def picture(self, structure: Y, words: Sequence[str] | None = None) -> Picture:
+        return self.problem.picture(structure, words)
 
     def all_structures(self) -> Iterator[Y]:
         return (y for y in self.problem.all_structures() if not self.violated(y))

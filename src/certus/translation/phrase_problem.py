@@ -12,6 +12,7 @@ from certus.certificates.normal import Closed
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
+from certus.draw import Picture, phrases
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import Hypergraph, sweeps
 from certus.problem import Index, Penalties, Problem
@@ -452,6 +453,12 @@ class PhraseTranslation(Problem[Structure]):
 
     def structure_to_json(self, structure: Sequence[int]) -> list[int]:
         return self._checked(structure)
+
+    def picture(self, structure: Structure, words: Sequence[str] | None = None) -> Picture:
+        """The phrases of a translation, in its order, and the source words that they translate."""
+        used = [self.options[k] for k in structure]
+        covered = [sum(o.start <= i <= o.end for o in used) for i in range(self.n)]
+        return phrases(self.source, [(o.start, o.end + 1, o.target) for o in used], covered=covered)
 
     def structure_from_json(self, data: Any) -> Structure:
         return tuple(self._checked(Field.of(data, "structure").wholes(0, len(self.options) - 1)))
