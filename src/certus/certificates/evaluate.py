@@ -353,9 +353,8 @@ class _PricedReference:
         return self.best
 
     def with_any(self, parts: Ints, enough: float) -> float:
-        """Each part is rewarded in turn, and the reward taken off again."""
-        largest = float(np.abs(self.score[self.score > -inf]).max(initial=0.0))
-        most, reward = -inf, 2.0 * (self.referred.length * largest + abs(self.best) + abs(enough))
+        """Each part is rewarded in turn, so much that what lacks it is not too much, and the reward taken off again."""
+        most, reward = -inf, float(np.ceil(1.01 * max(self.best - enough, 0.0)))
         for p in parts.tolist():
             asked = np.where(self.referred.part == p, self.score + reward, self.score)
             most = max(most, self._maximum(asked) - reward)

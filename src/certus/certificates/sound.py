@@ -177,7 +177,7 @@ def own_floor(problem: "Problem[Any]", score: float) -> float:
     """Scores below this are of no use to a structure that scores ``score`` or more."""
     extent = problem.without_scores_below(-inf).extent()
     floor = score - extent.ceiling
-    return floor - 1e-6 * (abs(floor) + extent.ceiling)
+    return float(np.nextafter(floor - 1e-6 * (abs(floor) + extent.ceiling), -inf))
 
 
 def _together(extent: Extent) -> bool:

@@ -82,7 +82,8 @@ class _Prover:
             return search.proof()
         leaf = Leaf(self.relaxation.named(node.multipliers), tuple(inside))
         known = [self.better[k] for k in inside]
-        if self.relaxed.evaluation.bound(node.multipliers, self.above, cell, known) <= self.above:
+        u = self.relaxed.multipliers(leaf.multipliers)
+        if self.relaxed.evaluation.bound(u, self.above, cell, known) <= self.above:
             return leaf
         free = (self.used[inside[0]] > 0) & ~self.relaxation.decided(fixings)
         if not free.any():
