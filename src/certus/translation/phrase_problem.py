@@ -346,7 +346,7 @@ class PhraseTranslation(Problem[Structure]):
         limits: Any = {"width": width, "max_iterations": max_iterations, "step": step}
         witness = phrase_decoding.decode(run, self.sentence, how, **limits)
         assert run.structure is not None
-        structure = tuple(self._order[o] for o in run.structure.tolist())
+        structure = self.of_path(run.structure)
         scores, score = partial(self.terms, structure), self.score(structure)
         run.info["method"] = method
         if run.proof == "search":
@@ -357,6 +357,10 @@ class PhraseTranslation(Problem[Structure]):
         return run.result(
             structure, certified(scores, score, bound, self.sentence.error(u), kind="dual", duals={"words": u})
         )
+
+    def of_path(self, path: Int32) -> Structure:
+        """A path of the relaxation's lattice, options in packed order, as indices into ``options``."""
+        return tuple(self._order[o] for o in path.tolist())
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Structure]:
         result = self._penalised(penalties).decode()
