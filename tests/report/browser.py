@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over a pipe by its devtools protocol; tests that need one are skipped where it is missing."""
+"""A headless Chromium, driven over a pipe by its devtools protocol; tests are skipped where there is none."""
 
 import base64
 import json

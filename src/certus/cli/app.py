@@ -7,6 +7,7 @@ import typer
 from certus import __version__
 from certus.cli.bench import bench
 from certus.cli.cluster import cluster
+from certus.cli.compare import compare
 from certus.cli.constituents import constituents
 from certus.cli.evaluate import evaluate
 from certus.cli.explain import explain
@@ -61,6 +62,7 @@ app.command()(tag)
 app.command()(explain)
 app.command()(verify)
 app.command()(evaluate)
+app.command()(compare)
 app.command()(cluster)
 app.command()(translate)
 app.command()(search_errors)

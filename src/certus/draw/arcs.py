@@ -46,7 +46,7 @@ def arcs(
     other: Sequence[int] | Iterable[tuple[int, int]] | None = None,
     other_labels: Sequence[str] | None = None,
     alternatives: Iterable[tuple[int, int, float]] = (),
-    width: float = 1080.0,
+    width: float = 1060.0,
     title: str = "Dependency tree",
 ) -> Picture:
     """A dependency tree, or any set of arcs, over the words of a sentence.
@@ -146,11 +146,16 @@ def _columns(words: Sequence[str], tags: Sequence[str] | None, drawn: list[Arc])
 
 def _bands(columns: Sequence[float], width: float) -> list[tuple[int, int]]:
     """Ranges of words that fit the width, at least one word each, and about equally wide."""
-    room = max(width - 2 * MARGIN, 1.0)
-    share = sum(columns) / max(1, ceil(sum(columns) / (1.12 * room)))
-    out, low, used = [], 0, 0.0
+    if sum(columns) <= 1.06 * width - 2 * MARGIN:
+        return [(0, len(columns))]
+    room = max(width - 2 * BESIDE, 1.0)
+    count = ceil(sum(columns) / room)
+    share = sum(columns) / count
+    out: list[tuple[int, int]] = []
+    low, used = 0, 0.0
     for i, wide in enumerate(columns):
-        if i > low and (used + wide / 2 > share or used + wide > 1.2 * room):
+        full = len(out) < count - 1 and used + wide / 2 > share
+        if i > low and (full or used + wide > 1.06 * room):
             out.append((low, i))
             low, used = i, 0.0
         used += wide

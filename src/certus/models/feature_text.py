@@ -21,12 +21,12 @@ _WHAT = {
 }
 _COMPONENT = re.compile(r"([a-z])([+-][12])?\.([a-z])")
 
-BETWEEN, AROUND, LABELS = "What stands between them", "The words around them", "Labels they would have"
+BETWEEN, AROUND, LABELS = "What stands between", "The words around", "Likely labels"
 OF_ROLES = {
-    "hms": "The sister: the next modifier of the same head",
-    "hmg": "The head of the head",
-    "hmsg": "The sister and the head of the head together",
-    "hmst": "Three modifiers of one head in a row",
+    "hms": "Sister modifiers",
+    "hmg": "The head's own head",
+    "hmsg": "Sister and head's head",
+    "hmst": "Three modifiers in a row",
 }
 
 
@@ -55,10 +55,10 @@ def group_of(roles: str, line: str) -> str:
     if {role for role, _, _ in found} in ({"h"}, {"m"}):
         return "The head alone" if found[0][0] == "h" else "The word alone"
     if looked_at & set("abc"):
-        return "Words like these two (clusters)"
+        return "Similar words (clusters)"
     if looked_at & set("wlv"):
         return "The two words"
-    return "Their tags and morphology"
+    return "Tags and morphology"
 
 
 @lru_cache

@@ -82,7 +82,7 @@ class Sentence(Drawn):
         except ValueError:
             return None
 
-    def picture(self, *, other: "Sentence | None" = None, width: float = 1080.0) -> Picture:
+    def picture(self, *, other: "Sentence | None" = None, width: float = 1060.0) -> Picture:
         """Its tree as arcs above the words, coloured by confidence where MISC has it; words without heads stand alone.
 
         ``other`` is a second analysis of the same words: what only it has is drawn below them.
