@@ -26,8 +26,6 @@ def compare(
     for number, (a, b) in enumerate(zip_longest(read_conllu(first), read_conllu(second)), start=1):
         if a is None or b is None:
             shorter = first if a is None else second
-            raise InvalidInput(
-                f"{shorter} ends before sentence {number} of the other; compare the same sentences."
-            )
+            raise InvalidInput(f"{shorter} ends before sentence {number} of the other; compare the same sentences.")
         pairs.append((a, b))
     write_atomically(output, compare_parses(pairs, (first.name, second.name), most=most).encode())
