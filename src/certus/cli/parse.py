@@ -1,6 +1,8 @@
 """certus parse: dependency trees in CoNLL-U."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +12,7 @@ from certus.cli.inputs import read_sentences
 from certus.cli.messages import complain, print_json
 from certus.cli.options import Conllu, Inputs, JsonLines, Lines, ParserModel, TimeLimit, Tokenised
 from certus.cli.progress import watched
+from certus.evaluate import Calibration
 from certus.models.pipeline import load
 from certus.models.trees import Parsed
 
@@ -21,6 +24,9 @@ def parse(
     lines: Lines = False,
     tokenised: Tokenised = False,
     confidences: Annotated[bool, typer.Option("--confidences", help="Marginals of arcs in MISC")] = False,
+    calibration: Annotated[
+        Path | None, typer.Option(help="--confidences: calibrated by this, from certus calibrate")
+    ] = None,
     certificates: Annotated[
         bool, typer.Option("--certificates", help="Score, bound, proof and digests in comments")
     ] = False,
@@ -34,7 +40,10 @@ def parse(
     Files that end in .conllu (or .conllu.gz) keep their words, tags and comments; text is split into sentences and
     words. For phrase structure there is certus constituents.
     """
-    found = load(model).results(
+    pipeline = load(model)
+    if calibration is not None:
+        pipeline = replace(pipeline, calibration=Calibration.load(calibration))
+    found = pipeline.results(
         read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines),
         confidences=confidences,
         certificates=certificates,

@@ -7,12 +7,13 @@ from itertools import islice
 from pathlib import Path
 
 from certus.errors import FormatError, InvalidInput
+from certus.evaluate.calibration import Calibration
 from certus.features.encode import Encoded
 from certus.models.files import pair_of
 from certus.models.parser import BATCH, FILE, Parser
 from certus.models.scores import confidences_of
 from certus.models.tagger import Tagger
-from certus.models.trees import Parsed, proof_of
+from certus.models.trees import Parsed, Trees, proof_of
 from certus.text import Sentence, tokenize
 from certus.threads import in_order, interruptible, thread_count
 
@@ -27,6 +28,7 @@ class Pipeline:
 
     parser: Parser
     tagger: Tagger | None = None
+    calibration: Calibration | None = None  # of confidences
 
     def parse(
         self,
@@ -43,7 +45,7 @@ class Pipeline:
         ----------
         sentences : iterable of Sentence
         confidences : bool
-            Write the marginal of every arc into MISC.
+            Write the marginal of every arc into MISC, calibrated if the pipeline has a calibration.
         certificates : bool
             Write score, bound, kind and scope of the proof of each tree into comments, with digests of the model and
             of what it saw. Like the confidences, they speak of the trees over the arcs that the parser's cascade
@@ -78,7 +80,7 @@ class Pipeline:
                     sentence,
                     trees.certificate(s),
                     proof_of(parser, batch, trees, s) if certificates else None,
-                    confidences_of(parser, batch, trees, s) if confidences else None,
+                    self._confidences(batch, trees, s) if confidences else None,
                 )
                 for s, sentence in enumerate(parser.labelled(*work, trees))
             ]
@@ -88,6 +90,11 @@ class Pipeline:
         encoded = ((batch, parser.encoder.encode(batch)) for batch in map(self.tagged, batches))
         for batch in in_order(lambda work: interruptible(parsed, work), encoded, thread_count(workers)):
             yield from batch
+
+    def _confidences(self, batch: Encoded, trees: Trees, s: int) -> list[float]:
+        found = confidences_of(self.parser, batch, trees, s)
+        calibrated: list[float] = found if self.calibration is None else self.calibration(found).tolist()
+        return calibrated
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""
