@@ -28,7 +28,7 @@ from certus.models.pipeline import load
 from certus.problem import Problem
 from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
-from certus.result import Certificate, Result, Solution, Trace
+from certus.result import Certificate, LogPartitionBounds, MarginalEstimates, Result, Solution, Trace
 from certus.saved import load_problem, load_result, problem_digest, save_problem, save_result
 from certus.tagging import HMM, Tagging, TaggingBatch
 from certus.translation import (
@@ -71,6 +71,8 @@ __all__ = [
     "LexicalizedGrammar",
     "LexicalizedTree",
     "LimitReached",
+    "LogPartitionBounds",
+    "MarginalEstimates",
     "NotSupported",
     "PhraseModel",
     "PhraseOption",

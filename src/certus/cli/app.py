@@ -14,6 +14,7 @@ from certus.cli.evaluate import evaluate
 from certus.cli.explain import explain
 from certus.cli.parse import parse
 from certus.cli.plot import plot
+from certus.cli.projectivize import projectivize
 from certus.cli.search_errors import search_errors
 from certus.cli.tag import tag
 from certus.cli.train_grammar import grammar
@@ -67,6 +68,7 @@ app.command()(evaluate)
 app.command()(calibrate)
 app.command()(plot)
 app.command()(compare)
+app.command()(projectivize)
 app.command()(cluster)
 app.command()(translate)
 app.command()(search_errors)

@@ -8,15 +8,16 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
-from certus.certificates.sound import sound
-from certus.checks import Floats, Ints, as_scores, one_of
+from certus.certificates.sound import sound, summed
+from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
+from certus.dependency import sum_bounds, sum_estimates
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import checked_arcs
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
 from certus.problem import Index, Penalties, Problem
 from certus.relax.steps import StepRule
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
 if TYPE_CHECKING:
     from certus.relax.system import Relaxation
@@ -119,6 +120,19 @@ class AutomataDependency(Problem[Ints]):
 
         return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
+    @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        """An interval that holds the log-partition function, as ``Dependency.log_partition_bounds`` finds it.
+
+        Below are trees one by one alone: the best, and some that are likely.
+        """
+        return sum_bounds.log_partition_bounds(self, as_positive_int("iterations", iterations))
+
+    @summed
+    def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
+        """Estimates of the probability of each arc, as ``Dependency.marginal_estimates`` makes them."""
+        return sum_estimates.marginal_estimates(self, samples, seed)
+
     def relaxation(self) -> "Relaxation":
         """The relaxation that decode solves."""
         from certus.dependency import nonprojective
@@ -159,6 +173,8 @@ class AutomataDependency(Problem[Ints]):
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         self.checked_view(view)
         h, m = index
+        if value == 1 and (m == 0 or h == m):
+            raise NotSupported(f"no tree has the arc {h} -> {m}, which is required.")
         arc = self.arc.copy()
         if value == 0:
             arc[h, m] = -np.inf

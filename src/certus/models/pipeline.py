@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from certus.models.files import pair_of
 from certus.models.parser import BATCH, FILE, Parser
 from certus.models.scores import confidences_of
 from certus.models.tagger import Tagger
-from certus.models.trees import Parsed, Trees, proof_of
+from certus.models.trees import Confidences, Parsed, Trees, proof_of
 from certus.text import Sentence, tokenize
 from certus.threads import in_order, interruptible, thread_count
 
@@ -45,7 +45,8 @@ class Pipeline:
         ----------
         sentences : iterable of Sentence
         confidences : bool
-            Write the marginal of every arc into MISC, calibrated if the pipeline has a calibration.
+            Write the marginal of every arc into MISC, calibrated if the pipeline has a calibration; with crossing arcs
+            above first order an estimate, and a comment that says so.
         certificates : bool
             Write score, bound, kind and scope of the proof of each tree into comments, with digests of the model and
             of what it saw. Like the confidences, they speak of the trees over the arcs that the parser's cascade
@@ -91,10 +92,9 @@ class Pipeline:
         for batch in in_order(lambda work: interruptible(parsed, work), encoded, thread_count(workers)):
             yield from batch
 
-    def _confidences(self, batch: Encoded, trees: Trees, s: int) -> list[float]:
+    def _confidences(self, batch: Encoded, trees: Trees, s: int) -> Confidences:
         found = confidences_of(self.parser, batch, trees, s)
-        calibrated: list[float] = found if self.calibration is None else self.calibration(found).tolist()
-        return calibrated
+        return found if self.calibration is None else replace(found, share=self.calibration(found.share).tolist())
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""

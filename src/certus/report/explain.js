@@ -53,7 +53,7 @@ function explain(v) {
   for (const element of document.querySelectorAll(".word.chosen")) element.classList.remove("chosen");
   for (const element of document.querySelectorAll(`#tree [data-word="${v}"]`)) element.classList.add("chosen");
   panel.replaceChildren(make("h3", `${named(v)} has the head ${named(word.head)}${word.label ? ` (${word.label})` : ""}`));
-  if (word.confidence !== null) panel.append(make("p", `${(100 * word.confidence).toFixed(1)}% sure`, "note"));
+  panel.append(make("p", `${(100 * word.confidence).toFixed(1)}% sure`, "note"));
   if (!word.rivals.length) panel.append(make("p", "No other head was left to choose from: the filters before the search removed all."));
   const all = make("div", undefined, "rivals");
   for (const rival of word.rivals) {

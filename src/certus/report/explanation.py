@@ -42,16 +42,14 @@ def explain_parse(pipeline: "Pipeline", sentence: Sentence, *, kbest: int = 5) -
     batch = parser.encoder.encode(tagged)
     trees = parser.decode(batch)
     (tree,) = parser.labelled(tagged, batch, trees)
-    try:
-        shares: list[float] | None = confidences_of(parser, batch, trees, 0)
-    except NotSupported:
-        shares = None
+    confidence = confidences_of(parser, batch, trees, 0)
+    shares = confidence.share
     problem, certificate = parser.problem(tree), trees.certificate(0)
     labels, tags = [t.deprel for t in tree], [t.upos for t in tree]
     drawn = arcs(tree.words, tree.heads.tolist(), labels=labels, tags=tags, confidence=shares)
     ranked = [Ranked(drawn, f"The best tree: {certificate.score:.6g}"), *_other_trees(problem, tree, kbest)]
     choices = rivals(parser, tree) if len(tree) > 1 else [[] for _ in tree]
-    words = [_word(tree, m, None if shares is None else shares[m - 1], choices[m - 1]) for m in range(1, len(tree) + 1)]
+    words = [_word(tree, m, shares[m - 1], choices[m - 1]) for m in range(1, len(tree) + 1)]
     proof = proof_of(parser, batch, trees, 0)
     facts = [*_facts(certificate), ("among", proof.scope), ("model", proof.model), ("problem", proof.problem)]
     return _page(" ".join(tree.words), certificate, facts, ranked, words, film(problem, tree.words))
@@ -118,7 +116,7 @@ def _other_trees(problem: Problem[Any], tree: Sentence, k: int) -> list[Ranked]:
     ]
 
 
-def _word(tree: Sentence, m: int, share: float | None, found: Sequence[Choice]) -> dict[str, Any]:
+def _word(tree: Sentence, m: int, share: float, found: Sequence[Choice]) -> dict[str, Any]:
     token = tree.tokens[m - 1]
     return {
         "form": token.form,
