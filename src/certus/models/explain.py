@@ -3,24 +3,22 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
-from certus.checks import Bools, Ints
+from certus.checks import Bools, Ints, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.features.encode import Encoded
 from certus.features.templates import Templates
 from certus.learn.trees import arc_scores
 from certus.models.feature_text import PartText
 from certus.models.filters import all_arcs, with_tree
+from certus.models.parser import Parser
 from certus.models.scores import problem
 from certus.text import Sentence
-
-if TYPE_CHECKING:
-    from certus.models.parser import Parser
 
 
 class Feature(NamedTuple):
@@ -54,12 +52,17 @@ class Choice:
     groups: Mapping[str, float]
 
 
-def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int | None = None) -> Choice:
+def head_choice(parser: Parser, sentence: Sentence, word: int, *, instead: int | None = None) -> Choice:
     """Why the parser gives a word of a tagged sentence its head rather than ``instead``, or than any other head.
 
     The other tree is the best over the arcs that the cascade leaves, and those of one more tree with the other head.
     """
-    n = len(sentence)
+    if not isinstance(parser, Parser) or not isinstance(sentence, Sentence):
+        given = f"{type(parser).__name__} and {type(sentence).__name__}"
+        raise InvalidInput(
+            f"{given} were given; expected a parser, load().parser, and a certus.text.Sentence with tags."
+        )
+    n, word = len(sentence), as_positive_int("word", word)
     if not 1 <= word <= n:
         raise InvalidInput(f"there is no word {word} in a sentence of {n} words.")
     batch = parser.encoder.encode([sentence])
@@ -79,7 +82,7 @@ def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int
     return _Described(parser, sentence, batch, names).choice(word, tree, other)
 
 
-def rivals(parser: "Parser", sentence: Sentence, *, most: int = 3, features: int = 40) -> list[list[Choice]]:
+def rivals(parser: Parser, sentence: Sentence, *, most: int = 3, features: int = 40) -> list[list[Choice]]:
     """For every word of a tagged sentence, the heads it would rather have than any other, the closest first.
 
     Only heads that the cascade leaves are rivals; a word may have none. Each choice is as ``head_choice`` has it, but
@@ -109,7 +112,7 @@ def rivals(parser: "Parser", sentence: Sentence, *, most: int = 3, features: int
     return out
 
 
-def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -> Ints | None:
+def _filter_tree(parser: Parser, batch: Encoded, word: int, possible: Bools) -> Ints | None:
     """The best tree by the first filter in which the word has one of the possible heads; None if there is none."""
     n = int(batch.length[0])
     allowed = all_arcs(n)
@@ -123,7 +126,7 @@ def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -
 class _Described:
     """The features of the parts of trees of one sentence, whose arcs have these names."""
 
-    def __init__(self, parser: "Parser", sentence: Sentence, batch: Encoded, names: NDArray[np.uint32]) -> None:
+    def __init__(self, parser: Parser, sentence: Sentence, batch: Encoded, names: NDArray[np.uint32]) -> None:
         self.parser, self.names = parser, names
         self.rows = [parser.encoder.values(token) for token in sentence]
         labels = enumerate(parser.namer.labels)
@@ -191,7 +194,7 @@ class _Described:
         return PartText(self.rows, part, templates, self.parser.encoder.number, called)
 
 
-def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int) -> list[Feature]:
+def arc_features(parser: Parser, sentence: Sentence, head: int, modifier: int) -> list[Feature]:
     """The features of an arc by itself, those of greatest weight, for or against it, first.
 
     Features that share a weight by hashing show the weight that they share. Siblings and grandparents add to the score
@@ -218,7 +221,7 @@ def features_of(batch: Encoded, s: int, part: NDArray[np.int64], templates: Temp
     return index[: int(count)]
 
 
-def shared_weights(parser: "Parser", sentences: Sequence[Sentence]) -> float:
+def shared_weights(parser: Parser, sentences: Sequence[Sentence]) -> float:
     """Share of the distinct arc features of the trees of the sentences whose weight another of them has too."""
     batch = parser.encoder.encode(sentences)
     templates, bits = parser.model.templates[0], parser.settings.bits

@@ -118,6 +118,11 @@ class Pipeline:
 
 def _of_bounded_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
     for number, sentence in enumerate(sentences, start=1):
+        if not isinstance(sentence, Sentence):
+            raise InvalidInput(
+                f"sentence {number} is {type(sentence).__name__}; expected a list of certus.text.Sentence: "
+                "Sentence.from_words(words) makes one, and parse_text(text) takes plain text."
+            )
         if len(sentence) > MAX_WORDS:
             name = sentence.comment("sent_id")
             raise InvalidInput(
