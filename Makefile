@@ -19,8 +19,9 @@ test: $(VENV)/test.stamp
 	$(MAKE) --no-print-directory tests-interpreted
 	$(MAKE) --no-print-directory tests-bounds
 
-# What make test does, then two minutes of fuzzing with a new seed.
+# What make test does, then pages in a browser (skipped without Chromium), and two minutes of fuzzing with a new seed.
 test-all: test
+	$(PYTEST) tests -m browser
 	$(MAKE) --no-print-directory fuzz MINUTES=2
 
 lint: $(VENV)/test.stamp
@@ -34,12 +35,12 @@ docs: $(VENV)/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/test.stamp
-	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels
+	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels -m "not browser"
 
 # Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around and of
 # what becomes of infinities, as it should be.
 tests-interpreted: $(VENV)/test.stamp
-	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel -W ignore::RuntimeWarning
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel -W ignore::RuntimeWarning -m "not browser"
 
 # What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster. Learners and models
 # have small tests that are interpreted instead: what they call takes minutes to compile.

@@ -18,8 +18,9 @@ from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.sound import floored, measured, sound, sound_list
 from certus.checks import Floats, as_positive_int
+from certus.draw import Drawn, Picture, arcs, lattice
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
-from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified, picture_of
 from certus.schema import Field
 from certus.serialize import plain_from_json, plain_to_json
 
@@ -355,6 +356,26 @@ class Problem(ABC, Generic[Y]):
         """What ``closed_form`` takes, by the fastest means: arrays by name."""
         raise self._not_supported("make_witness")
 
+    # -- pictures --------------------------------------------------------------------------------------------------
+
+    def picture(self, structure: Y, words: Sequence[str] | None = None) -> Picture:
+        """A structure as a drawing, with what the problem knows of it: arcs, names of tags, words.
+
+        ``words`` are those of the sentence, for problems that do not know them.
+        """
+        if isinstance(structure, Drawn) or (
+            isinstance(structure, tuple) and any(isinstance(s, Drawn) for s in structure)
+        ):
+            return picture_of(structure, words)
+        if "arcs" in self.views:
+            used = np.argwhere(self.indicator(structure, "arcs") > 0)
+            return arcs(_named(words, self.views["arcs"][0] - 1), [(h, m) for h, m in used.tolist() if m])
+        if "tags" in self.views:
+            n, n_tags = self.views["tags"]
+            path = self.indicator(structure, "tags").argmax(axis=1).tolist() if n else []
+            return lattice(_named(words, n), path, self.tags or [str(t) for t in range(n_tags)])
+        return picture_of(structure, words)
+
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
@@ -424,6 +445,15 @@ class Problem(ABC, Generic[Y]):
 
     def _not_supported(self, question: str) -> NotSupported:
         return NotSupported(f"{type(self).__name__} does not answer {question}().")
+
+
+def _named(words: Sequence[str] | None, n: int) -> list[str]:
+    """The words, or numbers in their place."""
+    if words is None:
+        return [str(i) for i in range(1, n + 1)]
+    if len(words) != n:
+        raise InvalidInput(f"there are {len(words)} words for a sentence of {n}.")
+    return list(words)
 
 
 # -- problems by the name of their kind ------------------------------------------------------------------------------

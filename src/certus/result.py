@@ -1,6 +1,6 @@
 """What every decoder returns: a structure, its score, a certificate of how good it is; and what is known of sums."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Generic, TypeVar
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.certificates.rounding import EXACT, MASK, WIDTH, allowed, too_wide
+from certus.draw import Drawn, Picture, arcs, curves, row, stacked
 
 Y = TypeVar("Y")
 
@@ -49,9 +50,30 @@ class Certificate:
         """True if the structure is proved optimal (for rank k: k-th best): nothing beats score + tolerance."""
         return self.reason is None and 2.0 * self.gap <= self.tolerance
 
+    def in_words(self) -> str:
+        """What is proved, and how, as a sentence or two."""
+        place = "" if self.rank == 1 else f" but the {self.rank - 1} before it"
+        how = _HOW.get(self.kind, self.kind)
+        if self.exact:
+            return f"Proved: it scores {self.score:.10g}, and no structure{place} scores more. {how}."
+        why = f" ({self.reason})" if self.reason else ""
+        return (
+            f"Not proved{why}: it scores {self.score:.10g}, no structure{place} scores more than {self.bound:.10g}, "
+            f"so a better one could gain {self.gap:.6g} at most. {how}."
+        )
+
+
+_HOW = {
+    "dynamic program": "A dynamic program looked at all structures at once",
+    "combinatorial": "A combinatorial algorithm, which is exact, found it",
+    "dual": "Multipliers show it: the parts, each solved alone under them, reach no more together",
+    "branch and bound": "Multipliers bound every branch of a search, and none reaches more",
+    "integer program": "An integer program found it, and bounds of our own confirm it",
+}
+
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Drawn):
     """One row per round of a relaxation, and one per node of the search that follows; empty if nothing iterates.
 
     ``dual`` bounds every structure: the dual value of the round, or, in a search, the largest bound that is left.
@@ -73,6 +95,10 @@ class Trace:
     def __len__(self) -> int:
         return len(self.dual)
 
+    def picture(self) -> Picture:
+        """Dual and best primal value over the rounds."""
+        return curves({"dual value": self.dual, "best score so far": self.primal})
+
 
 @dataclass(frozen=True, slots=True)
 class Solution(Generic[Y]):
@@ -83,7 +109,7 @@ class Solution(Generic[Y]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Generic[Y]):
+class Result(Drawn, Generic[Y]):
     """A structure with its score, recomputed from the input, and its certificate."""
 
     structure: Y
@@ -97,10 +123,31 @@ class Result(Generic[Y]):
         """Rounds of the relaxation; 0 for algorithms that do not iterate."""
         return len(self.trace)
 
+    def picture(self, words: Sequence[str] | None = None) -> Picture:
+        """The structure as a drawing; ``problem.picture`` knows more of it: names of tags, words of phrases."""
+        return picture_of(self.structure, words)
+
+    def caption(self) -> str:
+        """What is proved."""
+        return self.certificate.in_words()
+
     def __repr__(self) -> str:
         status = "exact" if self.certificate.exact else f"gap={self.certificate.gap:.6g}"
         bound = self.certificate.bound
         return f"Result(score={self.score:.10g}, {status}, bound={bound:.10g}, iterations={self.iterations})"
+
+
+def picture_of(structure: Any, words: Sequence[str] | None = None) -> Picture:
+    """A structure as a drawing: trees, heads of words (-1 at node 0) as arcs, of several the first, else a row."""
+    if isinstance(structure, Drawn):
+        return structure.picture()
+    if isinstance(structure, tuple) and structure and not isinstance(structure[0], int | float | str):
+        return picture_of(next((s for s in structure if isinstance(s, Drawn)), structure[0]), words)
+    items = np.asarray(structure).ravel().tolist() if structure is not None else []
+    if items and items[0] == -1 and min(items[1:], default=0) >= 0:
+        named = list(words) if words is not None else [str(m) for m in range(1, len(items))]
+        return arcs(named, items)
+    return row([str(item) for item in items], notes=words if words is not None and len(words) == len(items) else None)
 
 
 def with_proof_of(first: Result[Y], best: Result[Y], scores: Iterable[float]) -> Result[Y]:
@@ -163,7 +210,7 @@ class BatchCertificate:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BatchResult:
+class BatchResult(Drawn):
     """Structures of a batch as one padded array, with their scores, recomputed from the input, and certificates."""
 
     structure: NDArray[np.int64]
@@ -180,6 +227,14 @@ class BatchResult:
         score, bound, tolerance = float(c.score[k]), float(c.bound[k]), float(c.tolerance[k])
         certificate = Certificate(c.kind, score, bound, tolerance, reason=c.reasons.get(k))
         return Result(self.structure[k, : self.sizes[k]].copy(), float(self.score[k]), certificate)
+
+    def picture(self) -> Picture:
+        """The first items below each other."""
+        return stacked([self[k].picture() for k in range(min(len(self), 8))], repr(self))
+
+    def caption(self) -> str:
+        """How many there are, and how many are proved."""
+        return repr(self)
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"

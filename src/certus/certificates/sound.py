@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from certus.certificates.rounding import EXACT, OVERFLOW, WIDTH, Extent, Floats, grain, of_sum, overflow, step_of
+from certus.draw import Gallery
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def sound_list(kbest: "Callable[[Asked, int], list[Result[Y]]]") -> "Callable[[A
     def asked(problem: Asked, k: int) -> "list[Result[Y]]":
         found = _answers(problem, lambda p: kbest(p, k), k)
         structures = tuple(r.structure for r in found)
-        return [replace(r, certificate=replace(r.certificate, better=structures[:at])) for at, r in enumerate(found)]
+        ranked = (replace(r.certificate, better=structures[:at]) for at, r in enumerate(found))
+        return Gallery(replace(r, certificate=c) for r, c in zip(found, ranked, strict=True))
 
     return asked
 

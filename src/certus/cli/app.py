@@ -6,11 +6,14 @@ import typer
 
 from certus import __version__
 from certus.cli.bench import bench
+from certus.cli.calibrate import calibrate
 from certus.cli.cluster import cluster
+from certus.cli.compare import compare
 from certus.cli.constituents import constituents
 from certus.cli.evaluate import evaluate
 from certus.cli.explain import explain
 from certus.cli.parse import parse
+from certus.cli.plot import plot
 from certus.cli.projectivize import projectivize
 from certus.cli.search_errors import search_errors
 from certus.cli.tag import tag
@@ -62,6 +65,9 @@ app.command()(tag)
 app.command()(explain)
 app.command()(verify)
 app.command()(evaluate)
+app.command()(calibrate)
+app.command()(plot)
+app.command()(compare)
 app.command()(projectivize)
 app.command()(cluster)
 app.command()(translate)

@@ -1,17 +1,22 @@
 """certus explain: why each word of a sentence has its head."""
 
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from certus import load_result
 from certus.cli.inputs import read_sentences
 from certus.cli.messages import print_json
 from certus.cli.options import Conllu, Inputs, JsonLines, Lines, ParserModel, Tokenised
+from certus.cli.overwriting import refuse_overwriting
 from certus.errors import InvalidInput
 from certus.models.explain import Choice, head_choice
 from certus.models.pipeline import load
+from certus.report.explanation import explain_parse, explain_result
 from certus.text import Sentence
+from certus.writing import write_atomically
 
 
 def explain(
@@ -22,6 +27,10 @@ def explain(
     ] = None,
     sentence: Annotated[int, typer.Option(min=1, help="Which sentence of the input")] = 1,
     features: Annotated[int, typer.Option(min=0, help="Features to print for a word")] = 15,
+    output: Annotated[Path | None, typer.Option(help="Write all of it as one page of HTML")] = None,
+    result: Annotated[Path | None, typer.Option(help="--output: explain this saved result instead")] = None,
+    words: Annotated[str | None, typer.Option(help="--result: the words, where the problem has none")] = None,
+    kbest: Annotated[int, typer.Option(min=1, help="--output: structures to flip through")] = 5,
     model: ParserModel = "en",
     conllu: Conllu = False,
     lines: Lines = False,
@@ -33,7 +42,15 @@ def explain(
     For each word: its head, the head it has in the best other tree, by how much that tree scores less, and with --word
     the features in which the two trees differ. What they add, for the head (+) or against it (-), sums up to the
     difference.
+
+    With --output a page shows the tree with its confidences, the rivals of every head, the next best trees, and the
+    proof, round by round where it has any. With --result it does so for any result that was saved.
     """
+    if result is not None:
+        _explain_result(result, output, words, kbest)
+        return
+    if words is not None:
+        raise InvalidInput("--words are for --result; leave them out.")
     if instead is not None and word is None:
         raise InvalidInput("--instead is the head of one word; say which with --word.")
     pipeline = load(model)
@@ -41,6 +58,10 @@ def explain(
     chosen = list(islice(read, sentence - 1, sentence))
     if not chosen:
         raise InvalidInput(f"the input has fewer than {sentence} sentences; choose another with --sentence.")
+    if output is not None:
+        refuse_overwriting(output, *(inputs or []))
+        write_atomically(output, explain_parse(pipeline, chosen[0], kbest=kbest).encode())
+        return
     (tree,) = pipeline.parse(chosen)
     if len(tree) < 2:
         raise InvalidInput(f"sentence {sentence} has {len(tree)} words and one tree; there is nothing to explain.")
@@ -50,6 +71,14 @@ def explain(
             print_json(_fields(tree, choice))
         else:
             print(_printed(tree, choice, features if word is not None else 0))
+
+
+def _explain_result(result: Path, output: Path | None, words: str | None, kbest: int) -> None:
+    if output is None:
+        raise InvalidInput("--result makes a page; say where with --output page.html.")
+    refuse_overwriting(output, result)
+    given = None if words is None else words.split()
+    write_atomically(output, explain_result(*load_result(result), words=given, kbest=kbest).encode())
 
 
 def _printed(tree: Sentence, choice: Choice, features: int) -> str:

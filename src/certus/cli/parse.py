@@ -1,18 +1,21 @@
 """certus parse: dependency trees in CoNLL-U."""
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from certus import save_result
+from certus.cli.drawing import Form, print_drawings
 from certus.cli.inputs import read_sentences
 from certus.cli.messages import complain, print_json
 from certus.cli.options import Conllu, Inputs, JsonLines, KBest, Lines, ParserModel, TimeLimit, Tokenised
 from certus.cli.progress import watched
 from certus.errors import InvalidInput
-from certus.models.pipeline import load
+from certus.evaluate import Calibration
+from certus.models.pipeline import Pipeline, load
 from certus.models.trees import Parsed
 
 
@@ -25,6 +28,9 @@ def parse(
     confidences: Annotated[
         bool, typer.Option("--confidences", help="Marginals of arcs, or estimates, in MISC")
     ] = False,
+    calibration: Annotated[
+        Path | None, typer.Option(help="--confidences: calibrated by this, from certus calibrate")
+    ] = None,
     certificates: Annotated[
         bool, typer.Option("--certificates", help="Score, bound, proof and digests in comments")
     ] = False,
@@ -34,6 +40,7 @@ def parse(
     ] = None,
     time_limit: TimeLimit = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads", show_default="all processors")] = None,
+    format: Annotated[Form, typer.Option(help="CoNLL-U, or drawings of the trees")] = Form.conllu,
     json: JsonLines = False,
 ) -> None:
     """Parse text, files or stdin into dependency trees.
@@ -44,6 +51,8 @@ def parse(
     """
     sentences = read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines)
     pipeline = load(model)
+    if calibration is not None:
+        pipeline = replace(pipeline, calibration=Calibration.load(calibration))
     if kbest is not None:
         if confidences or time_limit is not None or save_results is not None:
             raise InvalidInput(
@@ -53,29 +62,37 @@ def parse(
     else:
         options: dict[str, Any] = {"confidences": confidences, "certificates": certificates, "time_limit": time_limit}
         lists = ([parsed] for parsed in pipeline.results(sentences, **options, workers=workers))
+    checked = _checked(lists)
     if save_results is not None:
-        save_results.mkdir(parents=True, exist_ok=True)
+        checked = _saved(checked, pipeline, save_results)
+    if json or format is Form.conllu:
+        for parsed in checked:
+            print_json(_fields(parsed)) if json else print(parsed.annotated(), end="")
+    else:
+        print_drawings(format, ((p.annotated().picture(), p.certificate.in_words()) for p in checked))
+
+
+def _checked(lists: Iterator[list[Parsed]]) -> Iterator[Parsed]:
+    """The trees of each sentence, as they come; those that are not proved are complained of."""
     for number, trees in enumerate(watched(lists, "parsing"), start=1):
         for parsed in trees:
-            if save_results is not None:
-                problem, result, source = pipeline.parser.saved(parsed)
-                save_result(save_results / f"{number:06d}.json", problem, result, source=source)
-            _report(number, parsed, json)
+            proof = parsed.certificate
+            if not proof.exact:
+                name, rank = parsed.sentence.comment("sent_id"), "" if parsed.rank is None else f", tree {parsed.rank}"
+                complain(
+                    f"sentence {number}{f' ({name})' if name else ''}{rank}: not proved optimal, {proof.reason}; "
+                    f"a better tree could score {proof.gap:.6g} more."
+                )
+            yield parsed
 
 
-def _report(number: int, parsed: Parsed, json: bool) -> None:
-    """Print a tree, and say if it is not proved."""
-    proof = parsed.certificate
-    if not proof.exact:
-        name, rank = parsed.sentence.comment("sent_id"), "" if parsed.rank is None else f", tree {parsed.rank}"
-        complain(
-            f"sentence {number}{f' ({name})' if name else ''}{rank}: not proved optimal, {proof.reason}; "
-            f"a better tree could score {proof.gap:.6g} more."
-        )
-    if json:
-        print_json(_fields(parsed))
-    else:
-        print(parsed.annotated(), end="")
+def _saved(found: Iterator[Parsed], pipeline: Pipeline, folder: Path) -> Iterator[Parsed]:
+    """The best trees, as they come, each saved with its problem and certificate."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, parsed in enumerate(found, start=1):
+        problem, result, source = pipeline.parser.saved(parsed)
+        save_result(folder / f"{number:06d}.json", problem, result, source=source)
+        yield parsed
 
 
 def _fields(parsed: Parsed) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """certus translate: the best translation of each sentence under rules or phrases and a language o."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from certus import save_result as save
 from certus.cli import options as o
 from certus.cli.inputs import read_lines
 from certus.cli.messages import complain, print_json, proof_fields, say
+from certus.cli.overwriting import refuse_overwriting
 from certus.cli.progress import watched
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached
@@ -34,6 +37,9 @@ def translate(
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Iterations before giving up on a proof")] = None,
     kbest: o.KBest = None,
     time_limit: o.TimeLimit = None,
+    save_result: Annotated[
+        Path | None, typer.Option(help="Save the result of the one sentence, to be verified or explained")
+    ] = None,
     json: o.JsonLines = False,
 ) -> int:
     """Translate sentences, one a line, tokenised, from text, files or stdin; one translation a line.
@@ -58,6 +64,8 @@ def translate(
         goal=goal,
         distortion_limit=distortion_limit,
     )
+    if save_result is not None:
+        refuse_overwriting(save_result, grammar, glue, phrase_table, lm, weights, *(inputs or []))
     options = o.given(method=method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit)
     if kbest is not None and options:
         raise InvalidInput(f"--{next(iter(options)).replace('_', '-')} is for the best translation; --kbest is exact.")
@@ -82,6 +90,10 @@ def translate(
                 print(flush=True)
             continue
         seconds = clock.seconds
+        if save_result is not None:
+            if done:
+                raise InvalidInput(f"{line.place}: a second sentence; --save-result takes one. The first was saved.")
+            save(save_result, problem, results[0])
         done += 1
         proved += all(result.certificate.exact for result in results)
         shown = [{"translation": " ".join(problem.words(r.structure))} | proof_fields(r) for r in results]

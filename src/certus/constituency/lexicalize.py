@@ -14,6 +14,7 @@ import numpy as np
 
 from certus.checks import Ints
 from certus.constituency.head_rules import HeadRules
+from certus.draw import Drawn, Picture, phrase_tree
 from certus.errors import InvalidInput
 from certus.text import Sentence, Token, Tree
 
@@ -21,7 +22,7 @@ Spine = tuple[str, ...]  # the tag of a word, and the labels of the phrases it h
 
 
 @dataclass(frozen=True, slots=True)
-class LexicalizedTree:
+class LexicalizedTree(Drawn):
     """A phrase-structure tree and the heads of its words.
 
     Parameters
@@ -54,6 +55,10 @@ class LexicalizedTree:
     def tags(self) -> list[str]:
         """The labels right above the words."""
         return self.tree.tags
+
+    def picture(self) -> Picture:
+        """The tree, each phrase with its head word and a bold line down to it."""
+        return phrase_tree(self.tree.preorder(), heads=self.heads)
 
     @property
     def dependencies(self) -> Ints:

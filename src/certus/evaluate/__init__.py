@@ -2,6 +2,7 @@
 
 from certus.evaluate.attachment import AttachmentScores
 from certus.evaluate.bleu import TranslationScores
+from certus.evaluate.calibration import Calibration, calibration_error, reliability
 from certus.evaluate.evalb import BracketScores
 from certus.evaluate.files import compare_conllu, compare_translations, compare_trees
 from certus.evaluate.search_errors import SearchErrors
@@ -9,9 +10,12 @@ from certus.evaluate.search_errors import SearchErrors
 __all__ = [
     "AttachmentScores",
     "BracketScores",
+    "Calibration",
     "SearchErrors",
     "TranslationScores",
+    "calibration_error",
     "compare_conllu",
     "compare_translations",
     "compare_trees",
+    "reliability",
 ]

@@ -11,6 +11,8 @@ from certus.certificates.layers import normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_best, rounded_up
 from certus.checks import Floats, as_scores
+from certus.draw import Picture, hypergraph
+from certus.draw.graphs import MOST
 from certus.errors import InvalidInput
 from certus.hypergraph import formats
 from certus.hypergraph.dynamic_program import DynamicProgram, Forest
@@ -161,6 +163,19 @@ class Hyperpath(DynamicProgram[Int32]):
         if graph.root not in below[0]:
             raise InvalidInput("the derivation lacks a required edge; its score is -inf.")
         return (below[0][graph.root],)
+
+    def picture(self, structure: Int32, words: Sequence[str] | None = None) -> Picture:
+        """The hypergraph with the hyperpath in it; the hyperpath alone where there are too many edges."""
+        used = self._checked(structure)
+        g = self.graph
+        shown = range(g.n_edges) if g.n_edges <= MOST else sorted(set(used))
+        return hypergraph(
+            g.n_vertices,
+            [(int(g.heads[e]), g.tail_of(e).tolist()) for e in shown],
+            names=[g.vertex_name(v) for v in range(g.n_vertices)],
+            labels=[f"{self.weights[e]:.4g}" for e in shown],
+            used=[k for k, e in enumerate(shown) if e in set(used)],
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {"graph": formats.to_json(self.graph, self.weights), "required": list(self._required)}

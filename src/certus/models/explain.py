@@ -1,32 +1,36 @@
 """Which features decided an arc: the features of parts in words, with their weights; and how many share a weight."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
-from certus.checks import Bools, Ints
-from certus.errors import InvalidInput
-from certus.features.encode import Encoded, Encoder
+from certus.checks import Bools, Ints, as_positive_int
+from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.features.encode import Encoded
 from certus.features.templates import Templates
 from certus.learn.trees import arc_scores
+from certus.models.feature_text import PartText
 from certus.models.filters import all_arcs, with_tree
+from certus.models.parser import Parser
 from certus.models.scores import problem
 from certus.text import Sentence
 
-if TYPE_CHECKING:
-    from certus.models.parser import Parser
-
 
 class Feature(NamedTuple):
-    """A feature in words, and its weight in the model, or what it adds to a choice."""
+    """A feature as its template writes it, and its weight in the model, or what it adds to a choice.
+
+    ``group`` is the kind of evidence that it is, ``plain`` what it says in words.
+    """
 
     text: str
     weight: float
+    group: str = ""
+    plain: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Choice:
 
     ``margin`` is what ``tree``, the best of all, scores more than ``other``, the best in which ``word`` has the head
     ``instead``. It is the sum of the ``features``, which come with the greatest first, for or against the head; below
-    zero if only the filters stand against the other head.
+    zero if only the filters stand against the other head. ``groups`` is what each kind of evidence adds to it.
     """
 
     word: int
@@ -45,14 +49,20 @@ class Choice:
     other: Ints
     margin: float
     features: tuple[Feature, ...]
+    groups: Mapping[str, float]
 
 
-def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int | None = None) -> Choice:
+def head_choice(parser: Parser, sentence: Sentence, word: int, *, instead: int | None = None) -> Choice:
     """Why the parser gives a word of a tagged sentence its head rather than ``instead``, or than any other head.
 
     The other tree is the best over the arcs that the cascade leaves, and those of one more tree with the other head.
     """
-    n = len(sentence)
+    if not isinstance(parser, Parser) or not isinstance(sentence, Sentence):
+        given = f"{type(parser).__name__} and {type(sentence).__name__}"
+        raise InvalidInput(
+            f"{given} were given; expected a parser, load().parser, and a certus.text.Sentence with tags."
+        )
+    n, word = len(sentence), as_positive_int("word", word)
     if not 1 <= word <= n:
         raise InvalidInput(f"there is no word {word} in a sentence of {n} words.")
     batch = parser.encoder.encode([sentence])
@@ -69,15 +79,40 @@ def head_choice(parser: "Parser", sentence: Sentence, word: int, *, instead: int
     allowed[:, word] &= possible
     other = np.asarray(problem(parser, batch, 0, with_tree(allowed, nearby)).decode().structure)
     names = parser.namer.names(batch, 0, with_tree(allowed, tree))
-    count = Counter(_features(parser, sentence, batch, tree, names))
-    count.subtract(_features(parser, sentence, batch, other, names))
-    value, unit = parser.weight.value, parser.weight.unit
-    found = [Feature(text, int(value[k]) * times * unit) for (text, k), times in count.items()]
-    found = sorted((f for f in found if f.weight), key=lambda feature: (-abs(feature.weight), feature.text))
-    return Choice(word, head, int(other[word]), tree, other, sum(f.weight for f in found), tuple(found))
+    return _Described(parser, sentence, batch, names).choice(word, tree, other)
 
 
-def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -> Ints | None:
+def rivals(parser: Parser, sentence: Sentence, *, most: int = 3, features: int = 40) -> list[list[Choice]]:
+    """For every word of a tagged sentence, the heads it would rather have than any other, the closest first.
+
+    Only heads that the cascade leaves are rivals; a word may have none. Each choice is as ``head_choice`` has it, but
+    for its features, of which those that add or take most are listed.
+    """
+    batch = parser.encoder.encode([sentence])
+    trees = parser.decode(batch)
+    asked = problem(parser, batch, 0, trees.arcs(0))
+    tree, kept = trees.heads, trees.arcs(0)
+    names = parser.namer.names(batch, 0, with_tree(kept, tree))
+    described = _Described(parser, sentence, batch, names)
+    try:
+        reach = asked.max_marginals()["arcs"]
+    except NotSupported:  # crossing arcs above first order: every kept arc is tried
+        reach = np.where(kept, 0.0, -np.inf)
+    out = []
+    for word in range(1, len(sentence) + 1):
+        heads = [h for h in np.argsort(-reach[:, word], kind="stable").tolist() if reach[h, word] > -np.inf]
+        found = []
+        for h in [h for h in heads if h != tree[word]][: most if reach.any() else None]:
+            try:
+                other = asked.with_fixed("arcs", (h, word), 1).decode().structure
+            except Infeasible:
+                continue
+            found.append(described.choice(word, tree, np.asarray(other), features))
+        out.append(sorted(found, key=lambda choice: choice.margin)[:most])
+    return out
+
+
+def _filter_tree(parser: Parser, batch: Encoded, word: int, possible: Bools) -> Ints | None:
     """The best tree by the first filter in which the word has one of the possible heads; None if there is none."""
     n = int(batch.length[0])
     allowed = all_arcs(n)
@@ -88,32 +123,78 @@ def _filter_tree(parser: "Parser", batch: Encoded, word: int, possible: Bools) -
     return tree if value > -np.inf else None
 
 
-def _features(
-    parser: "Parser", sentence: Sentence, batch: Encoded, tree: Ints, names: NDArray[np.uint32]
-) -> Iterator[tuple[str, int]]:
-    """Text and index of every feature of a tree, each as often as the tree has it."""
-    label = {0: "", **{(k + 1) * int(kernels.labels.NAME) % 2**32: name for k, name in enumerate(parser.namer.labels)}}
-    index = np.empty(max(templates.max_features for templates in parser.model.templates), dtype=np.uint64)
-    model = parser.model.weighted(parser.settings.bits, parser.weight.value)
-    scorer = kernels.parts.scorer_of(batch.sentence(0), names, model)
-    for row in kernels.parts.tree_parts(tree)[1:].reshape(-1, 5):
-        if not 0 <= row[0] < len(parser.model.templates) or not parser.model.templates[row[0]].lines:
-            continue
-        templates = parser.model.templates[row[0]]
-        part = row[1 : 1 + len(templates.roles)].tolist()
+class _Described:
+    """The features of the parts of trees of one sentence, whose arcs have these names."""
+
+    def __init__(self, parser: Parser, sentence: Sentence, batch: Encoded, names: NDArray[np.uint32]) -> None:
+        self.parser, self.names = parser, names
+        self.rows = [parser.encoder.values(token) for token in sentence]
+        labels = enumerate(parser.namer.labels)
+        self.label = {0: "", **{(k + 1) * int(kernels.labels.NAME) % 2**32: name for k, name in labels}}
+        model = parser.model.weighted(parser.settings.bits, parser.weight.value)
+        self.scorer = kernels.parts.scorer_of(batch.sentence(0), names, model)
+        self.index = np.empty(max(t.max_features for t in parser.model.templates), dtype=np.uint64)
+        self.known: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        self.texts: dict[tuple[int, ...], PartText] = {}
+
+    def choice(self, word: int, tree: Ints, other: Ints, most: int | None = None) -> Choice:
+        """Why the tree, and not the other: the features of parts that only one of them has, or the first of these."""
+        mine, theirs = self._parts(tree), self._parts(other)
+        times: Counter[int] = Counter()
+        where: dict[int, tuple[tuple[int, ...], int]] = {}
+        for sign, rows in ((1, mine - theirs), (-1, theirs - mine)):
+            for row in sorted(rows):
+                for place, k in self._weighted(row):
+                    times[k] += sign
+                    where.setdefault(k, (row, place))
+        value, unit = self.parser.weight.value, self.parser.weight.unit
+        weights = {k: int(value[k]) * count * unit for k, count in times.items() if count}
+        groups: Counter[str] = Counter()
+        for k, weight in weights.items():
+            row, place = where[k]
+            groups[self._text(row).group(place)] += weight  # type: ignore[assignment]
+        found = []
+        for k in sorted(weights, key=lambda k: -abs(weights[k]))[:most]:
+            row, place = where[k]
+            text = self._text(row).at(place)
+            found.append(Feature(text.text, weights[k], text.group, text.plain))
+        found.sort(key=lambda feature: (-abs(feature.weight), feature.text))
+        margin, by_group = sum(weights.values()), dict(groups)
+        return Choice(word, int(tree[word]), int(other[word]), tree, other, margin, tuple(found), by_group)
+
+    def _parts(self, tree: Ints) -> set[tuple[int, ...]]:
+        """The parts of a tree that the model has features for: kind and nodes."""
+        kinds = self.parser.model.templates
+        rows = kernels.parts.tree_parts(tree)[1:].reshape(-1, 5).tolist()
+        return {tuple(row) for row in rows if 0 <= row[0] < len(kinds) and kinds[row[0]].lines}
+
+    def _weighted(self, row: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Place and index of the features of a part whose weight is not zero."""
+        if row not in self.known:
+            size = int(kernels.parts.part_features(self.scorer, np.array(row, dtype=np.int64), self.index))
+            places = np.flatnonzero(self.parser.weight.value[self.index[:size]])
+            self.known[row] = list(zip(places.tolist(), self.index[places].tolist(), strict=True))
+        return self.known[row]
+
+    def _text(self, row: tuple[int, ...]) -> PartText:
+        if row not in self.texts:
+            self.texts[row] = self._described(row)
+        return self.texts[row]
+
+    def _described(self, row: tuple[int, ...]) -> PartText:
+        templates = self.parser.model.templates[row[0]]
+        part = list(row[1 : 1 + len(templates.roles)])
         node = dict(zip(templates.roles, part, strict=True))
         arcs = [
             (node["h"], node["m"]),
             *((node["h"], node[role]) for role in "st" if node.get(role, -1) >= 0),
             *((node[role], node["h"]) for role in "g" if role in node),
         ]
-        called = ",".join(label[int(names[arc])] for arc in arcs)
-        texts = in_words(parser.encoder, sentence, part, templates, called)
-        size = int(kernels.parts.part_features(scorer, row, index))
-        yield from zip(texts, index[:size].tolist(), strict=True)
+        called = ",".join(self.label[int(self.names[arc])] for arc in arcs)
+        return PartText(self.rows, part, templates, self.parser.encoder.number, called)
 
 
-def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int) -> list[Feature]:
+def arc_features(parser: Parser, sentence: Sentence, head: int, modifier: int) -> list[Feature]:
     """The features of an arc by itself, those of greatest weight, for or against it, first.
 
     Features that share a weight by hashing show the weight that they share. Siblings and grandparents add to the score
@@ -126,8 +207,10 @@ def arc_features(parser: "Parser", sentence: Sentence, head: int, modifier: int)
     templates = parser.model.templates[0]
     part = np.array([head, modifier], dtype=np.int64)
     index = features_of(batch, 0, part, templates, parser.settings.bits)
-    texts = in_words(parser.encoder, sentence, part.tolist(), templates)
-    found = [Feature(text, float(parser.weight.floats[k])) for text, k in zip(texts, index, strict=True)]
+    rows = [parser.encoder.values(token) for token in sentence]
+    text, weights = PartText(rows, part.tolist(), templates, parser.encoder.number), parser.weight.floats
+    texts = map(text.at, range(len(text)))
+    found = [Feature(t.text, float(weights[k]), t.group, t.plain) for t, k in zip(texts, index, strict=True)]
     return sorted(found, key=lambda feature: (-abs(feature.weight), feature.text))
 
 
@@ -138,62 +221,7 @@ def features_of(batch: Encoded, s: int, part: NDArray[np.int64], templates: Temp
     return index[: int(count)]
 
 
-def in_words(
-    encoder: Encoder, sentence: Sentence, part: Sequence[int], templates: Templates, names: str = ""
-) -> list[str]:
-    """The features of a part, whose arcs have these names, as text, in the order of the kernels."""
-    rows = [encoder.values(token) for token in sentence]
-    n = len(rows)
-
-    def seen(v: int, attribute: str) -> str:
-        if v < -1:
-            return "<none>"
-        if v == 0:
-            return "<root>"
-        if 1 <= v <= n:
-            return rows[v - 1][attribute]
-        return "<after>" if v > n else "<before>"
-
-    h, m = part[:2]
-    low, high = min(h, m), max(h, m)
-    between = [rows[v - 1]["p"] for v in range(low + 1, high)]
-    alike = [min(between.count(seen(v, "p")), 3) for v in (h, m)]
-    plain: list[str] = []
-    spread: list[str] = []
-    for line in templates.ordered[0]:
-        words = line.split()
-        texts = [
-            f"{word}={seen(part[templates.roles.index(word[0])] + int(word[1:-2] or 0), word[-1])}"
-            for word in words
-            if "." in word
-        ]
-        if "y" in words:
-            texts.append(f"names={names}")
-        if "q" in words:
-            texts.append(f"alike={alike[0]},{alike[1]}")
-        (spread if "b" in words else plain).append(" ".join(texts))
-    direction = "right" if h < m else "left"
-    if not templates.of_arcs:
-        sides = [_side(role, v, low, high) for role, v in zip(templates.roles[2:], part[2:], strict=True)]
-        return [f"{text} [{', '.join([direction, *sides])}]" for text in plain]
-    shape = f"[{direction}, about {high - low} away]"
-    tags = sorted(set(between), key=encoder.number)
-    marked = [f"{text} between={tag}" for tag in tags for text in spread]
-    return [
-        *plain,
-        *(f"{text} {shape}" for text in plain),
-        *(text for both in marked for text in (both, f"{both} {shape}")),
-    ]
-
-
-def _side(role: str, v: int, low: int, high: int) -> str:
-    """Where the node of a role lies; see kernels.features.side."""
-    if v < 0:
-        return f"no {role}"
-    return f"{role} {'before' if v < low else 'inside' if v < high else 'behind'}"
-
-
-def shared_weights(parser: "Parser", sentences: Sequence[Sentence]) -> float:
+def shared_weights(parser: Parser, sentences: Sequence[Sentence]) -> float:
     """Share of the distinct arc features of the trees of the sentences whose weight another of them has too."""
     batch = parser.encoder.encode(sentences)
     templates, bits = parser.model.templates[0], parser.settings.bits

@@ -10,12 +10,13 @@ import numpy as np
 
 from certus.checks import as_positive_int
 from certus.errors import FormatError, InvalidInput
+from certus.evaluate.calibration import Calibration
 from certus.features.encode import Encoded
 from certus.models.files import pair_of
 from certus.models.parser import BATCH, FILE, Parser
 from certus.models.scores import confidences_of, problem
 from certus.models.tagger import Tagger
-from certus.models.trees import Parsed, proof_of, ranked_trees
+from certus.models.trees import Confidences, Parsed, Trees, proof_of, ranked_trees
 from certus.text import Sentence, tokenize
 from certus.threads import in_order, interruptible, thread_count
 
@@ -30,6 +31,7 @@ class Pipeline:
 
     parser: Parser
     tagger: Tagger | None = None
+    calibration: Calibration | None = None  # of confidences
 
     def parse(
         self,
@@ -46,8 +48,8 @@ class Pipeline:
         ----------
         sentences : iterable of Sentence
         confidences : bool
-            Write the marginal of every arc into MISC; with crossing arcs above first order an estimate, and a comment
-            that says so.
+            Write the marginal of every arc into MISC, calibrated if the pipeline has a calibration; with crossing arcs
+            above first order an estimate, and a comment that says so.
         certificates : bool
             Write score, bound, kind and scope of the proof of each tree into comments, with digests of the model and
             of what it saw. Like the confidences, they speak of the trees over the arcs that the parser's cascade
@@ -82,7 +84,7 @@ class Pipeline:
                     sentence,
                     trees.certificate(s),
                     proof_of(parser, batch, trees, s) if certificates else None,
-                    confidences_of(parser, batch, trees, s) if confidences else None,
+                    self._confidences(batch, trees, s) if confidences else None,
                 )
                 for s, sentence in enumerate(parser.labelled(*work, trees))
             ]
@@ -118,6 +120,10 @@ class Pipeline:
         tagged = (self.tagged([sentence])[0] for sentence in _of_bounded_length(sentences))
         yield from in_order(lambda sentence: interruptible(listed, sentence), tagged, thread_count(workers))
 
+    def _confidences(self, batch: Encoded, trees: Trees, s: int) -> Confidences:
+        found = confidences_of(self.parser, batch, trees, s)
+        return found if self.calibration is None else replace(found, share=self.calibration(found.share).tolist())
+
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""
         return list(self.parse(Sentence.from_words(words) for words in tokenize(text)))
@@ -140,6 +146,11 @@ class Pipeline:
 
 def _of_bounded_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
     for number, sentence in enumerate(sentences, start=1):
+        if not isinstance(sentence, Sentence):
+            raise InvalidInput(
+                f"sentence {number} is {type(sentence).__name__}; expected a list of certus.text.Sentence: "
+                "Sentence.from_words(words) makes one, and parse_text(text) takes plain text."
+            )
         if len(sentence) > MAX_WORDS:
             name = sentence.comment("sent_id")
             raise InvalidInput(

@@ -14,6 +14,7 @@ import numpy as np
 from certus.certificates.rounding import WIDTH, Extent
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
+from certus.draw import Picture
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph.readings import Reading
 from certus.problem import Index, PartBounds, Penalties, Problem, problem_from_json, problem_to_json
@@ -108,6 +109,9 @@ class Constrained(Problem[Y]):
         return (
             [*map(float, scores), *(x for slack in self._slacks for x in slack.terms(used))] if self._slacks else scores
         )
+
+    def picture(self, structure: Y, words: Sequence[str] | None = None) -> Picture:
+        return self.problem.picture(structure, words)
 
     def all_structures(self) -> Iterator[Y]:
         return (y for y in self.problem.all_structures() if all(c.soft for c in self.violated(y)))

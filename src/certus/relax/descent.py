@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.checks import Floats
+from certus.errors import InvalidInput
 from certus.relax.run import Run
 from certus.relax.steps import StepRule
 
@@ -216,6 +217,8 @@ def descend(
     Stalls are looked for only when ``window``, a number of rounds, is given. Without ``log`` the rounds are not
     written down. See the head of the file for the hooks. Raises Infeasible when the oracle has nothing at all.
     """
+    if not isinstance(rule, StepRule):
+        raise InvalidInput(f"step is {rule!r}; expected a rule of certus.relax.steps, such as polyak().")
     at = Descent(run, oracle, u, rule)
     while at.rounds < max_iterations:
         if at.oracle.bursts and rule.numbers is not None and search is None:

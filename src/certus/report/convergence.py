@@ -18,42 +18,42 @@ COLORS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7d5ba6", "#b8860b", "#5f6c7b")
 
 def plot_values(path: str | os.PathLike[str], trace: Trace, *, title: str = "") -> None:
     """The dual value and the best primal value at each round (LR figures A-1 and A-4)."""
-    figure, (axes,) = _figure(1, title)
+    figure, (axes,) = figure_of(1, title)
     rounds = _rounds(trace)
     axes.plot(rounds, trace.dual, color=COLORS[0], label="dual value")
     axes.plot(rounds, _finite(trace.primal), color=COLORS[1], label="best primal value")
-    _finished(figure, [axes], path, "score")
+    finish(figure, [axes], path, "score")
 
 
 def plot_best(path: str | os.PathLike[str], trace: Trace, *, title: str = "") -> None:
     """The least dual and the best primal value so far, and beside them the gap between the two (LR figure A-2)."""
-    figure, (values, gap) = _figure(2, title)
+    figure, (values, gap) = figure_of(2, title)
     rounds, least, best = _rounds(trace), np.minimum.accumulate(trace.dual), _finite(trace.primal)
     values.plot(rounds, least, color=COLORS[0], label="least dual value")
     values.plot(rounds, best, color=COLORS[1], label="best primal value")
     gap.plot(rounds, least - best, color=COLORS[2], label="gap")
-    _finished(figure, [values, gap], path, "score")
+    finish(figure, [values, gap], path, "score")
 
 
 def plot_steps(path: str | os.PathLike[str], traces: Mapping[str, Trace], *, title: str = "") -> None:
     """The dual value at each round under different step rules (LR figure A-3)."""
-    figure, (axes,) = _figure(1, title)
+    figure, (axes,) = figure_of(1, title)
     for color, (name, trace) in zip(COLORS * len(traces), traces.items(), strict=False):
         axes.plot(_rounds(trace), trace.dual, color=color, label=name)
-    _finished(figure, [axes], path, "dual value")
+    finish(figure, [axes], path, "dual value")
 
 
 def plot_limits(
     path: str | os.PathLike[str], limits: Sequence[int], curves: Mapping[str, ArrayLike], *, title: str = ""
 ) -> None:
     """Percentages against a limit on the rounds: accuracy, share proved, share as at the end (LR 4-4, 4-5, A-5)."""
-    figure, (axes,) = _figure(1, title)
+    figure, (axes,) = figure_of(1, title)
     for color, (name, values) in zip(COLORS * len(curves), curves.items(), strict=False):
         shares = np.asarray(values, dtype=np.float64)
         if shares.shape != (len(limits),):
             raise InvalidInput(f"curve {name!r} has shape {shares.shape}; expected ({len(limits)},), one per limit.")
         axes.plot(limits, shares, color=color, label=name)
-    _finished(figure, [axes], path, "%")
+    finish(figure, [axes], path, "%")
 
 
 def _rounds(trace: Trace) -> Any:
@@ -67,7 +67,8 @@ def _finite(values: ArrayLike) -> Any:
     return np.where(np.isfinite(array), array, np.nan)
 
 
-def _figure(panels: int, title: str) -> tuple[Any, Any]:
+def figure_of(panels: int, title: str) -> tuple[Any, Any]:
+    """A figure of so many panels, and these; NotSupported without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -79,9 +80,10 @@ def _figure(panels: int, title: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _finished(figure: Any, panels: Sequence[Any], path: str | os.PathLike[str], unit: str) -> None:
+def finish(figure: Any, panels: Sequence[Any], path: str | os.PathLike[str], unit: str, across: str = "round") -> None:
+    """Name the axes and save the figure."""
     for axes in panels:
-        axes.set_xlabel("round")
+        axes.set_xlabel(across)
         axes.set_ylabel(unit)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)

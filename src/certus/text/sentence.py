@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from certus.checks import Ints, one_of
+from certus.draw import Drawn, Picture, arcs
 from certus.errors import InvalidInput
 
 
@@ -31,7 +32,7 @@ class Token:
 
 
 @dataclass(slots=True)
-class Sentence:
+class Sentence(Drawn):
     """The words of a sentence, 1..n in order, with the comment lines before it.
 
     ``others`` are the lines of multiword tokens and empty nodes as they stand in the file, each with the number of
@@ -73,6 +74,36 @@ class Sentence:
             heads.append(token.head)
         return np.array(heads, dtype=np.int64)
 
+    def confidences(self) -> list[float] | None:
+        """The confidence in the arc into each word, from MISC; None if a word has none."""
+        found = [item[11:] for token in self.tokens for item in token.misc.split("|") if item.startswith("Confidence=")]
+        try:
+            return [float(share) for share in found] if len(found) == len(self.tokens) else None
+        except ValueError:
+            return None
+
+    def picture(self, *, other: "Sentence | None" = None, width: float = 1060.0) -> Picture:
+        """Its tree as arcs above the words, coloured by confidence where MISC has it; words without heads stand alone.
+
+        ``other`` is a second analysis of the same words: what only it has is drawn below them.
+        """
+        if other is not None and other.words != self.words:
+            raise InvalidInput(f"the two sentences have {len(self)} and {len(other)} words, or other ones; draw each.")
+        tagged = any(token.upos != "_" for token in self.tokens)
+        return arcs(
+            self.words,
+            self._pairs(),
+            labels=_labels(self.tokens),
+            tags=[token.upos for token in self.tokens] if tagged else None,
+            confidence=self.confidences() if other is None else None,
+            other=None if other is None else other._pairs(),
+            other_labels=None if other is None else _labels(other.tokens),
+            width=width,
+        )
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        return [(token.head, token.id) for token in self.tokens if token.head is not None]
+
     def comment(self, key: str) -> str | None:
         """The value of a comment ``# key = value``, or None."""
         for line in self.comments:
@@ -95,3 +126,7 @@ class Sentence:
             lines.append(other)
             before, other = next(others)
         return "\n".join(lines) + "\n\n"
+
+
+def _labels(tokens: list[Token]) -> list[str]:
+    return ["" if token.deprel == "_" else token.deprel for token in tokens]

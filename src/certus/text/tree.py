@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from certus.draw import Drawn, Picture, phrase_tree
 from certus.errors import InvalidInput
 
 
@@ -14,7 +15,7 @@ class Span(NamedTuple):
     end: int
 
 
-class Tree:
+class Tree(Drawn):
     """An immutable phrase-structure tree.
 
     Parameters
@@ -182,6 +183,12 @@ class Tree:
 
     def __repr__(self) -> str:
         return f"Tree({str(self)!r})"
+
+    def picture(self, *, other: "Tree | None" = None, across: bool | None = None) -> Picture:
+        """The tree above its words, or beside them where it is wide; with ``other``, of the same words, below them."""
+        if other is not None and other.words != self.words:
+            raise InvalidInput("the two trees have different words; draw each by itself.")
+        return phrase_tree(self.preorder(), other=None if other is None else other.preorder(), across=across)
 
     def pretty(self, *, width: int = 100, indent: int = 2) -> str:
         """Brackets over several indented lines; a node that fits the width stays on one line.

@@ -171,6 +171,23 @@ class TranslationForest:
         """The target words of a derivation. InvalidInput if it is none of this forest."""
         return [self.words[k] for k in self._walk(edges)]
 
+    def preorder(self, edges: Sequence[int]) -> list[tuple[str, str | None, int]]:
+        """A derivation as the nodes of a tree, parents first: symbols of vertices, with the words they yield."""
+        self._walk(edges)
+        out: list[tuple[str, str | None, int]] = []
+        rest, pending = iter(edges), [~self.graph.root]
+        while pending:
+            item = pending.pop()
+            if item >= 0:
+                out.append(("", self.words[item], 0))
+                continue
+            e, name = next(rest), "X" if self.symbols is None else self.symbols[~item]
+            tail = self.graph.tail_of(e)
+            side = self.token[self.token_ptr[e] : self.token_ptr[e + 1]].tolist()
+            out.append((name, None if side else "∅", len(side)))
+            pending.extend(t if t >= 0 else ~int(tail[~t]) for t in reversed(side))
+        return out
+
     def features(self, edges: Sequence[int]) -> dict[str, float]:
         """Feature values of a derivation, summed; features it does not have are left out."""
         totals: dict[str, float] = {}

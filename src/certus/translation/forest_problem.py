@@ -11,6 +11,7 @@ from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.draw import Picture, phrase_tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
 from certus.problem import Index, Penalties
@@ -89,6 +90,10 @@ class ForestTranslation(DynamicProgram[Ints]):
     def words(self, structure: Ints) -> list[str]:
         """The translation that a derivation yields."""
         return self.translation_forest.yields(self._checked(structure))
+
+    def picture(self, structure: Ints, words: Sequence[str] | None = None) -> Picture:
+        """The derivation as a tree over the words of the translation."""
+        return phrase_tree(self.translation_forest.preorder(self._checked(structure)), title="Derivation")
 
     def terms(self, structure: Ints) -> list[float]:
         edges = self._checked(structure)

@@ -70,6 +70,11 @@ class SynchronousGrammar:
         goal: str = "S",
         max_span: int | None = 10,
     ) -> None:
+        if not isinstance(rules, RuleTable):
+            given = f"rules is {type(rules).__name__}"
+            raise InvalidInput(
+                f"{given}; expected a RuleTable of certus.io.hiero. For files call SynchronousGrammar.read."
+            )
         if not len(rules):
             raise InvalidInput("the grammar has no rules.")
         if goal not in rules.nonterminals:

@@ -13,6 +13,7 @@ from certus.certificates.normal import Closed
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
+from certus.draw import Picture, phrases
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import Hypergraph, sweeps
 from certus.problem import Index, Penalties, Problem
@@ -352,7 +353,7 @@ class PhraseTranslation(Problem[Structure]):
         limits: Any = {"width": width, "max_iterations": max_iterations, "step": step}
         witness = phrase_decoding.decode(run, self.sentence, how, **limits)
         assert run.structure is not None
-        structure = tuple(self._order[o] for o in run.structure.tolist())
+        structure = self.of_path(run.structure)
         scores, score = partial(self.terms, structure), self.score(structure)
         run.info["method"] = method
         if run.proof == "search":
@@ -363,6 +364,10 @@ class PhraseTranslation(Problem[Structure]):
         return run.result(
             structure, certified(scores, score, bound, self.sentence.error(u), kind="dual", duals={"words": u})
         )
+
+    def of_path(self, path: Int32) -> Structure:
+        """A path of the relaxation's lattice, options in packed order, as indices into ``options``."""
+        return tuple(self._order[o] for o in path.tolist())
 
     def _offer(self, run: Run[Int32], structure: Structure) -> None:
         """Let a search start from a translation, unless it leaves a word out of reach."""
@@ -465,6 +470,12 @@ class PhraseTranslation(Problem[Structure]):
 
     def structure_to_json(self, structure: Sequence[int]) -> list[int]:
         return self._checked(structure)
+
+    def picture(self, structure: Structure, words: Sequence[str] | None = None) -> Picture:
+        """The phrases of a translation, in its order, and the source words that they translate."""
+        used = [self.options[k] for k in structure]
+        covered = [sum(o.start <= i <= o.end for o in used) for i in range(self.n)]
+        return phrases(self.source, [(o.start, o.end + 1, o.target) for o in used], covered=covered)
 
     def structure_from_json(self, data: Any) -> Structure:
         return tuple(self._checked(Field.of(data, "structure").wholes(0, len(self.options) - 1)))
