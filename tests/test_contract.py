@@ -9,7 +9,7 @@ import pytest
 
 import certus
 from certus import constraints
-from certus.dependency import AutomataDependency, HeadAutomata
+from certus.dependency import AutomataDependency, HeadAutomata, ProjectiveAutomata
 from certus.dependency.vine import Vine
 from certus.hypergraph import Forest
 from certus.io.arpa import Arpa, Ngrams
@@ -82,6 +82,7 @@ MADE = {
     "labelled crossing trees": lambda: certus.LabelledDependency(whole(3, 3, 2), root="multi"),
     "labelled higher-order trees": lambda: certus.LabelledDependency(whole(3, 3, 2), sibling=whole(3, 3, 3)),
     "automata": lambda: AutomataDependency(whole(4, 4), lambda g, h, side: Counting()),
+    "projective automata": lambda: ProjectiveAutomata(whole(4, 4), lambda g, h, side: Counting(), by_head=True),
     "head automata": lambda: HeadAutomata(whole(3, 3), lambda g, h, side: Counting()),
     "vine": lambda: Vine(whole(4, 4), whole(4, 2), whole(4, 2), band=1),
     "joint": lambda: certus.Joint(tagging(), tagging(), on="tags"),
@@ -93,11 +94,13 @@ MADE = {
 }
 
 SUMS = {"sample", "log_partition", "marginals", "entropy"}
-TREES = {name for name in MADE if name.endswith("trees") or name == "automata"}  # whose sums are bounded
+TREES = {
+    name for name in MADE if name.endswith("trees") or name in ("automata", "projective automata")
+}  # whose sums are bounded
 REFUSED = {  # what a kind of problem declares that it does not answer
     "higher-order trees": {*SUMS},
     "labelled higher-order trees": {*SUMS},
-    "automata": {*SUMS, "to_json"},
+    "automata": {*SUMS},
     "head automata": {*SUMS, "to_json"},
     "vine": {"to_json"},
     "joint": {*SUMS},

@@ -10,9 +10,11 @@ from certus.constituency import (
     Tree,
 )
 from certus.decode_all import decode_all
+from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.batch import DependencyBatch
 from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.problem import Dependency
+from certus.dependency.projective_automata import ProjectiveAutomata
 from certus.errors import (
     CertusError,
     FormatError,
@@ -46,6 +48,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "HMM",
+    "AutomataDependency",
     "Automaton",
     "Certificate",
     "CertusError",
@@ -78,6 +81,7 @@ __all__ = [
     "PhraseOption",
     "PhraseTranslation",
     "Problem",
+    "ProjectiveAutomata",
     "Result",
     "Solution",
     "SynchronousGrammar",

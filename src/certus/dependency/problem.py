@@ -430,22 +430,8 @@ class Dependency(Problem[Heads]):
         return out
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        h, m = index
-        if not (0 <= h < shape[0] and 0 <= m < shape[1]):
-            raise InvalidInput(f"{index} is no arc; expected (h, m) with h in 0..{self.n}, m in 1..{self.n}, h != m.")
-        if value == 1 and (m == 0 or h == m):
-            raise NotSupported(f"no tree has the arc {h} -> {m}, which is required.")
-        arc = self.arc.copy()
-        if value == 0:
-            arc[h, m] = -np.inf
-        elif value == 1:
-            keep = arc[h, m]
-            arc[:, m] = -np.inf
-            arc[h, m] = keep
-        else:
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
-        return self.with_arcs(arc)
+        self.checked_view(view)
+        return self.with_arcs(P.with_fixed_arc(self.arc, index, value))
 
     # -- proofs ----------------------------------------------------------------------------------------------------
 

@@ -12,10 +12,11 @@ import numpy as np
 
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int
+from certus.errors import Infeasible
 from certus.hypergraph import sweeps
 from certus.hypergraph.graph import Hypergraph
 from certus.hypergraph.reference import best_value
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, PartBounds, Penalties, Problem
 from certus.result import Result, Solution
 
 Y = TypeVar("Y")
@@ -134,10 +135,17 @@ class DynamicProgram(Problem[Y]):
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         return self.forest().max_marginals(self.views, penalties)
 
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        exact = self.max_marginals()
+        return PartBounds(exact, exact)
+
     def all_structures(self) -> Iterator[Y]:
         for edges in self.forest().graph.hyperpaths():
             yield self.from_edges(edges)
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        forest = self.forest()
+        try:
+            forest = self.forest()
+        except Infeasible:
+            return -np.inf
         return best_value(forest.graph, forest.penalised(penalties))

@@ -45,11 +45,12 @@ class Slack:
     def value(self) -> Floats:
         """Of every edge: a first vertex and the digits of one side, the same of the other, and the two into the root.
 
-        Of equally good edges the first is taken, so that those that add nothing come first.
+        Of equally good edges the first is taken, so that those that add nothing come first. The side and the highest
+        digits come first too: whoever decides on edges in order has ever fewer numbers left, one next to the other.
         """
         sides = []
         for sign, digits in ((-1, self.under), (1, self.over)):
-            sides += [0.0, *(x for j in range(digits) for x in (0.0, sign * float(self.step) * 2.0**j))]
+            sides += [0.0, *(x for j in reversed(range(digits)) for x in (0.0, sign * float(self.step) * 2.0**j))]
         return np.array([*sides, 0.0, float(self.step)])
 
     @cached_property
@@ -84,7 +85,7 @@ class Slack:
         number, digits, first = (steps - 1, self.over, n_under) if steps > 0 else (-steps, self.under, 0)
         if number >> digits:
             raise InvalidInput(f"{self.constraint}: a part is used more often than scores have terms.")
-        chain = [first + 1 + 2 * j + (number >> j & 1) for j in reversed(range(digits))]
+        chain = [first + 2 * (digits - j) - 1 + (number >> j & 1) for j in range(digits)]
         return np.array([n_under + n_over + (steps > 0), *chain, first], dtype=np.int32)
 
     def terms(self, used: Mapping[str, Floats]) -> list[float]:
