@@ -16,7 +16,7 @@ from certus.errors import Infeasible
 from certus.hypergraph import sweeps
 from certus.hypergraph.graph import Hypergraph
 from certus.hypergraph.reference import best_value
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, PartBounds, Penalties, Problem
 from certus.result import Result, Solution
 
 Y = TypeVar("Y")
@@ -134,6 +134,10 @@ class DynamicProgram(Problem[Y]):
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         return self.forest().max_marginals(self.views, penalties)
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        exact = self.max_marginals()
+        return PartBounds(exact, exact)
 
     def all_structures(self) -> Iterator[Y]:
         for edges in self.forest().graph.hyperpaths():
