@@ -30,6 +30,7 @@ from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_problem, load_result, problem_digest, save_problem, save_result
+from certus.structures import CTC, Alignment, Segmentation, SpanTrees
 from certus.tagging import HMM, Tagging, TaggingBatch
 from certus.translation import (
     ForestTranslation,
@@ -45,7 +46,9 @@ from certus.verify import verify
 __version__ = "0.1.0"
 
 __all__ = [
+    "CTC",
     "HMM",
+    "Alignment",
     "Automaton",
     "Certificate",
     "CertusError",
@@ -77,7 +80,9 @@ __all__ = [
     "PhraseTranslation",
     "Problem",
     "Result",
+    "Segmentation",
     "Solution",
+    "SpanTrees",
     "SynchronousGrammar",
     "Tagging",
     "TaggingBatch",

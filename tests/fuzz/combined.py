@@ -69,6 +69,9 @@ class Pairs(Kind):
                 yield (y, z), [*parts, *more]
 
 
+PLAIN = ("hyperpath", "constituency", "span trees", "segmentation", "alignment", "ctc")
+
+
 class Limited(Kind):
     """Problems under ``subject_to``: taggings, trees, derivations, translations."""
 
@@ -78,7 +81,7 @@ class Limited(Kind):
     tried = Pairs.tried
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
-        kind = str(rng.choice(["tagging", "tagging", "dependency", "labelled dependency", "hyperpath", "constituency"]))
+        kind = str(rng.choice(["tagging", "tagging", "dependency", "labelled dependency", *PLAIN]))
         inner = {"kind": kind, **KINDS[kind].draw(rng, scores)}
         words = len(inner.get("scores", {}).get("arc", ())) - 1
         if words > (2 if "label" in inner else 3):  # trees under constraints take long to prove, with labels minutes

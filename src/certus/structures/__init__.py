@@ -1,0 +1,8 @@
+"""Structures of neural models, over arrays of scores."""
+
+from certus.structures.alignment import Alignment
+from certus.structures.ctc import CTC
+from certus.structures.segmentation import Segmentation
+from certus.structures.span_trees import SpanTrees
+
+__all__ = ["CTC", "Alignment", "Segmentation", "SpanTrees"]
