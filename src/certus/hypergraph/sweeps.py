@@ -3,6 +3,7 @@
 Weights are scores over edges: finite, or -inf to forbid an edge. A derivation's score is the sum over its edges.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from certus.certificates.rounding import extent_of, of_best
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32, gathered
-from certus.hypergraph.kbest import LazyKBest
 
 SEMIRINGS = ("max", "log", "count", "boolean")
 
@@ -128,12 +128,14 @@ def kbest(graph: Hypergraph, weights: ArrayLike, k: int) -> list[tuple[float, In
     wanted = as_positive_int("k", k)
     weight = as_weights(graph, weights)
     chart, back = _viterbi(graph, weight)
-    found = [(float(chart[graph.root]), _derivation(graph, back))]
-    lazy = LazyKBest(graph, weight, chart, back)
-    while len(found) < wanted and lazy.has(graph.root, len(found)):
-        rank = len(found)
-        found.append((lazy.value(rank), np.array(lazy.edges(rank), dtype=np.int32)))
-    return found
+    _derivation_size(graph, back)  # or there are too many edges to list
+    kernel: Any = kernels.kbest
+    value = np.empty(wanted)
+    edges, ends = kernel.kbest(
+        kernel.Graph(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, back), graph.root, value
+    )
+    cuts = ends[ends >= 0].tolist()
+    return [(float(value[k]), edges[a:b].copy()) for k, (a, b) in enumerate(pairwise(cuts))]
 
 
 def sample(graph: Hypergraph, weights: ArrayLike, k: int, seed: int | None = None) -> list[Int32]:

@@ -13,7 +13,7 @@ from certus.certificates.layers import normal_form, trimmed
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.checks import Floats, Ints, as_scores
-from certus.errors import InvalidInput
+from certus.errors import Infeasible, InvalidInput
 from certus.hypergraph import DynamicProgram, Forest
 from certus.problem import PROBLEMS, Index
 from certus.schema import Field
@@ -131,6 +131,8 @@ class ArrayProgram(DynamicProgram[Y]):
         scores, cell = self.arrays[self.names[0]].copy(), int(np.ravel_multi_index(index, shape))
         if value:
             beside = Walk(self.layout.graph, self.layout.cell).beside(cell, self.layout.cells)
+            if not beside.any():
+                raise Infeasible(f"no structure uses {view}{list(index)}; require another part.")
             scores[~beside.reshape(shape)] = -np.inf
         else:
             scores[index] = -np.inf
