@@ -30,7 +30,16 @@ from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
 from certus.result import Certificate, Result, Solution, Trace
 from certus.saved import load_problem, load_result, problem_digest, save_problem, save_result
-from certus.structures import CTC, Alignment, Segmentation, SpanTrees
+from certus.structures import (
+    CTC,
+    Alignment,
+    AlignmentBatch,
+    CTCBatch,
+    Segmentation,
+    SegmentationBatch,
+    SpanTrees,
+    SpanTreesBatch,
+)
 from certus.tagging import HMM, Tagging, TaggingBatch
 from certus.translation import (
     ForestTranslation,
@@ -49,7 +58,9 @@ __all__ = [
     "CTC",
     "HMM",
     "Alignment",
+    "AlignmentBatch",
     "Automaton",
+    "CTCBatch",
     "Certificate",
     "CertusError",
     "Constituency",
@@ -81,8 +92,10 @@ __all__ = [
     "Problem",
     "Result",
     "Segmentation",
+    "SegmentationBatch",
     "Solution",
     "SpanTrees",
+    "SpanTreesBatch",
     "SynchronousGrammar",
     "Tagging",
     "TaggingBatch",

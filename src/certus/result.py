@@ -183,3 +183,23 @@ class BatchResult:
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BatchRanks:
+    """The k best structures of each item of a batch: padded arrays, and lists of ordinary results."""
+
+    structure: NDArray[np.int64]  # (B, k, ...)
+    score: NDArray[np.float64]  # (B, k), -inf where an item has fewer
+    exact: NDArray[np.bool_]  # (B, k)
+    results: list[list[Result[Any]]]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, item: int) -> list[Result[Any]]:
+        """The results of one item, best first."""
+        return self.results[item]
+
+    def __repr__(self) -> str:
+        return f"BatchRanks({len(self)} items, up to {self.score.shape[1]} structures each)"

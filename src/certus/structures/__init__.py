@@ -1,8 +1,18 @@
 """Structures of neural models, over arrays of scores."""
 
 from certus.structures.alignment import Alignment
+from certus.structures.batches import AlignmentBatch, CTCBatch, SegmentationBatch, SpanTreesBatch
 from certus.structures.ctc import CTC
 from certus.structures.segmentation import Segmentation
 from certus.structures.span_trees import SpanTrees
 
-__all__ = ["CTC", "Alignment", "Segmentation", "SpanTrees"]
+__all__ = [
+    "CTC",
+    "Alignment",
+    "AlignmentBatch",
+    "CTCBatch",
+    "Segmentation",
+    "SegmentationBatch",
+    "SpanTrees",
+    "SpanTreesBatch",
+]
