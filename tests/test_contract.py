@@ -79,6 +79,7 @@ MADE = {
     "span trees": lambda: certus.SpanTrees(whole(4, 4, 2)),
     "span trees of any shape": lambda: certus.SpanTrees(whole(4, 4, 2), empty=0),
     "alignment": lambda: certus.Alignment(whole(3, 3, 3)),
+    "spanning tree": lambda: certus.SpanningTree((lambda a: a + a.T)(whole(4, 4))),
     "ctc": lambda: certus.CTC(whole(4, 3), [1, 2]),
     "projective trees": lambda: certus.Dependency(whole(4, 4), whole(4, 4, 4), projective=True),
     "crossing trees": lambda: certus.Dependency(whole(4, 4)),

@@ -37,6 +37,7 @@ from certus.structures import (
     CTCBatch,
     Segmentation,
     SegmentationBatch,
+    SpanningTree,
     SpanTrees,
     SpanTreesBatch,
 )
@@ -96,6 +97,7 @@ __all__ = [
     "Solution",
     "SpanTrees",
     "SpanTreesBatch",
+    "SpanningTree",
     "SynchronousGrammar",
     "Tagging",
     "TaggingBatch",

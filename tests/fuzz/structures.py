@@ -85,3 +85,18 @@ class Labellings(_Arrays):
         labels = [label for label in range(size) if label != blank]
         target = rng.choice(labels, int(rng.integers(0, length // 2 + 2))).tolist()
         return {"frame": scores(length, size), "target": target, "blank": blank}
+
+
+class SpanningTrees(_Arrays):
+    """certus.SpanningTree."""
+
+    name = "spanning tree"
+    problem, structures = certus.SpanningTree, oracle.spanning_trees
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        n = int(rng.integers(0, 5))
+        above = np.triu(scores(n, n), 1)
+        above[np.tril_indices(n)] = 0.0
+        edge = above + above.T
+        scores.unread(edge, ~np.eye(n, dtype=bool))
+        return {"edge": edge}

@@ -1,6 +1,6 @@
 """Every structure of small problems over arrays, with the scores of its parts: by definition, in plain Python."""
 
-from itertools import groupby, product
+from itertools import combinations, groupby, product
 
 import numpy as np
 
@@ -65,3 +65,15 @@ def labellings(frame, target, blank=0):
     for labels in product(range(size), repeat=length):
         if [label for label, _ in groupby(labels) if label != blank] == list(target):
             yield np.array(labels, dtype=np.int64), [frame[t, label] for t, label in enumerate(labels)]
+
+
+def spanning_trees(edge):
+    n = len(edge)
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    for chosen in combinations(pairs, max(n - 1, 0)):
+        part = list(range(n))
+        for i, j in chosen:
+            old, new = part[i], part[j]
+            part = [new if p == old else p for p in part]
+        if len(set(part)) <= 1:
+            yield chosen, [edge[pair] for pair in chosen]

@@ -122,6 +122,31 @@ def test_a_required_span(drawn, pick):
         certus.verify(limited, result)
 
 
+@given(st.integers(0, 4).flatmap(lambda n: arrays(n, n)))
+@settings(max_examples=60)
+def test_spanning_trees_are_those_of_enumeration(above):
+    edge = np.triu(np.where(np.isneginf(above), 99.0, above), 1)
+    edge = edge + edge.T
+    edge[edge == 99.0] = -np.inf
+    np.fill_diagonal(edge, np.nan)
+    problem = certus.SpanningTree(edge)
+    score = {y: sum(parts) for y, parts in oracle.spanning_trees(edge)}
+    possible = sorted((s for s in score.values() if s > -np.inf), reverse=True)
+    if not possible:
+        with pytest.raises(Infeasible):
+            problem.decode()
+        return
+    found = problem.kbest(4)
+    assert [r.score for r in found] == possible[:4]
+    for r in found:
+        assert score[r.structure] == r.score == problem.score(r.structure[::-1])
+        certus.verify(problem, r)
+    assert problem.log_partition() == pytest.approx(np.logaddexp.reduce(possible))
+    edges = problem.marginals()["edges"]
+    assert edges.sum() == pytest.approx(max(len(edge) - 1, 0))
+    assert certus.SpanningTree.from_json(problem.to_json()).decode().score == possible[0]
+
+
 def test_span_trees_become_trees():
     problem = SpanTrees(np.zeros((4, 4, 3)), empty=0)
     tree = problem.tree(((0, 3, 1), (1, 3, 2), (0, 1, 1)), ["a", "b", "c"], ["", "S", "S+VP"], ["D", "N", "V"])
@@ -142,6 +167,9 @@ def test_span_trees_become_trees():
         (SpanTrees(np.zeros((3, 3, 2)), empty=1), ((0, 2, 1),), "a label below 2 but 1"),
         (Alignment(np.zeros((2, 2, 3))), ((0, 0, 1),), r"end in \(1, 1\)"),
         (Alignment(np.zeros((2, 2, 3))), ((0, 0, 1), (1, 0, 1)), "leads out"),
+        (certus.SpanningTree(np.zeros((3, 3))), ((0, 1),), "there are 1 edges; expected 2"),
+        (certus.SpanningTree(np.zeros((4, 4))), ((0, 1), (1, 2), (0, 2)), "make a cycle"),
+        (certus.SpanningTree(np.zeros((4, 4))), ((1, 2), (2, 3), (1, 3)), "node 1 is not connected"),
         (CTC(np.zeros((2, 3)), [1]), [1, 2], r"spells \[1, 2\]"),
         (CTC(np.zeros((2, 3)), [1]), [1.0, 0.0], "expected 2 labels"),
     ],
@@ -160,6 +188,7 @@ def test_what_is_no_structure_is_refused(problem, wrong, said):
         (lambda: SpanTrees(np.zeros((3, 3)), empty=0), "empty is 0"),
         (lambda: SpanTrees(np.full((3, 3), np.nan)), r"span\[0, 1\] is nan"),
         (lambda: Alignment(np.zeros((0, 2, 3))), r"expected \(items \+ 1, items \+ 1, 3\)"),
+        (lambda: certus.SpanningTree([[0, 1], [2, 0]]), "expected a symmetric array"),
         (lambda: CTC(np.zeros((2, 3)), [0]), r"target\[0\] is 0"),
         (lambda: CTC(np.zeros((2, 3)), [1], blank=3), "blank is 3"),
     ],

@@ -195,11 +195,31 @@ class DependencyBatch(Batch):
 
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one call."""
+        total, arcs = self._feasible_totals()
+        return self._as_given(total), {"arcs": self._as_given(arcs)}
+
+    def entropy(self) -> Floats:
+        """Entropy, in nats, of the distribution proportional to exp(score) of each item, (B,).
+
+        With arcs alone log Z - E[score], both less the largest score into each word.
+        """
+        if self.sibling is not None or self._largest > LARGE:
+            return super().entropy()
+        total, probability = self._feasible_totals()
+        arc = self._masked()
+        most = arc.max(axis=1, initial=-np.inf)
+        most[most == -np.inf] = 0.0  # node 0 and the padding
+        relative = np.where(probability > 0.0, arc - most[:, None, :], 0.0)
+        mean = np.einsum("bhm,bhm->b", probability, relative)
+        return self._as_given(np.maximum(total - most.sum(axis=1) - mean, 0.0))
+
+    def _feasible_totals(self) -> tuple[Floats, Floats]:
+        """Log-partitions and marginals; Infeasible if an item has no tree."""
         total, arcs = self._log_totals(True)
         if total.min(initial=0.0) == -np.inf:
             self._check_feasible(int(total.argmin()))
             raise AssertionError(f"item {int(total.argmin())} has a tree")
-        return self._as_given(total), {"arcs": self._as_given(arcs)}
+        return total, arcs
 
     def max_marginals(self) -> dict[str, Floats]:
         """Under "arcs", the best score of a tree with each arc, (B, N, N); -inf where there is none.

@@ -11,7 +11,6 @@ as its last vertex; part_of (E, KINDS) names the part of each kind that an edge 
 import numpy as np
 
 from certus.kernels import arborescence, hypergraph
-from certus.kernels.algebra import LOG
 from certus.kernels.averaging import nudge
 from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT
@@ -109,12 +108,10 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
             if part_of[e, kind] >= 0:
                 weight[e] += score[part_of[e, kind]]
     marginal[:] = 0.0
-    chart = np.empty(n_vertices)
-    hypergraph.inside(LOG, in_ptr, tail_ptr, tail, weight, chart)
+    chart, conditional = np.empty(n_vertices), np.empty(n_edges)
+    hypergraph.conditionals(in_ptr, tail_ptr, tail, weight, chart, conditional)
     if chart[n_vertices - 1] == -np.inf:
         return -np.inf
-    conditional = np.empty(n_edges)
-    hypergraph.log_conditionals(in_ptr, tail_ptr, tail, weight, chart, conditional)
     uses = np.empty(n_vertices)
     hypergraph.expected_uses(in_ptr, tail_ptr, tail, conditional, n_vertices - 1, uses, weight)
     for e in range(n_edges):

@@ -5,6 +5,7 @@ from certus.structures.batches import AlignmentBatch, CTCBatch, SegmentationBatc
 from certus.structures.ctc import CTC
 from certus.structures.segmentation import Segmentation
 from certus.structures.span_trees import SpanTrees
+from certus.structures.spanning_tree import SpanningTree
 
 __all__ = [
     "CTC",
@@ -15,4 +16,5 @@ __all__ = [
     "SegmentationBatch",
     "SpanTrees",
     "SpanTreesBatch",
+    "SpanningTree",
 ]
