@@ -80,6 +80,9 @@ MADE = {
     "span trees of any shape": lambda: certus.SpanTrees(whole(4, 4, 2), empty=0),
     "alignment": lambda: certus.Alignment(whole(3, 3, 3)),
     "spanning tree": lambda: certus.SpanningTree((lambda a: a + a.T)(whole(4, 4))),
+    "dependency graph": lambda: certus.DependencyGraph(whole(3, 3), whole(3, 3, 3)),
+    "graph of arcs": lambda: certus.DependencyGraph(whole(3, 3), coparent=whole(3, 3, 3)),
+    "higher-order graph": lambda: certus.DependencyGraph(whole(3, 3), *(whole(3, 3, 3) for _ in range(3))),
     "ctc": lambda: certus.CTC(whole(4, 3), [1, 2]),
     "projective trees": lambda: certus.Dependency(whole(4, 4), whole(4, 4, 4), projective=True),
     "crossing trees": lambda: certus.Dependency(whole(4, 4)),
@@ -101,6 +104,7 @@ SUMS = {"sample", "log_partition", "marginals", "entropy"}
 REFUSED = {  # what a kind of problem declares that it does not answer
     "higher-order trees": {*SUMS, "kbest", "max_marginals"},
     "labelled higher-order trees": {*SUMS, "kbest", "max_marginals"},
+    "higher-order graph": {*SUMS, "kbest", "max_marginals"},
     "automata": {*SUMS, "kbest", "max_marginals", "to_json"},
     "head automata": {*SUMS, "kbest", "to_json"},
     "vine": {"to_json"},

@@ -170,6 +170,7 @@ class BatchResult:
     score: NDArray[np.float64]
     certificate: BatchCertificate
     sizes: NDArray[np.int64]  # how much of each row of ``structure`` is not padding
+    axes: int = 1  # that are padded
 
     def __len__(self) -> int:
         return len(self.score)
@@ -179,7 +180,8 @@ class BatchResult:
         c, k = self.certificate, range(len(self))[item]
         score, bound, tolerance = float(c.score[k]), float(c.bound[k]), float(c.tolerance[k])
         certificate = Certificate(c.kind, score, bound, tolerance, reason=c.reasons.get(k))
-        return Result(self.structure[k, : self.sizes[k]].copy(), float(self.score[k]), certificate)
+        own = self.structure[k][(slice(self.sizes[k]),) * self.axes]
+        return Result(own.copy(), float(self.score[k]), certificate)
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"

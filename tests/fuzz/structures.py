@@ -100,3 +100,17 @@ class SpanningTrees(_Arrays):
         edge = above + above.T
         scores.unread(edge, ~np.eye(n, dtype=bool))
         return {"edge": edge}
+
+
+class Graphs(_Arrays):
+    """certus.DependencyGraph."""
+
+    name = "dependency graph"
+    problem, structures = certus.DependencyGraph, oracle.dependency_graphs
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        size = int(rng.integers(1, 4))
+        arc = scores(size, size)
+        scores.unread(arc, ~np.eye(size, dtype=bool) & (np.arange(size) > 0))
+        higher = ("sibling", "coparent", "grandparent")
+        return {"arc": arc, **{name: scores(size, size, size) for name in higher if rng.random() < 0.5}}

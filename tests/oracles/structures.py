@@ -77,3 +77,23 @@ def spanning_trees(edge):
             part = [new if p == old else p for p in part]
         if len(set(part)) <= 1:
             yield chosen, [edge[pair] for pair in chosen]
+
+
+def dependency_graphs(arc, sibling=None, coparent=None, grandparent=None):
+    size = len(arc)
+    cells = [(h, m) for h in range(size) for m in range(1, size) if h != m]
+    for chosen in product((0, 1), repeat=len(cells)):
+        used = {cell for cell, c in zip(cells, chosen, strict=True) if c}
+        graph = np.zeros((size, size), dtype=np.int64)
+        parts = []
+        for h, m in sorted(used):
+            graph[h, m] = 1
+            parts.append(arc[h, m])
+            between = range(h + 1, m) if h < m else range(h - 1, m, -1)
+            if sibling is not None:
+                parts.append(sibling[h, ([h] + [s for s in between if (h, s) in used])[-1], m])
+            if coparent is not None:
+                parts.append(coparent[h, ([g for g in between if (g, m) in used] + [m])[0], m])
+            if grandparent is not None:
+                parts += [grandparent[h, m, k] for k in range(size) if (m, k) in used]
+        yield graph, parts

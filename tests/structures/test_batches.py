@@ -33,6 +33,12 @@ MADE = {
     "own transitions": lambda: certus.SegmentationBatch(whole(4, 4, 2, 2), whole(4, 2, 2), lengths=LENGTHS),
     "span trees": lambda: certus.SpanTreesBatch(padded(whole(4, 5, 5), LENGTHS, 2), lengths=LENGTHS),
     "any shape": lambda: certus.SpanTreesBatch(padded(whole(4, 5, 5, 2), LENGTHS, 2), 1, lengths=LENGTHS),
+    "spanning tree": lambda: certus.SpanningTreeBatch(
+        (lambda a: a + a.swapaxes(1, 2))(whole(4, 4, 4)), lengths=LENGTHS
+    ),
+    "graphs": lambda: certus.DependencyGraphBatch(
+        padded(whole(4, 4, 4), [3, 0, 2, 1], 2), coparent=whole(4, 4, 4, 4), lengths=[3, 0, 2, 1]
+    ),
     "alignment": lambda: certus.AlignmentBatch(whole(4, 5, 4, 3), lengths=LENGTHS, second_lengths=[3, 2, 0, 1]),
     "ctc": lambda: certus.CTCBatch(
         padded(whole(4, 4, 3), LENGTHS), [[1, 2], [-1, -1], [1, -1], [2, 2]], lengths=LENGTHS, workers=2

@@ -147,6 +147,27 @@ def test_spanning_trees_are_those_of_enumeration(above):
     assert certus.SpanningTree.from_json(problem.to_json()).decode().score == possible[0]
 
 
+@given(st.integers(0, 2), st.sets(st.sampled_from(["sibling", "coparent", "grandparent"])), st.data())
+@settings(max_examples=40, deadline=None)
+def test_graphs_are_those_of_enumeration(n, kinds, data):
+    size = n + 1
+    arrays_ = {"arc": data.draw(arrays(size, size)), **{name: data.draw(arrays(size, size, size)) for name in kinds}}
+    np.fill_diagonal(arrays_["arc"], np.nan)
+    problem = certus.DependencyGraph(**arrays_)
+    score = {tuple(y.ravel().tolist()): sum(parts) for y, parts in oracle.dependency_graphs(**arrays_)}
+    result = problem.decode()
+    assert result.score == max(score.values()) == score[tuple(result.structure.ravel().tolist())]
+    assert result.certificate.exact
+    certus.verify(problem, result)
+    if len(kinds - {"grandparent"}) <= 1 and "grandparent" not in kinds:
+        check(problem)
+        values = [s for s in score.values() if s > -np.inf]
+        assert problem.log_partition() == pytest.approx(np.logaddexp.reduce(values))
+    else:
+        with pytest.raises(NotSupported, match=r"log_partition\(\) of graphs"):
+            problem.log_partition()
+
+
 def test_span_trees_become_trees():
     problem = SpanTrees(np.zeros((4, 4, 3)), empty=0)
     tree = problem.tree(((0, 3, 1), (1, 3, 2), (0, 1, 1)), ["a", "b", "c"], ["", "S", "S+VP"], ["D", "N", "V"])

@@ -1,8 +1,16 @@
 """Structures of neural models, over arrays of scores."""
 
 from certus.structures.alignment import Alignment
-from certus.structures.batches import AlignmentBatch, CTCBatch, SegmentationBatch, SpanTreesBatch
+from certus.structures.batches import (
+    AlignmentBatch,
+    CTCBatch,
+    DependencyGraphBatch,
+    SegmentationBatch,
+    SpanningTreeBatch,
+    SpanTreesBatch,
+)
 from certus.structures.ctc import CTC
+from certus.structures.dependency_graph import DependencyGraph
 from certus.structures.segmentation import Segmentation
 from certus.structures.span_trees import SpanTrees
 from certus.structures.spanning_tree import SpanningTree
@@ -12,9 +20,12 @@ __all__ = [
     "Alignment",
     "AlignmentBatch",
     "CTCBatch",
+    "DependencyGraph",
+    "DependencyGraphBatch",
     "Segmentation",
     "SegmentationBatch",
     "SpanTrees",
     "SpanTreesBatch",
     "SpanningTree",
+    "SpanningTreeBatch",
 ]

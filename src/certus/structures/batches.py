@@ -4,6 +4,7 @@ Items of the same length share one graph, so that a question costs little beyond
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus.batch import Batch, type_of
 from certus.checks import Ints
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
 from certus.problem import Index
+from certus.result import BatchResult
 from certus.structures.alignment import Alignment
 from certus.structures.ctc import CTC
+from certus.structures.dependency_graph import DependencyGraph
 from certus.structures.segmentation import Segmentation
 from certus.structures.span_trees import SpanTrees
+from certus.structures.spanning_tree import SpanningTree
 
 Array = NDArray[Any]
 
@@ -222,3 +226,115 @@ class CTCBatch(Batch):
     @property
     def views(self) -> Mapping[str, Index]:
         return {"frames": self.frame.shape[1:]}
+
+
+class SpanningTreeBatch(Batch):
+    """B problems of ``certus.SpanningTree``, answered together.
+
+    Parameters
+    ----------
+    edge : array_like of shape (B, N, N)
+    lengths : array_like of shape (B,), optional
+        Nodes of each item, 0..N; all N by default.
+    mask : array_like of bool, shape (B, N), optional
+        In place of ``lengths``: true where a node is not padding.
+    workers : int, optional
+        Threads; one by default.
+
+    Structures are rows (i, j) in arrays of N - 1 rows.
+    """
+
+    kind = "combinatorial"
+
+    def __init__(
+        self,
+        edge: ArrayLike,
+        *,
+        lengths: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        workers: int | None = None,
+    ) -> None:
+        self.edge = _as_batch("edge", edge, (3,))
+        super().__init__(lengths, len(self.edge), self.edge.shape[1], workers, mask=mask)
+        self.dtype = type_of(self.edge)
+
+    def __getitem__(self, item: int) -> SpanningTree:
+        """One item as a problem of its own."""
+        end = int(self.lengths[item])
+        return SpanningTree(self.edge[item, :end, :end])
+
+    @property
+    def structure_shape(self) -> Index:
+        return (max(self.edge.shape[1] - 1, 0), 2)
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"edges": self.edge.shape[1:]}
+
+
+class DependencyGraphBatch(Batch):
+    """B problems of ``certus.DependencyGraph`` that are dynamic programs, answered together.
+
+    Graphs with more than one kind of pairs, or with grandparents, are relaxed: use certus.decode_all over these.
+
+    Parameters
+    ----------
+    arc : array_like of shape (B, N, N)
+    sibling : array_like of shape (B, N, N, N), optional
+    coparent : array_like of shape (B, N, N, N), optional
+        In place of ``sibling``.
+    lengths : array_like of shape (B,), optional
+        Words of each item, 0 .. N - 1; all N - 1 by default.
+    mask : array_like of bool, shape (B, N - 1), optional
+        In place of ``lengths``: true where a word is not padding.
+    workers : int, optional
+        Threads; one by default.
+
+    Structures are arrays of shape (B, N, N) of 0 and 1, -1 in the padding.
+    """
+
+    def __init__(
+        self,
+        arc: ArrayLike,
+        sibling: ArrayLike | None = None,
+        coparent: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        workers: int | None = None,
+    ) -> None:
+        if sibling is not None and coparent is not None:
+            raise NotSupported(
+                "graphs with siblings and coparents are relaxed, one by one: use certus.decode_all over "
+                "certus.DependencyGraph problems."
+            )
+        self.arc = _as_batch("arc", arc, (3,))
+        given = {"sibling": sibling, "coparent": coparent}
+        self.pairs = {name: _as_batch(name, values, (4,)) for name, values in given.items() if values is not None}
+        super().__init__(lengths, len(self.arc), self.arc.shape[1] - 1, workers, mask=mask)
+        self.dtype = type_of(self.arc)
+
+    def __getitem__(self, item: int) -> DependencyGraph:
+        """One item as a problem of its own."""
+        own = (slice(int(self.lengths[item]) + 1),) * 3
+        return DependencyGraph(self.arc[item][own[:2]], **{name: a[item][own] for name, a in self.pairs.items()})
+
+    def decode(self) -> BatchResult:
+        return replace(super().decode(), axes=2)
+
+    @property
+    def structure_shape(self) -> Index:
+        return self.arc.shape[1:]
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": self.arc.shape[1:]}
+
+    def _row(self, structure: Any) -> Ints:
+        out = np.full((len(structure), self.arc.shape[2]), -1, dtype=np.int64)
+        out[:, : len(structure)] = structure
+        return out
+
+    def _unpadded(self, structure: Array, item: int) -> Array:
+        end = int(self.lengths[item]) + 1
+        return structure[:end, :end]
