@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import certus
 from certus import Constituency, Grammar, Infeasible, InvalidInput, Joint, NotSupported, Tagging
+from tests.constituency.spines import RandomSpines
 from tests.oracles.enumerated import best_by_enumeration
 from tests.relax.random_problems import enumerated_joint, optimum, scores, taggings
 
@@ -41,7 +44,7 @@ def test_parsing_and_tagging_equals_enumeration():
         assert result.score == best
         assert result.certificate.exact
         tree, tags = result.structure
-        assert list(tree.tags) == problem.b.names(tags)
+        assert list(tree.tags) == problem.problems[1].names(tags)
         certus.verify(problem, result)
 
 
@@ -170,14 +173,19 @@ def test_structures_that_disagree_are_none():
     problem = Joint(Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), on="tags")
     with pytest.raises(InvalidInput, match=r"do not agree on tags\[1, 0\]"):
         problem.score((np.array([0, 0]), np.array([0, 1])))
-    with pytest.raises(InvalidInput, match="pair"):
+    with pytest.raises(InvalidInput, match="tuple of 2"):
         problem.score(np.array([0, 0]))
 
 
 @pytest.mark.parametrize(
     ("a", "b", "options", "message"),
     [
-        (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 3))), {}, r"shape \(2, 2\) in a and \(2, 3\) in b"),
+        (
+            Tagging(np.zeros((2, 2))),
+            Tagging(np.zeros((2, 3))),
+            {},
+            "in problem 0 and .* in problem 1",
+        ),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"on": "arcs"}, "has no view 'arcs'"),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"weight": 0.0}, "positive"),
         (Tagging(np.zeros((2, 2))), Tagging(np.zeros((2, 2))), {"weight": float("nan")}, "positive"),
@@ -185,15 +193,15 @@ def test_structures_that_disagree_are_none():
             Tagging(np.zeros((2, 2)), tags=("N", "V")),
             Tagging(np.zeros((2, 2)), tags=("N", "X")),
             {},
-            "only a has 'V', only b has 'X'",
+            "only problem 0 has 'V', only problem 1 has 'X'",
         ),
         (
             Tagging(np.zeros((2, 2)), tags=("N", "V")),
             Tagging(np.zeros((2, 2)), tags=("V", "N")),
             {},
-            "tag 0 is 'N' in a and 'V' in b",
+            "tag 0 is 'N' in problem 0 and 'V' in problem 1",
         ),
-        (3, Tagging(np.zeros((2, 2))), {}, "a is int"),
+        (3, Tagging(np.zeros((2, 2))), {}, "problem 0 is int"),
     ],
 )
 def test_errors_say_what_differs(a, b, options, message):
@@ -207,10 +215,95 @@ def test_questions_without_an_answer():
         with pytest.raises(NotSupported):
             getattr(problem, question)()
     with pytest.raises(NotSupported, match="dynamic programs"):
-        Joint(problem, problem.a, on="tags").kbest(2)
+        Joint(problem, problem.problems[0], on="tags").kbest(2)
 
 
 def test_nan_is_refused_at_the_door():
     problem = Joint(Tagging(np.zeros((1, 2))), Tagging(np.zeros((1, 2))), on="tags")
     with pytest.raises(InvalidInput, match="nan"):
         problem.solve({"tags": np.array([[np.nan, 0.0]])})
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(3, 4))
+@settings(max_examples=25)
+def test_any_number_of_problems_agree(seed, number):
+    rng = np.random.default_rng(seed)
+    n, size = int(rng.integers(0, 4)), int(rng.integers(1, 4))
+    problems = [Tagging(scores(rng, n, size), bigram=scores(rng, size, size)) for _ in range(number)]
+    weights = [float(rng.choice([0.5, 1.0, 2.0])) for _ in problems]
+    joint = Joint(*problems, on="tags", weights=weights)
+    pairs = list(zip(weights, problems, strict=True))
+    best = max((sum(w * p.score(y) for w, p in pairs) for y in problems[0].all_structures()), default=-np.inf)
+    assert optimum(joint) == best
+    if best == -np.inf:
+        with pytest.raises(Infeasible):
+            joint.decode()
+        return
+    result = joint.decode()
+    assert result.score == best
+    assert len({tuple(y.tolist()) for y in result.structure}) == 1
+    certus.verify(joint, result)
+
+
+def three_views(rng):
+    grammar = RandomSpines(3, forbidden=0.0)
+    words = ["a", "b"]
+    parser = certus.LexicalizedConstituency(grammar, words)
+    tagger = Tagging(scores(rng, 2, len(parser.tags)), tags=parser.tags)
+    return parser, tagger, certus.Dependency(scores(rng, 3, 3), projective=True)
+
+
+def test_problems_tied_by_different_views(tmp_path):
+    rng = np.random.default_rng(8)
+    for _ in range(6):
+        problem = Joint(*three_views(rng), on=["tags", "arcs"], weights=(1.0, 0.5, 2.0))
+        assert set(problem.views) == {"tags", "arcs"}
+        best = optimum(problem)
+        if best == -np.inf:
+            with pytest.raises(Infeasible):
+                problem.decode()
+            continue
+        result = problem.decode()
+        assert result.score == pytest.approx(best)
+        nested = Joint(Joint(*problem.problems[:2], on="tags", weight=0.5), problem.problems[2], on="arcs", weight=2.0)
+        assert nested.decode().score == pytest.approx(best)
+        certus.save_result(tmp_path / "r.json", problem, result)
+        certus.verify(*certus.load_result(tmp_path / "r.json"))
+
+
+def test_fixing_parts_of_a_joint_problem():
+    rng = np.random.default_rng(9)
+    problem = Joint(*taggings(rng, 3, 2), Tagging(scores(rng, 3, 2)), on="tags")
+    for index in np.ndindex(3, 2):
+        for value in (0, 1):
+            kept = [y for y in problem.all_structures() if (y[0][index[0]] == index[1]) == bool(value)]
+            best = max(map(problem.score, kept), default=-np.inf)
+            fixed = problem.with_fixed("tags", index, value)
+            assert best == optimum(fixed)
+            if best > -np.inf:
+                assert fixed.decode().score == best
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        (2, {"weights": (1.0,)}, "there are 1 weights"),
+        (3, {"weight": 2.0}, "weights="),
+        (2, {"on": ["tags", "arcs"]}, "no view 'arcs'"),
+        (1, {}, "two or more"),
+    ],
+)
+def test_errors_about_any_number_of_problems(given, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        Joint(*[Tagging(np.zeros((1, 2)))] * given, **{"on": "tags", **options})
+
+
+def test_a_list_of_problems_is_told_how_to_ask():
+    with pytest.raises(InvalidInput, match=r"problem 0 is list; expected problems: Joint\(a, b, on='tags'\)"):
+        Joint([Tagging(np.zeros((1, 2)))] * 2, on="tags")
+
+
+def test_a_problem_that_shares_nothing_is_named():
+    tagging = Tagging(np.zeros((2, 2)))
+    with pytest.raises(InvalidInput, match="problem 2 shares none of the views"):
+        Joint(tagging, tagging, certus.Dependency(np.zeros((3, 3))), on=["tags"])

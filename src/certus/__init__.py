@@ -10,9 +10,11 @@ from certus.constituency import (
     Tree,
 )
 from certus.decode_all import decode_all
+from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.batch import DependencyBatch
 from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.problem import Dependency
+from certus.dependency.projective_automata import ProjectiveAutomata
 from certus.errors import (
     CertusError,
     FormatError,
@@ -28,7 +30,7 @@ from certus.models.pipeline import load
 from certus.problem import Problem
 from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
-from certus.result import Certificate, Result, Solution, Trace
+from certus.result import Certificate, LogPartitionBounds, MarginalEstimates, Result, Solution, Trace
 from certus.saved import load_problem, load_result, problem_digest, save_problem, save_result
 from certus.structures import (
     CTC,
@@ -63,6 +65,7 @@ __all__ = [
     "HMM",
     "Alignment",
     "AlignmentBatch",
+    "AutomataDependency",
     "Automaton",
     "CTCBatch",
     "Certificate",
@@ -91,11 +94,14 @@ __all__ = [
     "LexicalizedGrammar",
     "LexicalizedTree",
     "LimitReached",
+    "LogPartitionBounds",
+    "MarginalEstimates",
     "NotSupported",
     "PhraseModel",
     "PhraseOption",
     "PhraseTranslation",
     "Problem",
+    "ProjectiveAutomata",
     "Result",
     "Segmentation",
     "SegmentationBatch",

@@ -1,5 +1,7 @@
 """Constraints for ``problem.subject_to(...)``, under the name users know them by."""
 
+from certus.hypergraph.readings import Reading, accepted, avoids, contains, count, in_order, length
+from certus.relax.constrained import Constrained
 from certus.relax.constraints import (
     Constraint,
     at_least,
@@ -14,14 +16,22 @@ from certus.relax.constraints import (
 )
 
 __all__ = [
+    "Constrained",
     "Constraint",
+    "Reading",
+    "accepted",
     "at_least",
     "at_most",
     "at_most_one",
+    "avoids",
     "budget",
+    "contains",
+    "count",
     "exactly",
     "forbid",
     "implies",
+    "in_order",
+    "length",
     "linear",
     "require",
 ]

@@ -1,8 +1,9 @@
-"""Two problems that must agree: joint decoding by dual decomposition (LR 4.2)."""
+"""Problems that must agree: joint decoding by dual decomposition (LR 4.2)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
-from math import frexp, isfinite
+from math import frexp, inf, isfinite
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +13,10 @@ from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
+from certus.hypergraph.readings import Reading
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch
+from certus.relax.constraints import Constraint
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.run import Run
@@ -22,30 +25,34 @@ from certus.relax.system import Relaxation
 from certus.result import Result, Solution, certified, with_proof_of
 from certus.schema import Field
 
-Pair = tuple[Any, Any]
+Structures = tuple[Any, ...]
+Place = tuple[int, str]  # a problem, by its number, and a view of it
 
 
-class Joint(Problem[Pair]):
-    r"""The best pair of structures, one of each problem, that agree on a view.
+class Joint(Problem[Structures]):
+    r"""The best structures, one of each problem, that agree on views.
 
-    Solves  max over (y, z) of  a.score(y) + weight * b.score(z)  such that y and z use the same parts of the view
-    ``on``: the same tag for every word, the same head for every word. Each problem keeps its own fast algorithm;
-    Lagrange multipliers bring the two to agree. When they do not, parts are removed and branched on until the optimum
-    is proved. Certificate kind: "dual" or "branch and bound".
+    Solves  max over (y_0, y_1, ...) of  sum of weights[k] * problems[k].score(y_k)  such that all use the same parts
+    of the views ``on``: the same tag for every word, the same head for every word. Each problem keeps its own fast
+    algorithm; Lagrange multipliers bring them to agree. When they do not, parts are removed and branched on until the
+    optimum is proved. Certificate kind: "dual" or "branch and bound".
 
     Parameters
     ----------
-    a, b : Problem
-        Both have the view ``on``, in one shape. If both have names of ``tags``, these are equal. Either may be a Joint
-        itself: ``Joint(Joint(a, b, on="tags"), c, on="arcs")`` ties three, and the three are relaxed together. The
-        first problem leads when candidates are made, so it is best the one with the harder structures.
-    on : str
-        Name of the view, such as "tags" or "arcs". In a Joint that does not share this view itself, it is that of the
-        one side that has it: "0.arcs" is found by "arcs".
-    weight : float
-        What a score of b is worth (LR eq. 4.11); positive.
+    *problems : Problem
+        Two or more. If those that agree on "tags" have names of ``tags``, these are equal. A problem may be a Joint
+        itself, and all are relaxed together. The first problem leads when candidates are made, so it is best the one
+        with the harder structures.
+    on : str or sequence of str
+        Name of the view that all share, such as "tags" or "arcs"; or several names, each of a view that is shared by
+        all the problems that have it, of which there are two at least. In a Joint that does not share a view itself,
+        it is that of the one problem that has it: "0.arcs" is found by "arcs".
+    weights : sequence of float, optional
+        What the scores of each problem are worth (LR eq. 4.11); positive, 1 by default.
+    weight : float, optional
+        For two problems: what a score of the second is worth; the same as ``weights=(1, weight)``.
 
-    Structures are tuples (y, z). The view ``on`` is shared; the others are called "0.name" and "1.name".
+    Structures are tuples (y_0, y_1, ...). The views ``on`` are shared; the others are called "0.name", "1.name", ...
 
     Examples
     --------
@@ -54,85 +61,165 @@ class Joint(Problem[Pair]):
     >>> b = Tagging([[0, 0], [0, 3]])
     >>> Joint(a, b, on="tags").decode().score
     4.0
+    >>> Joint(a, b, b, on="tags", weights=(1, 1, 2)).decode().score
+    10.0
     """
 
     name = "joint"
 
-    def __init__(self, a: Problem[Any], b: Problem[Any], *, on: str, weight: float = 1.0) -> None:
-        for side, problem in (("a", a), ("b", b)):
+    def __init__(
+        self,
+        *problems: Problem[Any],
+        on: str | Sequence[str],
+        weights: Sequence[float] | None = None,
+        weight: float | None = None,
+    ) -> None:
+        for k, problem in enumerate(problems):
             if not isinstance(problem, Problem):
-                raise InvalidInput(f"{side} is {type(problem).__name__}; expected a problem.")
-        self.on_a, self.on_b = _view_called(a, on), _view_called(b, on)
-        shapes = a.views[self.on_a], b.views[self.on_b]
-        if shapes[0] != shapes[1]:
-            raise InvalidInput(f"view {on!r} has shape {shapes[0]} in a and {shapes[1]} in b; they must be equal.")
-        self.tags = _common_tags(a.tags, b.tags) if on == "tags" else None
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not (isfinite(weight) and weight > 0):
-            raise InvalidInput(f"weight is {weight!r}; expected a positive number.")
-        self.a, self.b, self.on, self.weight = a, b, on, float(weight)
+                raise InvalidInput(
+                    f"problem {k} is {type(problem).__name__}; expected problems: Joint(a, b, on={on!r})."
+                )
+        if len(problems) < 2:
+            raise InvalidInput(f"there is {len(problems)} problem to agree with others; expected two or more.")
+        self.problems, self.on = problems, on if isinstance(on, str) else tuple(on)
+        self.weights = _weights(len(problems), weights, weight)
+        self.ties = _ties(problems, self.on)
+        self.exclusive = {  # type: ignore[misc]
+            name: problems[k].exclusive[view]
+            for name, ((k, view), *_) in self.ties.items()
+            if view in problems[k].exclusive
+        }
+        self._tie_of = {place: name for name, places in self.ties.items() for place in places}
+        self.tags = _common_tags([(k, problems[k].tags) for k, _ in self.ties.get("tags", ())])
 
     def __repr__(self) -> str:
-        return f"Joint({self.a!r}, {self.b!r}, on={self.on!r}, weight={self.weight:g})"
+        weights = ", ".join(f"{w:g}" for w in self.weights)
+        return f"Joint({', '.join(map(repr, self.problems))}, on={self.on!r}, weights=({weights}))"
 
     # -- structures ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def views(self) -> Mapping[str, Index]:
-        sides = [(0, self.a.views, self.on_a), (1, self.b.views, self.on_b)]
-        out = {self.on: self.a.views[self.on_a]}
-        return out | {f"{k}.{v}": s for k, views, shared in sides for v, s in views.items() if v != shared}
+    def _places(self) -> dict[str, list[Place]]:
+        """Where each view is found, by the name it has here."""
+        every = ((k, view) for k, problem in enumerate(self.problems) for view in problem.views)
+        return self.ties | {f"{k}.{view}": [(k, view)] for k, view in every if (k, view) not in self._tie_of}
 
-    def _checked(self, structure: Pair) -> Pair:
-        if not isinstance(structure, tuple) or len(structure) != 2:
-            raise InvalidInput(f"structure is {type(structure).__name__}; expected a pair (y, z).")
+    @cached_property
+    def views(self) -> Mapping[str, Index]:
+        return {name: self.problems[k].views[view] for name, ((k, view), *_) in self._places.items()}
+
+    def _checked(self, structure: Structures) -> Structures:
+        if not isinstance(structure, tuple) or len(structure) != len(self.problems):
+            raise InvalidInput(
+                f"structure is {type(structure).__name__}; expected a tuple of {len(self.problems)} structures."
+            )
         return structure
 
-    def indicator(self, structure: Pair, view: str) -> Floats:
+    def indicator(self, structure: Structures, view: str) -> Floats:
         self.checked_view(view)
-        y, z = self._checked(structure)
-        if view == self.on:
-            return self.a.indicator(y, self.on_a)
-        side, _, inner = view.partition(".")
-        return self.a.indicator(y, inner) if side == "0" else self.b.indicator(z, inner)
+        k, inner = self._places[view][0]
+        return self.problems[k].indicator(self._checked(structure)[k], inner)
 
-    def terms(self, structure: Pair) -> list[float]:
-        y, z = self._checked(structure)
-        scores = [*map(float, self.a.terms(y)), *(self.weight * float(x) for x in self.b.terms(z))]
-        apart = np.argwhere(self.a.indicator(y, self.on_a) != self.b.indicator(z, self.on_b))
-        if len(apart):
-            raise InvalidInput(f"the two structures do not agree on {self.on}{apart[0].tolist()}.")
+    def terms(self, structure: Structures) -> list[float]:
+        scores: list[float] = []
+        for problem, y, weight in zip(self.problems, self._checked(structure), self.weights, strict=True):
+            scores += [weight * float(x) for x in problem.terms(y)]
+        for name, ((first, view), *others) in self.ties.items():
+            used = self.problems[first].indicator(structure[first], view)
+            for k, inner in others:
+                apart = np.argwhere(used != self.problems[k].indicator(structure[k], inner))
+                if len(apart):
+                    raise InvalidInput(f"structures {first} and {k} do not agree on {name}{apart[0].tolist()}.")
         return scores
 
-    def all_structures(self) -> Iterator[Pair]:
-        by_parts: dict[bytes, list[Any]] = {}
-        for z in self.b.all_structures():
-            by_parts.setdefault(self.b.indicator(z, self.on_b).tobytes(), []).append(z)
-        for y in self.a.all_structures():
-            for z in by_parts.get(self.a.indicator(y, self.on_a).tobytes(), []):
-                yield y, z
+    def all_structures(self) -> Iterator[Structures]:
+        return self._extended(())
+
+    def _extended(self, chosen: Structures) -> Iterator[Structures]:
+        """All structures that begin with the ones chosen."""
+        k = len(chosen)
+        if k == len(self.problems):
+            yield chosen
+            return
+        ties = [(places[0], view) for places in self.ties.values() for at, view in places if at == k]
+        key = tuple(self.problems[j].indicator(chosen[j], own).tobytes() for (j, own), _ in ties if j < k)
+        for y in self._by_parts[k].get(key, ()):
+            yield from self._extended((*chosen, y))
+
+    @cached_property
+    def _by_parts(self) -> list[dict[tuple[bytes, ...], list[Any]]]:
+        """The structures of each problem by the parts that they share with problems before it."""
+        out = []
+        for k, problem in enumerate(self.problems):
+            shared = [view for places in self.ties.values() for at, view in places[1:] if at == k]
+            found: dict[tuple[bytes, ...], list[Any]] = {}
+            for y in problem.all_structures():
+                found.setdefault(tuple(problem.indicator(y, view).tobytes() for view in shared), []).append(y)
+            out.append(found)
+        return out
 
     def extent(self) -> Extent:
-        return self.a.extent().joined(self.b.extent(), self.weight)
+        whole = Extent(0, inf, -inf)
+        for problem, weight in zip(self.problems, self.weights, strict=True):
+            whole = whole.joined(problem.extent(), weight)
+        return whole
 
     def all_scores(self) -> list[Floats] | None:
-        a, b = self.a.all_scores(), self.b.all_scores()
-        return None if a is None or b is None else [*a, *(self.weight * scores for scores in b)]
+        found: list[Floats] = []
+        for problem, weight in zip(self.problems, self.weights, strict=True):
+            scores = problem.all_scores()
+            if scores is None:
+                return None
+            found += [weight * array for array in scores]
+        return found
+
+    def _of(self, problems: Sequence[Problem[Any]]) -> Self:
+        return type(self)(*problems, on=self.on, weights=self.weights)
 
     def without_scores_below(self, least: float) -> Self:
-        a, b = self.a.without_scores_below(least), self.b.without_scores_below(least / self.weight)
-        return type(self)(a, b, on=self.on, weight=self.weight)
+        pairs = zip(self.problems, self.weights, strict=True)
+        return self._of([problem.without_scores_below(least / weight) for problem, weight in pairs])
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        if frexp(self.weight)[0] != 0.5:
-            raise NotSupported(f"scores times {self.weight:g} are rounded, unless they are times a power of two.")
-        a, b = self.a.with_scores_rounded_up(step), self.b.with_scores_rounded_up(step / self.weight)
-        return type(self)(a, b, on=self.on, weight=self.weight)
+        for weight in self.weights:
+            if frexp(weight)[0] != 0.5:
+                raise NotSupported(f"scores times {weight:g} are rounded, unless they are times a power of two.")
+        pairs = zip(self.problems, self.weights, strict=True)
+        return self._of([problem.with_scores_rounded_up(step / weight) for problem, weight in pairs])
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        """A shared part is fixed in every problem that can do so, which must be one at least."""
+        self.checked_view(view)
+        problems, unable = list(self.problems), list[NotSupported]()
+        for k, inner in self._places[view]:
+            try:
+                problems[k] = problems[k].with_fixed(inner, index, value)
+            except NotSupported as error:
+                unable.append(error)
+        if len(unable) == len(self._places[view]):
+            raise unable[0]
+        return self._of(problems)
+
+    def subject_to(self, *constraints: Constraint | Reading) -> Problem[Structures]:
+        """As for any problem; what automata read is read in the first problem that has the view and a sequence."""
+        problems = list(self.problems)
+        for reading in (c for c in constraints if isinstance(c, Reading)):
+            view = next(iter(self.views)) if reading.view is None else reading.view
+            self.checked_view(view)
+            places = [(k, own) for k, own in self._places[view] if problems[k].has_sequence]
+            if not places:
+                raise NotSupported(f"no problem with the view {view!r} has a sequence that {reading} could read.")
+            k, own = places[0]
+            problems[k] = problems[k].subject_to(replace(reading, view=own))
+        linear = [c for c in constraints if not isinstance(c, Reading)]
+        whole = self._of(problems)
+        return Problem.subject_to(whole, *linear) if linear else whole
 
     # -- questions -------------------------------------------------------------------------------------------------
 
     def relaxation(self) -> Relaxation:
-        """Both problems side by side, with a row for every part of the shared view."""
-        return Relaxation.of(self.a).joined(Relaxation.of(self.b), self.on, self.weight, self.on_a, self.on_b)
+        """All problems side by side, with rows for every part of the shared views."""
+        return Relaxation.side_by_side([Relaxation.of(p) for p in self.problems], self.weights, self.ties)
 
     @sound
     def decode(
@@ -142,15 +229,15 @@ class Joint(Problem[Pair]):
         time_limit: float | None = None,
         exact: bool = True,
         step: StepRule[Any] | None = None,
-    ) -> Result[Pair]:
-        """The best pair. ``step`` is a rule of certus.relax.steps; see certus.relax.branch.climb for the limits.
+    ) -> Result[Structures]:
+        """The best structures. ``step`` is a rule of certus.relax.steps; see certus.relax.branch.climb for the limits.
 
-        Raises Infeasible when no pair agrees, and LimitReached when the time ran out before a pair was found.
+        Raises Infeasible when none agree, and LimitReached when the time ran out before any were found.
         """
         return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
     @sound_list
-    def kbest(self, k: int) -> list[Result[Pair]]:
+    def kbest(self, k: int) -> list[Result[Structures]]:
         """The k best pairs, for two dynamic programs.
 
         Exact: goes through the k-best structures of a under the multipliers, completes each by its k-best partners, and
@@ -158,14 +245,15 @@ class Joint(Problem[Pair]):
         """
         if as_positive_int("k", k) == 1:
             return [self.decode()]
-        a, b = self.a.forest(), self.b.forest()
-        if a is None or b is None:
+        forests = [problem.forest() for problem in self.problems]
+        a, b = forests[:2]
+        if len(forests) > 2 or len(self.ties) > 1 or a is None or b is None:
             raise NotSupported("kbest() of a joint problem needs two dynamic programs; ask decode().")
         best = self.decode()
         first, *others = self._ranked(a, b, k)
         return [with_proof_of(first, best, self.terms(first.structure)), *others]
 
-    def _ranked(self, a: Forest, b: Forest, k: int) -> list[Result[Pair]]:
+    def _ranked(self, a: Forest, b: Forest, k: int) -> list[Result[Structures]]:
         relaxation = self.relaxation()
         subproblems = Subproblems(relaxation)
         oracle = Lagrangian(subproblems, subproblems.initial)
@@ -180,8 +268,8 @@ class Joint(Problem[Pair]):
         while True:
             found = a.kbest(asked, penalties)
             for at in range(done, len(found)):
-                y = self.a.from_edges(found[at][0])
-                used = self.a.indicator(y, self.on)
+                y = self.problems[0].from_edges(found[at][0])
+                used = self.problems[0].indicator(y, self._own(0))
                 key = used.tobytes()
                 if key not in partners:
                     partners[key] = self._partners(b, used, k)
@@ -193,18 +281,23 @@ class Joint(Problem[Pair]):
                 return [self._listed(pair, s, rank, error) for rank, (_, (s, pair)) in enumerate(best, start=1)]
             asked *= 2
 
-    def _listed(self, pair: Pair, score: float, rank: int, error: float) -> Result[Pair]:
+    def _own(self, k: int) -> str:
+        """What one of two problems calls the view they share."""
+        (places,) = self.ties.values()
+        return places[k][1]
+
+    def _listed(self, pair: Structures, score: float, rank: int, error: float) -> Result[Structures]:
         scores = partial(self.terms, pair)
         return Result(pair, score, certified(scores, score, score, error, kind="combinatorial", rank=rank))
 
     def _partners(self, forest: Forest, used: Floats, k: int) -> list[Any]:
         """The k best structures of b, whose forest is given, that use the given parts."""
         try:
-            listed = forest.kbest(k, {self.on: np.where(used > 0, 0.0, -np.inf)})
+            listed = forest.kbest(k, {self._own(1): np.where(used > 0, 0.0, -np.inf)})
         except Infeasible:
             return []
-        found = (self.b.from_edges(edges) for edges, _ in listed)
-        return [z for z in found if np.array_equal(used, self.b.indicator(z, self.on))]
+        found = (self.problems[1].from_edges(edges) for edges, _ in listed)
+        return [z for z in found if np.array_equal(used, self.problems[1].indicator(z, self._own(1)))]
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         raise NotSupported(
@@ -213,7 +306,7 @@ class Joint(Problem[Pair]):
 
     # -- for the engine, when a joint problem is part of another ---------------------------------------------------
 
-    def solve(self, penalties: Penalties | None = None) -> Solution[Pair]:
+    def solve(self, penalties: Penalties | None = None) -> Solution[Structures]:
         """Climbs the whole ladder: exact, and as costly as decode()."""
         result = branch.climb(self, self.relaxation().penalised(penalties))
         return Solution(result.structure, result.score)
@@ -222,49 +315,89 @@ class Joint(Problem[Pair]):
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "a": problem_to_json(self.a),
-            "b": problem_to_json(self.b),
-            "on": self.on,
-            "weight": self.weight,
+            "problems": [problem_to_json(problem) for problem in self.problems],
+            "on": self.on if isinstance(self.on, str) else list(self.on),
+            "weights": list(self.weights),
         }
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
         given = Field.of(data, "")
-        a, b = (problem_from_json(given[side]) for side in ("a", "b"))
-        on, weight = given["on"].text(), given["weight"].number()
-        return given.made(lambda: cls(a, b, on=on, weight=weight))
+        problems = [problem_from_json(problem) for problem in given["problems"].items()]
+        on = given["on"].texts() if isinstance(given["on"].value, list) else given["on"].text()
+        weights = [weight.number() for weight in given["weights"].items()]
+        return given.made(lambda: cls(*problems, on=on, weights=weights))
 
-    def structure_to_json(self, structure: Pair) -> Any:
-        y, z = self._checked(structure)
-        return [self.a.structure_to_json(y), self.b.structure_to_json(z)]
+    def structure_to_json(self, structure: Structures) -> Any:
+        return [p.structure_to_json(y) for p, y in zip(self.problems, self._checked(structure), strict=True)]
 
-    def structure_from_json(self, data: Any) -> Pair:
-        y, z = Field.of(data, "structure").items(size=2)
-        return self.a.structure_from_json(y), self.b.structure_from_json(z)
-
-
-def _view_called(problem: Problem[Any], on: str) -> str:
-    """The view of a problem that a name means: its own, or in a joint problem one of a side; InvalidInput if none."""
-    found = [view for view in problem.views if view == on or view.endswith(f".{on}")]
-    if on in found or len(found) != 1:
-        problem.checked_view(on)
-        return on
-    return found[0]
+    def structure_from_json(self, data: Any) -> Structures:
+        given = Field.of(data, "structure").items(size=len(self.problems))
+        return tuple(p.structure_from_json(y) for p, y in zip(self.problems, given, strict=True))
 
 
-def _common_tags(a: Any, b: Any) -> Any:
-    """The names both sides use for their tags; InvalidInput that says where they differ."""
-    if a is None or b is None:
-        return a if b is None else b
-    a, b = tuple(a), tuple(b)
-    if a != b:
-        only_a, only_b = sorted(set(a) - set(b)), sorted(set(b) - set(a))
-        if only_a or only_b:
-            sides = [f"only {s} has {', '.join(map(repr, tags))}" for s, tags in (("a", only_a), ("b", only_b)) if tags]
-            found = ", ".join(sides)
-        else:
-            k = next(k for k, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
-            found = f"tag {k} is {a[k]!r} in a and {b[k]!r} in b"
+def _weights(count: int, weights: Sequence[float] | None, weight: float | None) -> tuple[float, ...]:
+    """A positive number for each of the problems."""
+    if weight is not None:
+        if count != 2 or weights is not None:
+            raise InvalidInput(
+                f"weight is that of the second of two problems; give weights= for {count}, and only one."
+            )
+        weights = (1.0, weight)
+    given = (1.0,) * count if weights is None else tuple(weights)
+    if len(given) != count:
+        raise InvalidInput(f"there are {len(given)} weights; expected one for each of {count} problems.")
+    for w in given:
+        if isinstance(w, bool) or not isinstance(w, int | float | np.number) or not (isfinite(w) and w > 0):
+            raise InvalidInput(f"a weight is {w!r}; expected a positive number.")
+    return tuple(map(float, given))
+
+
+def _ties(problems: Sequence[Problem[Any]], on: str | tuple[str, ...]) -> dict[str, list[Place]]:
+    """For each name the problems that share the view, and what they call it; InvalidInput where that makes no sense."""
+    ties: dict[str, list[Place]] = {}
+    for name in (on,) if isinstance(on, str) else on:
+        found = [(k, _view_called(problem, name)) for k, problem in enumerate(problems)]
+        ties[name] = [(k, view) for k, view in found if view is not None]
+        if isinstance(on, str) or len(ties[name]) < 2:
+            for k, view in found:
+                if view is None:
+                    problems[k].checked_view(name)
+        (first, own), *others = ties[name]
+        for k, view in others:
+            a, b = problems[first].views[own], problems[k].views[view]
+            if a != b:
+                raise InvalidInput(
+                    f"view {name!r} has shape {a} in problem {first} and {b} in problem {k}; they must be equal."
+                )
+    tied = {k for places in ties.values() for k, _ in places}
+    for k, problem in enumerate(problems):
+        if k not in tied:
+            raise InvalidInput(
+                f"problem {k} shares none of the views {on!r}; it has {', '.join(map(repr, problem.views))}."
+            )
+    return ties
+
+
+def _view_called(problem: Problem[Any], name: str) -> str | None:
+    """The view of a problem that a name means: its own, or in a joint problem the one of a side; None if none."""
+    found = [view for view in problem.views if view == name or view.endswith(f".{name}")]
+    return name if name in found else found[0] if len(found) == 1 else None
+
+
+def _common_tags(given: Sequence[tuple[int, Any]]) -> Any:
+    """The names all problems use for their tags, where any are given; InvalidInput that says where they differ."""
+    known = [(k, tuple(tags)) for k, tags in given if tags is not None]
+    if not known:
+        return None
+    (first, names), *others = known
+    for k, tags in others:
+        if tags == names:
+            continue
+        only = [(first, sorted(set(names) - set(tags))), (k, sorted(set(tags) - set(names)))]
+        found = ", ".join(f"only problem {at} has {', '.join(map(repr, extra))}" for at, extra in only if extra)
+        if not found:
+            t = next(t for t, (x, y) in enumerate(zip(names, tags, strict=True)) if x != y)
+            found = f"tag {t} is {names[t]!r} in problem {first} and {tags[t]!r} in problem {k}"
         raise InvalidInput(f"the problems have different tags: {found}. Give both the same tags in the same order.")
-    return a
+    return names

@@ -16,12 +16,13 @@ from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
 from certus.checks import Floats
 from certus.errors import InvalidInput, NotSupported
-from certus.result import Result, Solution, certified
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified
 from certus.schema import Field
 
 if TYPE_CHECKING:
     from certus.hypergraph.dynamic_program import Forest
-    from certus.relax.constraints import Constrained, Constraint
+    from certus.hypergraph.readings import Reading
+    from certus.relax.constraints import Constraint
     from certus.relax.system import Relaxation
 
 Y = TypeVar("Y")
@@ -126,6 +127,20 @@ class Problem(ABC, Generic[Y]):
         """For each view, the probability (expected count) of each part under exp(score)."""
         raise self._not_supported("marginals")
 
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        """An interval that holds the log-partition function, rounding included, also where that is hard to find.
+
+        ``iterations`` is how long the upper end is lowered; the interval holds after any number.
+        """
+        raise self._not_supported("log_partition_bounds")
+
+    def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
+        """For each view, an estimate of the probability of each part from weighted samples, with its standard error.
+
+        Exact where the problem has exact marginals, which the answer says. Without a seed one is drawn, and told.
+        """
+        return MarginalEstimates.known(self.marginals(), self.log_partition())
+
     def entropy(self) -> float:
         """Entropy, in nats, of the distribution proportional to exp(score)."""
         raise self._not_supported("entropy")
@@ -138,11 +153,15 @@ class Problem(ABC, Generic[Y]):
         """
         raise self._not_supported("max_marginals")
 
-    def subject_to(self, *constraints: "Constraint") -> "Constrained[Y]":
-        """The same problem restricted to structures that satisfy linear constraints on its parts."""
+    def subject_to(self, *constraints: "Constraint | Reading") -> "Problem[Y]":
+        """The same problem restricted to structures that satisfy constraints; see ``certus.constraints``.
+
+        Parts that are required or forbidden leave the problem what it is, with all its questions; so do constraints
+        that automata read. Constraints that tie parts are relaxed. With a penalty they may be broken at that price.
+        """
         # Found by its name, since it is made of problems and of their relaxation, which stands above this module.
         kind: Any = PROBLEMS["constrained"]
-        constrained: Constrained[Y] = kind(self, constraints)
+        constrained: Problem[Y] = kind.of(self, constraints)
         return constrained
 
     # -- dynamic programs ------------------------------------------------------------------------------------------
@@ -157,6 +176,19 @@ class Problem(ABC, Generic[Y]):
     def from_edges(self, edges: Sequence[int]) -> Y:
         """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
         raise self._not_supported("from_edges")
+
+    @property
+    def has_sequence(self) -> bool:
+        """Whether structures have a ``sequence`` that automata can read."""
+        return type(self).sequence is not Problem.sequence
+
+    def sequence(self, structure: Y, view: str) -> Sequence[int]:
+        """The flat cells of a view that a structure uses, in the order in which its derivation is read.
+
+        That is from left to right, the cell of an edge after those of its tails, in ``forest()`` and in the graph of
+        ``normal_form()``. It is what automata read; a problem without it is not restricted by any.
+        """
+        raise self._not_supported("sequence")
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
@@ -173,7 +205,7 @@ class Problem(ABC, Generic[Y]):
     def indicator(self, structure: Y, view: str) -> Floats:
         """Which parts of a view a structure uses."""
 
-    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+    def with_fixed(self, view: str, index: Index, value: int) -> "Problem[Y]":
         """The same problem, less the structures in which the part is not ``value`` (0 or 1)."""
         raise self._not_supported("with_fixed")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import certus
 from certus.certificates import standalone
-from certus.constraints import at_most, budget, forbid, require
+from certus.constraints import at_most, avoids, budget, contains, forbid, require
 from certus.proof_file import proof_to_json
 
 
@@ -36,6 +36,8 @@ def problems(rng):
     yield a.subject_to(at_most(1, "tags", first))
     yield a.subject_to(forbid("tags", (0, 0)))
     yield a.subject_to(require("tags", (0, size - 1)), budget("tags", rng.random((n, size)), 0.6 * n))
+    yield a.subject_to(at_most(1, "tags", first, penalty=0.75), contains([0]))
+    yield certus.Joint(a, b, a, on="tags", weights=(1.0, 0.5, 2.0)).subject_to(avoids([0, size - 1]))
     shape = (n + 1, n + 1)
     root = str(rng.choice(["single", "multi"]))
     yield certus.Dependency(scores(rng, *shape), root=root)

@@ -56,13 +56,20 @@ def test_a_bad_treebank_is_refused(certus, tmp_path, text, says):
     assert not (tmp_path / "model").exists()
 
 
-def test_crossing_arcs_above_order_1_have_certificates_but_no_confidences(certus, tmp_path):
+def test_confidences_in_crossing_arcs_above_order_1_are_estimates_and_say_so(certus, tmp_path):
     train, model = tmp_path / "train.conllu", tmp_path / "model"
     train.write_text(SENTENCE * 3)
     small = "--order", "2", "--no-projective", "--epochs", "2", "--bits", "12"
     assert certus("train", "parser", "--train", train, "--output", model, *small).code == 0
     assert "# certificate = dual, exact" in certus("parse", "--model", model, "--certificates", train).out
-    assert "marginals" in certus("parse", "--model", model, "--confidences", train).complaint
+    estimated = certus("parse", "--model", model, "--confidences", train).out
+    assert "# confidence_estimates = importance sampling, effective sample size" in estimated
+    assert estimated.count("Confidence=") == 9
+    again = tmp_path / "again.conllu"
+    again.write_text(estimated)
+    assert "confidence_estimates" not in certus("parse", "--model", model, again).out
+    shown = certus("parse", "--model", model, "--confidences", "--json", train).out
+    assert json.loads(shown.splitlines()[0])["confidences"]["seed"] == 1
 
 
 def test_a_time_limit_that_leaves_a_tree_unproved_is_said(certus, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from certus.dependency.lineages import Lineages
 from certus.dependency.parts import DenseScores
 from tests.dependency.cases import whole_scores
 from tests.oracles import normal
+from tests.oracles.references import best_lineages_value
 from tests.oracles.trees import all_trees
 
 
@@ -37,7 +38,7 @@ def test_solve_equals_enumeration(seed, n):
 
     values = [(value(structure), structure) for structure in lineages.all_structures()]
     best = max((found for found, _ in values), default=-np.inf)
-    assert lineages.reference_maximum(penalties) == best
+    assert best_lineages_value(lineages, penalties) == best
     if best == -np.inf:
         with pytest.raises(Infeasible):
             lineages.solve(penalties)
@@ -58,7 +59,7 @@ def test_solve_equals_the_plain_reference_beyond_enumeration(seed, n):
     rng = np.random.default_rng(seed)
     lineages = draw_lineages(rng, n)
     penalties = draw_penalties(rng, lineages)
-    expected = lineages.reference_maximum(penalties)
+    expected = best_lineages_value(lineages, penalties)
     if expected == -np.inf:
         with pytest.raises(Infeasible):
             lineages.solve(penalties)

@@ -85,7 +85,7 @@ def test_crossing_arcs_are_allowed_by_default(root):
         assert sorted(tuple(y) for y in problem.all_structures()) == sorted(trees)
         result = problem.decode()
         assert result.certificate.kind == "combinatorial"
-        assert result.score == values[0] == problem.reference_maximum()
+        assert result.score == values[0]
         assert [r.score for r in problem.kbest(5)] == values[:5]
         assert problem.log_partition() == pytest.approx(np.logaddexp.reduce(values), abs=1e-10)
         assert problem.max_marginals()["arcs"].max(initial=-np.inf) == (values[0] if n else -np.inf)

@@ -77,7 +77,6 @@ def test_every_question_equals_enumeration(model):
         problem = draw_problem(rng, model, k % 5, ROOTS[k // 5])
         trees = enumerated(problem)
         check_questions(problem, trees, k)
-        assert problem.reference_maximum() == (trees[0][0] if trees else -np.inf)
 
 
 @pytest.mark.parametrize("model", ["first order", "siblings", "model 1", "model 2"])
@@ -101,7 +100,7 @@ def test_penalties_are_added_to_the_arcs(problem):
             problem.solve({"arcs": penalty})
         return
     solution = problem.solve({"arcs": penalty})
-    assert solution.value == max(values) == problem.reference_maximum({"arcs": penalty})
+    assert solution.value == max(values)
     assert problem.max_marginals({"arcs": penalty})["arcs"].max(initial=-np.inf) == (
         max(values) if problem.n else -np.inf
     )
@@ -128,7 +127,7 @@ def test_kernels_agree_with_the_forest_on_longer_sentences(model, root):
             with pytest.raises(Infeasible):
                 problem.solve()
             continue
-        assert problem.solve().value == expected == problem.reference_maximum()
+        assert problem.solve().value == expected
         assert problem.log_partition() == pytest.approx(forest.log_partition(), rel=1e-12)
         np.testing.assert_allclose(problem.marginals()["arcs"], forest.marginals(views)["arcs"], atol=1e-11)
         assert (problem.max_marginals()["arcs"] == forest.max_marginals(views)["arcs"]).all()

@@ -18,7 +18,7 @@ roots = st.sampled_from(["single", "multi"])
 def check(problem, constraints, holds):
     """Decode under the constraints; ``holds`` says of a tree, in other words, whether it satisfies them."""
     best = max((problem.score(y) for y in problem.all_structures() if holds(y.tolist())), default=-np.inf)
-    restricted = trees.constrained(problem, *constraints)
+    restricted = problem.subject_to(*constraints)
     if best == -np.inf:
         with pytest.raises(Infeasible):
             restricted.decode()
@@ -40,7 +40,7 @@ def test_required_and_forbidden_arcs(seed, model, n, root, projective):
     a = int(rng.integers(1, n + 1))
     b = int(rng.choice([v for v in range(n + 1) if v != a]))
     constraints = [trees.require_arc(h, m), trees.forbid_arc(b, a)]
-    assert isinstance(trees.constrained(problem, *constraints), Dependency)  # by masking alone
+    assert isinstance(problem.subject_to(*constraints), Dependency)  # by masking alone
     check(problem, constraints, lambda y: y[m] == h and y[a] != b)
 
 

@@ -29,22 +29,24 @@ def vine_parses(problem):
                 continue
 
 
-def draw_vine(rng, n, band):
+def draw_vine(rng, n, band, root):
     arc = rng.integers(-8, 9, (n + 1, n + 1)).astype(float)
     arc[rng.random((n + 1, n + 1)) < 0.1] = -np.inf
     arc[np.arange(n), np.arange(1, n + 1)] = 1.0  # there is a parse
-    return Vine(arc, rng.integers(-8, 9, (n + 1, 2)), rng.integers(-8, 9, (n + 1, 2)), band=band)
+    return Vine(arc, rng.integers(-8, 9, (n + 1, 2)), rng.integers(-8, 9, (n + 1, 2)), band=band, root=root)
 
 
+@pytest.mark.parametrize("root", ["single", "multi"])
 @pytest.mark.parametrize(
     ("n", "band"), [(0, 1), (1, 1), (2, 1), (3, 1), pytest.param(4, 1, marks=pytest.mark.slow), (3, 2)]
 )
-def test_vine_parses_equal_enumeration(n, band):
-    problem = draw_vine(np.random.default_rng(10 * n + band), n, band)
+def test_vine_parses_equal_enumeration(n, band, root):
+    problem = draw_vine(np.random.default_rng(10 * n + band), n, band, root)
     parses = [(structure, score) for structure, score in vine_parses(problem) if score > -np.inf]
     values = np.array([score for _, score in parses])
     result = problem.decode()
     assert result.score == values.max() == problem.score(result.structure) == problem.reference_maximum()
+    verify(problem, result)
     assert problem.log_partition() == pytest.approx(np.logaddexp.reduce(values), rel=1e-12)
     best = problem.max_marginals()
     for view in problem.views:
@@ -54,11 +56,12 @@ def test_vine_parses_equal_enumeration(n, band):
         assert (best[view] == expected).all()
 
 
-def test_cutting_the_long_arcs_of_any_tree_leaves_a_vine_parse():
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_cutting_the_long_arcs_of_any_tree_leaves_a_vine_parse(root):
     n, band = 5, 2
     zero = np.zeros((n + 1, 2))
-    problem = Vine(np.zeros((n + 1, n + 1)), zero, zero, band=band)
-    for heads in projective_trees(n, "multi"):
+    problem = Vine(np.zeros((n + 1, n + 1)), zero, zero, band=band, root=root)
+    for heads in projective_trees(n, root):
         parse = np.zeros((n + 1, 3), dtype=np.int64)
         parse[0, 0] = -1
         for m in range(1, n + 1):
@@ -136,7 +139,8 @@ def arcs_of(part, kind):
 @pytest.mark.parametrize("seed", [56, 65, 68, 118])
 def test_words_whose_head_is_outside_the_band_do_not_spoil_proofs_under_constraints(seed):
     rng = np.random.default_rng(seed)
-    vine = Vine(*(rng.integers(-4, 5, size=shape).astype(float) for shape in ((4, 4), (4, 2), (4, 2))), band=1)
+    scores = (rng.integers(-4, 5, size=shape).astype(float) for shape in ((4, 4), (4, 2), (4, 2)))
+    vine = Vine(*scores, band=1, root="multi")
     scores = {k: vine.score(y) for k, y in enumerate(vine.all_structures())}
     used = [vine.indicator(y, "arcs") for y in vine.all_structures()]
     first, second, *_ = np.argwhere(used[max(scores, key=scores.get)]).tolist()

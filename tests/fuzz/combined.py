@@ -60,16 +60,64 @@ class Pairs(Kind):
         return certus.Joint(made(case["a"]), made(case["b"]), on=case["on"], weight=case["weight"])
 
     def listed(self, case: Case, problem: Any) -> Listed:
-        weight, partners = Fraction(case["weight"]), {}
-        for z, parts in listed(case["b"], problem.b):
-            scaled = [p if p == -inf else Fraction(p) * weight for p in parts]
-            partners.setdefault(problem.b.indicator(z, problem.on_b).tobytes(), []).append((z, scaled))
-        for y, parts in listed(case["a"], problem.a):
-            for z, more in partners.get(problem.a.indicator(y, problem.on_a).tobytes(), ()):
+        partners, (a, b) = {}, problem.problems
+        ((_, on_a), (_, on_b)) = problem.ties[case["on"]]
+        for z, parts in listed(case["b"], b):
+            partners.setdefault(b.indicator(z, on_b).tobytes(), []).append((z, scaled(parts, case["weight"])))
+        for y, parts in listed(case["a"], a):
+            for z, more in partners.get(a.indicator(y, on_a).tobytes(), ()):
                 yield (y, z), [*parts, *more]
 
 
 PLAIN = ("hyperpath", "constituency", "span trees", "segmentation", "alignment", "ctc")
+
+
+def scaled(parts: Any, weight: float) -> list[Any]:
+    return [p if p == -inf else Fraction(p) * Fraction(weight) for p in parts]
+
+
+class Several(Kind):
+    """certus.Joint of three or four: taggings; grammar, tagging and trees that share tags here and arcs there."""
+
+    name = "joint of many"
+    proved = Pairs.proved
+    tried = Pairs.tried
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        if rng.random() < 0.8:
+            n, size = int(rng.integers(0, 4)), int(rng.integers(1, 4))
+            count, on = int(rng.integers(3, 5)), ["tags"]
+            problems = [{"kind": "tagging", **draw_tagging(rng, scores, n, size)} for _ in range(count)]
+        else:
+            a = {"kind": "lexicalized constituency", **KINDS["lexicalized constituency"].draw(rng, scores)}
+            a["words"], n = a["words"][:2], len(a["words"][:2])
+            trees = draw_trees(rng, scores, int(rng.integers(3)), n)
+            trees["options"]["projective"] = True
+            tags, on = {"kind": "tagging", **draw_tagging(rng, scores, n, 3)}, ["tags", "arcs"]
+            problems = [a, tags, {"kind": "dependency", **trees}]
+        return {"problems": problems, "on": on, "weights": [float(rng.choice([0.5, 1.0, 2.0])) for _ in problems]}
+
+    def make(self, case: Case) -> certus.Joint:
+        on = case["on"][0] if len(case["on"]) == 1 else case["on"]
+        return certus.Joint(*map(made, case["problems"]), on=on, weights=case["weights"])
+
+    def listed(self, case: Case, problem: Any) -> Listed:
+        rows: list[Any] = [((), [], {})]  # structures so far, their parts, and what they use of the views
+        for c, p, weight in zip(case["problems"], problem.problems, case["weights"], strict=True):
+            views, found = [view for view in case["on"] if view in p.views], {}
+            for y, parts in listed(c, p):
+                used = {view: p.indicator(y, view).tobytes() for view in views}
+                found.setdefault(tuple(used.values()), []).append((y, scaled(parts, weight), used))
+            known = [view for view in views if view in rows[0][2]] if rows else []
+            assert known in ([], views)  # a problem is tied to those before it by all of its views, or by none
+            rows = [
+                ((*chosen, y), [*before, *parts], agreed | used)
+                for chosen, before, agreed in rows
+                for key, several in found.items()
+                if not known or key == tuple(agreed[view] for view in views)
+                for y, parts, used in several
+            ]
+        yield from ((chosen, parts) for chosen, parts, _ in rows)
 
 
 class Limited(Kind):
@@ -100,15 +148,34 @@ class Limited(Kind):
         return made(case["inner"]).subject_to(*(C.Constraint.from_json(c) for c in case["constraints"]))
 
     def listed(self, case: Case, problem: Any) -> Listed:
-        for y, parts in listed(case["inner"], problem.problem):
+        inner = made(case["inner"])
+        for y, parts in listed(case["inner"], inner):
             views = {view for c in case["constraints"] for _, view, _ in c["terms"]}
-            used = {view: problem.problem.indicator(y, view) for view in views}
-            if all(self.holds(c, used) for c in case["constraints"]):
-                yield y, parts
+            used = {view: inner.indicator(y, view) for view in views}
+            broken = [(c, self.excess(c, used)) for c in case["constraints"]]
+            if all("penalty" in c or not excess for c, excess in broken):
+                yield y, [*parts, *(-Fraction(c["penalty"]) * excess for c, excess in broken if excess)]
 
-    def holds(self, c: Case, used: Any) -> bool:
-        value = sum(Fraction(a) * int(used[view][tuple(index)]) for a, view, index in c["terms"])
-        return {"<=": value <= c["bound"], ">=": value >= c["bound"], "==": value == c["bound"]}[c["sense"]]
+    def excess(self, c: Case, used: Any) -> Fraction:
+        """By how much a constraint is broken."""
+        over = sum((Fraction(a) * int(used[view][tuple(i)]) for a, view, i in c["terms"]), -Fraction(c["bound"]))
+        return {"<=": max(over, Fraction(0)), ">=": max(-over, Fraction(0)), "==": abs(over)}[c["sense"]]
+
+
+class Softened(Limited):
+    """The same with penalties on some constraints, of whole numbers and of others, and coefficients of both."""
+
+    name = "soft"
+    share = 1.0
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        case = super().draw(rng, scores)
+        for c in case["constraints"]:
+            if rng.random() < 0.3:
+                c["terms"] = [[float(rng.choice([0.1, 0.75, 1.5])) * a, view, index] for a, view, index in c["terms"]]
+            if rng.random() < 0.8 or any(a % 1 for a, _, _ in c["terms"]):
+                c["penalty"] = float(rng.choice([0.0, 1.0, 1.0, 2.0, 3.0, 0.3]))
+        return case
 
 
 def drawn(rng: Rng, view: str, used: np.ndarray) -> Case:

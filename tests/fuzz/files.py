@@ -216,6 +216,9 @@ def problems() -> dict[str, Any]:
         "joint": certus.Joint(tagging, certus.Tagging(scores(3, 2), bigram=scores(3, 3)), on="tags"),
         "constrained": tagging.subject_to(C.at_most(1, "tags", [(0, 1), (1, 1), (2, 1)])),
         "masked": tagging.subject_to(C.forbid("tags", (0, 1))),
+        "soft": tagging.subject_to(C.at_most(1, "tags", [(0, 1), (1, 1), (2, 1)], penalty=0.5)),
+        "accepted": tagging.subject_to(C.contains([1, 0])),
+        "joint of many": certus.Joint(tagging, tagging, certus.Tagging(scores(3, 2)), on=["tags"], weights=(1, 2, 0.5)),
     }
     return made
 

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.fuzz import (  # noqa: F401 (they register kinds)
     cases,
     combined,
     grammars,
+    readings,
     sequences,
     structures,
     translations,
@@ -74,6 +76,8 @@ def check(case: Case, rng: Rng | None = None, tally: Tally | None = None, share:
 def asked(case: Case, problem: Any, table: Exact, rng: Rng, tally: Tally, share: float) -> Iterator[list[Claim]]:
     kind = KINDS[case["kind"]]
     ways = [({}, True), *((dict(w), True) for w in kind.proved), *((dict(w), False) for w in kind.tried)]
+    taken = signature(problem.decode).parameters  # where constraints only forbid parts there is nothing to step along
+    ways = [way for way in ways if set(way[0]) <= set(taken)]
     if share < EVERY:
         ways = [ways[0], *(w for w in ways[1:] if rng.random() < 1.0 / len(ways))]
     for way, proves in ways:

@@ -23,8 +23,8 @@ from tests.oracles.exact import BITS, Exact, key
 DELTA = 1e-14  # error of an exponent, relative to the sum of its absolute parts
 SUM_KINDS = (
     "hyperpath", "constrained hyperpath", "tagging", "constituency", "lexicalized constituency", "dependency",
-    "labelled dependency", "vine", "constrained", "forest translation", "segmentation", "span trees", "alignment",
-    "ctc",
+    "labelled dependency", "vine", "constrained", "accepted", "forest translation", "segmentation", "span trees",
+    "alignment", "ctc",
 )  # fmt: skip
 
 
@@ -70,6 +70,8 @@ def compared(problem: Any, table: Exact, tally: Tally, plain: bool) -> Iterator[
         "entropy": problem.entropy,
         "marginals": problem.marginals,
         "sample": lambda: problem.sample(2, seed=0),
+        "log_partition_bounds": problem.log_partition_bounds,
+        "marginal_estimates": lambda: problem.marginal_estimates(samples=64, seed=0),
     }.items():
         try:
             answers[name] = question()
@@ -78,17 +80,33 @@ def compared(problem: Any, table: Exact, tally: Tally, plain: bool) -> Iterator[
         except certus.Infeasible:
             if len(table):
                 yield Claim(f"{name}: infeasible, though there is a structure", "")
+        except certus.LimitReached:
+            tally[f"{name}: every tree drawn is forbidden"] += 1
         except certus.InvalidInput as error:
             tally[f"{name}: refused"] += 1
             if plain:
                 yield Claim(f"{name}: InvalidInput where none is due", str(error))
+    bounds = answers.pop("log_partition_bounds", None)
+    estimates = answers.pop("marginal_estimates", None)
     if not len(table):
+        if bounds is not None and bounds.lower > -inf:
+            yield Claim("a lower bound of a sum, though there is no structure", f"{bounds}")
+        if estimates is not None:
+            yield Claim("estimates, though there is no structure", f"{estimates}")
         if answers.get("log_partition", -inf) != -inf or set(answers) - {"log_partition"}:
             yield Claim("a sum, though there is no structure", f"{answers}")
         return
     with mpmath.workdps(60):
         total, probability, size = distribution(table)
         entropy = -mpmath.fsum(p * mpmath.log(p) for p in probability.values())
+    if bounds is not None:
+        tally["log_partition_bounds"] += 1
+        if not bounds.lower <= total <= bounds.upper:
+            yield Claim("an interval that does not hold the log-partition", f"{bounds}: {mpmath.nstr(total, 20)}")
+    if estimates is not None:
+        tally["marginal_estimates"] += 1
+        if not estimates.effective_sample_size >= 1.0 - 1e-9 or estimates.marginals["arcs"].max(initial=0.0) > 1.0:
+            yield Claim("estimates that are none", f"{estimates}")
     delta = DELTA * size
     if "log_partition" in answers:
         tally["log_partition"] += 1

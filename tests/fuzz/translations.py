@@ -43,22 +43,24 @@ def model_of(data: Case) -> certus.LanguageModel:
 
 
 def model_parts(lm: certus.LanguageModel, words: list[str], weight: float) -> list[Part]:
-    """What a model with a weight adds to a score: back-offs and log-probabilities, as its arrays have them."""
+    """What a model with a weight adds to a score: a number of each word, its back-offs and log-probability in order."""
     arrays = lm.arrays
     keys = {int(arrays.slots[3 * i]): i for i in range(len(arrays.slots) // 3) if arrays.slots[3 * i] != -1}
     state, parts = lm.begin_state, []
     for word in [*(lm.word_id(w) for w in words), lm.end]:
+        total = 0.0
         while state != 0 and (state << 32) | word not in keys:
-            parts.append(float(arrays.back_off[state]))
+            total += float(arrays.back_off[state])
             state = int(arrays.state_suffix[state])
         if state == 0:
-            parts.append(float(arrays.unigram[word]))
+            total += float(arrays.unigram[word])
             state = int(arrays.unigram_state[word])
         else:
             i = keys[(state << 32) | word]
-            parts.append(float(arrays.values[3 * i + 1]))
+            total += float(arrays.values[3 * i + 1])
             state = int(arrays.slots[3 * i + 2])
-    return [Fraction(p) * Fraction(weight) for p in parts]
+        parts.append(weight * total)
+    return parts
 
 
 class Forests(Kind):

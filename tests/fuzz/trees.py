@@ -238,12 +238,14 @@ class Vines(Kind):
         n = int(rng.choice(5, p=[0.05, 0.2, 0.35, 0.35, 0.05]))
         case = {"arc": scores(n + 1, n + 1), "outer_head": scores(n + 1, 2), "outer_modifier": scores(n + 1, 2)}
         case["band"] = int(rng.integers(1, 4))
+        case["root"] = str(rng.choice(["single", "multi"]))
         h, m = np.indices((n + 1, n + 1))
         scores.unread(case["arc"], (np.abs(h - m) <= case["band"]) & (h != m) & (m > 0))
         return case
 
     def make(self, case: Case) -> Vine:
-        return Vine(case["arc"], case["outer_head"], case["outer_modifier"], band=case["band"])
+        arrays = (case["arc"], case["outer_head"], case["outer_modifier"])
+        return Vine(*arrays, band=case["band"], root=case.get("root", "multi"))
 
     def listed(self, case: Case, problem: Any) -> Listed:
         for y in problem.all_structures():

@@ -36,8 +36,7 @@ def two_trees():
 def test_what_was_learnt_is_parsed_and_proved(kind):
     trees = two_trees()
     parser = train_parser(trees, settings=KINDS[kind])
-    asked = {"confidences": kind != "crossing siblings", "certificates": True}
-    parsed = list(Pipeline(parser).parse(bare(trees), workers=1, **asked))
+    parsed = list(Pipeline(parser).parse(bare(trees), workers=1, confidences=True, certificates=True))
     for tree, found in zip(trees, parsed, strict=True):
         assert [(t.head, t.deprel) for t in found] == [(t.head, t.deprel) for t in tree]
         assert found.comment("certificate").endswith("exact")

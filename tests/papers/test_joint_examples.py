@@ -43,9 +43,9 @@ def united():
 
 def tags_under(problem, multipliers):
     """The tags that parser and tagger choose at these multipliers (algorithm 6)."""
-    y = problem.a.solve({"tags": multipliers}).structure
-    z = problem.b.solve({"tags": -multipliers}).structure
-    return " ".join(y.tags), " ".join(problem.b.names(z))
+    y = problem.problems[0].solve({"tags": multipliers}).structure
+    z = problem.problems[1].solve({"tags": -multipliers}).structure
+    return " ".join(y.tags), " ".join(problem.problems[1].names(z))
 
 
 def test_example_4_2_1_a_run_of_the_algorithm():

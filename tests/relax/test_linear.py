@@ -4,6 +4,7 @@ import pytest
 import certus
 from certus import Infeasible, Joint, NotSupported, Tagging
 from certus.constraints import at_most, forbid, require
+from certus.relax.constrained import Constrained
 from certus.relax.linear import linear_program, solve_ilp, solve_lp
 from tests.oracles.enumerated import Enumerated
 from tests.relax.random_problems import optimum, taggings
@@ -94,7 +95,7 @@ def test_what_is_no_dynamic_program_has_no_linear_program():
 def test_the_program_as_text():
     graph = certus.Hypergraph(in_ptr=[0, 2, 3], tail_ptr=[0, 0, 0, 1], tail=[0])
     program = linear_program(
-        certus.Hyperpath(graph, [1, 3, -0.5]).subject_to(forbid("edges", (1,)), require("edges", (2,)))
+        Constrained(certus.Hyperpath(graph, [1, 3, -0.5]), [forbid("edges", (1,)), require("edges", (2,))])
     )
     assert program.to_text(integer=True) == (
         "Maximize\n score: +1 x0 +3 x1 -0.5 x2\nSubject To\n c0: +1 x0 +1 x1 -1 x2 = 0\n c1: +1 x2 = 1\n"

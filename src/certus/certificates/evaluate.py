@@ -5,7 +5,7 @@ For multipliers u of the rows, u <= 0 on "<=" rows, every structure scores at mo
     L(u)  =  sum over spaces of max over their structures of  (sum of  s_p + (A' u)_p  over the parts p used)  -  u . b.
 
 All scores are rounded UP to multiples of a power of two, the step, so coarse that no sum of them is rounded in float64,
-and the multipliers to the nearest multiple, since any will do. So what is computed is the exact value of a problem in
+and the multipliers towards 0, since any will do. So what is computed is the exact value of a problem in
 which every part scores at least as much as before: a bound, whoever supplied the multipliers. Scores so low that no
 structure that uses them could matter are raised to where they still do not.
 """
@@ -47,6 +47,11 @@ class Evaluation:
                 self.space_of[space.labels[space.labels >= 0]] = i
         self._row_of = np.repeat(np.arange(len(form.rows.rhs)), np.diff(form.rows.ptr))
         self._whole_rows = bool((form.rows.coefficient % 1 == 0).all())
+        # How much is rounded for each part; nothing where there is one product, and that with a power of two.
+        self._rounded = np.bincount(form.rows.part, minlength=len(form.scores))
+        self._plain = self._rounded == 1
+        self._plain[form.rows.part[np.abs(np.frexp(form.rows.coefficient)[0]) != 0.5]] = False
+        self._rounded[self._plain] = 0
 
     def everything(self) -> Cell:
         """The cell of all structures."""
@@ -132,12 +137,17 @@ class Evaluation:
             raise overflow()
         worth = 1.01 * excess + 1e-9 * size if excess else 0.0
         step = 2.0 ** (ceil(log2(size + 2.0 * worth * len(cell.ones))) - BITS)
-        steps = np.round(u / step)
+        steps = np.trunc(u / step)
         with np.errstate(over="ignore"):  # of scores that are far too low to matter
-            units = np.ceil(scores / step)
+            own = scores / step
+        units = np.ceil(own)
         constant = 0.0
         if len(u):
-            units = units + self._rounded_up(self._onto_parts(steps), self._onto_parts(np.abs(steps), absolute=True))
+            onto = self._onto_parts(steps)
+            units = units + self._rounded_up(onto, self._onto_parts(np.abs(steps), absolute=True))
+            if not self._whole_rows:  # what soft constraints cost cancels out: both may be rounded up as one
+                both = own + onto
+                units = np.where(self._plain, np.minimum(units, np.ceil(np.nextafter(both, inf)) * (both != 0)), units)
             constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
         units = np.where(scores > -inf, np.maximum(units, LOWEST), -inf)
         units[cell.zeros] = -inf
@@ -157,7 +167,7 @@ class Evaluation:
         """Sums of products rounded up to whole numbers; exact where coefficients are whole."""
         if self._whole_rows and sizes.max(initial=0.0) < 2.0**53:
             return values
-        return np.ceil(values + 4.0 * EPSILON * len(self._row_of) * sizes)
+        return np.ceil(values + 4.0 * EPSILON * self._rounded * sizes)
 
     def ceiling(self, raw: Floats) -> float:
         """The positive scores of no structure add up to more than this, rounding aside."""

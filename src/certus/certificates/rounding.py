@@ -16,6 +16,11 @@ sums over the arcs of a tree move by no more than ``of_best`` of twice as many t
 
 Duals. A dual value is a sum of best values under penalties; its error is the sum of theirs.
 
+Logs of sums. Adding, multiplying and dividing positive numbers moves each result by a factor of 1 + u at most, so a log
+of what some number of such operations in a row give is off by EPSILON for each of them. Where it is logs that are added
+up, each operation rounds a log, by EPSILON times its size. ``of_log_sum`` allows for both, and for exponents that were
+rounded before.
+
 Tolerance. A value and its recomputation each carry an error E, and decoders stop at a gap of E. With a tolerance of
 ``WIDTH`` = 4 errors, a gap of up to half of it is proved: the truth is at most  bound + E <= score + 2 E + E.  A proof
 means something only if the tolerance is small beside what is scored: at most ``EXACT`` times the absolute scores of the
@@ -114,6 +119,11 @@ def of_sum(length: int, size: float) -> float:
 def of_best(extent: Extent, value: float, terms: int | None = None) -> float:
     """Largest error of a best value ``value``, over all structures that score as much."""
     return _error(extent.length if terms is None else terms, 2.0 * extent.ceiling + max(-value, 0.0))
+
+
+def of_log_sum(steps: int, largest: float) -> float:
+    """Largest error of the log of a sum that took ``steps`` operations, with no log or exponent above ``largest``."""
+    return EPSILON * steps * (largest + 4.0)
 
 
 def _error(length: int, absolute: float) -> float:

@@ -11,6 +11,7 @@ from certus.cli.constituents import constituents
 from certus.cli.evaluate import evaluate
 from certus.cli.explain import explain
 from certus.cli.parse import parse
+from certus.cli.projectivize import projectivize
 from certus.cli.search_errors import search_errors
 from certus.cli.tag import tag
 from certus.cli.train_grammar import grammar
@@ -61,6 +62,7 @@ app.command()(tag)
 app.command()(explain)
 app.command()(verify)
 app.command()(evaluate)
+app.command()(projectivize)
 app.command()(cluster)
 app.command()(translate)
 app.command()(search_errors)

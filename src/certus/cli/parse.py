@@ -1,5 +1,6 @@
 """certus parse: dependency trees in CoNLL-U."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +19,9 @@ def parse(
     conllu: Conllu = False,
     lines: Lines = False,
     tokenised: Tokenised = False,
-    confidences: Annotated[bool, typer.Option("--confidences", help="Marginals of arcs in MISC")] = False,
+    confidences: Annotated[
+        bool, typer.Option("--confidences", help="Marginals of arcs, or estimates, in MISC")
+    ] = False,
     certificates: Annotated[
         bool, typer.Option("--certificates", help="Score, bound, proof and digests in comments")
     ] = False,
@@ -57,9 +60,11 @@ def _fields(parsed: Parsed) -> dict[str, Any]:
     columns = ("form", "lemma", "upos", "xpos", "head", "deprel")
     tokens: list[dict[str, Any]] = [{name: getattr(token, name) for name in columns} for token in sentence]
     if parsed.confidence is not None:
-        for shown, share in zip(tokens, parsed.confidence, strict=True):
+        for shown, share in zip(tokens, parsed.confidence.share, strict=True):
             shown["confidence"] = share
     data: dict[str, Any] = {"sent_id": sentence.comment("sent_id"), "tokens": tokens}
+    if parsed.confidence is not None and not parsed.confidence.exact:
+        data["confidences"] = {key: value for key, value in asdict(parsed.confidence).items() if key != "share"}
     if proof is not None:
         c = proof.certificate
         data |= {"score": c.score, "bound": c.bound, "kind": c.kind, "exact": c.exact, "reason": c.reason}

@@ -106,8 +106,25 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         wanted = np.asarray(arcs)
         if wanted.shape != self.views["arcs"] or wanted.dtype != bool:
             raise InvalidInput(f"arcs is {wanted.dtype} of shape {wanted.shape}; expected bool, {self.views['arcs']}.")
-        w = self._weighted({"arcs": np.where(wanted, 0.0, -np.inf)})
-        return self.from_tables(replace(self.tables, attach=w.attach, root_score=w.root, allowed=w.allowed))
+        return self._masked("arcs", np.where(wanted, 0.0, -np.inf))
+
+    def _masked(self, view: str, mask: Floats) -> Self:
+        w = self._weighted({view: mask})
+        kept = replace(self.tables, node_score=w.node, attach=w.attach, root_score=w.root, allowed=w.allowed)
+        return self.from_tables(kept)
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        """A part is required by forbidding its rivals: the other heads, or the other tags, of its word."""
+        shape = self.checked_view(view)
+        if self.pruned:
+            raise NotSupported("with_fixed() would change which trees are within the width; fix parts first.")
+        if value and view == "arcs" and index[1] == 0:
+            raise NotSupported("no tree has an arc into node 0, which is required.")
+        mask = np.zeros(shape)
+        if value:
+            mask[(slice(None), index[1]) if view == "arcs" else index[0]] = -np.inf
+        mask[index] = 0.0 if value else -np.inf
+        return self._masked(view, mask)
 
     @property
     def pruned(self) -> bool:

@@ -18,7 +18,6 @@ from certus.constituency.grammar import Grammar
 from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
 from certus.constituency.lexicon import Entry, Listed
 from certus.constituency.normal import Items, ParseGraph, parse_graph
-from certus.constituency.reference import best_value
 from certus.constituency.tree_edges import edges_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
@@ -272,12 +271,6 @@ class Constituency(DynamicProgram[Tree]):
         np.add.at(found, sentence.view_cell, posterior[sentence.chart_cell])
         return {"tags": found.reshape(self.views["tags"])}
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        sentence = self._sentence
-        weights = self._weights(sentence, penalties).tolist()
-        items = [(i, base, w) for (i, _, _), base, w in zip(sentence.items, sentence.lex_id, weights, strict=True)]
-        return best_value(sentence.rules, items, self.n)
-
     @cached_property
     def _normal(self) -> ParseGraph:
         s = self._sentence
@@ -373,6 +366,11 @@ class Constituency(DynamicProgram[Tree]):
                 raise InvalidInput(f'word {i + 1} of the tree has the tag "{label}", which the grammar does not have.')
             out[i, self.tags.index(label)] = 1.0
         return out
+
+    def sequence(self, structure: Tree, view: str) -> Sequence[int]:
+        """The tags, word by word."""
+        cells: list[int] = np.flatnonzero(self.indicator(structure, view)).tolist()
+        return cells
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         n, size = self.checked_view(view)

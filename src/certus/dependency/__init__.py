@@ -5,12 +5,14 @@ from certus.dependency import crossing_trees, higher_order_trees, projective_tre
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import Automaton, HeadAutomata
 from certus.dependency.problem import Dependency
+from certus.dependency.projective_automata import ProjectiveAutomata
 
 __all__ = [
     "AutomataDependency",
     "Automaton",
     "Dependency",
     "HeadAutomata",
+    "ProjectiveAutomata",
     "crossing_trees",
     "higher_order_trees",
     "projective_trees",

@@ -8,15 +8,17 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
-from certus.certificates.sound import sound
-from certus.checks import Floats, Ints, as_scores, one_of
+from certus.certificates.sound import sound, summed
+from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.dependency import automata_tables, sum_bounds, sum_estimates
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
-from certus.dependency.problem import checked_arcs
-from certus.errors import InvalidInput
+from certus.dependency.problem import ROOTS, checked_arcs
 from certus.problem import Index, Penalties, Problem
 from certus.relax.steps import StepRule
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
+from certus.schema import Field
+from certus.serialize import floats_to_json
 
 if TYPE_CHECKING:
     from certus.relax.system import Relaxation
@@ -60,6 +62,7 @@ class AutomataDependency(Problem[Ints]):
 
     name: ClassVar[str] = "automata dependency"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}
+    projective: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -71,7 +74,7 @@ class AutomataDependency(Problem[Ints]):
     ) -> None:
         self.arc = checked_arcs(arc)
         self.n = len(self.arc) - 1
-        self.root = one_of("root", root, ("single", "multi"))
+        self.root = one_of("root", root, ROOTS)
         self.automata = HeadAutomata(self.arc, automaton, by_head=by_head, root=self.root)
 
     @property
@@ -84,12 +87,12 @@ class AutomataDependency(Problem[Ints]):
         return type(self)(arc, a.automaton_of, by_head=a.by_head, root=self.root)
 
     def terms(self, structure: ArrayLike) -> list[float]:
-        heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
+        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
         _, choices = self.automata.leaves(heads)
         return [-np.inf] if (self.arc[choices.arcs] == -np.inf).any() else self.automata.terms(choices)
 
     def all_structures(self) -> Iterator[Ints]:
-        return P.all_heads(self.arc > -np.inf, projective=False, single=self.single)
+        return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
 
     def extent(self) -> Extent:
         return self.automata.extent()
@@ -119,7 +122,20 @@ class AutomataDependency(Problem[Ints]):
 
         return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
 
-    def relaxation(self) -> "Relaxation":
+    @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        """An interval that holds the log-partition function, as ``Dependency.log_partition_bounds`` finds it.
+
+        Below are trees one by one alone: the best, and some that are likely.
+        """
+        return sum_bounds.log_partition_bounds(self, as_positive_int("iterations", iterations))
+
+    @summed
+    def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
+        """Estimates of the probability of each arc, as ``Dependency.marginal_estimates`` makes them."""
+        return sum_estimates.marginal_estimates(self, samples, seed)
+
+    def relaxation(self) -> "Relaxation | None":
         """The relaxation that decode solves."""
         from certus.dependency import nonprojective
 
@@ -133,7 +149,7 @@ class AutomataDependency(Problem[Ints]):
     def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
         from certus.dependency import nonprojective
 
-        heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
+        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
         return nonprojective.normal_structure(self, heads)
 
     @property
@@ -152,20 +168,33 @@ class AutomataDependency(Problem[Ints]):
 
     def indicator(self, structure: ArrayLike, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))
-        heads = P.checked_heads(structure, self.n, projective=False, single=self.single)
+        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
         out[heads[1:], np.arange(1, self.n + 1)] = 1.0
         return out
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         self.checked_view(view)
-        h, m = index
-        arc = self.arc.copy()
-        if value == 0:
-            arc[h, m] = -np.inf
-        elif value == 1:
-            keep = arc[h, m]
-            arc[:, m] = -np.inf
-            arc[h, m] = keep
-        else:
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
-        return self._with_arcs(arc)
+        return self._with_arcs(P.with_fixed_arc(self.arc, index, value))
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """With all automata spelt out as tables over the modifiers that are allowed."""
+        a = self.automata
+        tables = automata_tables.to_json(a)
+        return {"arc": floats_to_json(self.arc), "by_head": a.by_head, "root": self.root, "automata": tables}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        arc = given["arc"].scores((None, None))
+        automaton = automata_tables.from_json(given["automata"], len(arc) - 1)
+        settings: Any = {"by_head": given["by_head"].flag(), "root": given["root"].one_of(ROOTS)}
+        return given["arc"].made(lambda: cls(arc, automaton, **settings))
+
+    def structure_to_json(self, structure: ArrayLike) -> list[int]:
+        return [int(h) for h in np.asarray(structure)]
+
+    def structure_from_json(self, data: Any) -> Ints:
+        heads = Field.of(data, "structure").wholes(-1, self.n, (self.n + 1,))
+        return P.checked_heads(heads, self.n, projective=self.projective, single=self.single)

@@ -27,9 +27,6 @@ class CrossingTrees(TreeKind):
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
         return Solution(*arborescence.best_heads(problem.penalised(penalties), problem.root))
 
-    def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
-        return arborescence.reference_best(problem.penalised(penalties), root=problem.root)
-
     def normal_form(self, problem: "Dependency") -> NormalForm:
         allowed = problem.arc > -np.inf
         part = np.where(allowed, np.cumsum(allowed).reshape(allowed.shape) - 1, -1)
@@ -56,6 +53,9 @@ class CrossingTrees(TreeKind):
             return matrix_tree.log_partition(problem.arc, problem.root)
         except Infeasible:
             return -np.inf
+
+    def log_sum_steps(self, n: int) -> int:
+        return matrix_tree.sum_steps(n)
 
     def marginals(self, problem: "Dependency") -> Floats:
         return matrix_tree.marginals(problem.arc, problem.root)

@@ -171,7 +171,6 @@ class HeadAutomata(Problem[Choices]):
         self.automaton_of = automaton
         self._automata: dict[tuple[int, int, int], Automaton] = {}
         self._steps: dict[tuple[int, int, int, Hashable, int], tuple[Hashable, float]] = {}
-        self._references: dict[int, tuple[tuple[bytes, bytes], float]] = {}
         self._problem: Dependency | None = None
         self.of_trees = False  # the normal form is without what no tree has: a word that takes its head
 
@@ -386,46 +385,6 @@ class HeadAutomata(Problem[Choices]):
         else:
             out[structure.above[1:], np.arange(1, self.n + 1)] = 1.0
         return out
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        arc, above = self.arc, np.zeros(self.arc.shape)
-        for view, penalty in (penalties or {}).items():
-            shape = self.checked_view(view)
-            added = as_scores(f"penalty of {view}", penalty, shape)
-            if view == "arcs":
-                arc = arc + added
-            else:
-                above = above + added
-        return float(sum(self._best_of_head(h, arc[h], above[:, h]) for h in range(self.n + 1)))
-
-    def _best_of_head(self, h: int, arc: Floats, above: Floats) -> float:
-        """Best modifiers of one head, in plain Python; the last answer is kept, as most questions change few heads."""
-        asked = (arc.tobytes(), above.tobytes())
-        known = self._references.get(h)
-        if known is not None and known[0] == asked:
-            return known[1]
-        best = -np.inf
-        for g in self.heads_of(h):
-            value = float(above[g]) if g >= 0 else 0.0
-            for side in (LEFT, RIGHT):
-                value += self._best_side(arc.tolist(), g, h, side)
-            best = max(best, value)
-        self._references[h] = (asked, best)
-        return best
-
-    def _best_side(self, arc: list[float], g: int, h: int, side: int) -> float:
-        """Best sequence of modifiers of h on one side: Viterbi over the states reached, in plain Python."""
-        automaton = self.automaton(g, h, side)
-        value: dict[Hashable, float] = {automaton.start: 0.0}
-        for m in self.outwards(h, side):
-            if arc[m] == -np.inf:
-                continue
-            for state, before in list(value.items()):
-                after, weight = self.step(g, h, side, state, m)
-                total = before + weight + arc[m]
-                if total > value.get(after, -np.inf):
-                    value[after] = total
-        return max(before + automaton.stop(state) for state, before in value.items())
 
 
 def part_tables(problem: "Dependency") -> tuple[Ints, tuple[Floats, ...], tuple[Ints, ...], Floats]:

@@ -5,26 +5,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from certus.certificates.normal import NormalForm
 from certus.checks import Ints
-from certus.dependency import nonprojective
+from certus.dependency import nonprojective, sum_bounds, sum_estimates
 from certus.dependency.tree_kind import TreeKind
 from certus.problem import Penalties
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
 
 
 class HigherOrderTrees(TreeKind):
-    """All trees, scored by arcs and by parts above them: the best one is found and proved by relaxation; no more."""
+    """All trees, scored by arcs and by parts above them: the best one by relaxation; sums are bounded and estimated."""
 
     serves = ((False, True),)
     certificate_kind = "dual"
     instead: ClassVar[Mapping[str, str]] = {
         "kbest": "decode(), or projective=True",
-        "marginals": "arc-factored scores, projective=True, or max_marginals() of the arcs alone",
+        "marginals": "marginal_estimates(), arc-factored scores, or projective=True",
+        "log_partition": "log_partition_bounds(), arc-factored scores, or projective=True",
         "max_marginals": "decode(), or the max-marginals of the arcs alone",
-        "reference_maximum": "certus.verify, which rechecks the dual certificate of decode()",
     }
 
     def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:
@@ -42,3 +42,9 @@ class HigherOrderTrees(TreeKind):
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
         result = problem.with_arcs(problem.penalised(penalties)).decode()
         return Solution(result.structure, result.certificate.bound)
+
+    def log_partition_bounds(self, problem: "Dependency", iterations: int) -> LogPartitionBounds:
+        return sum_bounds.log_partition_bounds(problem, iterations)
+
+    def marginal_estimates(self, problem: "Dependency", samples: int, seed: int | None) -> MarginalEstimates:
+        return sum_estimates.marginal_estimates(problem, samples, seed)

@@ -18,20 +18,20 @@ from numpy.typing import ArrayLike
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.normal import Trees as TreeSpace
-from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.rounding import Extent, extent_of, of_log_sum, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
 from certus.dependency import normal_projective
 from certus.dependency import parts as P
 from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.problem import Dependency
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
 from certus.problem import Index, Penalties, Problem
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, mapped
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
 
@@ -257,6 +257,23 @@ class LabelledDependency(Problem[LabelledTree]):
         return {"arcs": arcs, "labels": arcs[:, :, None] * given}
 
     @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        found = self._summed[0].log_partition_bounds(iterations=iterations)
+        error = of_log_sum(4 * self.n * self.label.shape[2], self.extent().size)  # of summing the labels of n arcs
+        return replace(found, lower=found.lower - error, upper=found.upper + error)
+
+    @summed
+    def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
+        trees, given = self._summed
+        found = trees.marginal_estimates(samples=samples, seed=seed)
+        arcs, errors = found.marginals["arcs"], found.standard_error["arcs"]
+        return replace(
+            found,
+            marginals={"arcs": arcs, "labels": arcs[:, :, None] * given},
+            standard_error={"arcs": errors, "labels": errors[:, :, None] * given},
+        )
+
+    @summed
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part, whatever the labels; see ``Dependency.part_marginals``."""
         return self._summed[0].part_marginals(kind)
@@ -384,10 +401,10 @@ class LabelledDependency(Problem[LabelledTree]):
         if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
             raise InvalidInput(f"{index} is no part of the view {view!r}, which has shape {shape}.")
         h, m = index[:2]
-        if h == m or m == 0:
-            raise InvalidInput(f"{h} -> {m} is no arc; expected a word m in 1..{self.n} and another node h.")
         if value not in (0, 1):
             raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        if value == 1 and (h == m or m == 0):
+            raise NotSupported(f"no tree has the arc {h} -> {m}, which is required.")
         scores = self.label.copy()
         if value == 0:
             scores[index] = -np.inf
@@ -395,9 +412,6 @@ class LabelledDependency(Problem[LabelledTree]):
             scores[:, m] = -np.inf
             scores[index] = self.label[index]
         return self._of(self.trees, scores)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self.trees.with_arcs(self._penalised(penalties).max(axis=2)).reference_maximum()
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

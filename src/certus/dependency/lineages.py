@@ -197,17 +197,6 @@ class Lineages(Problem[Lineage]):
     def normal_structure(self, structure: Lineage) -> tuple[Any, ...]:
         return (derivation(self._spelt_out, {k: v.astype(np.float64) for k, v in structure._asdict().items()}),)
 
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        above, arcs, below = (values.tolist() for values in self._values(penalties))
-        for line, score, penalty in zip(self.part_of.tolist(), self.score_of.tolist(), below, strict=True):
-            arcs[line] += max(score + penalty, 0.0)
-        for pair, value in zip(self.line_of.tolist(), arcs, strict=True):
-            above[pair] += max(value, 0.0)
-        best = [-np.inf] * (self.n + 1)
-        for g, value in zip(self.pair[1].tolist(), above, strict=True):
-            best[g] = max(best[g], value)
-        return float(sum(best))
-
 
 def _joined(node: Ints, allowed: Bools) -> tuple[Ints, Ints]:
     """Each node, by its place, with each of its modifiers."""

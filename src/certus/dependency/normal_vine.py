@@ -6,7 +6,8 @@
     Q(h) <- W(h - 1)            no left modifier           W(h) <- Q(h)               an outer head, left or right
     Q(h) <- I(h, m), Q(m)       m its outermost one        W(h) <- W(g), I(g, h)      the outermost right modifier of g
 
-On the way to Q(h) and to W(h), h may take an outer modifier to its left and right. W(n) is the root.
+On the way to Q(h) and to W(h), h may take an outer modifier to its left and right. W(n) is the root. With a single
+root node 0 has one modifier in the band, all words before which are below it, or an outer one, and then Q(1) follows.
 """
 
 import numpy as np
@@ -18,11 +19,12 @@ from certus.dependency.normal_projective import Items, arcs_alone
 from certus.dependency.part_kinds import LEFT, RIGHT
 
 
-def of_vine(arc: Floats, outer_head: Floats, outer_modifier: Floats, band: int) -> NormalForm:
+def of_vine(arc: Floats, outer_head: Floats, outer_modifier: Floats, band: int, single: bool) -> NormalForm:
     """Of the scores of a vine."""
     graph, words, n = Assembly(), np.arange(len(arc)), len(arc) - 1
     near = np.abs(words - words[:, None]) <= band
-    items = Items.of(graph, np.where(near, arc, -np.inf), False, min(band, n))
+    single = single and n > 0
+    items = Items.of(graph, np.where(near, arc, -np.inf), single, min(band, n))
     over = arcs_alone(items)
     beyond = np.stack((words - band - 1, n - words - band), axis=1)  # more than 0 where words are that far away
     heads = _parts(graph, outer_head, (beyond >= [0, 1]) & (words > 0)[:, None])
@@ -31,10 +33,17 @@ def of_vine(arc: Floats, outer_head: Floats, outer_modifier: Floats, band: int) 
     stage = 4 * len(arc) + np.arange(4 * len(arc)).reshape(-1, 4)
     q, headless, w, headed = graph.vertices(stage).T
     graph.edges(w[:1], [], [])
-    graph.edges(q[1:], [headed[:-1]], [])
+    graph.edges(q[1 + single :], [headed[single:-1]], [])
     arcs, left = items.arcs, items.arcs.side == LEFT
     graph.edges(q[arcs.head[left]], [over[left], headless[arcs.mod[left]]], [])
-    graph.edges(w[arcs.mod[~left]], [headed[arcs.head[~left]], over[~left]], [])
+    right = ~left & (over >= 0)
+    graph.edges(w[arcs.mod[right]], [headed[arcs.head[right]], over[right]], [])
+    if single:
+        top = np.flatnonzero(arcs.head == 0)
+        m, start = arcs.mod[top], np.repeat(w[:1], len(top))
+        graph.edges(w[m], [start, items.complete[LEFT, m, m - 1]], [items.part[top]])
+        outer = modifiers[:1, RIGHT]
+        _unary(graph, q[1:2], w[:1], outer, outer >= 0)
     for before, after, d in ((q, headless, LEFT), (w, headed, RIGHT)):
         _unary(graph, after, before, np.full(len(words), -1), words >= 0)
         _unary(graph, after, before, modifiers[:, d], modifiers[:, d] >= 0)

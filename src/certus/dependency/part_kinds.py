@@ -6,8 +6,8 @@ h; g is the head of h and f that of g; d is a side of h, 0 for left and 1 for ri
 the outermost modifier there, or h. Where a word that a kind asks for is missing (g above node 0, t inside h), there is
 no such part.
 
-Scores that users give, as arrays and as lists, their checks, the parts of a tree, the forest, the head automata and the
-reference all read this table. Trained models have the kinds with ``roles``, which the kernels have in the same order:
+Scores that users give, as arrays and as lists, their checks, the parts of a tree, the forest and the head automata all
+read this table. Trained models have the kinds with ``roles``, which the kernels have in the same order:
 ``kernels.parts``.
 """
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from certus.certificates.rounding import rounded_up
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency.part_kinds import EMPTY, OUTERMOST, Model, Nodes, PartKind
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
 
 Readable = Callable[..., Any]
 Reader = Callable[[Nodes], float]
@@ -175,6 +175,22 @@ def check_memory(what: str, shape: tuple[int, ...], copies: int = 1) -> None:
 
 
 # -- trees -----------------------------------------------------------------------------------------------------------
+
+
+def with_fixed_arc(arc: Floats, index: tuple[int, ...], value: int) -> Floats:
+    """The arc scores of the trees that have an arc (``value`` 1), or that do not (0)."""
+    n, (h, m) = len(arc) - 1, index
+    if not (0 <= h <= n and 0 <= m <= n):
+        raise InvalidInput(f"{index} is no arc; expected (h, m) with h in 0..{n}, m in 1..{n}, h != m.")
+    if value == 1 and (m == 0 or h == m):
+        raise NotSupported(f"no tree has the arc {h} -> {m}, which is required.")
+    if value not in (0, 1):
+        raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+    fixed = arc.copy()
+    if value == 1:
+        fixed[:, m] = -np.inf
+    fixed[h, m] = arc[h, m] if value == 1 else -np.inf
+    return fixed
 
 
 def checked_heads(structure: ArrayLike, n: int, *, projective: bool, single: bool) -> Ints:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
-from certus.checks import Floats, Ints, as_scores, one_of
+from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import TreeKind
@@ -20,7 +20,7 @@ from certus.hypergraph import Forest, sweeps
 from certus.problem import PROBLEMS, Index, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
 
@@ -220,6 +220,13 @@ class Dependency(Problem[Heads]):
         other._rounded = self._rounded or rounded
         return other
 
+    def with_projective(self, projective: bool) -> Self:
+        """The same scores over projective trees, or over all."""
+        other = type(self).__new__(type(self))
+        other._set(self.arc, self.scores, projective, self.root, self.grandparents)
+        other._rounded = self._rounded
+        return other
+
     def labelled(self, label: ArrayLike) -> "LabelledDependency":
         """The same problem with labels on its arcs: ``label[h, m, l]`` is added to the score of the arc h -> m."""
         kind: Any = PROBLEMS["labelled dependency"]  # found by its name, since it is made of problems of this kind
@@ -329,6 +336,26 @@ class Dependency(Problem[Heads]):
         return {"arcs": self.tree_kind.marginals(self)}
 
     @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        """An interval that holds the log-partition function, rounding included: see ``certus.LogPartitionBounds``.
+
+        For trees with crossing arcs and scores above arcs: above, Hoelder's inequality for the sum over spanning trees
+        and the sums over the choices of each head, with multipliers that make it as low as ``iterations`` steps can;
+        below, the more of Gibbs' inequality for spanning trees with these multipliers, and of the sum over all
+        projective trees and some others. Elsewhere the value itself, but for rounding.
+        """
+        return self.tree_kind.log_partition_bounds(self, as_positive_int("iterations", iterations))
+
+    @summed
+    def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
+        """Estimates of the probability of each arc, with standard errors and the effective sample size.
+
+        For trees with crossing arcs and scores above arcs: by weighting ``samples`` trees drawn from a distribution
+        of arcs alone. Elsewhere they are exact, and say so. Raises LimitReached if every tree drawn is forbidden.
+        """
+        return self.tree_kind.marginal_estimates(self, samples, seed)
+
+    @summed
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part of a kind that was given, in the shape of its scores; by ``forest()``.
 
@@ -399,23 +426,8 @@ class Dependency(Problem[Heads]):
         return out
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        h, m = index
-        if not (0 <= h < shape[0] and 0 < m < shape[1] and h != m):
-            raise InvalidInput(f"{index} is no arc; expected (h, m) with h in 0..{self.n}, m in 1..{self.n}, h != m.")
-        arc = self.arc.copy()
-        if value == 0:
-            arc[h, m] = -np.inf
-        elif value == 1:
-            keep = arc[h, m]
-            arc[:, m] = -np.inf
-            arc[h, m] = keep
-        else:
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
-        return self.with_arcs(arc)
-
-    def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        return self.tree_kind.reference_maximum(self, penalties)
+        self.checked_view(view)
+        return self.with_arcs(P.with_fixed_arc(self.arc, index, value))
 
     # -- proofs ----------------------------------------------------------------------------------------------------
 

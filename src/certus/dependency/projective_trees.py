@@ -8,7 +8,6 @@ from certus.certificates.rounding import of_best
 from certus.checks import Floats, Ints
 from certus.dependency import normal_projective, projective
 from certus.dependency.forest import DependencyForest
-from certus.dependency.reference import best_projective
 from certus.dependency.tree_kind import TreeKind
 from certus.problem import Penalties
 from certus.result import Result, Solution
@@ -33,9 +32,6 @@ class ProjectiveTrees(TreeKind):
         spelt_out = problem.spelt_out
         edges, value = spelt_out.forest.best(penalties)
         return Solution(spelt_out.heads(edges), value)
-
-    def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
-        return best_projective(problem, problem.penalised(penalties))
 
     def normal_form(self, problem: "Dependency") -> NormalForm:
         return normal_projective.of_trees(problem, problem.arc)

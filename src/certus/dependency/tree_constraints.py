@@ -2,15 +2,13 @@
 
     from certus.dependency import tree_constraints as trees
 
-    trees.constrained(problem, trees.require_arc(2, 5), *trees.subtree(problem, 3, 6))
+    problem.subject_to(trees.require_arc(2, 5), *trees.subtree(problem, 3, 6))
 
-What only forbids or requires arcs is done by masking the arc scores, so that the problem stays what it was, with all
-its questions and its own decoder. What ties several arcs becomes rows over the views "arcs" and "labels", relaxed with
-multipliers and closed by branch and bound (``certus.relax``). Both are exact.
+Arcs that are forbidden or required leave the problem what it was, with all its questions and its own decoder. What ties
+several arcs becomes rows over the views "arcs" and "labels", relaxed with multipliers and closed by branch and bound.
 """
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,22 +16,7 @@ from numpy.typing import ArrayLike
 from certus.dependency.labels import LabelledDependency
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
-from certus.relax.constraints import Constrained, Constraint, at_most, forbid, require
-
-Trees = TypeVar("Trees", Dependency, LabelledDependency)
-
-
-def constrained(problem: Trees, *constraints: Constraint) -> Trees | Constrained[Any]:
-    """The problem restricted to trees that satisfy all constraints: of the same kind where masking arcs suffices."""
-    relaxed = []
-    for constraint in constraints:
-        value = constraint.decides
-        if value is None:
-            relaxed.append(constraint)
-        else:
-            _, view, index = constraint.terms[0]
-            problem = problem.with_fixed(view, index, value)
-    return problem.subject_to(*relaxed) if relaxed else problem
+from certus.relax.constraints import Constraint, at_most, forbid, require
 
 
 def require_arc(h: int, m: int) -> Constraint:

@@ -7,13 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+import numpy as np
+
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import of_sum
+from certus.certificates.rounding import of_log_sum, of_sum
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.problem import Penalties
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.forest import DependencyForest
@@ -46,10 +48,6 @@ class TreeKind(ABC):
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
         """The best tree under penalties, and its value."""
 
-    def reference_maximum(self, problem: "Dependency", penalties: Penalties | None) -> float:
-        """The value that ``solve`` must reach, without any kernel."""
-        self._refuse(problem, "reference_maximum")
-
     @abstractmethod
     def normal_form(self, problem: "Dependency") -> NormalForm:
         """The trees and their scores in normal form."""
@@ -74,6 +72,22 @@ class TreeKind(ABC):
     def log_partition(self, problem: "Dependency") -> float:
         """Log of the sum of exp(score) over all trees."""
         self._refuse(problem, "log_partition")
+
+    def log_partition_bounds(self, problem: "Dependency", iterations: int) -> LogPartitionBounds:
+        """An interval that holds the log-partition function: here it is known, but for rounding."""
+        value, extent, n = self.log_partition(problem), problem.extent(), problem.n
+        if value == -np.inf:
+            return LogPartitionBounds(value, value, "no tree", "no tree")
+        error = of_log_sum(self.log_sum_steps(n), extent.length * extent.size + (n + 1.0) ** 2)
+        return LogPartitionBounds(value - error, value + error, "all trees", "all trees")
+
+    def log_sum_steps(self, n: int) -> int:
+        """The operations behind a log-partition function for n words, one after the other, at most."""
+        return 8 * (n + 1) ** 2
+
+    def marginal_estimates(self, problem: "Dependency", samples: int, seed: int | None) -> MarginalEstimates:
+        """Estimates of the probability of each arc: here they are known."""
+        return MarginalEstimates.known({"arcs": self.marginals(problem)}, self.log_partition(problem))
 
     def marginals(self, problem: "Dependency") -> Floats:
         """The probability of each arc."""

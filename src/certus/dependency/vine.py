@@ -12,11 +12,11 @@ from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound
-from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores
+from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.normal_vine import of_vine
 from certus.dependency.parts import first_crossing
-from certus.dependency.problem import checked_arcs
-from certus.errors import InvalidInput
+from certus.dependency.problem import ROOTS, checked_arcs
+from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
 from certus.problem import Index
 from certus.result import Result
@@ -33,7 +33,7 @@ class Vine(DynamicProgram[Ints]):
     A vine parse is such a row of trees. The topmost word of each tree (but node 0) has an outer head to its left or
     right; a word that no short arc passes over on one side, and whose head is not there, may have outer modifiers on
     that side, or not. Parses score a superset of what trees do, so their max-marginals prune a first-order model:
-    ``certus.dependency.pruning.long_arcs``. Any number of words may be the root.
+    ``certus.dependency.pruning.long_arcs``.
 
     A structure is an int64 array (n + 1, 3): the head of each word (-2: outer head to the left, -3: to the right; -1
     for node 0), then 1 where it has an outer modifier to its left, and to its right.
@@ -51,6 +51,8 @@ class Vine(DynamicProgram[Ints]):
         ``outer_modifier[h, d]``: h has a modifier more than ``band`` words to its left (d = 0) or right (d = 1).
     band : int
         Length of the longest short arc.
+    root : "single" or "multi"
+        Node 0 has exactly one modifier within the band, or an outer one and none within; or any number.
 
     Examples
     --------
@@ -58,12 +60,20 @@ class Vine(DynamicProgram[Ints]):
     [-1, 0, 1]
     """
 
-    def __init__(self, arc: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, *, band: int) -> None:
+    def __init__(
+        self, arc: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, *, band: int, root: str = "single"
+    ) -> None:
         self.arc = checked_arcs(arc)
         self.n = len(self.arc) - 1
         self.band = as_positive_int("band", band)
+        self.root = one_of("root", root, ROOTS)
         self.outer_head = as_scores("outer_head", outer_head, (self.n + 1, 2))
         self.outer_modifier = as_scores("outer_modifier", outer_modifier, (self.n + 1, 2))
+
+    @property
+    def single(self) -> bool:
+        """True if node 0 has exactly one modifier."""
+        return self.root == "single"
 
     @property
     def views(self) -> Mapping[str, Index]:
@@ -105,6 +115,11 @@ class Vine(DynamicProgram[Ints]):
         covered = any(low < m < high for low, high in arcs for m in tops)
         if head[0] != -1 or crossing is not None or covered or not _reaches_top(head):
             raise InvalidInput(f"heads {head} are not a row of projective trees of short arcs.")
+        roots = head[1:].count(0) + int(y[0, 2])
+        if self.single and self.n and roots != 1:
+            raise InvalidInput(
+                f'node 0 has {roots} modifiers, within the band or outer; with root="single" it has one.'
+            )
         for h in range(self.n + 1):
             for d in (0, 1):
                 if y[h, 1 + d] not in (0, 1) or (y[h, 1 + d] and not self._open(h, d, head, arcs)):
@@ -138,10 +153,10 @@ class Vine(DynamicProgram[Ints]):
         modifiers[: self.band + 2, 0] = False  # node 0 is nobody's modifier
         read = np.abs(h - m) <= self.band, heads, modifiers
         kept = [np.where(r & (a >= least), a, -np.inf) for a, r in zip(self.all_scores(), read, strict=True)]
-        return type(self)(*kept, band=self.band)
+        return type(self)(*kept, band=self.band, root=self.root)
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return type(self)(*(rounded_up(scores, step) for scores in self.all_scores()), band=self.band)
+        return type(self)(*(rounded_up(scores, step) for scores in self.all_scores()), band=self.band, root=self.root)
 
     def indicator(self, structure: ArrayLike, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))
@@ -155,9 +170,24 @@ class Vine(DynamicProgram[Ints]):
                 out[m, -2 - y[m, 0]] = 1.0
         return out
 
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        """An arc or an outer head is required by forbidding the other heads of its word; an outer modifier is not."""
+        self.checked_view(view)
+        arrays = {name: array.copy() for name, array in zip(VIEWS, self.all_scores(), strict=True)}
+        own = float(arrays[view][index])
+        if value == 0:
+            arrays[view][index] = -np.inf
+        elif view == "outer_modifier" or (view == "arcs" and index[1] == 0) or index == (0, 0) or index == (0, 1):
+            raise NotSupported(f"{view}{list(index)} cannot be required of a vine parse, only forbidden.")
+        else:
+            m = index[1] if view == "arcs" else index[0]
+            arrays["arcs"][:, m], arrays["outer_head"][m] = -np.inf, -np.inf
+            arrays[view][index] = own
+        return type(self)(*arrays.values(), band=self.band, root=self.root)
+
     @cached_property
     def _normal_form(self) -> NormalForm:
-        return of_vine(self.arc, self.outer_head, self.outer_modifier, self.band)
+        return of_vine(self.arc, self.outer_head, self.outer_modifier, self.band, self.single)
 
     def normal_form(self) -> NormalForm:
         return self._normal_form
@@ -168,7 +198,7 @@ class Vine(DynamicProgram[Ints]):
     @cached_property
     def _forest(self) -> Forest:
         outer = self.outer_head > -np.inf, self.outer_modifier > -np.inf
-        in_ptr, tail_ptr, tail, what = vine_graph(self.arc > -np.inf, *outer, self.band)
+        in_ptr, tail_ptr, tail, what = vine_graph(self.arc > -np.inf, *outer, self.band, single=self.single)
         weights = np.zeros(len(what))
         parts = {}
         for kind, (view, scores) in enumerate(
@@ -194,16 +224,16 @@ class Vine(DynamicProgram[Ints]):
 
 
 def vine_graph(
-    allowed: Bools, outer_head: Bools, outer_modifier: Bools, band: int
+    allowed: Bools, outer_head: Bools, outer_modifier: Bools, band: int, *, single: bool
 ) -> tuple[Indices, Indices, Indices, Ints]:
     """The hypergraph of vine parses over what is allowed: in_ptr, tail_ptr, tail, and what each edge uses.
 
     That is (view, cell): which of the three arrays, and where in it as if it were flat; (-1, -1) for nothing.
     """
     kernel: Any = kernels.vine
-    size = kernel.build(allowed, outer_head, outer_modifier, band, kernel.room(0, 0))
+    size = kernel.build(allowed, outer_head, outer_modifier, band, single, kernel.room(0, 0))
     graph = kernel.room(*size)
-    kernel.build(allowed, outer_head, outer_modifier, band, graph)
+    kernel.build(allowed, outer_head, outer_modifier, band, single, graph)
     in_ptr, tail_ptr, tail, what = graph
     return in_ptr, tail_ptr, tail[: tail_ptr[-1]], what
 

@@ -208,6 +208,15 @@ GRANDPARENT, GRANDPARENT_WITH_CLUSTERS = _set("hmg", _GRANDPARENT, _GRANDPARENT_
 GRANDSIBLING = Templates("hmsg", _doubled(_GRANDSIBLING))
 TRISIBLING = Templates("hmst", _doubled(_TRISIBLING))
 
+# Of each kind of part, in the order of kernels.parts: the order of models that have it, without and with clusters.
+TREE = (
+    (1, ARC, ARC_WITH_CLUSTERS),
+    (2, SIBLING, SIBLING_WITH_CLUSTERS),
+    (2, GRANDPARENT, GRANDPARENT_WITH_CLUSTERS),
+    (3, GRANDSIBLING, GRANDSIBLING),
+    (3, TRISIBLING, TRISIBLING),
+)
+
 LABEL = Templates(
     "hmglr",
     template_lines("""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.checks import Floats, as_scores
+from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.sweeps import as_weights, subgraph
@@ -269,6 +269,25 @@ def intersect(
     )
     labelled = Hypergraph(trimmed.in_ptr, trimmed.tail_ptr, trimmed.tail, trimmed.root, labels, edge_labels)
     return labelled, new_weights, origin
+
+
+def with_leaves(graph: Hypergraph, weights: Floats, symbol: Ints) -> tuple[Hypergraph, Floats, Int32, int]:
+    """The same derivations with every symbol on an axiom edge: one that has tails becomes a leaf after the last tail.
+
+    ``symbol`` has one number for each edge, -1 for none. Returns the graph, its weights and symbols, and how many edges
+    of leaves come before those of the old graph.
+    """
+    moved = (symbol >= 0) & (np.diff(graph.tail_ptr) > 0)
+    own, leaf = np.unique(symbol[moved], return_inverse=True)
+    k = len(own)
+    new = Hypergraph(
+        np.concatenate((np.arange(k), k + graph.in_ptr)),
+        np.concatenate((np.zeros(k, dtype=np.int64), graph.tail_ptr + np.concatenate(([0], np.cumsum(moved))))),
+        np.insert(graph.tail + k, graph.tail_ptr[1:][moved], leaf),
+        graph.root + k,
+    )
+    symbols = np.concatenate((own, np.where(moved, -1, symbol))).astype(np.int32)
+    return new, np.concatenate((np.zeros(k), weights)), symbols, k
 
 
 def _item_labels(graph: Hypergraph, vertex: Int32, start: Int32, end: Int32, items: Int32) -> list[str] | None:

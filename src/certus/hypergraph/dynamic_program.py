@@ -12,6 +12,7 @@ import numpy as np
 
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int
+from certus.errors import Infeasible
 from certus.hypergraph import sweeps
 from certus.hypergraph.graph import Hypergraph
 from certus.hypergraph.reference import best_value
@@ -139,5 +140,8 @@ class DynamicProgram(Problem[Y]):
             yield self.from_edges(edges)
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float:
-        forest = self.forest()
+        try:
+            forest = self.forest()
+        except Infeasible:
+            return -np.inf
         return best_value(forest.graph, forest.penalised(penalties))

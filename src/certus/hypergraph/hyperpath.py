@@ -60,6 +60,15 @@ class Hyperpath(DynamicProgram[Int32]):
         original: Int32 = self._forest.parts["edges"][np.asarray(edges)].astype(np.int32)
         return original
 
+    def sequence(self, structure: Int32, view: str) -> list[int]:
+        """The edges of a derivation, each after those of its tails."""
+        self.checked_view(view)
+        below: list[list[int]] = []
+        for e in reversed(self._checked(structure)):
+            tails = [below.pop() for _ in self.graph.tail_of(e)]
+            below.append([*(edge for tail in tails for edge in tail), e])
+        return below[0]
+
     @property
     def views(self) -> Mapping[str, Index]:
         return {"edges": (self.graph.n_edges,)}

@@ -109,7 +109,7 @@ def best_labels(sentence, heads, labeller, score, labels):
     weight = labeller.model.weight
     mask = uint64((1 << labeller.model.bits) - 1)
     codes = role_codes(sentence, labeller.pairs)
-    index = np.empty(labeller.pairs.max_features, dtype=np.uint64)
+    index = np.empty(labeller.pairs.max_features, dtype=np.uint32)
     part = np.empty(3, dtype=np.int64)
     last = np.full(n + 1, -1, dtype=np.int64)  # of each head, the modifier seen last
     before = np.full(n + 1, -1, dtype=np.int64)  # of each word, the modifier of its head before it
@@ -161,7 +161,7 @@ def label_trees(batch, start, heads, labeller, labels):
         n = batch.length[s]
         sentence = Sentence(batch.attribute, batch.coarse, batch.base[s], n)
         own = heads[start[s] : start[s] + n + 1]
-        feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint64)
+        feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint32)
         score = np.empty((n + 1, labeller.seen.shape[3]))
         none = np.full(n + 1, -1, dtype=np.int64)
         label_scores(sentence, own, none, False, labeller, feature, score)
@@ -185,8 +185,8 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
     n = heads.shape[0] - 1
     weight = labeller.model.weight
     mask = uint64((1 << labeller.model.bits) - 1)
-    index = np.empty(labeller.pairs.max_features, dtype=np.uint64)
-    feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint64)
+    index = np.empty(labeller.pairs.max_features, dtype=np.uint32)
+    feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint32)
     score = np.empty((n + 1, labeller.seen.shape[3]))
     guess = np.empty(n + 1, dtype=np.int64)
     costly = gold if learner.margin else np.full(n + 1, -1, dtype=np.int64)
@@ -237,7 +237,7 @@ def name_arcs(sentence, allowed, namer, names):
     names[:] = 0
     if templates.seed.shape[0] == 0:
         return
-    index = np.empty(templates.max_features, dtype=np.uint64)
+    index = np.empty(templates.max_features, dtype=np.uint32)
     score = np.empty(namer.seen.shape[3])
     part = np.full(5, ABSENT, dtype=np.int64)
     codes = role_codes(sentence, templates)

@@ -4,8 +4,7 @@ Parts are rows as in kernels.parts. Trees, marginals and subgradients are vector
 vectors are dense arrays of 2**bits numbers that are zero but for the indices in a list of those touched, so that sums
 cost no sorting.
 
-A forest is (in_ptr, tail_ptr, tail, part_of), the first three as kernels.projective_forest builds them, with the goal
-as its last vertex; part_of (E, KINDS) names the part of each kind that an edge scores, -1 for none.
+A forest is (in_ptr, tail_ptr, tail, part_of), as ``forest_parts`` of kernels.parts makes it.
 """
 
 import numpy as np
@@ -13,89 +12,9 @@ import numpy as np
 from certus.kernels import arborescence, hypergraph
 from certus.kernels.averaging import nudge
 from certus.kernels.compiling import njit
-from certus.kernels.features import ABSENT
-from certus.kernels.parts import (
-    ARC,
-    GRANDPARENT,
-    GRANDSIBLING,
-    KINDS,
-    NO_PART,
-    SIBLING,
-    TRISIBLING,
-    most_features,
-    part_features,
-    put_part,
-    same_part,
-    scorer_of,
-    word_parts,
-)
-from certus.kernels.projective_forest import ATTACH, Factors, build, forest_room, index_arcs
+from certus.kernels.parts import ARC, KINDS, most_features, part_features, scorer_of
 
 LEAST = 5e-324
-_EDGES = np.iinfo(np.int32).max
-
-
-# -- the parts of a sentence -----------------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True)
-def forest_parts(allowed, single, kinds):
-    """The forest of all projective trees over the allowed arcs, and its parts of the kinds (KINDS,) that are wanted.
-
-    Returns (in_ptr, tail_ptr, tail, rows, part_of). The first rows are the arcs in order of (h, m); no part twice.
-    """
-    n = allowed.shape[0] - 1
-    track_g = kinds[GRANDPARENT] or kinds[GRANDSIBLING]
-    track_s = kinds[TRISIBLING]
-    arcs = index_arcs(allowed)
-    arc_id, out_ptr, out, _, _ = arcs
-    factors = Factors(single, 1 if track_g else 0, track_g, False, track_s)
-    n_vertices, n_edges = build(arcs, factors, _EDGES, forest_room(0, 0))
-    forest = forest_room(n_vertices, n_edges)
-    build(arcs, factors, _EDGES, forest)
-    in_ptr, tail_ptr, tail, coord = forest
-    n_arcs = out.shape[0]
-    known = np.full((2, n_arcs, n + 1), -1, dtype=np.int32)  # the rows of siblings and grandparents
-    both = track_g and track_s  # only then do edges share a tri-sibling
-    known_ts = np.full((n_arcs, n + 1, n + 1) if both else (1, 1, 1), -1, dtype=np.int32)
-    part_of = np.full((n_edges, KINDS), -1, dtype=np.int32)
-    rows = np.empty((n_arcs + 4 * n_edges, 5), dtype=np.int32)
-    own = np.empty((KINDS, 5), dtype=np.int32)
-    for h in range(n + 1):
-        for a in range(out_ptr[h], out_ptr[h + 1]):
-            word_parts(h, out[a], ABSENT, ABSENT, ABSENT, own)
-            put_part(rows, a, own[ARC])
-    count = n_arcs
-    last = 0  # the grand-sibling listed last; edges that share one are neighbours
-    for e in range(n_edges):
-        if not coord[e, 0] & ATTACH:
-            continue
-        g, h, t, s, m = coord[e, 1], coord[e, 2], coord[e, 3], coord[e, 4], coord[e, 5]
-        a = arc_id[h, m]
-        part_of[e, ARC] = a
-        word_parts(h, m, ABSENT if s == h else s, ABSENT if t == h else t, ABSENT if g < 0 else g, own)
-        for kind in range(SIBLING, KINDS):
-            if not kinds[kind] or own[kind, 0] == NO_PART:
-                continue
-            p = -1
-            if kind == GRANDSIBLING:
-                p = last if same_part(rows[last], own[kind]) else -1
-            elif kind == TRISIBLING:
-                p = known_ts[a, s, t] if both else -1
-            else:
-                p = known[kind - 1, a, s if kind == SIBLING else g]
-            if p < 0:
-                p = count
-                put_part(rows, p, own[kind])
-                count += 1
-            part_of[e, kind] = p
-            if kind == GRANDSIBLING:
-                last = p
-            elif kind != TRISIBLING:
-                known[kind - 1, a, s if kind == SIBLING else g] = p
-            elif both:
-                known_ts[a, s, t] = p
-    return in_ptr, tail_ptr, tail, rows[:count].copy(), part_of
 
 
 @njit(cache=True, nogil=True)

@@ -251,6 +251,13 @@ def score_trisiblings(h, m, modifiers, scorer, names, out):
 
 
 @njit(cache=True, nogil=True)
+def push(stack, top, d, slot, h, end):
+    """Put a complete span on a stack (:, 4): side, slot, head, end. Returns the new top."""
+    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = d, slot, h, end
+    return top + 1
+
+
+@njit(cache=True, nogil=True)
 def best_above_first(sentence, names, arc, allowed, single, model, heads):
     """Best projective tree of a model above first order over the allowed arcs; returns its value.
 
@@ -415,7 +422,7 @@ def best_above_first(sentence, names, arc, allowed, single, model, heads):
                     comp_at[d * side_size + slot * size + m] = at
 
     heads[0] = -1
-    stack = np.empty((2 * n + 4, 4), dtype=np.int64)  # complete span: side, slot, head, end
+    stack = np.empty((2 * n + 4, 4), dtype=np.int64)
     top = 0
     value = -np.inf
     if single:
@@ -430,14 +437,12 @@ def best_above_first(sentence, names, arc, allowed, single, model, heads):
             return value
         heads[out[at]] = 0
         for d in range(2):
-            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = d, at, out[at], n if d else 1
-            top += 1
+            top = push(stack, top, d, np.int64(at), np.int64(out[at]), n if d else 1)
     else:
         value = comp[side_size + arcs * size + n]
         if value == -np.inf:
             return value
-        stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1, arcs, 0, n
-        top += 1
+        top = push(stack, top, 1, arcs, 0, n)
     while top:
         top -= 1
         d, slot, h, end = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
@@ -447,23 +452,19 @@ def best_above_first(sentence, names, arc, allowed, single, model, heads):
         degree = np.int64(out_ptr[h + 1] - start)
         p = np.int64(comp_at[d * side_size + slot * size + end])
         m = np.int64(out[start + p])
-        stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = d, start + p, m, end
-        top += 1
+        top = push(stack, top, d, start + p, m, end)
         q = np.int64(inc_at[inc_ptr[slot] + p])
         while True:
             heads[m] = h
             if q < 0:
-                stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1 - d, start + p, m, h + (1 if d else -1)
-                top += 1
+                top = push(stack, top, 1 - d, start + p, m, h + (1 if d else -1))
                 break
             s = np.int64(out[start + q])
             low = min(p, q)
             r = np.int64(between_at[pair_ptr[h] + low * degree + (p + q - low)])
             first, second = (s, m) if d else (m, s)
             near, far = (start + q, start + p) if d else (start + p, start + q)
-            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = 1, near, first, r
-            stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2], stack[top + 1, 3] = 0, far, second, r + 1
-            top += 2
+            top = push(stack, push(stack, top, 1, near, first, r), 0, far, second, r + 1)
             inside_at = two_at[two_ptr[slot] + p * (degree + 1) + 1 + q] if with_three else inc_at[inc_ptr[slot] + q]
             p, m, q = q, s, np.int64(inside_at)
     return value

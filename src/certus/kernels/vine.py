@@ -9,7 +9,8 @@ Beyond it
     Q(h) <- W(h - 1)            no left modifier           W(h) <- Q(h)               an outer head, left or right
     Q(h) <- IL(h, m), Q(m)      m its outermost one        W(h) <- W(g), IR(g, h)     the outermost right modifier of g
 
-On the way to Q(h) and to W(h), h may take an outer modifier to its left and right. W(n) is the goal.
+On the way to Q(h) and to W(h), h may take an outer modifier to its left and right. W(n) is the goal. With a single root
+node 0 has one modifier in the band, or an outer one: then IR(0, m) is without others, and Q(1) asks for the outer one.
 
 The index set of a vine over the allowed arcs: arcs of at most b words, then the outer heads and the outer modifiers
 that longer arcs have. ``number`` holds the place of each in the set, -1 for none: of arc (h, m) at [h, m], of the outer
@@ -54,20 +55,20 @@ def _put(k, tail_ptr, tail, what, a, b, kind, cell):
 
 
 @njit(cache=True, nogil=True)
-def build(allowed, outer_head, outer_modifier, band, graph):
+def build(allowed, outer_head, outer_modifier, band, single, graph):
     """Fill a graph of vine parses; returns how many vertices and edges there are.
 
     Without room for them it only counts. `allowed` (N, N) is read within the band; `outer_head` and `outer_modifier`
-    (N, 2) say which words may have them on which side. The goal is the last vertex.
+    (N, 2) say which words may have them on which side; `single` is about the root. The goal is the last vertex.
     """
     graph.in_ptr[0] = 0
     graph.tail_ptr[0] = 0
-    arc_right, arc_left, v, k = _within_band(allowed, band, graph)
-    return _beyond_band(arc_right, arc_left, outer_head, outer_modifier, graph, v, k)
+    arc_right, arc_left, v, k = _within_band(allowed, band, single, graph)
+    return _beyond_band(arc_right, arc_left, outer_head, outer_modifier, single, graph, v, k)
 
 
 @njit(cache=True, nogil=True)
-def _within_band(allowed, band, graph):
+def _within_band(allowed, band, single, graph):
     """IR and IL by left end i and distance j - i, (N, band + 1), and the next vertex and edge."""
     n = allowed.shape[0] - 1
     size = n + 1
@@ -87,7 +88,7 @@ def _within_band(allowed, band, graph):
         left[i, 0] = base
         for j in range(i + 1, min(i + band, n) + 1):
             first = k
-            for r in range(i, j):
+            for r in range(i, i + 1 if single and i == 0 else j):
                 if right[i, r - i] >= 0 and left[r + 1, j - r - 1] >= 0:
                     k = _put(k, tail_ptr, tail, what, right[i, r - i], left[r + 1, j - r - 1], -1, -1)
             v, between = close(v, k, first, in_ptr)
@@ -113,13 +114,14 @@ def _within_band(allowed, band, graph):
 
 
 @njit(cache=True, nogil=True)
-def _beyond_band(arc_right, arc_left, outer_head, outer_modifier, graph, v, k):
+def _beyond_band(arc_right, arc_left, outer_head, outer_modifier, single, graph, v, k):
     """Q and W of every word; the last vertex is the goal."""
     size, width = arc_right.shape
     n, band = size - 1, width - 1
     in_ptr, tail_ptr, tail, what = graph
     q = np.full(size, -1, dtype=np.int32)
     w = np.full(size, -1, dtype=np.int32)
+    bare = -1  # W(0) without an outer modifier
     for h in range(size):
         if h > 0:
             first = k
@@ -144,14 +146,21 @@ def _beyond_band(arc_right, arc_left, outer_head, outer_modifier, graph, v, k):
             if h + band + 1 <= n and outer_head[h, 1]:
                 k = _put(k, tail_ptr, tail, what, q[h], -1, OUTER_HEAD, 2 * h + 1)
         for g in range(max(0, h - band), h):
-            if w[g] >= 0 and arc_right[g, h - g] >= 0:
-                k = _put(k, tail_ptr, tail, what, w[g], arc_right[g, h - g], -1, -1)
+            from_g = bare if single and g == 0 else w[g]
+            if from_g >= 0 and arc_right[g, h - g] >= 0:
+                k = _put(k, tail_ptr, tail, what, from_g, arc_right[g, h - g], -1, -1)
         v, x = close(v, k, first, in_ptr)
+        must = single and h == 0 and n > 0
+        if must:
+            bare = x
         if x >= 0 and h + band + 1 <= n and outer_modifier[h, 1]:
             first = k
-            k = _put(k, tail_ptr, tail, what, x, -1, -1, -1)
+            if not must:
+                k = _put(k, tail_ptr, tail, what, x, -1, -1, -1)
             k = _put(k, tail_ptr, tail, what, x, -1, OUTER_MODIFIER, 2 * h + 1)
             v, x = close(v, k, first, in_ptr)
+        elif must:
+            x = -1
         w[h] = x
     if w[n] < 0:
         if v + 1 < in_ptr.shape[0]:
@@ -209,13 +218,13 @@ def index_set(allowed, band):
 def parts_graph(number, size, band):
     """(in_ptr, tail_ptr, tail, part_of) of the vine parses over an index set; part_of[e, 0] is what edge e uses, or -1.
 
-    The other four columns are -1: there are no parts of other kinds.
+    The other four columns are -1: there are no parts of other kinds. Any number of words may be the root.
     """
     allowed = number[:size, :size] >= 0
     outer = number[size:, :2] >= 0
-    n_vertices, n_edges = build(allowed, outer[:size], outer[size:], band, room(0, 0))
+    n_vertices, n_edges = build(allowed, outer[:size], outer[size:], band, False, room(0, 0))
     graph = room(n_vertices, n_edges)
-    build(allowed, outer[:size], outer[size:], band, graph)
+    build(allowed, outer[:size], outer[size:], band, False, graph)
     in_ptr, tail_ptr, tail, what = graph
     part_of = np.full((n_edges, 5), -1, dtype=np.int32)
     for e in range(n_edges):

@@ -102,7 +102,7 @@ class Parts(ForestParts):
         self.rows = kernels.parts.list_parts(self.allowed, self.kinds)[0] if model.first_order else self._forest[3]
 
     def _build(self) -> tuple[Any, ...]:
-        forest: tuple[Any, ...] = kernels.learning.forest_parts(self.allowed, self.model.single, self.kinds)
+        forest: tuple[Any, ...] = kernels.parts.forest_parts(self.allowed, self.model.single, self.kinds)
         return forest
 
     def log_sum(self, score: Floats) -> tuple[float, Floats]:

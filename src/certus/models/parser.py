@@ -136,11 +136,9 @@ class Settings:
 
 
 def tree_templates(settings: Settings, encoder: Encoder) -> tuple[T.Templates, ...]:
-    """Templates of the arcs; siblings and grandparents above order 1; grand-siblings, and tri-siblings, at order 3."""
-    plain = (T.ARC, T.SIBLING, T.GRANDPARENT, T.GRANDSIBLING, T.TRISIBLING)
-    rich = (T.ARC_WITH_CLUSTERS, T.SIBLING_WITH_CLUSTERS, T.GRANDPARENT_WITH_CLUSTERS, T.GRANDSIBLING, T.TRISIBLING)
-    kinds = {1: 1, 2: 3, 3: 4}[settings.order] + settings.trisiblings
-    chosen = (rich if encoder.clusters else plain)[:kinds]
+    """Templates of the kinds of parts up to the order of the model; tri-siblings only if they are asked for."""
+    kinds = [kind for kind in T.TREE if kind[0] <= settings.order and (settings.trisiblings or kind[1] != T.TRISIBLING)]
+    chosen = tuple(rich if encoder.clusters else plain for _, plain, rich in kinds)
     if not encoder.fine:
         chosen = tuple(T.with_coarse_tags(templates) for templates in chosen)
     return tuple(T.with_names(templates) for templates in chosen) if settings.labelled else chosen

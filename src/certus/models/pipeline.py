@@ -43,7 +43,8 @@ class Pipeline:
         ----------
         sentences : iterable of Sentence
         confidences : bool
-            Write the marginal of every arc into MISC.
+            Write the marginal of every arc into MISC; with crossing arcs above first order an estimate, and a comment
+            that says so.
         certificates : bool
             Write score, bound, kind and scope of the proof of each tree into comments, with digests of the model and
             of what it saw. Like the confidences, they speak of the trees over the arcs that the parser's cascade

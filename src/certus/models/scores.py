@@ -9,10 +9,13 @@ from certus.checks import Bools, Ints
 from certus.dependency.part_kinds import PART_KINDS
 from certus.dependency.problem import Dependency
 from certus.features.encode import Encoded
-from certus.models.trees import Trees
+from certus.models.trees import Confidences, Trees
 
 if TYPE_CHECKING:
     from certus.models.parser import Parser
+
+
+SAMPLES, SEED = 1000, 1  # of estimates
 
 
 def problem(
@@ -43,12 +46,12 @@ def problem(
     return Dependency.from_parts(n, projective=parser.model.projective, root=root, **lists)
 
 
-def confidences_of(parser: "Parser", batch: Encoded, trees: Trees, s: int) -> list[float]:
+def confidences_of(parser: "Parser", batch: Encoded, trees: Trees, s: int) -> Confidences:
     """The share of the arc into each word of sentence s among all trees over the arcs that the cascade keeps.
 
-    Each is weighted by the exponential of its score.
+    Each is weighted by the exponential of its score. Estimates, always the same ones, where it has no exact marginals.
     """
-    share = problem(parser, batch, s, trees.arcs(s)).marginals()["arcs"]
+    found = problem(parser, batch, s, trees.arcs(s)).marginal_estimates(samples=SAMPLES, seed=SEED)
     words = np.arange(1, int(batch.length[s]) + 1)
-    found: list[float] = np.minimum(share[trees.heads[trees.start[s] + words], words], 1.0).tolist()
-    return found
+    share = np.minimum(found.marginals["arcs"][trees.heads[trees.start[s] + words], words], 1.0)
+    return Confidences(share.tolist(), found.method, found.samples, found.effective_sample_size, found.seed)

@@ -20,6 +20,7 @@ from certus.text import Sentence, Token
 if TYPE_CHECKING:
     from certus.models.parser import Parser
 
+ESTIMATED = "confidence_estimates"  # the comment that says that they are estimates
 COMMENTS = ("certificate", "reason", "score", "bound", "scope", "model_digest", "problem_digest")
 
 
@@ -127,13 +128,39 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Confidences:
+    """The confidence in the arc into each word; exact, or an estimate: then from how many samples, and with what seed.
+
+    See ``certus.MarginalEstimates``.
+    """
+
+    share: Sequence[float]
+    method: str
+    samples: int
+    effective_sample_size: float
+    seed: int | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether these are the marginals themselves."""
+        return self.samples == 0
+
+    def comments(self) -> list[str]:
+        """As comments of CoNLL-U: none if they are exact."""
+        if self.exact:
+            return []
+        size = f"effective sample size {self.effective_sample_size:.1f} of {self.samples}"
+        return [f"# {ESTIMATED} = {self.method}, {size}, seed {self.seed}"]
+
+
+@dataclass(frozen=True)
 class Parsed:
     """A sentence with its tree and the certificate of that tree; the rest where it was asked for."""
 
     sentence: Sentence
     certificate: Certificate
     proof: Proof | None = None
-    confidence: Sequence[float] | None = None  # of the arc into each word
+    confidence: Confidences | None = None
 
     def annotated(self) -> Sentence:
         """The sentence with the proof in comments and the confidence in every arc in MISC."""
@@ -141,7 +168,8 @@ class Parsed:
         if self.proof is not None:
             comments = without_certificate(comments) + self.proof.comments()
         if self.confidence is not None:
-            tokens = [_with_confidence(t, share) for t, share in zip(tokens, self.confidence, strict=True)]
+            comments = [*comments, *self.confidence.comments()]
+            tokens = [_with_confidence(t, share) for t, share in zip(tokens, self.confidence.share, strict=True)]
         if self.proof is None and self.confidence is None:
             return self.sentence
         return replace(self.sentence, comments=comments, tokens=tokens)
@@ -180,8 +208,9 @@ def without_certificate(comments: Sequence[str]) -> list[str]:
 
 
 def about_no_tree(comments: list[str]) -> list[str]:
-    """The comments of a sentence whose tree is taken away: without the certificate of that tree, if it has one."""
+    """The comments of a sentence whose tree is taken away: without what they say of that tree."""
     keys = {_key(line) for line in comments}
+    comments = [line for line in comments if _key(line) != ESTIMATED]
     return without_certificate(comments) if {"certificate", "score", "bound"} <= keys else comments
 
 

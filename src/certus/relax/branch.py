@@ -1,6 +1,6 @@
 """The ladder: relax; if that does not prove the optimum, remove parts; if that does not, branch on parts in dispute."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -173,10 +173,15 @@ class Fixed(Space[Fixings]):
         doubt = np.minimum(average, np.abs(1.0 - average))
         doubt = np.where(doubt < 1e-9, 0.0, doubt) + 1e-6 * r.in_dispute(last, node.multipliers)
         doubt = np.where(r.decided(node.decided), -1.0, doubt)
+        own = [view for view, blocks in self._branchable.items() if blocks and view not in r.excesses]
+        return self._most_doubtful(own, doubt) or self._most_doubtful(r.excesses, doubt)
+
+    def _most_doubtful(self, views: Sequence[str], doubt: Floats) -> Part | None:
+        """The part of these views with the greatest doubt; None if none is 0 or more."""
+        r = self.relaxation
         best: tuple[float, Part] | None = None
-        for view, blocks in self._branchable.items():
-            if not blocks:
-                continue
+        for view in views:
+            blocks = self._branchable[view]
             size = int(np.prod(r.shape_of(blocks[0]), dtype=np.int64))
             total = np.max([doubt[r.offsets[block] :][:size] for block in blocks], axis=0)
             if size and (best is None or total.max() > best[0]):
@@ -193,7 +198,7 @@ def _averages(relaxation: Relaxation, average: Floats) -> Mapping[str, Floats]:
     out = {}
     for view, blocks in relaxation.views.items():
         block = next((b for b in blocks if b in relaxation.offsets), None)
-        if block is not None:
+        if block is not None and view not in relaxation.excesses:
             shape, start = relaxation.shape_of(block), relaxation.offsets[block]
             out[view] = average[start : start + int(np.prod(shape, dtype=np.int64))].reshape(shape)
     return out

@@ -63,12 +63,13 @@ class Oracle(ABC):
 
     ``scale`` is the largest absolute score; ``rows`` the number of constraints that the multipliers are on, of which
     those in ``inequality``, if not None, are <= constraints with multipliers of at most 0; no structure scores less
-    than ``lowest``.
+    than ``lowest``. Multipliers beyond the ``box``, if there is one, are of no use.
     """
 
     scale: float = 1.0
     rows: int = 0
     inequality: NDArray[np.bool_] | None = None
+    box: tuple[Floats, Floats] | None = None
     lowest: float = -inf
     bursts: bool = False
 
@@ -138,7 +139,8 @@ class Descent(Generic[T]):
         if not ended:
             self._step, self.state = self.rule.update(self.state, found.value, run.score, self.norm2)
             u = self.u - self._step * direction
-            self.u = u if oracle.inequality is None else np.where(oracle.inequality, np.minimum(u, 0.0), u)
+            u = u if oracle.inequality is None else np.where(oracle.inequality, np.minimum(u, 0.0), u)
+            self.u = u if oracle.box is None else np.clip(u, *oracle.box)
         oracle.moved(self._step)
         if log:
             best = max((score for _, score in found.candidates), default=-inf)
@@ -173,6 +175,9 @@ class Descent(Generic[T]):
         direction = (
             residual if inequality is None else np.where(inequality & (self.u == 0) & (residual < 0), 0.0, residual)
         )
+        if self.oracle.box is not None:  # nor are those that would leave the box
+            low, high = self.oracle.box
+            direction = np.where(np.where(residual > 0, self.u <= low, self.u >= high), 0.0, direction)
         if not self.rule.deflection:
             return direction
         if before is not None and (dot := float(direction @ before)) < 0:

@@ -27,6 +27,8 @@ def removable(subproblems: Subproblems, multipliers: Floats, fixings: Fixings, s
     total = sum(values) - float(multipliers @ r.rhs)
     removed = []
     for i, problem in enumerate(r.subproblems):
+        if i in r.measuring:
+            continue
         asked, offset = r.question(i, penalty, fixings.ones)
         try:
             best = problem.max_marginals(asked)

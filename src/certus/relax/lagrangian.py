@@ -44,6 +44,11 @@ class Subproblems:
                 raise Infeasible("no structure uses all the parts that are required.")
         return Solution(solution.structure, r.weights[i] * solution.value + offset)
 
+    def measured(self, fixings: Fixings) -> bool:
+        """Whether it is decided by how much soft constraints are broken."""
+        measuring = [s for i in self.relaxation.measuring for _, s, _ in self.relaxation.slices[i]]
+        return any(fixings.zeros[s].any() or any(s.start <= c < s.stop for c in fixings.ones) for s in measuring)
+
     def candidates(
         self, leaders: int, leaves: Sequence[Any], used: Floats, residual: Floats
     ) -> Iterator[tuple[tuple[Any, ...], float]]:
@@ -61,13 +66,16 @@ class Subproblems:
 
     def _assembled(self, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
         """The leaves of what these are assembled to."""
-        r, cells = self.relaxation, np.zeros(self.relaxation.n_cells)
-        if self._known(0, used):
-            return
+        if not self._known(0, used):
+            yield from self._agreed(leaves, np.zeros(self.relaxation.n_cells))
+
+    def _agreed(self, leaves: Sequence[Any], cells: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
+        """What the leaves are assembled to, if that satisfies the rows; fills ``cells``."""
+        r = self.relaxation
         agreed = r.leaves(r.assemble(leaves))
         for i, leaf in enumerate(agreed):
             r.cells_used(i, leaf, cells)
-        if r.satisfied(r.matrix @ cells - r.rhs):
+        if r.satisfied(r.matrix @ cells - r.rhs, hard=True):
             yield from self._scored(agreed, cells)
 
     def _led(self, leader: int, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
@@ -87,7 +95,9 @@ class Subproblems:
                 return
             r.cells_used(j, completed[j], cells)
             decided.add(j)
-        if r.satisfied(r.matrix @ cells - r.rhs):
+        if r.excesses:
+            yield from self._agreed(completed, cells)
+        elif r.satisfied(r.matrix @ cells - r.rhs):
             yield from self._scored(completed, cells)
 
     def _known(self, leader: int, used: Floats) -> bool:
@@ -128,6 +138,7 @@ class Lagrangian(Oracle):
         r = subproblems.relaxation
         self.subproblems, self.relaxation, self.fixings = subproblems, r, fixings
         self.scale, self.rows, self.inequality, self.lowest = r.scale, r.n_rows, r.inequality, r.lowest
+        self.box = None if subproblems.measured(fixings) else r.box
         self.leaves: list[Any] = []
         self.last = np.zeros(r.n_cells)
         self._solutions: list[Solution[Any]] = []

@@ -201,7 +201,10 @@ class _Piece:
         problem = relaxation.subproblems[i]
         forest = problem.forest()
         if forest is None:
-            raise NotSupported(f"{type(problem).__name__} is not a dynamic program and has no linear program here.")
+            raise NotSupported(
+                f"{type(problem).__name__} is not a dynamic program and has no linear program here; for trees with "
+                "crossing arcs ask certus.dependency.flow, for phrases certus.translation.phrase_program."
+            )
         self.forest: Forest = forest
         self.relaxation, self.i = relaxation, i
         self.kept: NDArray[np.intp] = np.flatnonzero(self.forest.weights > -np.inf)

@@ -49,7 +49,8 @@ class Entries:
 class Rows:
     """A named group of rows. ``shape`` is the shape its multipliers are shown in.
 
-    ``slack``, by how much a structure may miss each row, is by default what rounding accounts for.
+    ``slack``, by how much a structure may miss each row, is by default what rounding accounts for. Rows of soft
+    constraints have a ``box``: the least and the greatest of the multipliers that are of use.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Rows:
     equality: bool
     shape: Index
     slack: Floats | None = None
+    box: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class Relaxation:
     ``views[name]`` lists the blocks that hold copies of a view; the rows keep the copies equal. ``assemble`` turns
     one structure per subproblem into a structure of the whole, ``leaves`` does the opposite. ``base`` are penalties
     that belong to the scores. ``shown`` are views that proofs may speak of though no row does. Where it is ``led``, any
-    leaves are assembled to a structure, whose own leaves then agree.
+    leaves are assembled to a structure, whose own leaves then agree. ``excesses`` are views of subproblems that say by
+    how much soft constraints are broken, which the rest of a structure decides.
     """
 
     subproblems: tuple[Problem[Any], ...]
@@ -91,6 +94,7 @@ class Relaxation:
     fixed: tuple[tuple[str, int, int], ...] = ()  # (view, flat index, 0 or 1), decided from the start
     shown: tuple[str, ...] = ()
     led: bool = False
+    excesses: tuple[str, ...] = ()
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -135,43 +139,54 @@ class Relaxation:
                 base[block] = base[block] + values if block in base else values
         return replace(self, base=base)
 
-    def joined(
-        self, other: "Relaxation", on: str, weight: float, mine: str | None = None, its: str | None = None
+    @staticmethod
+    def side_by_side(
+        sides: "Sequence[Relaxation]", weights: Sequence[float], ties: Mapping[str, Sequence[tuple[int, str]]]
     ) -> "Relaxation":
-        """Both side by side, the other weighted, tied by rows that keep their copies of a view equal.
+        """All of them, weighted, tied by rows that keep the copies of each shared view equal to the first one.
 
-        The shared view is called ``on``, here ``mine`` and in the other ``its`` if they have other names for it; every
-        other view becomes "0.name" or "1.name", after the side it is on.
+        ``ties[name]`` lists the sides that share a view, with what they call it themselves; every other view becomes
+        "k.name", after the side it is on. A structure is a tuple of one of each side.
         """
-        shared = (on if mine is None else mine, on if its is None else its)
-        shift = len(self.subproblems)
+        shifts = np.cumsum([0, *(len(side.subproblems) for side in sides)]).tolist()
+        cuts = list(zip(sides, shifts, shifts[1:], strict=False))
+        shared = {place: name for name, places in ties.items() for place in places}
 
-        def moved(block: Block) -> Block:
-            return (block[0] + shift, block[1])
+        def moved(block: Block, k: int) -> Block:
+            return (block[0] + shifts[k], block[1])
 
-        def renamed(view: str, side: int) -> str:
-            return on if view == shared[side] else f"{side}.{view}"
+        views: dict[str, tuple[Block, ...]] = dict.fromkeys(ties, ())
+        rows: list[Rows] = []
+        for k, side in enumerate(sides):
+            for view, blocks in side.views.items():
+                name = shared.get((k, view), f"{k}.{view}")
+                views[name] = (*views.get(name, ()), *(moved(block, k) for block in blocks))
+            for r in side.rows:
+                box = None if r.box is None else (weights[k] * r.box[0], weights[k] * r.box[1])
+                entries = tuple(replace(e, block=moved(e.block, k)) for e in r.entries)
+                rows.append(replace(r, entries=entries, box=box))
+        whole = Relaxation(
+            tuple(problem for side in sides for problem in side.subproblems),
+            tuple(weight * w for side, weight in zip(sides, weights, strict=True) for w in side.weights),
+            views,
+            (),
+            lambda leaves: tuple(side.assemble(leaves[a:b]) for side, a, b in cuts),
+            lambda structure: [leaf for side, y in zip(sides, structure, strict=True) for leaf in side.leaves(y)],
+            {moved(b, k): weights[k] * p for k, side in enumerate(sides) for b, p in side.base.items()},
+            excesses=tuple(f"{k}.{view}" for k, side in enumerate(sides) for view in side.excesses),
+        )
+        for name, places in ties.items():
+            first, *others = (moved(sides[k].views[view][0], k) for k, view in places)
+            rows += [whole._tie(name, first, other) for other in others]
+        fixed = [(shared.get((k, v), f"{k}.{v}"), at, x) for k, side in enumerate(sides) for v, at, x in side.fixed]
+        return whole.with_rows(rows, fixed)
 
-        left, right = self.views[shared[0]], tuple(moved(b) for b in other.views[shared[1]])
-        views: dict[str, tuple[Block, ...]] = {on: left + right}
-        views |= {renamed(v, 0): blocks for v, blocks in self.views.items() if v != shared[0]}
-        views |= {renamed(v, 1): tuple(moved(b) for b in blocks) for v, blocks in other.views.items() if v != shared[1]}
-        shape = self.shape_of(left[0])
+    def _tie(self, name: str, a: Block, b: Block) -> Rows:
+        """Rows that keep two blocks equal."""
+        shape = self.shape_of(a)
         cells = np.arange(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
         ones = np.ones(len(cells))
-        tie = (Entries(left[0], cells, cells, ones), Entries(right[0], cells, cells, -ones))
-        theirs = [replace(r, entries=tuple(replace(e, block=moved(e.block)) for e in r.entries)) for r in other.rows]
-        both = Relaxation(
-            self.subproblems + other.subproblems,
-            self.weights + tuple(weight * w for w in other.weights),
-            views,
-            self.rows,
-            lambda leaves: (self.assemble(leaves[:shift]), other.assemble(leaves[shift:])),
-            lambda pair: (*self.leaves(pair[0]), *other.leaves(pair[1])),
-            dict(self.base) | {moved(b): weight * p for b, p in other.base.items()},
-        )
-        fixed = [(renamed(v, side), k, x) for side, r in enumerate((self, other)) for v, k, x in r.fixed]
-        return both.with_rows([*theirs, Rows(on, tie, np.zeros(len(cells)), True, shape)], fixed)
+        return Rows(name, (Entries(a, cells, cells, ones), Entries(b, cells, cells, -ones)), 0.0 * ones, True, shape)
 
     def easier(self) -> "Relaxation | None":
         """The same over easier subproblems, where there are some; multipliers and structures fit both."""
@@ -267,14 +282,35 @@ class Relaxation:
             start += len(group.rhs)
         return slack
 
-    def satisfied(self, residual: Floats) -> bool:
-        """True if A y - b satisfies the rows, but for rounding."""
-        return bool(np.all(np.where(self.inequality, residual, np.abs(residual)) <= self.slack))
+    @cached_property
+    def box(self) -> tuple[Floats, Floats] | None:
+        """The least and the greatest multipliers of use, -inf and inf for rows that are not soft; None if none is."""
+        if not self.excesses:
+            return None
+        boxes = [(-np.inf, np.inf) if r.box is None else r.box for r in self.rows for _ in r.rhs]
+        low, high = np.array(boxes).T
+        return low, high
+
+    @cached_property
+    def measuring(self) -> frozenset[int]:
+        """The subproblems that say by how much soft constraints are broken."""
+        return frozenset(i for view in self.excesses for i, _ in self.views[view])
+
+    def satisfied(self, residual: Floats, *, hard: bool = False) -> bool:
+        """True if A y - b satisfies the rows, or those that are ``hard``, but for rounding."""
+        fine = np.where(self.inequality, residual, np.abs(residual)) <= self.slack
+        if hard and self.box is not None:
+            fine |= np.isfinite(self.box[0])
+        return bool(fine.all())
 
     def in_dispute(self, used: Floats, multipliers: Floats) -> NDArray[np.bool_]:
         """Cells of rows that these cells break, or leave slack at a price."""
         residual = self.matrix @ used - self.rhs
         size = np.where(self.inequality & (multipliers == 0.0), residual, np.abs(residual))
+        if self.box is not None:  # a soft row costs what its multiplier says, or is in dispute
+            low, high = (np.where(np.isfinite(limit), limit, 0.0) for limit in self.box)
+            cost = high * np.maximum(-residual, 0.0) - low * np.maximum(residual, 0.0)
+            size = np.where(np.isfinite(self.box[0]), np.abs(cost + multipliers * residual), size)
         cells: NDArray[np.bool_] = abs(self.transposed) @ (size > self.slack) > 0
         return cells
 
@@ -410,11 +446,22 @@ class Relaxation:
             extent = self._extents[i]
             size = self.weights[i] * extent.size + self._largest(i, penalty)
             length = extent.length * (1 + len(self.slices[i]))
-            ones = required + sum(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones)
+            ones = sum(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones)
+            if i in self.measuring:  # what is priced below 0 is not used; who checks rounds the prices of all digits
+                total += EPSILON * length * size
+                size = self._most_gained(i, penalty)
+            else:
+                ones += required
             total += of_sum(length, size)
             if ones:  # rewards are added once for each part, and taken off again
                 total += EPSILON * (length + 2 * ones) * ones * (self._reward(i, penalty) + extra)
         return total
+
+    def _most_gained(self, i: int, penalty: Floats) -> float:
+        """The highest score of an edge of a subproblem that measures a soft constraint, if any is above 0."""
+        (scores,) = self.subproblems[i].all_scores() or ()
+        gained = [penalty[cells] + self.weights[i] * scores for _, cells, _ in self.slices[i]]
+        return float(np.max(gained, initial=0.0))
 
     @cached_property
     def lowest(self) -> float:
@@ -430,8 +477,8 @@ class Relaxation:
     @cached_property
     def scale(self) -> float:
         """Largest absolute score, for step rules; 1 when there is none."""
-        sizes = (w * p.extent().size for w, p in zip(self.weights, self.subproblems, strict=True))
-        return max(sizes, default=0.0) or 1.0
+        known = [i for i in range(len(self.subproblems)) if i not in self.measuring]
+        return max((self.weights[i] * self.subproblems[i].extent().size for i in known), default=0.0) or 1.0
 
     def score(self, leaves: Sequence[Any], used: Floats) -> float:
         """Score of one structure per subproblem, from the input scores and the base penalties."""

@@ -237,6 +237,11 @@ class Tagging(DynamicProgram[Ints]):
         used[np.arange(self.n), self._checked(structure)] = 1.0
         return used
 
+    def sequence(self, structure: Ints, view: str) -> Sequence[int]:
+        """The tags, word by word."""
+        cells: list[int] = np.flatnonzero(self.indicator(structure, view)).tolist()
+        return cells
+
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         shape = self.checked_view(view)
         if len(index) != 2 or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):

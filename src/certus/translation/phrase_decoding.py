@@ -8,6 +8,7 @@ alternating    LR alg. 13: a round of subgradient descent on the multipliers, th
 staged         LR alg. 13: all rounds first, then beam searches of growing width
 tight          multipliers alone, and words tracked where they stall, in the manner of LR-TIGHT
 astar          A* under the bounds of the lattice of coverages, or of the multipliers' lattice at zero
+ilp            optimal beam, from what an integer program finds (``phrase_program``)
 beam           LR alg. 10 once, with bounds at multipliers zero
 stack          stack decoding with estimates of what is left in the place of bounds; proves nothing
 """
@@ -28,7 +29,7 @@ from certus.relax.steps import StepRule, polyak
 from certus.translation.phrase_relaxation import MOST_HYPOTHESES, PhraseRelaxation, Sentence
 from certus.translation.phrases import Int32
 
-METHODS = ("optimal beam", "alternating", "staged", "tight", "astar", "beam", "stack")
+METHODS = ("optimal beam", "alternating", "staged", "tight", "astar", "ilp", "beam", "stack")
 WIDEST = MOST_HYPOTHESES  # a beam that prunes nothing
 MOST_TRACKED = 60
 AT_ONCE = 3  # words more that a tighter lattice tracks

@@ -1,6 +1,7 @@
 """Phrase-based translation: the best sequence of phrases that covers a sentence, in any order (LR 7)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from math import inf, isfinite
@@ -322,7 +323,8 @@ class PhraseTranslation(Problem[Structure]):
         exact : bool
             False stops after a beam search of ``width`` under the default bounds, proved or not.
         method : str
-            "optimal beam" (the default and the fastest), "alternating", "staged", "tight", "astar"; or, without a proof
+            "optimal beam" (the default and the fastest), "alternating", "staged", "tight", "astar", "ilp" (the integer
+            program of ``phrase_program``, short sentences, proved as by the default); or, without a proof
             unless nothing was pruned, "beam" and "stack". ``certus.translation.phrase_decoding`` says what they do.
         width : int
             Hypotheses kept per number of words covered by "beam" and "stack".
@@ -342,6 +344,11 @@ class PhraseTranslation(Problem[Structure]):
         if self.n == 0:
             return self.proved((), self.score(()), kind="combinatorial")
         how = method if exact or method != "optimal beam" else "beam"
+        if method == "ilp":
+            from certus.translation.phrase_program import solve_ilp
+
+            how = "optimal beam"
+            self._offer(run, solve_ilp(self, time_limit))
         limits: Any = {"width": width, "max_iterations": max_iterations, "step": step}
         witness = phrase_decoding.decode(run, self.sentence, how, **limits)
         assert run.structure is not None
@@ -356,6 +363,12 @@ class PhraseTranslation(Problem[Structure]):
         return run.result(
             structure, certified(scores, score, bound, self.sentence.error(u), kind="dual", duals={"words": u})
         )
+
+    def _offer(self, run: Run[Int32], structure: Structure) -> None:
+        """Let a search start from a translation, unless it leaves a word out of reach."""
+        with suppress(InvalidInput):
+            place = {k: o for o, k in enumerate(self._order)}
+            run.offer(np.array([place[k] for k in structure], dtype=np.int32), self.score(structure))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Structure]:
         result = self._penalised(penalties).decode()
