@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import certus
+from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
 
 
@@ -22,6 +23,7 @@ class Chains(certus.Problem[np.ndarray]):
 
     name = "chains"
     exclusive = {"labels": 1}  # noqa: RUF012
+    told_apart_by = ("labels",)
 
     def __init__(self, unary: np.ndarray, pairwise: np.ndarray, order: np.ndarray, joined: np.ndarray) -> None:
         n, k = unary.shape
@@ -54,8 +56,12 @@ class Chains(certus.Problem[np.ndarray]):
     def max_marginals(self, penalties: Any = None) -> dict[str, np.ndarray]:
         return {"labels": self._back(self.tagging.max_marginals(self._along(penalties))["tags"])}
 
-    def reference_maximum(self, penalties: Any = None) -> float:
-        return self.tagging.reference_maximum(self._along(penalties))
+    def normal_form(self) -> NormalForm:
+        form = self.tagging.normal_form()
+        return form._replace(cells={"labels": self._back(form.cells["tags"].reshape(self.n, self.k)).ravel()})
+
+    def normal_structure(self, structure: np.ndarray) -> tuple[Any, ...]:
+        return self.tagging.normal_structure(np.asarray(structure)[self.order])
 
     def extent(self) -> Extent:
         return self.tagging.extent()

@@ -107,15 +107,15 @@ TREES = {
     name for name in MADE if name.endswith("trees") or name in ("automata", "projective automata")
 }  # whose sums are bounded
 REFUSED = {  # what a kind of problem declares that it does not answer
-    "higher-order trees": {*SUMS, "kbest", "max_marginals"},
-    "labelled higher-order trees": {*SUMS, "kbest", "max_marginals"},
+    "higher-order trees": {*SUMS},
+    "labelled higher-order trees": {*SUMS},
     "higher-order graph": {*SUMS, "kbest", "max_marginals"},
-    "automata": {*SUMS, "kbest", "max_marginals"},
-    "head automata": {*SUMS, "kbest", "to_json"},
+    "automata": {*SUMS},
+    "head automata": {*SUMS, "to_json"},
     "vine": {"to_json"},
-    "joint": {*SUMS, "max_marginals"},
-    "constrained": {*SUMS, "max_marginals"},
-    "phrase translation": {*SUMS, "max_marginals"},
+    "joint": {*SUMS},
+    "constrained": {*SUMS},
+    "phrase translation": {*SUMS},
 }
 for name in MADE.keys() - TREES:
     refused = REFUSED.setdefault(name, set())

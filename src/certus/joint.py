@@ -15,7 +15,7 @@ from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
 from certus.hypergraph.readings import Reading
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
-from certus.relax import branch
+from certus.relax import branch, ranked
 from certus.relax.constraints import Constraint
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
@@ -238,17 +238,18 @@ class Joint(Problem[Structures]):
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Structures]]:
-        """The k best pairs, for two dynamic programs.
+        """The k best structures.
 
-        Exact: goes through the k-best structures of a under the multipliers, completes each by its k-best partners, and
-        ends when the multipliers show that no later structure of a can take part. Slow when the relaxation is loose.
+        Of two dynamic programs: goes through the k-best structures of a under the multipliers, completes each by its
+        k-best partners, and ends when the multipliers show that no later structure of a can take part. Of others what
+        is left without those found is partitioned (certus.relax.ranked).
         """
         if as_positive_int("k", k) == 1:
             return [self.decode()]
-        forests = [problem.forest() for problem in self.problems]
-        a, b = forests[:2]
-        if len(forests) > 2 or len(self.ties) > 1 or a is None or b is None:
-            raise NotSupported("kbest() of a joint problem needs two dynamic programs; ask decode().")
+        forests = [problem.forest() for problem in self.problems] if len(self.problems) == 2 else [None, None]
+        a, b = forests
+        if len(self.ties) > 1 or a is None or b is None:
+            return ranked.kbest(self, k)
         best = self.decode()
         first, *others = self._ranked(a, b, k)
         return [with_proof_of(first, best, self.terms(first.structure)), *others]
@@ -298,11 +299,6 @@ class Joint(Problem[Structures]):
             return []
         found = (self.problems[1].from_edges(edges) for edges, _ in listed)
         return [z for z in found if np.array_equal(used, self.problems[1].indicator(z, self._own(1)))]
-
-    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        raise NotSupported(
-            "max_marginals() of a joint problem takes one decoding per part; ask decode() with require()."
-        )
 
     # -- for the engine, when a joint problem is part of another ---------------------------------------------------
 

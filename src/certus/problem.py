@@ -6,16 +6,17 @@ do is what it overrides: the defaults say that it cannot, by None where that is 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from certus.certificates import rounding
 from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
-from certus.checks import Floats
-from certus.errors import InvalidInput, NotSupported
+from certus.certificates.sound import floored, measured, sound_list
+from certus.checks import Floats, as_positive_int
+from certus.errors import InvalidInput, LimitReached, NotSupported
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified
 from certus.schema import Field
 
@@ -32,6 +33,17 @@ Index = tuple[int, ...]
 # The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself.
 PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
 
+# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name. They stand
+# above this module, and enter themselves.
+QUESTIONS: dict[str, Callable[..., Any]] = {}
+
+
+class PartBounds(NamedTuple):
+    """What is known of max-marginals, by view: ``lower <= max_marginals <= upper``, rounding aside."""
+
+    lower: dict[str, Floats]
+    upper: dict[str, Floats]
+
 
 class Problem(ABC, Generic[Y]):
     """Scores over a set of structures, and the questions one may ask of them.
@@ -45,6 +57,7 @@ class Problem(ABC, Generic[Y]):
     # View -> axis along which every structure uses one cell ({"tags": 1}: one tag per position), if any does, so that
     # a part is required by forbidding its rivals along the axis. Views that are not so are left out.
     exclusive: ClassVar[Mapping[str, int]] = {}
+    told_apart_by: tuple[str, ...] = ()  # views in which any two structures differ; () if there may be no such views
     certificate_kind: str = "combinatorial"  # of what ``solve`` finds: it is exact, but for rounding
     tags: Sequence[str] | None = None  # the names of the tags, in the order of the view "tags"
 
@@ -108,12 +121,15 @@ class Problem(ABC, Generic[Y]):
         ``exact`` the decoder climbs from relaxation to branch and bound until proved or out of its limits.
         """
 
+    @sound_list
     def kbest(self, k: int) -> list[Result[Y]]:
         """The k best structures, best first; fewer when there are fewer.
 
+        By default what is left without those found is partitioned and decoded by relaxation (certus.relax.ranked).
         Structures that need a score so low that float64 cannot add it up (below about -1e280) are not listed.
         """
-        raise self._not_supported("kbest")
+        found: list[Result[Y]] = QUESTIONS["kbest"](self, as_positive_int("k", k))
+        return found
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
         """k structures drawn with probability proportional to exp(score)."""
@@ -145,13 +161,32 @@ class Problem(ABC, Generic[Y]):
         """Entropy, in nats, of the distribution proportional to exp(score)."""
         raise self._not_supported("entropy")
 
+    @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         """For each view, the best score of any structure that uses each part; -inf for parts no structure uses.
 
-        Raises InvalidInput where scores above 1e9 leave nothing of the digits of a small one; with penalties, which
-        are for relaxations, the caller accounts for rounding.
+        By default every part that no bound decides takes a decoding of its own (certus.relax.part_values); penalties
+        are for relaxations, and only algorithms of dynamic programs and of trees take them. Structures that ``kbest``
+        does not list, for scores that are too low, do not count then. Raises InvalidInput where scores above 1e9 leave
+        nothing of the digits of a small one; with penalties the caller accounts for rounding.
         """
-        raise self._not_supported("max_marginals")
+        if penalties is not None:
+            raise self._not_supported("max_marginals")
+        lower, upper = self.max_marginal_bounds()
+        for view, values in lower.items():
+            if not np.array_equal(values, upper[view]):
+                raise LimitReached(f"no proof was found for some of {view!r}; ask for max_marginal_bounds().")
+        return lower
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> "PartBounds":
+        """Bounds on the max-marginals, in as many seconds: ``lower`` are scores of structures, ``upper`` are proved.
+
+        Both are the max-marginals where there is no limit, and where a kind of problem has an algorithm for these.
+        """
+        if type(self).max_marginals is Problem.max_marginals:
+            return PartBounds(*floored(self, lambda problem: QUESTIONS["max_marginal_bounds"](problem, time_limit)))
+        exact = self.max_marginals()
+        return PartBounds(exact, exact)
 
     def subject_to(self, *constraints: "Constraint | Reading") -> "Problem[Y]":
         """The same problem restricted to structures that satisfy constraints; see ``certus.constraints``.

@@ -2,21 +2,24 @@
 
 import json
 import os
-from math import isfinite
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
 from certus.certificates import standalone
 from certus.certificates.evaluate import Cell
-from certus.certificates.normal import NormalForm, Referred, Searched, Space, Trees
+from certus.certificates.normal import Closed, Closing, Graph, Referred, Searched, Trees
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
-from certus.relax.proof import Fix, Leaf, Proof, Split
-from certus.relax.proving import witness_of
+from certus.relax.proof import Close, Fix, Leaf, Proof, Split, first_multipliers
+from certus.relax.proving import proof_of, witness_of
 from certus.relax.system import Relaxation
-from certus.result import Result
+from certus.result import Certificate, Result
 from certus.serialize import floats_to_json, write_json
 from certus.verify import claimed_limit, proved_bound, questions
 
@@ -49,18 +52,54 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     head = {"format": FORMAT, "version": VERSION, "problem": problem.name, "claim": claim}
     asked = _provable(problem, result)
     above = claimed_limit(asked, certificate)
-    if asked.name in standalone.CLOSED:
-        return head | _searched_to_json(asked, result, witness_of(asked, certificate, above))
-    alone = asked.searched and asked.relaxation() is not None
-    relaxed = RelaxedForm.of(Relaxation.alone(asked) if alone else Relaxation.of(asked), whole=True)
-    witness = Leaf({}) if alone else witness_of(asked, certificate, above)
+    relaxed, proof = _prepared(asked, certificate, above)
+    tree = proof.rest if isinstance(proof, Close) else proof
+    if not isinstance(tree, Leaf | Fix | Split):
+        raise InvalidInput(f"the proof tree is {type(tree).__name__}.")
+    data = _form_to_json(relaxed)
+    if relaxed.searched:
+        below = float(np.nextafter(result.score - 2.0 * certificate.tolerance, -inf))  # so that structures are left
+        limit = min(certificate.bound + certificate.tolerance, below)
+        data, relaxed = _closed(relaxed, data | {"claim": claim}, proof, limit)
+        if relaxed.bound(tree, above, certificate.better) > above:  # more may be left than where the tree was found
+            tree = proof_of(relaxed, replace(certificate, witness=None, duals=None), above)
     better = [relaxed.structure(y) for y in certificate.better]
-    return head | {
-        **_form_to_json(relaxed.form),
+    shown = {
+        "trusts": _trusts(relaxed),
         "structure": [_listed(y) for y in relaxed.structure(result.structure)],
         "better": [[_listed(y) for y in structure] for structure in better],
-        "proof": _Nodes(relaxed, above, better).of(Leaf({}) if asked.searched else witness),
+        "proof": _Nodes(relaxed, above, better).of(tree),
     }
+    return data | head | shown
+
+
+def _trusts(relaxed: RelaxedForm) -> list[str]:
+    """What no checker of the file can know, beyond that the normal form is the problem that was meant."""
+    kinds = [type(p) for p in relaxed.relaxation.subproblems]
+    listed = sorted({kind.__name__ for kind in kinds if kind.normal_form is Problem.normal_form and not kind.name})
+    return [f"that {name}.all_structures() lists all structures: an edge each is all that is said" for name in listed]
+
+
+def _prepared(problem: Problem[Any], certificate: Certificate, above: float) -> tuple[RelaxedForm, Any]:
+    """The form that is written, and its proof: that of the result, less what closes subproblems that are spelt out."""
+    if problem.searched:
+        relaxed = RelaxedForm.of(Relaxation.alone(problem), _is_searched)
+        leaf = Leaf({}, tuple(range(len(certificate.better))))
+        if not relaxed.searched:
+            return relaxed, leaf
+        return relaxed, Close({}, Closing((witness_of(problem, certificate, above),), ()), leaf)
+    relaxed, proof = RelaxedForm.of(Relaxation.of(problem), _is_searched), witness_of(problem, certificate, above)
+    if not isinstance(proof, Close):
+        return relaxed, proof
+    every = [p for p in relaxed.relaxation.subproblems if p.searched]
+    if len(every) != len(proof.closing.witnesses):
+        raise InvalidInput(f"{len(proof.closing.witnesses)} witnesses are given; {len(every)} parts are searched.")
+    both = zip(every, proof.closing.witnesses, strict=True)
+    return relaxed, replace(proof, closing=Closing(tuple(own for p, own in both if _is_searched(p)), ()))
+
+
+def _is_searched(problem: Problem[Any]) -> bool:
+    return problem.name in standalone.CLOSED
 
 
 def _provable(problem: Problem[Any], result: Result[Any]) -> Problem[Any]:
@@ -73,34 +112,53 @@ def _provable(problem: Problem[Any], result: Result[Any]) -> Problem[Any]:
     return asked[-1]
 
 
-def _searched_to_json(problem: Problem[Any], result: Result[Any], witness: Any) -> dict[str, Any]:
-    """The problem itself, and structures as the checker will find them in the graph that it makes of it.
-
-    The graph is closed a little below the score, so that the structure is in it.
-    """
-    certificate = result.certificate
-    limit = certificate.bound + certificate.tolerance
-    problem.closed_form(limit, witness)  # or the witness does not fit
-    above = min(limit, float(np.nextafter(result.score - certificate.tolerance, -np.inf)))
-    data, given = problem.to_json(), {name: np.asarray(array).tolist() for name, array in witness.items()}
-    closed: Any = standalone.CLOSED[problem.name]
+def _closed(
+    relaxed: RelaxedForm, data: dict[str, Any], proof: Proof | Close, above: float
+) -> tuple[dict[str, Any], RelaxedForm]:
+    """How the checker closes what is searched, and the form as it will find it."""
+    multipliers = proof.multipliers if isinstance(proof, Close) else first_multipliers(proof)
+    closing, _ = relaxed.close(multipliers, above, proof.closing if isinstance(proof, Close) else None)
+    u, cell = relaxed.multipliers(multipliers), relaxed.initial()
+    shown = _with_rewards(relaxed, relaxed.evaluation.closing_spelt_out(u, above, cell, closing))
+    given = zip(closing.witnesses, closing.levels, strict=True)
+    spaces = list(data["spaces"])
+    for i, space in enumerate(relaxed.form.spaces):
+        if isinstance(space, Searched):
+            witness, level = next(given)
+            arrays = {name: np.asarray(array).tolist() for name, array in witness.items()}
+            spaces[i] = spaces[i] | {"witness": arrays, "above": level}
+    data = data | {"closing": shown, "spaces": spaces}
+    read = json.loads(json.dumps(data))
     try:
-        _, graph = closed(json.loads(json.dumps(data)), given, above)
-    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        close: Any = standalone.closed
+        closed = close(read)
+    except (standalone.Refused, LookupError, TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"the witness of the bound does not fit the problem: {error}") from None
-    own = int(next(iter(problem.views.values()))[0])
-    structures = (problem.structure_to_json(y) for y in (result.structure, *certificate.better))
-    first, *better = ([_derivation(graph, own, y, problem.name)] for y in structures)
-    searched = {"kind": problem.name, "problem": data, "witness": given, "above": above}
-    return {"searched": searched, "structure": first, "better": better}
+    return data, _as_found(relaxed, read, closed)
 
 
-def _derivation(graph: Any, own: int, structure: list[int], kind: str) -> list[int]:
-    """The edges of a graph, heads before tails, that use the problem's own parts in the order of a structure.
+def _as_found(relaxed: RelaxedForm, given: dict[str, Any], closed: dict[str, Any]) -> RelaxedForm:
+    """The form with the graphs that the checker makes of spaces that are searched."""
+    spaces, left = list(relaxed.form.spaces), list[Closed]()
+    problems = [p for p, _ in _searched_parts(relaxed)]
+    for i, space in enumerate(relaxed.form.spaces):
+        if isinstance(space, Searched):
+            graph = {name: value for name, value in closed["spaces"][i].items() if name != "kind"}
+            spaces[i] = Graph(**{name: np.array(value, dtype=np.int64) for name, value in graph.items()})
+            cells = {p: k for k, p in enumerate(given["spaces"][i]["part"])}
+            find = partial(_derivation, graph, cells, problems[len(left)])
+            left.append(Closed(relaxed.form, find))
+    scores = np.array(closed["scores"], dtype=np.float64)
+    return replace(relaxed, form=relaxed.form._replace(scores=scores, spaces=tuple(spaces)), closed=tuple(left))
 
-    Those are the first ``own`` parts; a phrase lattice is derived from its end.
+
+def _derivation(graph: Any, cells: dict[int, int], problem: Problem[Any], structure: Any) -> list[int] | None:
+    """The edges of a graph, heads before tails, that use the cells of a structure in its order; None if there are none.
+
+    A phrase lattice is derived from its end.
     """
-    wanted = structure[::-1] if kind == "phrase translation" else structure
+    listed = problem.structure_to_json(structure)
+    wanted = listed[::-1] if problem.name == "phrase translation" else listed
     agenda: list[tuple[list[int], int, list[int]]] = [([len(graph["in_ptr"]) - 2], 0, [])]
     while agenda:
         pending, place, edges = agenda.pop()
@@ -110,24 +168,42 @@ def _derivation(graph: Any, own: int, structure: list[int], kind: str) -> list[i
             continue
         *others, v = pending
         for e in range(graph["in_ptr"][v], graph["in_ptr"][v + 1]):
-            uses = [p for p in graph["part"][graph["part_ptr"][e] : graph["part_ptr"][e + 1]] if p < own]
+            uses = [cells[p] for p in graph["part"][graph["part_ptr"][e] : graph["part_ptr"][e + 1]] if p in cells]
             if uses == wanted[place : place + len(uses)]:
                 tails = graph["tail"][graph["tail_ptr"][e] : graph["tail_ptr"][e + 1]]
                 agenda.append(([*others, *reversed(tails)], place + len(uses), [*edges, e]))
-    return []  # a structure that scores too little, which the checker will refuse
+    return None
 
 
-def _form_to_json(form: NormalForm) -> dict[str, Any]:
-    rows = form.rows
-    return {
-        "scores": floats_to_json(form.scores),
-        "spaces": [_space_to_json(space) for space in form.spaces],
-        "rows": {name: value.tolist() for name, value in rows._asdict().items()},
-    }
+def _with_rewards(relaxed: RelaxedForm, found: dict[str, Any]) -> dict[str, Any]:
+    """What is required from the start is a row like any other."""
+    for row in range(len(found["u"]) - len(relaxed.required), len(found["u"])):
+        found["u"][row] = -found["reward"]
+    return found
 
 
-def _space_to_json(space: Space) -> dict[str, Any]:
-    if isinstance(space, Referred | Searched):
+def _searched_parts(relaxed: RelaxedForm) -> Iterator[tuple[Problem[Any], float]]:
+    """The subproblems that are searched, with their weights."""
+    r = relaxed.relaxation
+    return ((p, w) for p, w, kept in zip(r.subproblems, r.weights, relaxed.kept, strict=True) if kept)
+
+
+def _form_to_json(relaxed: RelaxedForm) -> dict[str, Any]:
+    form, left = relaxed.form, _searched_parts(relaxed)
+    spaces = []
+    for space in form.spaces:
+        if isinstance(space, Searched):
+            problem, weight = next(left)
+            own = {"problem": problem.name, "data": problem.to_json(), "weight": weight, "part": space.part.tolist()}
+            spaces.append({"kind": "searched"} | own)
+        else:
+            spaces.append(_space_to_json(space))
+    rows = {name: value.tolist() for name, value in form.rows._asdict().items()}
+    return {"scores": floats_to_json(form.scores), "spaces": spaces, "rows": rows}
+
+
+def _space_to_json(space: Graph | Trees | Referred) -> dict[str, Any]:
+    if isinstance(space, Referred):
         raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
     if isinstance(space, Trees):
         labels = None if space.labels is None else space.labels.tolist()
@@ -174,6 +250,9 @@ class _Nodes:
                 continue
             if isinstance(node, Leaf):
                 known = self.relaxed.known(node, self.better)
+                u = self.relaxed.multipliers(node.multipliers)
+                if known and self.relaxed.evaluation.bound(u, self.above, cell) <= self.above:
+                    known = []  # the bound holds for them too
                 at = [k for k, y in enumerate(self.better) if any(y is one for one in known)]
                 nodes.append({"node": "leaf", "known": at} | self._bound(node, cell, known=known))
                 continue
@@ -189,10 +268,7 @@ class _Nodes:
     def _bound(self, node: Leaf | Fix, cell: Cell, **options: Any) -> dict[str, Any]:
         """Multipliers, rewards and duals; what is required from the start is a row like any other."""
         u = self.relaxed.multipliers(node.multipliers)
-        found = self.relaxed.evaluation.spelt_out(u, self.above, cell, **options)
-        for row in range(len(u) - len(self.relaxed.required), len(u)):
-            found["u"][row] = -found["reward"]
-        return found
+        return _with_rewards(self.relaxed, self.relaxed.evaluation.spelt_out(u, self.above, cell, **options))
 
     def _split(self, node: Split) -> dict[str, Any]:
         copies = self.relaxed.copies(node.view, node.index)

@@ -122,12 +122,13 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
     given = saved["certificate"]
     score, bound, tolerance = (given[name].score(top=True) for name in ("score", "bound", "tolerance"))
     kind, witness = given["kind"].one_of(KINDS), _witness(given.maybe("witness"))
+    duals = witness.rest if isinstance(witness, proof.Close) else witness
     certificate = Certificate(
         kind,
         score,
         bound,
         tolerance,
-        witness.multipliers if kind == "dual" and isinstance(witness, proof.Leaf) else witness,
+        duals.multipliers if kind == "dual" and isinstance(duals, proof.Leaf) else duals,
         given["rank"].whole(1),
         None if "floor" not in given else given["floor"].score(),
         None if "reason" not in given else given["reason"].text(),
@@ -141,30 +142,15 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
 def _witness_to_json(witness: Any) -> Any:
     if witness is None:
         return None
-    if isinstance(witness, proof.Leaf | proof.Fix | proof.Split):
+    if isinstance(witness, proof.PROOFS):
         return {"proof": proof.to_json(witness)}
-    return {"arrays": {name: _array_to_json(np.asarray(array)) for name, array in witness.items()}}
+    return {"arrays": proof.arrays_to_json(witness)}
 
 
 def _witness(given: Field | None) -> Any:
     if given is None:
         return None
-    if "proof" in given:
-        return proof.from_json(given["proof"].value)
-    return {name: _array(entry) for name, entry in given["arrays"].entries()}
-
-
-def _array_to_json(array: Any) -> dict[str, Any]:
-    whole = array.dtype.kind in "iub"
-    values = array.ravel().astype(np.int64).tolist() if whole else floats_to_json(array.ravel().astype(np.float64))
-    return {"shape": list(array.shape), "whole": whole, "values": values}
-
-
-def _array(given: Field) -> Any:
-    shape, values = given.shaped()
-    if given["whole"].flag():
-        return values.wholes(-(1 << 63), (1 << 63) - 1).reshape(shape)
-    return values.scores((None,)).reshape(shape)
+    return proof.from_json(given["proof"].value) if "proof" in given else proof.arrays_from_json(given["arrays"])
 
 
 def _trace(given: Field) -> Trace:

@@ -20,8 +20,8 @@ from certus.certificates.sound import hopeless, rounded_up, whole
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
-from certus.relax.proof import Fix, Leaf, Split
-from certus.relax.proving import witness_of
+from certus.relax.proof import PROOFS
+from certus.relax.proving import proof_of, witness_of
 from certus.relax.system import Relaxation
 from certus.result import KINDS, Certificate, Result
 
@@ -155,13 +155,14 @@ def proved_bound(problem: Problem[Any], certificate: Certificate, above: float) 
 
     More than ``above`` need not be told apart. InvalidInput if the witness does not fit the problem.
     """
-    witness = witness_of(problem, certificate, above)
     if problem.searched:
+        witness = witness_of(problem, certificate, above)
         closed = problem.closed_form(above, witness)
         evaluation = Evaluation(closed.form)
         better = [(edges,) for edges in map(closed.structure, certificate.better) if edges is not None]
         return max(above, evaluation.bound(np.empty(0), above, evaluation.everything(), better))
-    if not isinstance(witness, Leaf | Fix | Split):
-        raise InvalidInput(f"the proof tree is {type(witness).__name__}.")
     relaxed = RelaxedForm.of(Relaxation.of(problem))
-    return relaxed.bound(witness, above, [relaxed.structure(y) for y in certificate.better])
+    proof = proof_of(relaxed, certificate, above)
+    if not isinstance(proof, PROOFS):
+        raise InvalidInput(f"the proof tree is {type(proof).__name__}.")
+    return relaxed.bound(proof, above, certificate.better)

@@ -7,13 +7,15 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import certus
 from certus.certificates import standalone
 from certus.constraints import at_most, avoids, budget, contains, forbid, require
 from certus.proof_file import proof_to_json
+from tests.translation.cases import arpas, forests
+from tests.translation.phrase_cases import phrase_problems
 
 
 def written(problem, result):
@@ -44,6 +46,56 @@ def problems(rng):
     yield certus.Dependency(scores(rng, *shape), scores(rng, *shape, n + 1), projective=True, root=root)
     above = scores(rng, *shape, n + 1), scores(rng, *shape, n + 1)
     yield certus.Dependency(scores(rng, *shape), *above, root=root)
+
+
+@st.composite
+def translations(draw):
+    """Phrase-based and of a forest: constrained, two models tied, a forest tied to a path, alone."""
+    weight = draw(st.sampled_from([0.3, 1.0, 4.0]))
+    phrases = draw(phrase_problems(max_words=3))
+    forest = draw(forests(max_vertices=4, limit=20))
+    edges = forest.graph.n_edges
+    one, other = (certus.ForestTranslation(forest, certus.LanguageModel(draw(arpas(max_order=3)))) for _ in range(2))
+    path = certus.Hyperpath(forest.graph, draw(st.lists(st.integers(-4, 4), min_size=edges, max_size=edges)))
+    last = len(phrases.options) - 1
+    assume(last > 1 and edges > 1)
+    return draw(
+        st.sampled_from(
+            [
+                phrases,
+                one,
+                phrases.subject_to(at_most(1, "options", [(0,), (last,)])),
+                phrases.subject_to(require("options", (last,))),
+                one.subject_to(at_most(1, "edges", [(0,), (edges - 1,)]), forbid("edges", (edges // 2,))),
+                certus.Joint(one, other, on="edges", weight=weight),
+                certus.Joint(path, other, on="edges", weight=weight),
+            ]
+        )
+    )
+
+
+@given(translations(), st.integers(0, 2**32 - 1))
+@settings(max_examples=8)
+def test_translations_are_closed_and_checked(problem, seed):
+    try:
+        found = [problem.decode()] if isinstance(problem, certus.Joint) else results(problem)
+    except certus.Infeasible:
+        return
+    best = sorted((problem.score(y) for y in problem.all_structures()), reverse=True)
+    rng = np.random.default_rng(seed)
+    for result in found:
+        certus.verify(problem, result)
+        data = written(problem, result)
+        standalone.check(data)
+        for _ in range(3):
+            changed_data = forged(rng, data)
+            claim = changed_data["claim"]
+            try:
+                standalone.check(changed_data)
+            except (standalone.Refused, LookupError, TypeError, ValueError, AttributeError):
+                continue
+            above = claim["bound"] + claim["tolerance"]
+            assert best[claim["rank"] - 1] <= above + 1e-9 * (1 + abs(above))
 
 
 def results(problem):
@@ -94,6 +146,12 @@ def test_no_structure_beats_what_a_forged_claim_is_accepted_for(seed):
 def forged(rng, data):
     data = copy.deepcopy(data)
     way = int(rng.integers(6))
+    for space in data["spaces"]:
+        if space["kind"] == "searched" and rng.random() < 0.5:
+            space["above"] += float(rng.choice([1.0, -1.0, 100.0]))
+            space["witness"] = {name: changed(rng, value) for name, value in space["witness"].items()}
+    if "closing" in data and rng.random() < 0.5:
+        data["closing"]["u"] = changed(rng, data["closing"]["u"])
     if way == 0:
         data["claim"]["bound"] = data["claim"]["score"] = data["claim"]["score"] - float(rng.integers(0, 3))
     elif way == 1:

@@ -33,6 +33,20 @@ def test_every_tree_is_proved(certus):
     assert all(0 < token["confidence"] <= 1 for token in answer["tokens"])
 
 
+def test_trees_are_saved_as_they_are_printed(certus, tmp_path):
+    ran = certus("parse", "--json", "--certificates", "--save-results", tmp_path / "saved", "I saw it. He slept.")
+    files = sorted((tmp_path / "saved").iterdir())
+    assert [path.name for path in files] == ["000001.json", "000002.json"]
+    for line, path in zip(ran.out.splitlines(), files, strict=True):
+        printed, saved = json.loads(line), json.loads(path.read_text())
+        assert saved["structure"] == [-1, *(token["head"] for token in printed["tokens"])]
+        assert (saved["score"], saved["certificate"]["bound"]) == (printed["score"], printed["bound"])
+        assert saved["digests"]["model"] == printed["model_digest"]
+    checked = certus("verify", *files)
+    assert checked.code == 0
+    assert checked.out.count("verified, optimal") == 2
+
+
 def test_words_are_tagged(certus):
     assert certus("tag", "The dog saw me.").out == "The/DET dog/NOUN saw/VERB me/PRON ./PUNCT\n"
 

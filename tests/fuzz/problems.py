@@ -208,7 +208,7 @@ def marginal(case: Case, problem: Any, table: Exact, tally: Tally) -> Iterator[C
                     break
                 continue
             k = best[cell]
-            if value == -np.inf and not table.finite(k):
+            if value == -np.inf and not (table.finite(k) and table.largest[k] <= SUMMED):
                 continue
             if not np.isfinite(value) or abs(units(value) - table.value[k]) > CLOSE * (table.size[k] + table.size[top]):
                 yield Claim(

@@ -99,16 +99,7 @@ def compared(problem: Any, table: Exact, tally: Tally, plain: bool) -> Iterator[
     with mpmath.workdps(60):
         total, probability, size = distribution(table)
         entropy = -mpmath.fsum(p * mpmath.log(p) for p in probability.values())
-    if bounds is not None:
-        tally["log_partition_bounds"] += 1
-        if not bounds.lower <= total <= bounds.upper:
-            yield Claim("an interval that does not hold the log-partition", f"{bounds}: {mpmath.nstr(total, 20)}")
-    if estimates is not None:
-        tally["marginal_estimates"] += 1
-        if not estimates.effective_sample_size >= 1.0 - 1e-9 or any(
-            view == "arcs" and values.max(initial=0.0) > 1.0 for view, values in estimates.marginals.items()
-        ):
-            yield Claim("estimates that are none", f"{estimates}")
+    yield from hard_sums(bounds, estimates, total, tally)
     delta = DELTA * size
     if "log_partition" in answers:
         tally["log_partition"] += 1
@@ -136,6 +127,19 @@ def compared(problem: Any, table: Exact, tally: Tally, plain: bool) -> Iterator[
         place = table.place.get(key(drawn))
         if place is None or place not in probability:
             yield Claim("a sample that is no structure, or far too unlikely", f"{drawn!r}")
+
+
+def hard_sums(bounds: Any, estimates: Any, total: Any, tally: Tally) -> Iterator[Claim]:
+    """What is wrong with an interval for a log-partition function and with estimates of marginals, None if refused."""
+    if bounds is not None:
+        tally["log_partition_bounds"] += 1
+        if not bounds.lower <= total <= bounds.upper:
+            yield Claim("an interval that does not hold the log-partition", f"{bounds}: {mpmath.nstr(total, 20)}")
+    if estimates is not None:
+        tally["marginal_estimates"] += 1
+        largest = max((values.max(initial=0.0) for values in estimates.marginals.values()), default=0.0)
+        if not estimates.effective_sample_size >= 1.0 - 1e-9 or (estimates.samples and largest > 1.0):
+            yield Claim("estimates that are none", f"{estimates}")
 
 
 def distribution(table: Exact) -> tuple[Any, dict[int, Any], float]:

@@ -5,7 +5,7 @@ from itertools import chain, combinations, product
 import numpy as np
 import pytest
 
-from certus.errors import Infeasible, NotSupported
+from certus.errors import Infeasible
 from certus.kernels.features import ABSENT
 from certus.learn.relaxed import RelaxedParts, RelaxedTrainer
 from certus.learn.weights import Weights
@@ -29,14 +29,16 @@ def choices(model, allowed):
             parts = []
             for m in modifiers:
                 inner = [s for s in modifiers if min(h, m) < s < max(h, m)]
-                s = (max(inner) if m > h else min(inner)) if inner else ABSENT
+                inner.sort(key=lambda s, h=h: -abs(s - h))
+                s, t = [*inner, ABSENT, ABSENT][:2]
                 parts += [(0, h, m, ABSENT, ABSENT), (1, h, m, s, ABSENT)]
+                parts += [(4, h, m, s, t)] if inner else []
                 parts += [(2, h, m, g, ABSENT), (3, h, m, s, g)] if g is not None else []
             own.append([p for p in parts if has[p[0]]])
         yield own
 
 
-@pytest.mark.parametrize("order", [k for k in KINDS if k not in ("trisiblings", "all")])
+@pytest.mark.parametrize("order", KINDS)
 @pytest.mark.parametrize("single", [True, False])
 def test_the_best_choice_is_the_best_of_all(order, single):
     rng = np.random.default_rng(12)
@@ -58,13 +60,13 @@ def test_the_best_choice_is_the_best_of_all(order, single):
             assert parts.of_tree(tree) @ score <= value
     allowed[:, 1] = False
     parts = RelaxedParts(model, allowed)
-    if order != 1:
+    if order not in (1, "trisiblings"):
         with pytest.raises(Infeasible, match="without a head"):
             parts.best(np.zeros(len(parts.rows)))
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("order", [1, 3])
+@pytest.mark.parametrize("order", [1, 3, "all"])
 def test_training_learns_trees_with_crossing_arcs(order):
     lengths = [4, 5, 0, 3, 6]
     batch, _ = treebank(lengths, 3)
@@ -94,8 +96,3 @@ def test_a_fractional_solution_moves_weights_by_what_is_missing():
     touched = trainer._features.gather(0, parts.rows, parts.of_tree(trees[0]) - 0.5)
     np.testing.assert_allclose(weights.value[touched], trainer._features.vector[touched])
     assert np.count_nonzero(weights.value) <= len(touched)
-
-
-def test_tri_siblings_are_refused():
-    with pytest.raises(NotSupported, match="no tri-siblings"):
-        RelaxedParts(model_of("all", False, True), all_arcs(3))

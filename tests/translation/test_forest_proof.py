@@ -12,9 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import ForestTranslation, InvalidInput, LanguageModel, VerificationError, save_result, verify
+from certus import (
+    ForestTranslation,
+    Hyperpath,
+    InvalidInput,
+    Joint,
+    LanguageModel,
+    VerificationError,
+    save_result,
+    verify,
+)
 from certus.certificates.normal import Graph
-from certus.certificates.standalone import closed_forest
+from certus.certificates.standalone import NEVER, closed_forest
+from certus.certificates.standalone import exact as standalone_exact
 from certus.constraints import at_most
 from tests.translation.cases import arpas, forests
 from tests.translation.test_forest_problem import LM_WEIGHTS, scored, small, swapped
@@ -84,7 +94,8 @@ def test_nothing_above_the_bound_is_lost(forest, arpa, lm_weight, data):
         assert closed.structure(np.array(y)) == kept.get(y)
     if np.isfinite(above):
         plain = {"pairs": witness["pairs"].tolist()}
-        scores, alone = closed_forest(json.loads(json.dumps(problem.to_json())), plain, above)
+        saved, prices = json.loads(json.dumps(problem.to_json())), [0] * forest.graph.n_edges
+        scores, alone = closed_forest(saved, 1.0, prices, plain, standalone_exact(above))
         own = Graph(*(np.array(alone[name]) for name in Graph._fields))
         assert wanted <= set(listed(problem, scores, range(forest.graph.n_edges), own)) <= set(exact)
 
@@ -97,9 +108,17 @@ def test_nothing_above_the_bound_is_lost_under_penalties(forest, arpa, lm_weight
     penalties = {"edges": np.array(data.draw(st.lists(penalty, min_size=n_edges, max_size=n_edges)))}
     every = [(s + float(penalties["edges"][list(y)].sum()), y) for s, y in scored(problem)]
     above = data.draw(bounds([pair for pair in every if pair[0] > -math.inf]))
-    form = problem.closed_form(above, data.draw(witnesses(problem, above, penalties)), penalties).form
+    witness = data.draw(witnesses(problem, above, penalties))
+    form = problem.closed_form(above, witness, penalties).form
     kept = listed(problem, form.scores, form.cells["edges"], form.spaces[0])
     assert {y for score, y in every if score > above + 1e-9} <= set(kept)
+    if np.isfinite(above):  # and where all scores count twice, in the standalone checker
+        saved, plain = json.loads(json.dumps(problem.to_json())), {"pairs": witness["pairs"].tolist()}
+        prices = [NEVER if x == -math.inf else 2 * standalone_exact(x) for x in penalties["edges"].tolist()]
+        scores, alone = closed_forest(saved, 2.0, prices, plain, 2 * standalone_exact(above))
+        own = Graph(*(np.array(alone[name]) for name in Graph._fields))
+        kept = listed(problem, [x / 2 for x in scores], range(n_edges), own)
+        assert {y for score, y in every if score > above + 1e-9} <= set(kept)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +142,17 @@ def test_what_is_no_witness_is_refused(witness):
 
 def test_saved_results_are_verified_without_numba(tmp_path):
     problem = small()
-    save_result(tmp_path / "result.json", problem, problem.kbest(2)[-1])
-    code = "import sys; sys.modules['numba'] = None; import certus; certus.verify(*certus.load_result(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "result.json")], capture_output=True, timeout=120)
+    best = problem.decode().structure
+    fewer = problem.subject_to(at_most(len(best) - 1, "edges", [(int(e),) for e in best]))
+    both = Joint(problem, Hyperpath(problem.translation_forest.graph, problem.translation_forest.weights), on="edges")
+    paths = [str(tmp_path / f"{k}.json") for k in range(3)]
+    for path, one, rank in zip(paths, (problem, fewer, both), (2, 2, 1), strict=True):
+        save_result(path, one, one.kbest(rank)[-1])
+    code = (
+        "import sys; sys.modules['numba'] = None; import certus\n"
+        "for path in sys.argv[1:]: certus.verify(*certus.load_result(path))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

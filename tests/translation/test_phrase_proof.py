@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import certus
 from certus import InvalidInput, PhraseOption, PhraseTranslation
 from certus.certificates.normal import Graph, NormalForm
-from certus.certificates.standalone import closed_phrases
+from certus.certificates.standalone import NEVER, closed_phrases, exact
 from tests.translation.phrase_cases import phrase_problems
 from tests.translation.test_phrase_problem import model, words
 
@@ -84,6 +84,17 @@ def test_any_witness_leaves_every_translation_above_the_bound(problem, data):
         assert derivation_of(form, edges) == structure
     if not any(score > above - 1e-6 for score in scores.values()):
         assert not found
+    if np.isfinite(above):  # and where all scores count twice, in the standalone checker
+        added = [0.0] * len(problem.options) if penalty is None else penalty.tolist()
+        prices = [NEVER if x == -np.inf else 2 * exact(x) for x in added]
+        plain = {name: array.tolist() for name, array in witness.items()}
+        graph = closed_phrases(problem.to_json(), 2.0, prices, plain, 2 * exact(above))[1]
+        kept = listed(problem, [0.0] * (max(graph["part"], default=0) + 1), Graph(**graph_arrays(graph)))
+        assert {y for y, score in scores.items() if score > above + 1e-9} <= set(kept)
+
+
+def graph_arrays(graph):
+    return {name: value for name, value in graph.items() if name != "kind"}
 
 
 def derivation_of(form: NormalForm, edges: list[int]) -> tuple[int, ...]:
@@ -104,8 +115,8 @@ def test_made_witnesses_prove_what_is_true_and_the_standalone_check_agrees(probl
     again = PhraseTranslation.from_json(problem.to_json())
     if not np.isinf(above):
         plain = {name: array.tolist() for name, array in data.draw(witnesses(problem.n)).items()}
-        parts, graph = closed_phrases(problem.to_json(), plain, above)
-        kept = listed(problem, parts, Graph(**{k: v for k, v in graph.items() if k != "kind"}))
+        parts, graph = closed_phrases(problem.to_json(), 1.0, [0] * len(problem.options), plain, exact(above))
+        kept = listed(problem, parts, Graph(**graph_arrays(graph)))
         assert {y for y, score in scores.items() if score > above + 1e-9} <= set(kept) <= set(scores)
     assert {y for y, score in scores.items() if score > above} <= set(listed(problem, form.scores, form.spaces[0]))
     form = again.closed_form(above, witness).form  # its model is cut down, and has other states

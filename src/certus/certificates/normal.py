@@ -70,10 +70,11 @@ class Searched(NamedTuple):
     """Structures are those of a problem that are too many to spell out: those above a score are searched for.
 
     ``part`` are the parts of its cells, one view of ``views`` after the other; they have no score. ``closed`` takes a
-    score and what they score, and gives every structure that scores more, perhaps with others. No structure uses more
-    than one part of a line: ``line`` has the number of that of each part, -1 for none. The positive scores of no
-    structure add up to more than ``ceiling``, without those of the cells, of which none uses more than ``length``.
-    ``solved`` guesses what the best structure scores; it is not believed.
+    score, what they score, and a witness, any that fits, such as ``make_witness`` makes of the first two; it gives
+    every structure that scores more, perhaps with others. No structure uses more than one part of a line: ``line`` has
+    the number of that of each part, -1 for none. The positive scores of no structure add up to more than ``ceiling``,
+    without those of the cells, of which none uses more than ``length``. ``solved`` guesses what the best structure
+    scores; it is not believed.
     """
 
     part: Ints
@@ -81,7 +82,8 @@ class Searched(NamedTuple):
     line: Ints
     ceiling: float
     length: int
-    closed: "Callable[[float, Floats], Closed]"
+    closed: "Callable[[float, Floats, Any], Closed]"
+    make_witness: Callable[[float, Floats], Any]
     solved: Callable[[Floats], float]
 
 
@@ -128,3 +130,13 @@ class Closed(NamedTuple):
 
     form: NormalForm
     structure: Callable[[Any], list[int] | None]
+
+
+class Closing(NamedTuple):
+    """How the spaces of a form that are searched are closed: by a witness each, above ``levels``.
+
+    The last is closed above what the others leave of a bound, whatever its level; all are if no levels are given.
+    """
+
+    witnesses: tuple[Any, ...]
+    levels: tuple[float, ...]

@@ -32,6 +32,7 @@ Answer = TypeVar("Answer")
 Marginals = TypeVar("Marginals", bound=Mapping[str, Floats])
 
 FAR = 1e6  # a score so many times the largest positive one below 0 sticks out
+FEW, NEXT = 1e2, 1e4  # the same for max-marginals, and how far below that the next try is
 LARGE = 1e9  # scores of this size in a sum leave seven digits of a difference
 NOTHING = 1e4  # exp(-NOTHING) is nothing, however many structures there are
 
@@ -97,6 +98,34 @@ def measured(question: Callable[Concatenate[Asked, P], Marginals]) -> Callable[C
         return found
 
     return asked
+
+
+def floored(
+    problem: Asked, ask: "Callable[[Asked], tuple[dict[str, Floats], dict[str, Floats]]]"
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Bounds on max-marginals, lower and upper, that ``ask`` finds where no score sticks out.
+
+    A part is first asked about with scores far below the others read as -inf. If its best structure then scores so much
+    that none of them is of use, that is the answer; otherwise it is asked about again with more of them.
+    """
+    out: tuple[dict[str, Floats], dict[str, Floats]] | None = None
+    least, floors = -inf, _close_floors(problem)
+    for floor in floors:
+        try:
+            found = ask(problem if floor is None else problem.without_scores_below(floor))
+        except Infeasible:
+            if floor == floors[-1] and out is None:
+                raise
+            continue
+        for view in found[0] if out is not None else ():
+            sure = out[0][view] > least  # type: ignore[index]
+            for new, old in zip(found, out, strict=True):  # type: ignore[arg-type]
+                new[view][sure] = old[view][sure]
+        out, least = found, _least_sure(problem, floor)
+        if all((values > least).all() for values in found[0].values()):
+            break
+    assert out is not None
+    return out
 
 
 def _check_digits(problem: "Problem[Any]", found: Mapping[str, Floats]) -> None:
@@ -198,6 +227,17 @@ def _floors(problem: "Problem[Any]") -> list[float | None]:
     return [*(f for f in (-FAR * usual, -(FAR**3) * usual) if max(extent.lowest, last) < f), last]
 
 
+def _close_floors(problem: "Problem[Any]") -> list[float | None]:
+    """As ``_floors``, so close together that rounding takes little from a value between two of them."""
+    extent = problem.without_scores_below(-inf).extent()
+    usual = max(extent.highest, 1.0)
+    if problem.extent().size <= FEW * usual:
+        return [None]
+    last = _floors(problem)[-1]
+    floors: list[float | None] = [-FEW * usual * NEXT**k for k in range(64) if FEW * usual * NEXT**k < -extent.lowest]
+    return [*floors, -inf if last is None else last]
+
+
 def hopeless(problem: "Problem[Any]", floor: float | None, score: float) -> bool:
     """Whether scores below the floor are of no use to a structure that scores ``score`` or more.
 
@@ -274,6 +314,8 @@ def _by_rounding_up(
     out = list(found)
     for at, (result, upper) in enumerate(zip(found, most, strict=False)):
         if result.certificate.reason is None or scores[at] != result.score or upper.score > result.score:
+            continue
+        if upper.certificate.witness is not None:  # which names structures by their places in the other list
             continue
         before = sum(score > result.score for score in scores[:at])
         if before == sum(u.score > result.score for u in most[:at]) and _within(upper, grained):

@@ -1,9 +1,9 @@
 """Checks a proof written by certus: one file, the standard library, exact integers. Usage: python standalone.py FILE...
 
 docs/certificates.md specifies what is read here. A file holds a problem in normal form (parts with scores, spaces of
-structures made of parts, rows that tie the uses of parts), a structure, what is claimed of it, and a proof. Of a
-translation it has the problem itself, from which follows a graph of all that may score more than is claimed. Exit code
-0 if every claim holds, 1 if one does not, 2 if a file cannot be read.
+structures made of parts, rows that tie the uses of parts), a structure, what is claimed of it, and a proof. A space of
+translations is given as what it is made of, from which follows a graph of all that may score more than is claimed. Exit
+code 0 if every claim holds, 1 if one does not, 2 if a file cannot be read.
 
 Numbers in a file are doubles and are read as the exact numbers they are: all are multiplied by one power of two, so
 that everything below is done in integers, without rounding. NEVER stands for -infinity: a forbidden part.
@@ -43,8 +43,8 @@ def exponent(data):
 class Numbers:
     """Doubles to integers: multiples of 1 / 2^k."""
 
-    def __init__(self, data):
-        self.k = exponent(data)
+    def __init__(self, k):
+        self.k = k
 
     def of(self, x):
         if x == "-inf":
@@ -65,6 +65,10 @@ def most(numbers):
     return max((x for x in numbers if x is not NEVER), default=NEVER)
 
 
+def least(a, b):
+    return NEVER if NEVER in (a, b) else min(a, b)
+
+
 def below(a, b):
     """a <= b, where a may be NEVER."""
     return a is NEVER or a <= b
@@ -83,6 +87,7 @@ class Graph:
         for v, edges in enumerate(self.into):
             fine = all(0 <= u < v for e in edges for u in self.tails[e])
             refuse_unless(fine, f"a tail of vertex {v} is not below it")
+        self.used = set(self.all_parts())
 
     def all_parts(self):
         return [p for own in self.parts for p in own]
@@ -164,6 +169,7 @@ class Trees:
             (h, m): p for h, row in enumerate(data["part"]) for m, p in enumerate(row) if p >= 0 and 0 != m != h
         }
         self.words = range(1, len(data["part"]))
+        self.used = set(self.all_parts())
 
     def parts_of(self, arc):
         """The part of an arc, and those of its labels, by label."""
@@ -295,7 +301,7 @@ class Problem:
         self.scores = numbers.list(data["scores"])
         self.spaces = [SPACES[space["kind"]](space) for space in data["spaces"]]
         rows = data["rows"]
-        parts = {p for space in self.spaces for p in space.all_parts()}.union(rows["part"])
+        parts = set(rows["part"]).union(*(space.used for space in self.spaces))
         refuse_unless(not parts or 0 <= min(parts) <= max(parts) < len(self.scores), "there is no such part")
         self.rows = list(zip(sliced(rows["ptr"], rows["part"]), sliced(rows["ptr"], rows["coefficient"]), strict=True))
         self.coefficients = numbers
@@ -369,6 +375,10 @@ def proved(problem, nodes, better):
         scores, constant = problem.priced(node["u"], zeros, ones, node["reward"])
         asked = list(zip(problem.spaces, node["spaces"], strict=True))
         best = [space.best(scores, witness) for space, witness in asked]
+        for p in node.get("through", ()):  # a reward does not see that another part is used twice in place of one
+            (i,) = [i for i, space in enumerate(problem.spaces) if p in space.used]
+            refuse_unless(p in ones and isinstance(problem.spaces[i], Graph), "a part need not be used by a graph")
+            best[i] = least(best[i], problem.spaces[i].best_with_any(scores, {p}, None))
 
         def total(i, instead, best=best, constant=constant):
             return plus(constant, instead, *best[:i], *best[i + 1 :])
@@ -411,17 +421,20 @@ def most_uses(problem, parts):
 # graph of all translations that score more than a bound. Whatever the witness says, none is left out: it only names
 # the source words that bounds of completions keep track of, and prices (multipliers) of the words, any numbers.
 #
-# Terms are doubles, calculated as the definition has it, and from there on exact: whole numbers of 2^-1074.
+# All terms may be weighted, and a price is added to what each option scores (NEVER: it is forbidden). Terms are
+# doubles, calculated as the definition has it, and from there on exact: whole numbers of FINE, 2^-2148, of which the
+# product of any two doubles is a multiple.
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
+FINE = 1074
 
 
 def exact(x):
-    """A double as a whole number of 2^-1074; -infinity as one so low that no sum makes up for it."""
+    """A double as a whole number of 2^-2148; -infinity as one so low that no sum makes up for it."""
     if x == float("-inf"):
-        return -(2**2200)
+        return -(2**4400)
     top, bottom = float(x).as_integer_ratio()
-    return top * (2**1074 // bottom)
+    return top * (2 ** (2 * FINE) // bottom)
 
 
 class LanguageModel:
@@ -455,14 +468,15 @@ class LanguageModel:
 class Sentence:
     """The options of a sentence, and which of them may follow where."""
 
-    def __init__(self, data):
-        self.n, self.window = len(data["source"]), data["window"] is True
+    def __init__(self, data, weight, prices):
+        self.n, self.window, self.outer, self.prices = len(data["source"]), data["window"] is True, weight, prices
+        refuse_unless(len(prices) == len(data["scores"]), "prices do not fit the options")
         limit = data.get("distortion_limit")
         self.limit = self.n if limit is None else min(limit, self.n)
         self.lm, self.weight, self.distortion = LanguageModel(data["lm"]), data["lm_weight"], data["distortion"]
-        self.spans, self.scores = {}, data["scores"]
+        self.spans, self.scores = {}, [weight * float(score) for score in data["scores"]]
         for k, ((start, end, target), score) in enumerate(zip(data["options"], data["scores"], strict=True)):
-            if score != "-inf":
+            if score != "-inf" and prices[k] is not NEVER:
                 self.spans.setdefault((start, end), []).append((k, tuple(target)))
         self.scored = cache(self.scored)
 
@@ -471,16 +485,17 @@ class Sentence:
         terms = []
         for word in words:
             value, context = self.lm.advance(context, word)
-            terms.append(self.weight * value)
+            terms.append(self.outer * (self.weight * value))
         return terms, context
 
     def jump(self, place, start):
-        return -self.distortion * abs(start - place)
+        return self.outer * (-self.distortion * abs(start - place))
 
     def gain(self, place, start, option, words, context):
         """(what an option adds, the context after it), exact."""
         terms, after = self.scored(context, words)
-        return exact(self.scores[option]) + exact(self.jump(place, start)) + sum(map(exact, terms)), after
+        own = exact(self.scores[option]) + self.prices[option] + exact(self.jump(place, start))
+        return own + sum(map(exact, terms)), after
 
     def may_follow(self, covered, place, start, end):
         first = next(i for i in range(self.n + 1) if not covered >> i & 1)
@@ -531,12 +546,12 @@ class Bounds:
         return best
 
 
-def closed_phrases(data, witness, above):
-    """(scores of parts, a graph of them): its derivations are translations, those above the bound among them.
+def closed_phrases(data, weight, prices, witness, limit):
+    """(scores of parts, a graph of them): its derivations are translations, those above the limit among them.
 
     The first parts are the options, as they are numbered. ``data`` is what PhraseTranslation.to_json writes.
     """
-    s, limit = Sentence(data), exact(above)
+    s = Sentence(data, weight, prices)
     bounds = Bounds(s, witness)
     layers = [{} for _ in range(s.n + 1)]  # by words covered: (coverage, place, context) -> best score of a way there
     layers[0][0, 0, s.lm.kept((BEGIN,))] = 0
@@ -592,8 +607,9 @@ def graph_of(s, states, into, ways):
 # The problem is what ``ForestTranslation.to_json`` writes: a forest whose edges have target sides of words and vertices
 # of their tails, the n-grams of a language model with natural logarithms, and its weight. A word scores the double
 # weight * (back-offs, the longest context's first, + ln p); all doubles are then read as the exact numbers they are, in
-# units of 2^-1074. The witness has multipliers u of pairs of words, any numbers. Reading w after .. t v costs its score
-# + u[t, v] - u[v, w], and over a sentence the u cancel: so the sum over its pairs of
+# units of 2^-2148. Weights of the whole and prices of edges are as above. The witness has multipliers u of pairs of
+# words, any numbers. Reading w after .. t v costs its score + u[t, v] - u[v, w], and over a sentence the u cancel: so
+# the sum over its pairs of
 #
 #     q[v, w]  =  max over contexts that end in t v, t one of the words that may stand before v
 #
@@ -612,7 +628,7 @@ class Model:
     """Scores of words after contexts, and q; words that the model does not know are <unk>."""
 
     def __init__(self, data, weight, pairs, names):
-        self.lm, self.weight, self.terms, self.u, self.contexts = LanguageModel(data), weight, {}, {}, {}
+        self.lm, self.weights, self.terms, self.u, self.contexts = LanguageModel(data), weight, {}, {}, {}
         self.order, self.span = self.lm.order, max(self.lm.order - 1, 1)
         name = {-1: BEGIN, -2: END} | {i: self.word(w) for i, w in enumerate(names)}
         for v, w, value in pairs if self.order > 2 else ():
@@ -625,10 +641,14 @@ class Model:
     def word(self, w):
         return w if (w,) in self.lm.value else UNKNOWN
 
+    def term(self, context, w):
+        outer, own = self.weights
+        return outer * (own * self.lm.advance(context, w)[0])
+
     def score(self, context, w):
         context = context[max(len(context) - self.order + 1, 0) :]
         if (context, w) not in self.terms:
-            self.terms[context, w] = exact(self.weight * self.lm.advance(context, w)[0])
+            self.terms[context, w] = exact(self.term(context, w))
         return self.terms[context, w]
 
     def optimistic(self, adjacent):
@@ -647,16 +667,17 @@ class Model:
 class Forest:
     """Edges as (vertex, number, weight, target side of words and vertices); the top yields <s>, the root, </s>."""
 
-    def __init__(self, data, model):
+    def __init__(self, data, model, prices):
         own, words = data["translation"], [model.word(w) for w in data["translation"]["words"]]
-        self.top, self.edges = data["root"] + 1, []
+        self.top, self.edges, self.scores = data["root"] + 1, [], [model.weights[0] * float(x) for x in data["weights"]]
+        refuse_unless(len(prices) == len(self.scores), "prices do not fit the edges")
         for v in range(self.top):
             for e in range(data["in_ptr"][v], data["in_ptr"][v + 1]):
                 tail = data["tail"][data["tail_ptr"][e] : data["tail_ptr"][e + 1]]
                 side = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
-                if data["weights"][e] != "-inf" and all(0 <= u < v for u in tail):
+                if data["weights"][e] != "-inf" and prices[e] is not NEVER and all(0 <= u < v for u in tail):
                     side = [words[t] if t >= 0 else tail[~t] for t in side]
-                    self.edges.append((v, e, exact(data["weights"][e]), side))
+                    self.edges.append((v, e, exact(self.scores[e]) + prices[e], side))
         self.edges.append((self.top, None, 0, [BEGIN, self.top - 1, END]))
 
 
@@ -761,21 +782,21 @@ class Tables:
         return out
 
 
-def closed_forest(data, witness, above):
-    """(scores of parts, a graph of them): its derivations are the forest's, those above the bound among them.
+def closed_forest(data, weight, prices, witness, limit):
+    """(scores of parts, a graph of them): its derivations are the forest's, those above the limit among them.
 
     The first parts are the edges of the forest, as they are numbered, the others words after others.
     """
-    own = data["forest"]
-    model = Model(data["lm"], float(data["lm_weight"]), witness["pairs"], own["translation"]["words"])
-    forest, limit, ends = Forest(own, model), exact(above), None
+    own, weights = data["forest"], (weight, float(data["lm_weight"]))
+    model = Model(data["lm"], weights, witness["pairs"], own["translation"]["words"])
+    forest, ends = Forest(own, model, prices), None
     for _ in range(ROUNDS):
         tables = Tables(forest, model, ends)
         through = tables.complete()
         forest.edges = [y for y, best in zip(forest.edges, through, strict=True) if best is not None and best > limit]
         both = list(zip(tables.inside, tables.outside, strict=True))
         ends = [{key for key in a if key in b and a[key] + b[key] > limit} for a, b in both]
-    return Items(forest, model, tables, limit).graph([float(x) for x in own["weights"]])
+    return Items(forest, model, tables, limit).graph(forest.scores)
 
 
 class Items:
@@ -836,7 +857,7 @@ class Items:
                 for context, w in terms:
                     if (context, w) not in number:
                         number[context, w] = len(scores)
-                        scores.append(model.weight * model.lm.advance(context, w)[0])
+                        scores.append(model.term(context, w))
                 graph["tail"] += below
                 graph["part"] += [*([] if e is None else [e]), *(number[term] for term in terms)]
                 graph["tail_ptr"].append(len(graph["tail"]))
@@ -849,16 +870,44 @@ CLOSED = {"phrase translation": closed_phrases, "forest translation": closed_for
 
 
 def closed(data):
-    """A problem that is too large to spell out, as a graph of all structures that score more than ``above``."""
-    given = data["searched"]
-    refuse_unless(
-        given["above"] <= data["claim"]["bound"] + data["claim"]["tolerance"], "what is left out may score more"
-    )
-    scores, graph = CLOSED[given["kind"]](given["problem"], given["witness"], given["above"])
-    scores = ["-inf" if x == float("-inf") else x for x in scores]
-    rows = {name: [0] if name == "ptr" else [] for name in ("ptr", "part", "coefficient", "rhs", "equality", "slack")}
-    leaf = {"node": "leaf", "u": [], "reward": 0, "spaces": [None], "known": list(range(len(data["better"])))}
-    return data | {"scores": scores, "spaces": [graph], "rows": rows, "proof": [leaf]}
+    """The file with graphs in place of spaces that are searched: all that may score more than the claim is there.
+
+    A structure that a graph lacks has one of that space that scores no more than ``above``, under the multipliers of
+    ``closing``. With the best of all other spaces, that must be no more than the claim.
+    """
+    searched = {i: space for i, space in enumerate(data["spaces"]) if space["kind"] == "searched"}
+    if not searched:
+        return data
+    fine = Numbers(FINE)
+    nothing = {"kind": "graph", "in_ptr": [0, 1], "tail_ptr": [0, 0], "tail": [], "part_ptr": [0, 0], "part": []}
+    spaces = [nothing if i in searched else space for i, space in enumerate(data["spaces"])]
+    problem = Problem(data | {"spaces": spaces}, fine)
+    (node,) = with_integers([data["closing"] | {"node": "closing"}], fine)
+    prices, constant = problem.priced(node["u"], frozenset(), frozenset(), 0)
+    best = [space.best(prices, witness) for space, witness in zip(problem.spaces, node["spaces"], strict=True)]
+    refuse_unless(NEVER not in best, "a space has no structures")
+    scores, above = list(data["scores"]), {}
+    for i, space in searched.items():
+        refuse_unless(all(0 <= p < len(data["scores"]) for p in space["part"]), "there is no such part")
+        own, above[i] = [prices[p] for p in space["part"]], exact(space["above"])
+        terms, graph = CLOSED[space["problem"]](space["data"], float(space["weight"]), own, space["witness"], above[i])
+        under = [plus(exact(x), own[p] if p < len(own) else 0) for p, x in enumerate(terms)]
+        best[i] = most((above[i], Graph(graph).best(under, None)))
+        spaces[i] = joined(graph, len(scores), space["part"])
+        scores += ["-inf" if x == float("-inf") else x for x in terms]
+    limit = exact(data["claim"]["bound"]) + exact(data["claim"]["tolerance"])
+    enough = all(constant + sum(best) - best[i] + above[i] <= limit for i in searched)
+    refuse_unless(enough, "what is left out may score more")
+    return data | {"scores": scores, "spaces": spaces}
+
+
+def joined(graph, start, cells):
+    """A graph whose parts are numbered from ``start`` on; the first ones go with parts that rows may be about."""
+    part_ptr, part = [0], []
+    for own in sliced(graph["part_ptr"], graph["part"]):
+        part += [p + start for p in own] + [cells[p] for p in own if p < len(cells)]
+        part_ptr.append(len(part))
+    return graph | {"part_ptr": part_ptr, "part": part}
 
 
 # -- the claim ---------------------------------------------------------------------------------------------------------
@@ -867,8 +916,8 @@ def closed(data):
 def check(data):
     """Raise Refused unless everything claimed follows; return what to say of it."""
     refuse_unless(data["format"] == "certus proof" and data["version"] == 1, "the file is no proof of version 1")
-    data = closed(data) if "searched" in data else data
-    numbers = Numbers([data["scores"], data["spaces"], data["rows"], data["claim"], data["proof"]])
+    data = closed(data)
+    numbers = Numbers(exponent([data["scores"], data["spaces"], data["rows"], data["claim"], data["proof"]]))
     one, claim = 1 << numbers.k, data["claim"]
     score, bound, tolerance = (numbers.of(claim[name]) for name in ("score", "bound", "tolerance"))
     problem = Problem(data, numbers)
@@ -897,7 +946,8 @@ def check(data):
         found = found // grain * grain  # structures score multiples of it
     refuse_unless(below(found, limit), "the proof shows less than is claimed")
     what = "optimal" if claim["exact"] is True else "bounded"
-    return f"verified, {what}, rank {claim['rank']}: score {claim['score']}, bound {claim['bound']}"
+    trusts = "".join(f"; provided {x}" for x in data.get("trusts", ()))
+    return f"verified, {what}, rank {claim['rank']}: score {claim['score']}, bound {claim['bound']}{trusts}"
 
 
 def with_integers(nodes, numbers):

@@ -18,6 +18,7 @@ Tokenised = Annotated[bool, typer.Option("--tokenised", help="Words are separate
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line")]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object")]
 ParserModel = Annotated[str, typer.Option(help="Name or folder of a trained parser")]
+KBest = Annotated[int | None, typer.Option(min=1, help="So many of the best of each sentence, each proved")]
 TimeLimit = Annotated[float | None, typer.Option(min=0, help="Seconds for one sentence")]
 
 # -- training --------------------------------------------------------------------------------------------------------

@@ -1,14 +1,17 @@
 """certus parse: dependency trees in CoNLL-U."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from certus import save_result
 from certus.cli.inputs import read_sentences
 from certus.cli.messages import complain, print_json
-from certus.cli.options import Conllu, Inputs, JsonLines, Lines, ParserModel, TimeLimit, Tokenised
+from certus.cli.options import Conllu, Inputs, JsonLines, KBest, Lines, ParserModel, TimeLimit, Tokenised
 from certus.cli.progress import watched
+from certus.errors import InvalidInput
 from certus.models.pipeline import load
 from certus.models.trees import Parsed
 
@@ -25,6 +28,10 @@ def parse(
     certificates: Annotated[
         bool, typer.Option("--certificates", help="Score, bound, proof and digests in comments")
     ] = False,
+    kbest: KBest = None,
+    save_results: Annotated[
+        Path | None, typer.Option(help="Folder for problem, tree and certificate of each sentence, for certus verify")
+    ] = None,
     time_limit: TimeLimit = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads", show_default="all processors")] = None,
     json: JsonLines = False,
@@ -32,27 +39,43 @@ def parse(
     """Parse text, files or stdin into dependency trees.
 
     Files that end in .conllu (or .conllu.gz) keep their words, tags and comments; text is split into sentences and
-    words. For phrase structure there is certus constituents.
+    words. For phrase structure there is certus constituents. With --kbest every sentence is printed as often as it has
+    trees, best first, with rank and score in comments.
     """
-    found = load(model).results(
-        read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines),
-        confidences=confidences,
-        certificates=certificates,
-        time_limit=time_limit,
-        workers=workers,
-    )
-    for number, parsed in enumerate(watched(found, "parsing"), start=1):
-        proof = parsed.certificate
-        if not proof.exact:
-            name = parsed.sentence.comment("sent_id")
-            complain(
-                f"sentence {number}{f' ({name})' if name else ''}: not proved optimal, {proof.reason}; "
-                f"a better tree could score {proof.gap:.6g} more."
+    sentences = read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines)
+    pipeline = load(model)
+    if kbest is not None:
+        if confidences or time_limit is not None or save_results is not None:
+            raise InvalidInput(
+                "--confidences, --time-limit and --save-results are for the best tree: leave them out, or --kbest."
             )
-        if json:
-            print_json(_fields(parsed))
-        else:
-            print(parsed.annotated(), end="")
+        lists = pipeline.kbest(sentences, kbest, certificates=certificates, workers=workers)
+    else:
+        options: dict[str, Any] = {"confidences": confidences, "certificates": certificates, "time_limit": time_limit}
+        lists = ([parsed] for parsed in pipeline.results(sentences, **options, workers=workers))
+    if save_results is not None:
+        save_results.mkdir(parents=True, exist_ok=True)
+    for number, trees in enumerate(watched(lists, "parsing"), start=1):
+        for parsed in trees:
+            if save_results is not None:
+                problem, result, source = pipeline.parser.saved(parsed)
+                save_result(save_results / f"{number:06d}.json", problem, result, source=source)
+            _report(number, parsed, json)
+
+
+def _report(number: int, parsed: Parsed, json: bool) -> None:
+    """Print a tree, and say if it is not proved."""
+    proof = parsed.certificate
+    if not proof.exact:
+        name, rank = parsed.sentence.comment("sent_id"), "" if parsed.rank is None else f", tree {parsed.rank}"
+        complain(
+            f"sentence {number}{f' ({name})' if name else ''}{rank}: not proved optimal, {proof.reason}; "
+            f"a better tree could score {proof.gap:.6g} more."
+        )
+    if json:
+        print_json(_fields(parsed))
+    else:
+        print(parsed.annotated(), end="")
 
 
 def _fields(parsed: Parsed) -> dict[str, Any]:
@@ -63,6 +86,9 @@ def _fields(parsed: Parsed) -> dict[str, Any]:
         for shown, share in zip(tokens, parsed.confidence.share, strict=True):
             shown["confidence"] = share
     data: dict[str, Any] = {"sent_id": sentence.comment("sent_id"), "tokens": tokens}
+    if parsed.rank is not None:
+        c = parsed.certificate
+        data |= {"rank": parsed.rank, "score": c.score, "exact": c.exact}
     if parsed.confidence is not None and not parsed.confidence.exact:
         data["confidences"] = {key: value for key, value in asdict(parsed.confidence).items() if key != "share"}
     if proof is not None:

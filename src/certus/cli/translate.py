@@ -11,6 +11,7 @@ from certus.cli.progress import watched
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.result import Result
+from certus.translation import ForestTranslation, PhraseTranslation
 
 
 def translate(
@@ -31,6 +32,7 @@ def translate(
     goal: o.Goal = "S",
     distortion_limit: o.DistortionLimit = 6,
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Iterations before giving up on a proof")] = None,
+    kbest: o.KBest = None,
     time_limit: o.TimeLimit = None,
     json: o.JsonLines = False,
 ) -> int:
@@ -38,7 +40,8 @@ def translate(
 
     Every sentence is translated and printed before the next is read. Words that no rule or phrase covers are copied. An
     empty line gives an empty line. A sentence that cannot be translated is reported on stderr with its line and gives
-    an empty line too; the exit code is then 2.
+    an empty line too; the exit code is then 2. With --kbest there is a line for each of the best derivations of a
+    sentence, in the format of Moses' n-best lists, and none for a sentence without any.
     """
     if pops is not None and grammar is None:
         raise InvalidInput("--pops is for cube pruning, which needs --grammar.")
@@ -56,29 +59,46 @@ def translate(
         distortion_limit=distortion_limit,
     )
     options = o.given(method=method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit)
+    if kbest is not None and options:
+        raise InvalidInput(f"--{next(iter(options)).replace('_', '-')} is for the best translation; --kbest is exact.")
     code, done, proved, whole = 0, 0, 0, Clock()
-    for line in watched(read_lines(inputs or [], tokenised=True), "translating"):
+    for number, line in enumerate(watched(read_lines(inputs or [], tokenised=True), "translating")):
         place = {"source": line.source, "line": line.number, "words": line.words}
         if not line.words:
-            print_json(place | {"translation": ""}) if json else print(flush=True)
+            if json:
+                print_json({**place, **({"translation": ""} if kbest is None else {"translations": []})})
+            elif kbest is None:
+                print(flush=True)
             continue
         clock = Clock()
         try:
             problem = model.problem(line.words)
-            result: Result[Any] = problem.decode(**options)
+            results: list[Result[Any]] = [problem.decode(**options)] if kbest is None else problem.kbest(kbest)
         except (Infeasible, LimitReached) as error:
             code = complain(f"{line.place}: {error}")
-            print_json(place | {"error": str(error)}) if json else print(flush=True)
+            if json:
+                print_json(place | {"error": str(error)})
+            elif kbest is None:
+                print(flush=True)
             continue
         seconds = clock.seconds
         done += 1
-        proved += result.certificate.exact
-        translation = " ".join(problem.words(result.structure))
+        proved += all(result.certificate.exact for result in results)
+        shown = [{"translation": " ".join(problem.words(r.structure))} | proof_fields(r) for r in results]
         if json:
-            print_json(place | {"translation": translation} | proof_fields(result) | {"seconds": seconds})
+            print_json(place | (shown[0] if kbest is None else {"translations": shown}) | {"seconds": seconds})
+        elif kbest is None:
+            print(shown[0]["translation"], flush=True)
         else:
-            print(translation, flush=True)
+            for result, fields in zip(results, shown, strict=True):
+                print(_moses(number, problem, result, str(fields["translation"])), flush=True)
     if done:
         rate = whole.seconds / done
         say(f"{done} sentences, {proved} proved optimal, {rate:.3g} seconds a sentence")
     return code
+
+
+def _moses(number: int, problem: ForestTranslation | PhraseTranslation, result: Result[Any], translation: str) -> str:
+    """A line of an n-best list: sentence, words, what the language model and the rest of the model give, all of it."""
+    lm = problem.lm_weight * sum(problem.lm.terms(translation.split()))
+    return f"{number} ||| {translation} ||| LM= {lm:.8g} TM= {result.score - lm:.8g} ||| {result.score:.8g}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.evaluate import BITS, LOWEST
+from certus.certificates.priced import BITS, LOWEST
 from certus.certificates.rounding import overflow
 from certus.checks import Floats, Ints
 from certus.constituency.lexicalized_tables import Tables

@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
-from certus.certificates.sound import sound, summed
+from certus.certificates.sound import floored, sound, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import automata_tables, sum_bounds, sum_estimates
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import ROOTS, checked_arcs
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, PartBounds, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import Field
@@ -63,6 +63,7 @@ class AutomataDependency(Problem[Ints]):
     name: ClassVar[str] = "automata dependency"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}
     projective: ClassVar[bool] = False
+    told_apart_by = ("arcs",)
 
     def __init__(
         self,
@@ -121,6 +122,17 @@ class AutomataDependency(Problem[Ints]):
         from certus.dependency import nonprojective
 
         return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+
+    @sound_list
+    def kbest(self, k: int) -> list[Result[Ints]]:
+        from certus.dependency import nonprojective
+
+        return nonprojective.kbest(self, as_positive_int("k", k))
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        from certus.dependency import nonprojective
+
+        return PartBounds(*floored(self, lambda problem: nonprojective.max_marginal_bounds(problem, time_limit)))
 
     @summed
     def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:

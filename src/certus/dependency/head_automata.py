@@ -167,6 +167,7 @@ class HeadAutomata(Problem[Choices]):
         self.arc = arc
         self.n = len(self.arc) - 1
         self.by_head = by_head
+        self.told_apart_by = ("arcs", "above") if by_head else ("arcs",)
         self.single = root == "single"
         self.automaton_of = automaton
         self._automata: dict[tuple[int, int, int], Automaton] = {}

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from certus.certificates.normal import NormalForm
-from certus.checks import Ints
+from certus.certificates.sound import floored
+from certus.checks import Floats, Ints
 from certus.dependency import nonprojective, sum_bounds, sum_estimates
 from certus.dependency.tree_kind import TreeKind
-from certus.problem import Penalties
+from certus.problem import PartBounds, Penalties, Problem
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
@@ -16,19 +17,27 @@ if TYPE_CHECKING:
 
 
 class HigherOrderTrees(TreeKind):
-    """All trees, scored by arcs and by parts above them: the best one by relaxation; sums are bounded and estimated."""
+    """All trees, scored by arcs and by parts above them: the best by relaxation; sums are bounded and estimated."""
 
     serves = ((False, True),)
     certificate_kind = "dual"
     instead: ClassVar[Mapping[str, str]] = {
-        "kbest": "decode(), or projective=True",
         "marginals": "marginal_estimates(), arc-factored scores, or projective=True",
         "log_partition": "log_partition_bounds(), arc-factored scores, or projective=True",
-        "max_marginals": "decode(), or the max-marginals of the arcs alone",
     }
 
     def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:
         return nonprojective.decode(problem, **limits)
+
+    def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
+        return nonprojective.kbest(problem, k)
+
+    def max_marginals(self, problem: "Dependency", penalties: Penalties | None) -> Floats:
+        asked = problem.with_arcs(problem.penalised(penalties)) if penalties else problem
+        return Problem.max_marginals(asked)["arcs"]
+
+    def max_marginal_bounds(self, problem: "Dependency", time_limit: float | None) -> PartBounds:
+        return PartBounds(*floored(problem, lambda asked: nonprojective.max_marginal_bounds(asked, time_limit)))
 
     def relaxation(self, problem: "Dependency") -> Relaxation:
         return nonprojective.relaxation(problem)

@@ -28,10 +28,11 @@ from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
 from certus.problem import Index, Penalties, Problem
+from certus.relax import ranked
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, mapped
 from certus.relax.system import Relaxation
-from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
+from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, with_proof_of
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
 
@@ -80,6 +81,7 @@ class LabelledDependency(Problem[LabelledTree]):
 
     name: ClassVar[str] = "labelled dependency"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}  # one head per word
+    told_apart_by = ("labels",)
 
     def __init__(self, label: ArrayLike, arc: ArrayLike | None = None, **options: Any) -> None:
         labels = checked_labels(label)
@@ -227,7 +229,11 @@ class LabelledDependency(Problem[LabelledTree]):
                 if following[w] < self.label.shape[2] and losses[i][w][following[w]] < np.inf:
                     loss = sum(losses[i][v][r] for v, r in enumerate(following) if r)
                     heapq.heappush(heap, (loss - trees[i].score, next(order), i, following, w))
-        return found
+        if self.relaxation() is None:
+            return found
+        best = self.decode()
+        first = with_proof_of(found[0], best, self.terms(found[0].structure))
+        return ranked.witnessed(self, [first, *found[1:]], best)
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
@@ -348,7 +354,8 @@ class LabelledDependency(Problem[LabelledTree]):
         def leaves(structure: LabelledTree) -> tuple[Any, ...]:
             return (structure, *bare.leaves(structure.heads)[1:])
 
-        return replace(bare, subproblems=(self._of(tree, self.label), *others), views=views, leaves=leaves)
+        labelled = (self._of(tree, self.label), *others)
+        return replace(bare, subproblems=labelled, views=views, leaves=leaves, shown=("labels",))
 
     @cached_property
     def _normal_form(self) -> NormalForm:
@@ -357,7 +364,7 @@ class LabelledDependency(Problem[LabelledTree]):
             return normal_projective.of_trees(self.trees, arc, self.label)
         relaxation = self.relaxation()
         if relaxation is not None:
-            relaxed = RelaxedForm.of(replace(relaxation, shown=("labels",)))
+            relaxed = RelaxedForm.of(relaxation)
             return relaxed.form._replace(cells={view: relaxed.parts_in((0, view)) for view in self.views})
         part, label = _numbered(arc > -np.inf, 0), _numbered(self.label > -np.inf, int((arc > -np.inf).sum()))
         scores = np.concatenate((arc[part >= 0], self.label[label >= 0]))

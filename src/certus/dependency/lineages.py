@@ -46,6 +46,7 @@ class Lineages(Problem[Lineage]):
 
     name: ClassVar[str] = "lineages"
     exclusive: ClassVar[Mapping[str, int]] = {"above": 0}
+    told_apart_by = ("above", "arcs", "below")  # where words have one head, as all have that agree with a tree
     certificate_kind = "dynamic program"
 
     def __init__(self, allowed: Bools, scores: "Scores") -> None:

@@ -10,6 +10,7 @@ on, with the multipliers of the parent to start from.
 Differs from LR alg. 9 in the updates, which are printed there with an error; see ``relax`` for the ones used.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,13 +27,15 @@ from certus.dependency.lineages import Lineages
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
-from certus.problem import Index, Problem
-from certus.relax import branch, descent
+from certus.problem import Index, PartBounds, Problem
+from certus.relax import branch, descent, part_values, ranked
 from certus.relax.descent import Burst, Descent, Oracle, Round, descend
 from certus.relax.normal_form import RelaxedForm
+from certus.relax.part_values import PartRun
 from certus.relax.proof import Multipliers, Removed
+from certus.relax.ranked import Divisible, Pool, Ranking, listed
 from certus.relax.run import Run
-from certus.relax.search import Node, Part, Search, Space
+from certus.relax.search import Node, Part, Search
 from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Block, Entries, Relaxation, Rows
 from certus.result import Result, certified
@@ -184,6 +187,43 @@ def decode(
     return run.result(run.structure, search.certificate(scores, problem.score(run.structure)))
 
 
+def kbest(problem: "Dependency | AutomataDependency", k: int) -> list[Result[Ints]]:
+    """The k best trees, crossing arcs allowed, for scores above arcs; see ``certus.relax.ranked``."""
+    if isinstance(problem, Dependency) and problem.model.ancestors > 1:
+        return ranked.kbest(problem, k)
+    best = problem.decode()
+    if k == 1:
+        return [best]
+    pool = Pool(k, lambda heads: heads.tobytes(), 1.0)
+    pool.offer(best.structure, best.score)
+    space = Arcs(problem, pool, POLYAK, share=SHARE, lazy=True, iterations=NODE_ITERATIONS)
+    root = space.root(None, estimate=False)
+    root.multipliers = space.multipliers(ranked.multipliers_in(best.certificate.duals))
+    all_found = space.fill(root, best) if best.certificate.kind == "dual" and best.certificate.exact else False
+    ranking = Ranking(pool, space, root)
+    if not all_found:
+        ranking.rank()
+    return listed(problem, ranking, best, lambda heads: heads)
+
+
+def max_marginal_bounds(problem: "Dependency | AutomataDependency", time_limit: float | None = None) -> PartBounds:
+    """Bounds on the best score of a tree with each arc; see ``certus.relax.part_values``."""
+    if isinstance(problem, Dependency) and problem.model.ancestors > 1:
+        return part_values.max_marginal_bounds(problem, time_limit)
+    best = problem.decode(time_limit=time_limit)
+    cells = np.flatnonzero(problem.arc > -np.inf).tolist()
+    run = PartRun([("arcs", cell) for cell in cells], lambda heads: space.has(heads), 1.0, time_limit)
+    space = Arcs(problem, run, POLYAK, share=SHARE, lazy=True, iterations=NODE_ITERATIONS)
+    run.offer(best.structure, best.score)
+    root = space.root(None, estimate=False)
+    root.multipliers = space.multipliers(ranked.multipliers_in(best.certificate.duals))
+    upper = part_values.best_with_each(run, space, root, space.with_each(root))
+    found = np.full((2, problem.arc.size), -np.inf)
+    found[:, cells] = run.lower, upper
+    lower, upper = found.reshape(2, *problem.arc.shape)
+    return PartBounds({"arcs": lower}, {"arcs": upper})
+
+
 def decoded(run: Run[Ints], n: int) -> float:
     """The share of the automata decoded per iteration, from how many were."""
     return float(run.info["decoded"] / max(1, run.iterations * 2 * (n + 1)))
@@ -285,7 +325,7 @@ class Decided(NamedTuple):
     ones: tuple[int, ...] = ()
 
 
-class Arcs(Space[Decided]):
+class Arcs(Divisible[Decided]):
     """The search space: arcs, numbered as in the lattices. Evidence: how often tree and automata differed on each.
 
     Multipliers are those of "arcs", then of "above", (2 * arcs,).
@@ -331,8 +371,11 @@ class Arcs(Space[Decided]):
     def kept(self, decided: Decided) -> Mask:
         """1 for the arcs that a tree may use: not gone, and no rival of a required one."""
         keep: Mask = 1 - decided.gone
-        for a in decided.ones:
-            keep[(self.cells[1] == self.cells[1][a]) & (np.arange(len(keep)) != a)] = 0
+        if decided.ones:
+            ones, required = list(decided.ones), np.full(self.problem.n + 1, -1)
+            required[self.cells[1][ones]] = ones
+            own = required[self.cells[1]]
+            keep[(own >= 0) & (own != np.arange(len(keep)))] = 0
         return keep
 
     def restricted(self, keep: Mask, *, force: bool) -> "Model":
@@ -388,6 +431,61 @@ class Arcs(Space[Decided]):
             return self.without(decided, (Removed("arcs", 0, (part[1],)),))
         return decided._replace(ones=(*decided.ones, int(np.searchsorted(self.flat, part[1]))))
 
+    # -- lists of trees --------------------------------------------------------------------------------------------
+
+    def within(self, decided: Decided, structure: Ints) -> bool:
+        used = self.number_of(structure[1:], np.arange(1, len(structure)))
+        return bool(self.kept(decided)[used].all())
+
+    def has(self, heads: Ints) -> NDArray[np.bool_]:
+        """Which arcs a tree has."""
+        out = np.zeros(len(self.arc), dtype=bool)
+        out[self.number_of(heads[1:], np.arange(1, len(heads)))] = True
+        return out
+
+    def decisions(self, node: Node[Decided], structure: Ints) -> Iterator[tuple[Part, int, float]]:
+        """Its arcs, first those that cost most to change: what the best arc in the place does, in all copies."""
+        own = np.full(len(structure), -1)
+        own[1:] = self.number_of(structure[1:], np.arange(1, len(structure)))
+        bound, other = self.with_each(node), np.full(len(structure), -np.inf)
+        bound[own[1:]] = -np.inf
+        np.maximum.at(other, self.cells[1], bound)
+        for m in (1 + np.argsort(other[1:], kind="stable")).tolist():
+            yield ("arcs", int(self.flat[own[m]])), 1, float(other[m])
+
+    def fill(self, root: Node[Decided], best: Result[Ints]) -> bool:
+        """Fill the pool in one kernel call, from multipliers that prove the best tree; whether that was all."""
+        pool, n = self.run, self.problem.n
+        if n == 0:
+            return True
+        assert isinstance(pool, Pool)
+        assert self.rule.numbers is not None
+        found, score = np.full((pool.k, n + 1), -1, dtype=np.int64), np.full(pool.k, best.score)
+        found[0] = best.structure
+        limits = (self.rounding, 2 * self.iterations)
+        rule, memory = self.rule.numbers, self.rule.init(pool.scale)
+        arguments = (self.model, root.multipliers.reshape(2, -1), rule, memory, limits, found, score)
+        count, whole = long_call(pool.k * n**3, kernels.ranked_trees.best_trees, *arguments)
+        for heads, value in zip(found[1:count], score[1:count].tolist(), strict=True):
+            pool.offer(heads, value)
+        pool.allow(self.rounding)
+        return bool(whole)
+
+    def pinned(self, node: Node[Decided]) -> Multipliers:
+        """One tree is left: the automata are made to have its arcs, and no other."""
+        keep, u = self.kept(node.decided) == 1, node.multipliers.reshape(2, -1).copy()
+        extent = self.problem.extent()
+        amount = 2.0 * (max(extent.length, 1) * extent.size + float(np.abs(u).sum()))
+        u += np.where(keep, -amount, amount)
+        return self.named(u)
+
+    def with_each(self, node: Node[Decided]) -> Floats:
+        """For each arc a bound on the trees of a node that have it."""
+        bound = np.empty(len(self.arc))
+        model = self.model if untouched(node.decided) else self.restricted(self.kept(node.decided), force=True)
+        kernels.head_automata.arc_bounds(model, node.multipliers.reshape(2, -1), bound)
+        return bound
+
     # -- witnesses -------------------------------------------------------------------------------------------------
 
     def proof_of(self, node: Node[Decided]) -> tuple[Floats, float]:
@@ -425,13 +523,26 @@ class Arcs(Space[Decided]):
         found = (heads, used, column)
         return float(kernels.head_automata.best_of_both(model, u.reshape(2, -1), keep, *found)), *found
 
+    def named(self, u: Floats) -> dict[str, Floats]:
+        """Multipliers of ``relaxation``, from those of the descent (2, arcs)."""
+        out = {view: np.zeros(self.problem.arc.shape) for view in self.automata.views}
+        for k, values in enumerate(out.values()):
+            values[self.cells] = u[k] + (self.model.share * self.arc if k == 0 else 0.0)
+        return out
+
+    def multipliers(self, named: Multipliers | None) -> Floats:
+        """Those of the descent, from those of ``relaxation``: less the share of the arc scores that its tree has."""
+        u = np.zeros((2, len(self.arc)))
+        for values, view in zip(u, self.automata.views, strict=False):
+            values[:] = 0.0 if named is None else named[view][self.cells]
+        u[0] -= self.model.share * self.arc
+        return u.reshape(-1)
+
     def witness(self, node: Node[Decided], removed: tuple[Removed, ...] = ()) -> tuple[Multipliers, float, float]:
         """Multipliers of ``relaxation``, whose tree has no share of the arc scores: that of the descent is added."""
         flat, bound = self.proof_of(node)
+        out = self.named(flat.reshape(2, -1))
         u = flat.reshape(2, -1) + np.outer((1.0, 0.0), self.model.share * self.arc)
-        out = {view: np.zeros(self.problem.arc.shape) for view in self.automata.views}
-        for view, values in zip(out, u, strict=False):
-            out[view][self.cells] = values
         u[:, node.decided.gone == 1] = 0.0
         sizes = (float(np.abs(values).max(initial=0.0)) for values in (self.arc, u, u[0] + u[1]))
         arc, largest_u, largest_sum = sizes

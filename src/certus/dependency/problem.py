@@ -17,7 +17,7 @@ from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE
 from certus.dependency.tree_kind import TreeKind
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
-from certus.problem import PROBLEMS, Index, Penalties, Problem
+from certus.problem import PROBLEMS, Index, PartBounds, Penalties, Problem
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
@@ -109,6 +109,7 @@ class Dependency(Problem[Heads]):
 
     name: ClassVar[str] = "dependency"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}  # one head per word
+    told_apart_by = ("arcs",)
 
     def __init__(
         self,
@@ -377,6 +378,9 @@ class Dependency(Problem[Heads]):
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         return {"arcs": self.tree_kind.max_marginals(self, penalties)}
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        return self.tree_kind.max_marginal_bounds(self, time_limit)
 
     # -- the hypergraph --------------------------------------------------------------------------------------------
 

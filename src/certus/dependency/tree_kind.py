@@ -13,7 +13,7 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_log_sum, of_sum
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
-from certus.problem import Penalties
+from certus.problem import PartBounds, Penalties
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
@@ -100,6 +100,11 @@ class TreeKind(ABC):
     def max_marginals(self, problem: "Dependency", penalties: Penalties | None) -> Floats:
         """The best score of a tree with each arc."""
         self._refuse(problem, "max_marginals")
+
+    def max_marginal_bounds(self, problem: "Dependency", time_limit: float | None) -> PartBounds:
+        """What is known of these in as many seconds."""
+        exact = {"arcs": self.max_marginals(problem, None)}
+        return PartBounds(exact, exact)
 
     def _refuse(self, problem: "Dependency", question: str) -> NoReturn:
         instead = self.instead.get(question, "arc-factored scores, or projective=True")

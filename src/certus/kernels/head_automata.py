@@ -325,7 +325,7 @@ def relax(model, state, rule, memory, tolerance, lazy, rows):
         arc_id[h, m] = a
         tree_score[h * stride + m] = share * arc[a] + u[a] + u_up[a]
         arc_value[a] = (1.0 - share) * arc[a] - u[a]
-        up_value[a] = -u_up[a]
+        up_value[a] = -u_up[a] if arc[a] > -np.inf else -np.inf
     value = np.empty(lat.value_ptr[sides], np.float64)
     scratch = np.empty(lat.state_arc.shape[0], np.float64)
     chosen = np.zeros(arcs, np.int64)  # by the tree
@@ -518,6 +518,31 @@ def removable(model, u, keep, score, copy):
             copy[a] = 1 + ABOVE
         gone += copy[a] > 0
     return gone
+
+
+@njit(cache=True, nogil=True)
+def arc_bounds(model, u, bound):
+    """bound[a] <- what no tree with arc a beats, at multipliers u (2, A); -inf for arcs that no lattice has.
+
+    A tree with the arc has it in all copies, and what each of these loses by that adds up.
+    """
+    lat, arc, share, single = model
+    n = lat.width.shape[0] - 1
+    through, above = np.empty(arc.shape[0]), np.zeros(arc.shape[0])
+    keep, up_value = np.zeros(arc.shape[0], np.uint8), np.full(arc.shape[0], -np.inf)
+    bound[:] = -np.inf
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        if arc[a] > -np.inf:
+            keep[a] = 1
+            up_value[a] = -u[1, a]
+    total = head_max_marginals(lat, (1.0 - share) * arc - u[0], up_value, through, above)
+    best = np.empty((n + 1, n + 1))
+    max_marginals(tree_scores(model, u, keep).reshape(-1), n + 1, n, single, best)
+    for i in range(lat.up.shape[0]):
+        a = lat.up[i]
+        if keep[a] == 1:
+            bound[a] = total + best[lat.arc_head[a], lat.arc_mod[a]] + min(through[a], 0.0) + min(above[a], 0.0)
 
 
 @njit(cache=True, nogil=True)

@@ -64,7 +64,6 @@ class Learner:
     trainer: Maker
     step: Step | None = None
     marginals: bool = False  # whether it sums over all trees
-    trisiblings: bool = True
 
     def steps(self, factor: float) -> Step:
         """Its step where steps are so many times as large; NotSupported if it takes none."""
@@ -76,11 +75,11 @@ class Learner:
 LEARNERS: dict[str, Learner] = {}
 
 
-def learner(name: str, *, marginals: bool = False, trisiblings: bool = True) -> Callable[[Maker], Maker]:
+def learner(name: str, *, marginals: bool = False) -> Callable[[Maker], Maker]:
     """Register what makes a trainer of trees under a name."""
 
     def register(trainer: Maker) -> Maker:
-        LEARNERS[name] = Learner(name, trainer, None, marginals, trisiblings)
+        LEARNERS[name] = Learner(name, trainer, None, marginals)
         return trainer
 
     return register
@@ -117,7 +116,7 @@ def _max_margin(task: TreeTask, cost: float | None) -> EpochTrainer:
     return ExponentiatedTrainer(task.examples, task.weights, task.seed, margin=True, cost=cost or HINGE_COST)
 
 
-@learner("relaxed", trisiblings=False)
+@learner("relaxed")
 def _relaxed(task: TreeTask, cost: float | None) -> EpochTrainer:
     return RelaxedTrainer(task.model, task.batch, task.trees, task.allowed, task.weights, task.seed)
 
@@ -132,7 +131,7 @@ def find_learner(name: str) -> Learner:
     return LEARNERS[one_of("learner", name, tuple(LEARNERS))]
 
 
-def check_learner(name: str, *, projective: bool, order: int, trisiblings: bool = False) -> None:
+def check_learner(name: str, *, projective: bool, order: int) -> None:
     """InvalidInput for a learner there is none of, NotSupported for one that cannot learn such a model."""
     known = find_learner(name)
     if known.marginals and not projective and order > 1:
@@ -141,8 +140,6 @@ def check_learner(name: str, *, projective: bool, order: int, trisiblings: bool 
             f"{name} sums over all trees, which is NP-hard with crossing arcs above order 1; use one of {others}, or "
             "order 1, or projective trees."
         )
-    if trisiblings and not known.trisiblings:
-        raise NotSupported(f"{name} learns no tri-siblings; leave them out, or use another learner.")
 
 
 def new_weights(name: str, bits: int) -> Weights:

@@ -11,7 +11,7 @@ import numpy as np
 
 from certus import kernels
 from certus.checks import Bools, Floats, Ints
-from certus.errors import Infeasible, NotSupported
+from certus.errors import Infeasible
 from certus.features.encode import Encoded
 from certus.learn.parts import Features, PartVectors, Rows
 from certus.learn.trees import TreeModel
@@ -21,17 +21,15 @@ from certus.learn.weights import Step, Weights
 class RelaxedParts(PartVectors):
     """The modifiers, and the head, that each word may choose on its own over the allowed arcs: the set Z.
 
-    Any model up to grand-siblings, crossing arcs or not; node 0 has one modifier if the model has a single root.
+    Any model, crossing arcs or not; node 0 has one modifier if the model has a single root.
     """
 
     def __init__(self, model: TreeModel, allowed: Bools) -> None:
         super().__init__(model, allowed)
-        if self.kinds[kernels.parts.TRISIBLING]:
-            raise NotSupported("relaxed trees have no tri-siblings; use a model of arcs up to grand-siblings.")
         self.rows, self._at, self._arcs = kernels.parts.list_parts(self.allowed, self.kinds)
 
     def best(self, score: Floats) -> tuple[float, Floats]:
-        """Value and parts of the best choice; at least the value of the best tree. O(parts)."""
+        """Value and parts of the best choice, worth at least the best tree. O(parts), times heads with tri-siblings."""
         vector = np.empty(len(score))
         choice = kernels.relaxed.best_choice(self._at, self._arcs, self.kinds, self.model.single, score, vector)
         value = float(choice)

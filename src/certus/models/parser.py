@@ -28,7 +28,8 @@ from certus.models.filters import ArcFilter, LengthDictionary, LinearFilter
 from certus.models.labels import NAMELESS, Labeller
 from certus.models.nonprojective import crossing_trees
 from certus.models.scores import problem
-from certus.models.trees import Room, Trees, about_no_tree
+from certus.models.trees import Parsed, Room, Trees, about_no_tree
+from certus.result import Result
 from certus.schema import Field, in_file, parse_json
 from certus.text import Sentence, Token
 from certus.threads import interruptible
@@ -94,9 +95,7 @@ class Settings:
             )
         if self.pruning_error is not None and not 0.0 <= given["pruning_error"].number() < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
-        check_learner(
-            given["learner"].text(), projective=self.projective, order=self.order, trisiblings=self.trisiblings
-        )
+        check_learner(given["learner"].text(), projective=self.projective, order=self.order)
 
     @classmethod
     def from_json(cls, data: Any) -> "Settings":
@@ -236,6 +235,17 @@ class Parser:
         A problem like any other: ask it for the k best trees, marginals, samples or a certificate.
         """
         return problem(self, self.encoder.encode([sentence]), 0)
+
+    def saved(self, parsed: Parsed) -> tuple[Dependency, Result[Any], dict[str, str]]:
+        """What ``certus.save_result`` takes: the problem of a parsed sentence, its tree, and where they come from.
+
+        The tree and its certificate are those of the parse: nothing is decoded again.
+        """
+        sentence = parsed.sentence
+        heads = np.array([-1, *(token.head for token in sentence)], dtype=np.int64)
+        words = "\n".join("\t".join((t.form, t.lemma, t.upos, t.xpos)) for t in sentence)
+        source = {"model": self.digest, "sentence": f"sha256:{hashlib.sha256(words.encode()).hexdigest()}"}
+        return self.problem(sentence), Result(heads, parsed.certificate.score, parsed.certificate), source
 
     @property
     def pruning(self) -> tuples.Cascade:

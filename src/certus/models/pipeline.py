@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
+from certus.checks import as_positive_int
 from certus.errors import FormatError, InvalidInput
 from certus.features.encode import Encoded
 from certus.models.files import pair_of
 from certus.models.parser import BATCH, FILE, Parser
-from certus.models.scores import confidences_of
+from certus.models.scores import confidences_of, problem
 from certus.models.tagger import Tagger
-from certus.models.trees import Parsed, proof_of
+from certus.models.trees import Parsed, proof_of, ranked_trees
 from certus.text import Sentence, tokenize
 from certus.threads import in_order, interruptible, thread_count
 
@@ -89,6 +92,31 @@ class Pipeline:
         encoded = ((batch, parser.encoder.encode(batch)) for batch in map(self.tagged, batches))
         for batch in in_order(lambda work: interruptible(parsed, work), encoded, thread_count(workers)):
             yield from batch
+
+    def kbest(
+        self, sentences: Iterable[Sentence], k: int, *, certificates: bool = False, workers: int | None = None
+    ) -> Iterator[list[Parsed]]:
+        """The k best trees of each sentence, best first, each with its best labels and with proof of its rank.
+
+        Trees are those over the arcs that the parser's cascade leaves; there may be fewer than k. The other arguments
+        are those of ``parse``.
+        """
+        as_positive_int("k", k)
+        parser = self.parser
+
+        def listed(sentence: Sentence) -> list[Parsed]:
+            batch = parser.encoder.encode([sentence])
+            asked = problem(parser, batch, 0, unit=1.0)
+            out = []
+            for rank, trees in enumerate(ranked_trees(asked.kbest(k), asked.arc > -np.inf, parser.weight.unit), 1):
+                (labelled,) = parser.labelled([sentence], batch, trees)
+                certificate = replace(trees.certificate(0), rank=rank)
+                proof = proof_of(parser, batch, trees, 0) if certificates else None
+                out.append(Parsed(labelled, certificate, proof, rank=rank))
+            return out
+
+        tagged = (self.tagged([sentence])[0] for sentence in _of_bounded_length(sentences))
+        yield from in_order(lambda sentence: interruptible(listed, sentence), tagged, thread_count(workers))
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""

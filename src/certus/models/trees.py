@@ -7,6 +7,7 @@ soon as it lies less than one unit above a tree.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import floor
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -14,14 +15,14 @@ from numpy.typing import NDArray
 
 from certus.checks import Bools, Floats, Ints
 from certus.features.encode import PAD, Encoded
-from certus.result import Certificate
+from certus.result import Certificate, Result
 from certus.text import Sentence, Token
 
 if TYPE_CHECKING:
     from certus.models.parser import Parser
 
 ESTIMATED = "confidence_estimates"  # the comment that says that they are estimates
-COMMENTS = ("certificate", "reason", "score", "bound", "scope", "model_digest", "problem_digest")
+COMMENTS = ("rank", "certificate", "reason", "score", "bound", "scope", "model_digest", "problem_digest")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,18 @@ class Trees:
         """Of the tree of sentence s, in scores of the model; whole units allow for no rounding."""
         score, bound = int(self.score[s]), int(self.bound[s])
         return Certificate(self.kind[s], score * self.unit, bound * self.unit, 0.0, reason=self.reason.get(s))
+
+
+def ranked_trees(results: Sequence[Result[Ints]], kept: Bools, unit: float) -> list[Trees]:
+    """The trees of one sentence, best first, each as a batch of its own; scores of the results count units."""
+    out, square = [], np.array([0, kept.size])
+    for result in results:
+        c, score = result.certificate, np.array([round(result.score)])
+        bound = score if c.exact else np.array([floor(c.bound + c.tolerance)])
+        reason = {} if c.reason is None else {0: c.reason}
+        start = np.zeros(1, dtype=np.int64)
+        out.append(Trees(start, result.structure, score, bound, unit, square, kept.reshape(-1), [c.kind], reason))
+    return out
 
 
 class Room(NamedTuple):
@@ -124,7 +137,7 @@ class Proof:
             self.model,
             self.problem,
         )
-        return [f"# {key} = {value}" for key, value in zip(COMMENTS, said, strict=True) if value is not None]
+        return [f"# {key} = {value}" for key, value in zip(COMMENTS[1:], said, strict=True) if value is not None]
 
 
 @dataclass(frozen=True)
@@ -161,16 +174,20 @@ class Parsed:
     certificate: Certificate
     proof: Proof | None = None
     confidence: Confidences | None = None
+    rank: int | None = None  # in a list of the best trees
 
     def annotated(self) -> Sentence:
-        """The sentence with the proof in comments and the confidence in every arc in MISC."""
+        """The sentence with rank and proof in comments and the confidence in every arc in MISC."""
         comments, tokens = self.sentence.comments, self.sentence.tokens
+        if self.rank is not None:
+            comments = [*without_certificate(comments), f"# rank = {self.rank}"]
+            comments += [f"# score = {self.certificate.score!r}"] if self.proof is None else []
         if self.proof is not None:
-            comments = without_certificate(comments) + self.proof.comments()
+            comments = (comments if self.rank is not None else without_certificate(comments)) + self.proof.comments()
         if self.confidence is not None:
             comments = [*comments, *self.confidence.comments()]
             tokens = [_with_confidence(t, share) for t, share in zip(tokens, self.confidence.share, strict=True)]
-        if self.proof is None and self.confidence is None:
+        if self.proof is None and self.confidence is None and self.rank is None:
             return self.sentence
         return replace(self.sentence, comments=comments, tokens=tokens)
 

@@ -16,8 +16,8 @@ from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph.readings import Reading
-from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
-from certus.relax import branch
+from certus.problem import Index, PartBounds, Penalties, Problem, problem_from_json, problem_to_json
+from certus.relax import branch, ranked
 from certus.relax.constraints import Constraint, forbid, require
 from certus.relax.soft import Slack
 from certus.relax.steps import StepRule
@@ -26,16 +26,17 @@ from certus.result import Result, Solution, certified, with_proof_of
 from certus.schema import Field
 
 Y = TypeVar("Y")
+MOST_ASKED = 32  # structures of a problem without its constraints, for each that is wanted
 MULTIPLIED = 32.0  # errors of a rank that is proved under multipliers, in those of the best
 
 
 class Constrained(Problem[Y]):
     """A problem restricted to the structures that satisfy linear constraints on its parts, or pay for what they break.
 
-    The constraints are relaxed by Lagrange multipliers and the ladder climbed; ``decode`` and ``kbest`` are answered,
-    other questions have no tractable answer. Certificate kind: "dual" or "branch and bound". Constraints that no
-    structure satisfies raise Infeasible, which branch and bound proves. ``problem.subject_to(...)`` makes one where
-    constraints do more than forbid or require parts.
+    The constraints are relaxed by Lagrange multipliers and the ladder climbed; ``decode``, ``kbest`` and
+    ``max_marginals`` are answered, the last two without penalties; sums have no tractable answer. Certificate kind:
+    "dual" or "branch and bound". Constraints that no structure satisfies raise Infeasible, which branch and bound
+    proves. ``problem.subject_to(...)`` makes one where constraints do more than forbid or require parts.
     """
 
     name = "constrained"
@@ -222,9 +223,10 @@ class Constrained(Problem[Y]):
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Y]]:
-        """The k best structures, found by asking the problem for more and more of its own and leaving out the others.
+        """The k best structures.
 
-        Exact. Fast when constraints are mild; asks for every structure when fewer than k satisfy the constraints.
+        A problem with an algorithm of its own is asked for more and more of its own, and the others are left out, while
+        that is not too many. Then, and else, what is left without those found is partitioned (certus.relax.ranked).
         """
         as_positive_int("k", k)
         if self._slacks and k > 1:
@@ -233,7 +235,7 @@ class Constrained(Problem[Y]):
         if k == 1:
             return [best]
         asked = 2 * k
-        while True:
+        while self.problem.relaxation() is None and asked <= MOST_ASKED * k:
             found = self.problem.kbest(asked)
             kept = [r for r in found if not self.violated(r.structure)][:k]
             if len(kept) == k or len(found) < asked:
@@ -241,12 +243,18 @@ class Constrained(Problem[Y]):
                 proved = with_proof_of(first, best, self.terms(first.structure))
                 return [proved, *(self._ranked(r, rank, best) for rank, r in enumerate(others, 2))]
             asked *= 4
+        return ranked.kbest(self, k)
 
     def _ranked(self, result: Result[Y], rank: int, best: Result[Y]) -> Result[Y]:
         """Whoever checks the rank does so under multipliers, with more to round than the list was made with."""
         scores, c = partial(self.terms, result.structure), result.certificate
         error = max(MULTIPLIED * best.certificate.tolerance, c.tolerance) / WIDTH
         return replace(result, certificate=certified(scores, c.score, c.bound, error, kind=c.kind, rank=rank))
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        if self._slacks:
+            raise self._not_supported("max_marginals")
+        return super().max_marginal_bounds(time_limit=time_limit)
 
     def _not_supported(self, question: str) -> NotSupported:
         return NotSupported(

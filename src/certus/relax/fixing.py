@@ -14,6 +14,35 @@ from certus.relax.proof import Removed
 from certus.relax.system import Fixings, Relaxation
 
 
+def part_bounds(subproblems: Subproblems, multipliers: Floats, fixings: Fixings) -> dict[str, Floats]:
+    """For each view, a bound on every structure that uses each part, under fixings; inf where nothing is known.
+
+    Subproblems have nothing to do with one another under multipliers: what each loses by using its copy adds up.
+    """
+    r = subproblems.relaxation
+    penalty = r.penalties(multipliers, fixings)
+    values = [subproblems.solve(i, penalty, fixings.ones).value for i in range(len(r.subproblems))]
+    total = sum(values) - float(multipliers @ r.rhs) + float(np.abs(multipliers) @ r.slack)
+    best = [_max_marginals(r, i, penalty, fixings) for i in range(len(r.subproblems))]
+    out = {}
+    for view, blocks in r.views.items():
+        out[view] = np.full(r.shape_of(blocks[0]), total)
+        for i in {block[0] for block in blocks if best[block[0]] is not None}:
+            mine = [best[i][v] for j, v in blocks if j == i and (j, v) in r.offsets]  # type: ignore[index]
+            if mine:
+                out[view] += np.minimum(np.min(mine, axis=0) - values[i], 0.0)
+    return out
+
+
+def _max_marginals(r: Relaxation, i: int, penalty: Floats, fixings: Fixings) -> dict[str, Floats] | None:
+    """Of a subproblem, weighted; None if it has none."""
+    asked, offset = r.question(i, penalty, fixings.ones)
+    try:
+        return {view: r.weights[i] * best + offset for view, best in r.subproblems[i].max_marginals(asked).items()}
+    except NotSupported:
+        return None
+
+
 def removable(subproblems: Subproblems, multipliers: Floats, fixings: Fixings, score: float) -> tuple[Removed, ...]:
     """Parts that nothing better than ``score`` uses, by view and by the copy whose max-marginals prove it."""
     r = subproblems.relaxation
@@ -27,15 +56,11 @@ def removable(subproblems: Subproblems, multipliers: Floats, fixings: Fixings, s
     total = sum(values) - float(multipliers @ r.rhs)
     removed = []
     for i, problem in enumerate(r.subproblems):
-        if i in r.measuring:
-            continue
-        asked, offset = r.question(i, penalty, fixings.ones)
-        try:
-            best = problem.max_marginals(asked)
-        except NotSupported:
+        best = None if i in r.measuring else _max_marginals(r, i, penalty, fixings)
+        if best is None:
             continue
         for view, cells, _ in r.slices[i]:
-            bound = r.weights[i] * best[view].ravel() + offset + (total - values[i])
+            bound = best[view].ravel() + (total - values[i])
             usable = np.ones(best[view].shape, dtype=bool)
             if view in problem.exclusive:  # a line that no structure uses, as the arcs into the root, proves nothing
                 usable &= best[view].max(axis=problem.exclusive[view], keepdims=True) > -np.inf

@@ -3,7 +3,7 @@
 A proof tree speaks of views and of multipliers by name; here these become parts and rows, and the tree is walked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -13,12 +13,12 @@ import numpy as np
 
 from certus.certificates.enumerated import enumerated_form
 from certus.certificates.evaluate import Cell, Evaluation
-from certus.certificates.normal import Closed, Graph, NormalForm, Referred, Rows, Searched, Space, Trees
+from certus.certificates.normal import Closed, Closing, Graph, NormalForm, Referred, Rows, Searched, Space, Trees
 from certus.certificates.rounding import EPSILON, of_sum
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import Penalties, Problem
-from certus.relax.proof import Leaf, Proof, Removed, Split
+from certus.relax.proof import Close, Leaf, Proof, Removed, Split
 from certus.relax.system import Relaxation
 
 
@@ -26,23 +26,25 @@ from certus.relax.system import Relaxation
 class RelaxedForm:
     """The normal form of a relaxation; ``part[c]`` is the part of its flat cell c, -1 for one that nothing uses.
 
-    ``required`` are parts that every structure uses: the last rows of the form say so. ``whole`` says that all
-    structures are spelt out, even those of problems that are better searched.
+    ``required`` are parts that every structure uses: the last rows of the form say so. ``kept`` says which of the
+    subproblems are searched, not spelt out; ``closed`` are what is left of these once they are closed above a bound.
     """
 
     relaxation: Relaxation
     form: NormalForm
     part: Ints
     required: tuple[int, ...] = ()
-    whole: bool = False
+    kept: tuple[bool, ...] = ()
+    closed: tuple[Closed, ...] = ()
 
     @staticmethod
-    def of(relaxation: Relaxation, *, whole: bool = False) -> "RelaxedForm":
-        """Of the subproblems' own normal forms, none of which may have rows."""
+    def of(relaxation: Relaxation, search: Callable[[Problem[Any]], bool] = lambda p: p.searched) -> "RelaxedForm":
+        """Of the subproblems' own normal forms, none of which may have rows; ``search`` says which are searched."""
         part, scores, spaces, start = np.full(relaxation.n_cells, -1, dtype=np.int64), [], list[Space](), 0
+        kept = tuple(map(search, relaxation.subproblems))
         for i, problem in enumerate(relaxation.subproblems):
             weight = relaxation.weights[i]
-            form = _searched_form(problem, weight) if problem.searched and not whole else _form_of(problem, weight)
+            form = _searched_form(problem, weight) if kept[i] else _form_of(problem, weight)
             scores.append(form.scores if weight == 1.0 else weight * form.scores)
             spaces += [_shifted(space, start) for space in form.spaces]
             for view, cells, _ in relaxation.slices[i]:
@@ -55,7 +57,7 @@ class RelaxedForm:
             np.add.at(together, at[at >= 0], values.reshape(-1)[at >= 0])
         rows = _rows(relaxation, part)
         _forbid_unused(together, rows)
-        free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part, whole=whole)
+        free = RelaxedForm(relaxation, NormalForm(together, tuple(spaces), {}, rows), part, kept=kept)
         return free._with_fixings() if relaxation.fixed else free
 
     def _with_fixings(self) -> "RelaxedForm":
@@ -184,11 +186,39 @@ class RelaxedForm:
         parts = self.part[self.relaxation.offsets[blocks[removed.copy]] + np.array(removed.indices, dtype=np.int64)]
         return parts[parts >= 0]
 
-    def bound(self, proof: Proof, above: float, better: Sequence[Sequence[Any]] = ()) -> float:
-        """What the proof tree shows that no structure beats, but for the better ones, given as ``structure`` does.
+    @property
+    def searched(self) -> bool:
+        """Whether some spaces are searched."""
+        return any(isinstance(space, Searched) for space in self.form.spaces)
+
+    def close(self, multipliers: Any, above: float, closing: Closing | None = None) -> "tuple[Closing, RelaxedForm]":
+        """The form of what structures that score more than ``above`` are made of: graphs in place of what is searched.
+
+        Closed under multipliers, as ``closing`` says or as seems best; how is returned as well.
+        """
+        u = self.multipliers(multipliers)
+        key = u.tobytes(), above
+        if key not in self._closings or (closing is not None and self._closings[key][0] is not closing):
+            closing, closed = self.evaluation.closed(u, above, self.initial(), closing)
+            form = replace(self, form=_spelt_out(self.form, closed), closed=tuple(closed)) if closed else self
+            self._closings[key] = closing, form
+        return self._closings[key]
+
+    @cached_property
+    def _closings(self) -> "dict[tuple[bytes, float], tuple[Closing, RelaxedForm]]":
+        return {}
+
+    def bound(self, proof: Proof | Close, above: float, better: Sequence[Any] = ()) -> float:
+        """What the proof tree shows that no structure beats, but for the better ones.
 
         More than ``above`` need not be told apart.
         """
+        if isinstance(proof, Close):
+            form = self.close(proof.multipliers, above, proof.closing)[1]
+            return max(above, form.bound(proof.rest, above, better))
+        return self._bound(proof, above, [self.structure_if_left(y) for y in better])
+
+    def _bound(self, proof: Proof, above: float, better: Sequence[Sequence[Any] | None]) -> float:
         worst = -inf
         stack: list[tuple[Proof, Cell]] = [(proof, self.hopeful(above))]
         while stack and worst <= above:
@@ -207,23 +237,33 @@ class RelaxedForm:
             stack.append((node.rest, self.without(cell, node.removed)))
         return worst
 
-    def known(self, leaf: Leaf, better: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    def known(self, leaf: Leaf, better: Sequence[Sequence[Any] | None]) -> list[Sequence[Any]]:
         """Which of the better structures the bound of a leaf need not hold for: all, where that can be shown."""
+        chosen: Iterable[int] = leaf.known
         if len(self.form.spaces) == 1 and isinstance(self.form.spaces[0], Graph | Searched):
-            return better
-        for k in leaf.known:
+            chosen = range(len(better))
+        for k in chosen:
             if not 0 <= k < len(better):
                 raise InvalidInput(f"the proof speaks of structure {k}; {len(better)} come before this one.")
-        return [better[k] for k in leaf.known]
+        return [own for own in (better[k] for k in chosen) if own is not None]
 
     def structure(self, structure: Any) -> tuple[Any, ...]:
         """A structure of the problem as one of every space."""
-        leaves = zip(self.relaxation.subproblems, self.relaxation.leaves(structure), strict=True)
-        return tuple(
-            own
-            for problem, leaf in leaves
-            for own in ((leaf,) if problem.searched and not self.whole else problem.normal_structure(leaf))
-        )
+        found = self.structure_if_left(structure)
+        if found is None:
+            raise InvalidInput("the structure scores too little to be among those that may beat the bound.")
+        return found
+
+    def structure_if_left(self, structure: Any) -> tuple[Any, ...] | None:
+        """The same; None for one that was left out when spaces were closed."""
+        found, closed = list[Any](), iter(self.closed)
+        leaves = self.relaxation.leaves(structure)
+        for problem, kept, leaf in zip(self.relaxation.subproblems, self.kept, leaves, strict=True):
+            if kept:
+                found.append(next(closed).structure(leaf) if self.closed else leaf)
+            else:
+                found += problem.normal_structure(leaf)
+        return None if any(own is None for own in found) else tuple(found)
 
 
 def _form_of(problem: Problem[Any], weight: float) -> NormalForm:
@@ -274,11 +314,16 @@ def _searched_form(problem: Problem[Any], weight: float) -> NormalForm:
             scores = np.where(np.isfinite(scores) & (scores != 0.0), np.nextafter(scores / weight, inf), scores)
         return {view: scores[at].reshape(problem.views[view]) for view, at in cells.items()}
 
-    def closed(above: float, scores: Floats) -> Closed:
-        added = penalties(scores)
-        if weight != 1.0:  # products of scores may be rounded
-            above = above / weight - of_sum(extent.length, extent.size) - EPSILON * abs(above / weight)
-        found = problem.closed_form(above, problem.make_witness(above, added), added)
+    def least(above: float) -> float:
+        if weight == 1.0:
+            return above
+        return above / weight - of_sum(extent.length, extent.size) - EPSILON * abs(above / weight)  # of products
+
+    def make_witness(above: float, scores: Floats) -> Any:
+        return problem.make_witness(least(above), penalties(scores))
+
+    def closed(above: float, scores: Floats, witness: Any) -> Closed:
+        found = problem.closed_form(least(above), witness, penalties(scores))
         return found if weight == 1.0 else found._replace(form=found.form._replace(scores=weight * found.form.scores))
 
     def solved(scores: Floats) -> float:
@@ -287,10 +332,38 @@ def _searched_form(problem: Problem[Any], weight: float) -> NormalForm:
         except Infeasible:
             return -inf
 
-    space = Searched(
-        np.arange(starts[-1]), tuple(cells), line, max(weight * extent.ceiling, 0.0), extent.length, closed, solved
-    )
+    ceiling, length = max(weight * extent.ceiling, 0.0), extent.length
+    space = Searched(np.arange(starts[-1]), tuple(cells), line, ceiling, length, closed, make_witness, solved)
     return NormalForm(np.zeros(starts[-1]), (space,), cells)
+
+
+def _spelt_out(form: NormalForm, closed: Sequence[Closed]) -> NormalForm:
+    """The form with what is left of the spaces that are searched: graphs, whose edges use the parts of cells as well.
+
+    A cell that nothing is left of is used by no structure.
+    """
+    scores, spaces, left = [form.scores.copy()], list[Space](), iter(closed)
+    start = len(form.scores)
+    for space in form.spaces:
+        if not isinstance(space, Searched):
+            spaces.append(space)
+            continue
+        found = next(left).form
+        (graph,) = found.spaces
+        assert isinstance(graph, Graph)
+        cell = np.concatenate([found.cells[view] for view in space.views])
+        scores[0][space.part[cell < 0]] = -inf
+        part_of = np.full(len(found.scores), -1, dtype=np.int64)
+        part_of[cell[cell >= 0]] = space.part[cell >= 0]
+        own = part_of[graph.part]
+        places = np.concatenate(([0], np.cumsum(1 + (own >= 0))))
+        parts = np.insert(graph.part + start, np.flatnonzero(own >= 0), own[own >= 0])
+        spaces.append(graph._replace(part_ptr=places[graph.part_ptr], part=parts))
+        scores.append(found.scores)
+        start += len(found.scores)
+    together = np.concatenate(scores)
+    _forbid_unused(together, form.rows)
+    return form._replace(scores=together, spaces=tuple(spaces))
 
 
 def _shifted(space: Space, start: int) -> Space:

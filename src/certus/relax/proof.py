@@ -2,13 +2,17 @@
 
 A Leaf bounds all structures left at its place by the dual value at its multipliers. A Fix shows by multipliers that
 structures which use certain parts cannot beat the bound, and goes on without those parts. A Split goes on twice:
-without a part, and with it.
+without a part, and with it. A Close stands before all else, where subproblems are searched: what may beat the bound is
+in small graphs, and the rest of the tree is about these.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from certus.certificates.normal import Closing
 from certus.checks import Floats
 from certus.errors import InvalidInput
 from certus.schema import Field
@@ -59,12 +63,65 @@ class Split:
 Proof = Leaf | Fix | Split
 
 
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Subproblems that are searched are closed under these multipliers; ``rest`` is about what is left of them."""
+
+    multipliers: Multipliers
+    closing: Closing
+    rest: Proof
+
+
+PROOFS = Leaf, Fix, Split, Close
+
+
+def first_multipliers(proof: Proof) -> Multipliers:
+    """Those of the first node that has any."""
+    while isinstance(proof, Split):
+        proof = proof.zero
+    return proof.multipliers
+
+
 def mapped(proof: Proof, change: Callable[[Multipliers], Multipliers]) -> Proof:
     """The same tree with all multipliers changed."""
     if isinstance(proof, Split):
         return replace(proof, zero=mapped(proof.zero, change), one=mapped(proof.one, change))
     own = replace(proof, multipliers=change(proof.multipliers))
     return replace(own, rest=mapped(own.rest, change)) if isinstance(own, Fix) else own
+
+
+def known_below(proof: Proof, rank: int) -> Proof:
+    """The same tree, whose leaves name only structures numbered below ``rank``."""
+    if isinstance(proof, Split):
+        return replace(proof, zero=known_below(proof.zero, rank), one=known_below(proof.one, rank))
+    if isinstance(proof, Fix):
+        return replace(proof, rest=known_below(proof.rest, rank))
+    return replace(proof, known=tuple(k for k in proof.known if k < rank))
+
+
+class Later:
+    """A proof that is made when it is first asked for: most are never looked at."""
+
+    def __init__(self, make: Callable[[], Proof]) -> None:
+        self._make: Callable[[], Proof] | None = make
+        self._proof: Proof | None = None
+
+    def proof(self) -> Proof:
+        """The proof."""
+        if self._proof is None:
+            assert self._make is not None
+            self._proof, self._make = self._make(), None
+        return self._proof
+
+    def __reduce__(self) -> tuple[Callable[[Proof], "Later"], tuple[Proof]]:
+        return made, (self.proof(),)
+
+
+def made(proof: Proof) -> Later:
+    """A proof that was asked for."""
+    later = Later(lambda: proof)
+    later.proof()
+    return later
 
 
 def count_leaves(proof: Proof) -> int:
@@ -95,13 +152,43 @@ def multipliers_from_json(data: Any) -> dict[str, Floats]:
     return out
 
 
-def to_json(proof: Proof) -> list[dict[str, Any]]:
+def arrays_to_json(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays of numbers by name, whole ones as such."""
+    return {name: _array_to_json(np.asarray(array)) for name, array in arrays.items()}
+
+
+def _array_to_json(array: Any) -> dict[str, Any]:
+    whole = array.dtype.kind in "iub"
+    values = array.ravel().astype(np.int64).tolist() if whole else floats_to_json(array.ravel().astype(np.float64))
+    return {"shape": list(array.shape), "whole": whole, "values": values}
+
+
+def arrays_from_json(given: Field) -> dict[str, Any]:
+    """Read what arrays_to_json wrote."""
+    return {name: _array(entry) for name, entry in given.entries()}
+
+
+def _array(given: Field) -> Any:
+    shape, values = given.shaped()
+    if given["whole"].flag():
+        return values.wholes(-(1 << 63), (1 << 63) - 1).reshape(shape)
+    return values.scores((None,)).reshape(shape)
+
+
+def to_json(proof: Proof | Close) -> list[dict[str, Any]]:
     """The tree as a flat list of nodes that refer to one another by position; the root is first.
 
     A list rather than nested objects, so that a deep tree does not exhaust the reader's stack.
     """
     nodes: list[dict[str, Any]] = []
-    stack: list[tuple[Proof, dict[str, Any] | None, str]] = [(proof, None, "")]
+    stack: list[tuple[Proof, dict[str, Any] | None, str]] = []
+    if isinstance(proof, Close):
+        witnesses = [arrays_to_json(witness) for witness in proof.closing.witnesses]
+        own = {"witnesses": witnesses, "levels": floats_to_json(np.array(proof.closing.levels))}
+        nodes.append({"node": "close", "multipliers": multipliers_to_json(proof.multipliers)} | own)
+        stack.append((proof.rest, nodes[-1], "rest"))
+    else:
+        stack.append((proof, None, ""))
     while stack:
         node, parent, slot = stack.pop()
         if parent is not None:
@@ -120,11 +207,12 @@ def to_json(proof: Proof) -> list[dict[str, Any]]:
     return nodes
 
 
-def from_json(data: Any) -> Proof:
+def from_json(data: Any) -> Proof | Close:
     """Read what to_json wrote; InvalidInput for anything else."""
     if not isinstance(data, list) or not data or not all(isinstance(n, dict) for n in data):
         raise InvalidInput("a proof tree is a list of nodes; found something else.")
     built: dict[int, Proof] = {}
+    closing: Close | None = None
 
     def child(at: int, slot: str) -> Proof:
         position = data[at].get(slot)
@@ -147,11 +235,21 @@ def from_json(data: Any) -> Proof:
             if not isinstance(view, str):
                 raise InvalidInput(f"node {at} of the proof tree splits on {view!r}; expected the name of a view.")
             built[at] = Split(view, _whole(index, "index"), child(at, "zero"), child(at, "one"))
+        elif kind == "close" and at == 0:
+            closing = _closing(node, child(at, "rest"))
         else:
             raise InvalidInput(f"node {at} of the proof tree is {kind!r}; expected leaf, fix or split.")
-    if len(built) != 1:
+    if len(built) != (closing is None):
         raise InvalidInput("the proof tree has nodes that hang nowhere.")
-    return built[0]
+    return built[0] if closing is None else closing
+
+
+def _closing(node: dict[str, Any], rest: Proof) -> Close:
+    witnesses = tuple(arrays_from_json(given) for given in Field.of(node.get("witnesses"), "witnesses").items())
+    levels = tuple(given.score() for given in Field.of(node.get("levels"), "levels").items())
+    if len(levels) != len(witnesses):
+        raise InvalidInput(f"{len(levels)} levels are given for {len(witnesses)} parts that are searched.")
+    return Close(multipliers_from_json(node.get("multipliers")), Closing(witnesses, levels), rest)
 
 
 def _removed_from_json(data: Any) -> Removed:

@@ -4,17 +4,18 @@ Decoding is not the place for them: most results are never saved or verified. No
 is checked like a witness from a file.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from certus.certificates.evaluate import Cell
 from certus.checks import Floats
-from certus.errors import Infeasible
+from certus.errors import Infeasible, NotSupported
 from certus.problem import Problem
 from certus.relax.branch import NODE_WINDOW, ROOT_WINDOW, Fixed
 from certus.relax.normal_form import RelaxedForm
-from certus.relax.proof import Fix, Leaf, Proof, Split
+from certus.relax.proof import Close, Fix, Later, Leaf, Proof, Split, first_multipliers
 from certus.relax.run import HeldRun
 from certus.relax.search import Node, Search
 from certus.relax.steps import polyak
@@ -29,67 +30,116 @@ def witness_of(problem: Problem[Any], certificate: Certificate, above: float) ->
 
     The witness that it carries, or one made here: arrays for a problem that is searched, else a proof tree.
     """
+    if problem.searched:
+        return problem.make_witness(above) if certificate.witness is None else certificate.witness
+    return proof_of(RelaxedForm.of(Relaxation.of(problem)), certificate, above)
+
+
+def proof_of(relaxed: RelaxedForm, certificate: Certificate, above: float) -> Any:
+    """The same for the relaxation of a problem that is not searched as a whole."""
+    if isinstance(certificate.witness, Later):
+        return certificate.witness.proof()
     if certificate.witness is not None:
         return certificate.witness
-    if problem.searched:
-        return problem.make_witness(above)
-    relaxation = Relaxation.of(problem)
-    if certificate.rank == 1 and isinstance(certificate.duals, Leaf | Fix | Split):
-        return certificate.duals
     if certificate.rank == 1 and certificate.duals is not None:
-        return Leaf(certificate.duals)
-    relaxed = RelaxedForm.of(relaxation)
-    better = [relaxed.structure(y) for y in certificate.better]
-    nothing = Leaf(relaxation.named(np.zeros(relaxation.n_rows)))
-    if relaxed.bound(nothing, above, better) <= above:
-        return nothing
-    return _Prover(relaxed, certificate, above, better).proof()
+        given = certificate.duals
+        tree = given if isinstance(given, Leaf | Fix | Split) else Leaf(given)
+        return closed_first(relaxed, tree, above)
+    return _Prover(relaxed, certificate, above).proof()
+
+
+def closed_first(relaxed: RelaxedForm, tree: Proof, above: float) -> Proof | Close:
+    """A proof tree over what is left of subproblems that are searched, unless that is too large."""
+    if not relaxed.searched:
+        return tree
+    u = first_multipliers(tree)
+    try:
+        return Close(u, relaxed.close(u, above)[0], tree)
+    except NotSupported:
+        return tree
 
 
 class _Prover:
     """Branch and bound that looks for nothing but a proof: that only the better structures beat a score."""
 
-    def __init__(self, relaxed: RelaxedForm, certificate: Certificate, above: float, better: list[Any]) -> None:
-        self.relaxed, self.above, self.better = relaxed, above, better
+    def __init__(self, relaxed: RelaxedForm, certificate: Certificate, above: float) -> None:
+        self.relaxed, self.certificate, self.above = relaxed, certificate, above
         r = self.relaxation = relaxed.relaxation
-        run = HeldRun(certificate.bound + 0.5 * certificate.tolerance, r.scale)
-        self.space = Fixed(run, r, polyak())
-        self.used = np.zeros((len(better), r.n_cells))
+        self.held = certificate.bound + 0.5 * certificate.tolerance
+        self.space = Fixed(HeldRun(self.held, r.scale), r, polyak())
+        self.used, self.scores = np.zeros((len(certificate.better), r.n_cells)), list[float]()
         for used, structure in zip(self.used, certificate.better, strict=True):
-            for i, leaf in enumerate(r.leaves(structure)):
+            leaves = r.leaves(structure)
+            for i, leaf in enumerate(leaves):
                 r.cells_used(i, leaf, used)
+            self.scores.append(r.score(leaves, used))
 
-    def proof(self) -> Proof:
+    def proof(self) -> Proof | Close:
         """The proof tree, unless there is none: then one that fails."""
-        inside = list(range(len(self.better)))
-        return self._proved(
-            self.space.subproblems.initial, self.relaxed.initial(), inside, np.zeros(self.relaxation.n_rows)
-        )
+        initial, u = self.space.subproblems.initial, np.zeros(self.relaxation.n_rows)
+        inside, closing = list(range(len(self.used))), None
+        if len(u):
+            node = self._relaxed(initial, u, inside, ROOT_WINDOW)
+            u = u if node is None else node.multipliers
+        named = self.relaxation.named(u)
+        if self.relaxed.searched:
+            with suppress(NotSupported):  # if it is too large, what is searched is closed at every leaf
+                closing, self.relaxed = self.relaxed.close(named, self.above)
+        self.better = [self.relaxed.structure_if_left(y) for y in self.certificate.better]
+        tree = self._proved(initial, self.relaxed.initial(), inside, u)
+        return tree if closing is None else Close(named, closing, tree)
+
+    def _relaxed(self, fixings: Fixings, start: Floats, inside: list[int], window: int) -> "Node[Fixings] | None":
+        """A place of the tree with multipliers that bring its bound down to the better structures there; None if empty.
+
+        They cannot bring it further.
+        """
+        node = Node(fixings, start)
+        self.space.run.score = max([self.held, *(self.scores[k] for k in inside)])
+        try:
+            self.space._descend(node, ITERATIONS, window, log=False)
+        except Infeasible:
+            return None
+        finally:
+            self.space.run.score = self.held
+        return node
+
+    def _leaf(self, u: Floats, cell: Cell, inside: list[int]) -> Leaf | None:
+        """A bound that is low enough, if there is one at these multipliers."""
+        leaf = Leaf(self.relaxation.named(u), tuple(inside))
+        known = self.relaxed.known(leaf, self.better)
+        bound = self.relaxed.evaluation.bound(self.relaxed.multipliers(leaf.multipliers), self.above, cell, known)
+        return leaf if bound <= self.above else None
 
     def _proved(self, fixings: Fixings, cell: Cell, inside: list[int], start: Floats) -> Proof:
         """Of one place of the tree, where those of the better structures are that are ``inside``."""
+        leaf = self._leaf(start, cell, inside)
+        if leaf is not None:
+            return leaf
         apart = np.flatnonzero((self.used[inside] > 0).any(axis=0) & (self.used[inside] == 0).any(axis=0))
         if len(apart):
             return self._split(int(apart[0]), fixings, cell, inside, start)
-        node = Node(fixings, start)
-        try:
-            self.space._descend(node, ITERATIONS, NODE_WINDOW if inside else ROOT_WINDOW, log=False)
-        except Infeasible:
+        node = self._relaxed(fixings, start, inside, NODE_WINDOW if inside else ROOT_WINDOW)
+        if node is None:
             return Leaf(self.relaxation.named(start))
         if not inside:
             search = Search(self.space.run, self.space, node)
             search.climb(exact=True)
             return search.proof()
-        leaf = Leaf(self.relaxation.named(node.multipliers), tuple(inside))
-        known = [self.better[k] for k in inside]
-        u = self.relaxed.multipliers(leaf.multipliers)
-        if self.relaxed.evaluation.bound(u, self.above, cell, known) <= self.above:
-            return leaf
-        free = (self.used[inside[0]] > 0) & ~self.relaxation.decided(fixings)
-        if not free.any():
-            return leaf
-        average = node.evidence[0]
-        return self._split(int(np.argmin(np.where(free, average, np.inf))), fixings, cell, inside, node.multipliers)
+        leaf = self._leaf(node.multipliers, cell, inside)
+        at = self._undecided(fixings, self.used[inside[0]], node.evidence[0])
+        if leaf is not None or at is None:
+            return leaf or Leaf(self.relaxation.named(node.multipliers), tuple(inside))
+        return self._split(at, fixings, cell, inside, node.multipliers)
+
+    def _undecided(self, fixings: Fixings, used: Floats, average: Floats) -> int | None:
+        """A cell that the better structure uses, and others perhaps not; else one that only others may use."""
+        part, open_cells = self.relaxed.part, ~self.relaxation.decided(fixings)
+        scores = np.append(self.relaxed.form.scores, -np.inf)[part]
+        mine, others = open_cells & (used > 0), open_cells & (used == 0) & (scores > -np.inf)
+        if mine.any():
+            return int(np.argmin(np.where(mine, average, np.inf)))
+        return int(np.argmax(np.where(others, average, -1.0))) if others.any() else None
 
     def _split(self, at: int, fixings: Fixings, cell: Cell, inside: list[int], start: Floats) -> Proof:
         """On the part of a flat cell."""

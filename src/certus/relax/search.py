@@ -29,7 +29,7 @@ ROUNDS = 3  # of tightening at one node
 class Node(Generic[S]):
     """A place in the tree: what is decided there, the best bound so far with its multipliers, how the search went on.
 
-    ``evidence`` is what the choice of a part to branch on goes by.
+    ``evidence`` is what the choice of a part to branch on goes by. ``apart`` is a structure that was set apart here.
     """
 
     decided: S
@@ -39,6 +39,7 @@ class Node(Generic[S]):
     depth: int = 0
     fixes: "list[tuple[Node[S], tuple[Removed, ...]]]" = field(default_factory=list)  # the node before, and what went
     split: "tuple[Part, Node[S], Node[S]] | None" = None
+    apart: Any = None
 
 
 class Space(ABC, Generic[S]):
@@ -151,6 +152,17 @@ class Search(Generic[S]):
             node.decided = self.space.without(node.decided, removed)
             self.space.relax(node)
 
+    def left(self) -> float:
+        """The largest bound of a place where something better than the incumbent may be left; -inf if there is none."""
+        most, stack = -inf, [self.root]
+        while stack:
+            node = stack.pop()
+            if node.split is not None:
+                stack += node.split[1:]
+            elif not self._closed(node):
+                most = max(most, node.bound)
+        return most
+
     # -- certificates ----------------------------------------------------------------------------------------------
 
     def certificate(self, scores: Callable[[], Iterable[float]], score: float) -> Certificate:
@@ -158,6 +170,11 @@ class Search(Generic[S]):
         whole = self.proof()
         kind, duals = ("dual", whole.multipliers) if isinstance(whole, Leaf) else ("branch and bound", whole)
         return certified(scores, score, self.bound, self.error, kind=kind, duals=duals)
+
+    def leaf(self, node: Node[S]) -> tuple[Proof, float, float]:
+        """The proof of a node that was not split, the bound it gives, and the rounding of that."""
+        multipliers, here, rounding = self.space.witness(node)
+        return Leaf(multipliers), here, rounding
 
     def proof(self) -> Proof:
         """The tree; sets the ``bound`` that it proves and the ``error`` of it."""
@@ -171,9 +188,8 @@ class Search(Generic[S]):
                 continue
             proof: Proof
             if node.split is None:
-                multipliers, here, rounding = self.space.witness(node)
+                proof, here, rounding = self.leaf(node)
                 leaves.append((here, rounding))
-                proof = Leaf(multipliers)
             else:
                 (view, index), zero, one = node.split
                 proof = Split(view, index, built.pop(id(zero)), built.pop(id(one)))

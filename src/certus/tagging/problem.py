@@ -67,6 +67,7 @@ class Tagging(DynamicProgram[Ints]):
 
     name = "tagging"
     exclusive: ClassVar[Mapping[str, int]] = {"tags": 1}
+    told_apart_by = ("tags",)
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ def run(data: str = "", sentences: int = 400, ilp: int = 20, seconds: float = 60
         trees += evenly([s.heads for s in read if 1 <= len(s) <= LONGEST], sentences // len(TREEBANKS))
     for model, kinds in MODELS.items():
         rng = np.random.default_rng(0)
-        scores = [_scores(rng, heads, kinds) for heads in trees]
+        scores = [scores_for(rng, heads, kinds) for heads in trees]
         results = [certus.Dependency(**given).decode() for given in scores]
         rounds = np.array([r.iterations for r in results])
         right = sum(int((r.structure[1:] == h[1:]).sum()) for r, h in zip(results, trees, strict=True))
@@ -71,7 +71,7 @@ def _integer_program(given: dict[str, Any], seconds: float) -> float:
         return -np.inf
 
 
-def _scores(rng: np.random.Generator, heads: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
+def scores_for(rng: np.random.Generator, heads: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
     """Scores that favour the tree ``heads``."""
     n = len(heads) - 1
     arc = rng.normal(size=(n + 1, n + 1))

@@ -1,0 +1,289 @@
+"""The spaces of a normal form when parts score what multipliers make of them, in whole numbers of steps."""
+
+from collections.abc import Sequence
+from math import inf, prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from certus.certificates import sweep
+from certus.certificates.arborescence_dual import LaminarDual, dual_bound, laminar_dual
+from certus.certificates.normal import Closed, Closing, Graph, Referred, Searched, Space, Trees
+from certus.certificates.rounding import EPSILON, Floats
+from certus.checks import Bools, Ints
+from certus.errors import InvalidInput, NotSupported
+
+BITS = 52  # of the largest sum, in steps
+LOWEST = -(2.0 ** (BITS + 1))  # steps, below any sum that matters
+
+
+class Priced:
+    """The parts under multipliers, in whole numbers of steps."""
+
+    def __init__(
+        self,
+        spaces: Sequence[tuple[Space, Any]],
+        units: Floats,
+        constant: float,
+        prices: tuple[Floats, float, float],
+        above: float,
+        closing: Closing | None = None,
+    ) -> None:
+        self.above, self.constant = above, constant
+        self.u, self.reward, self.step = prices
+        self.enough = float(np.floor(above / self.step))
+        own: dict[int, _PricedGraph | PricedTrees | _PricedReference | _PricedSearch] = {}
+        for i, (space, plan) in enumerate(spaces):
+            if isinstance(space, Graph):
+                own[i] = _PricedGraph(space, plan, units)
+            elif isinstance(space, Trees):
+                own[i] = PricedTrees(space, units)
+            elif isinstance(space, Referred):
+                own[i] = _PricedReference(space, units, self.step)
+        best = sum(s.best for s in own.values()) + constant
+        self.searched = [i for i, (space, _) in enumerate(spaces) if isinstance(space, Searched)]
+        if closing is not None and len(closing.witnesses) != len(self.searched):
+            raise InvalidInput(
+                f"{len(closing.witnesses)} witnesses are given; {len(self.searched)} parts are searched."
+            )
+        for k, i in enumerate(self.searched if best > -inf else ()):  # what the others leave is known for the last one
+            space, last = spaces[i][0], i == self.searched[-1]
+            assert isinstance(space, Searched)
+            level = self.enough - best if last else None
+            if closing is not None and closing.levels and not last:
+                level = float(np.floor(closing.levels[k] / self.step))
+            witness = None if closing is None else closing.witnesses[k]
+            own[i] = _PricedSearch(space, units, self.step, level, witness)
+            best += own[i].best
+        self.given = closing is not None and bool(closing.levels)
+        self.spaces, self.best = [own[i] for i in sorted(own)], best
+
+    def closed(self) -> tuple[Closing, list[Closed]]:
+        """What is left of the spaces that are searched, if whatever scores more than ``above`` is made of that.
+
+        Any other structure is one that some space leaves out, and the others add no more than their best to it.
+        """
+        found = list[_PricedSearch]()
+        for i in self.searched if self.best > -inf else ():
+            space = self.spaces[i]
+            assert isinstance(space, _PricedSearch)
+            level = self.enough - (self.best - space.best)
+            if space.above > level:
+                if self.given:
+                    raise InvalidInput("the proof leaves out what may score more than the bound.")
+                space = _PricedSearch(space.space, space.units, self.step, level, None)
+            found.append(space)
+        levels = tuple(space.above * self.step for space in found)
+        return Closing(tuple(space.witness for space in found), levels), [space.closed for space in found]
+
+    def total(self, known: Sequence[Sequence[Any]]) -> float:
+        """The dual value; of all structures but those known, where that can be told."""
+        if not known or not self.best * self.step > self.above:
+            return self.best * self.step
+        different = parts_of_known(known)
+        if prod(map(len, different)) > len({_key(structure) for structure in known}):
+            return self.best * self.step  # those known may be mixed into others
+        most = -inf
+        for space, own in zip(self.spaces, different, strict=True):  # another structure is another one in some space
+            most = max(most, self.best - space.best + space.other_than(own))
+        return most * self.step
+
+    def insist(self, parts: Sequence[Ints]) -> None:
+        """Lower the best of graphs to what uses each of these parts, given by space.
+
+        A reward alone does not see that a structure uses one part twice in place of another.
+        """
+        for mine, space in zip(parts, self.spaces, strict=True):
+            if isinstance(space, _PricedGraph):
+                least = min((space.with_any(mine[k : k + 1], inf) for k in range(len(mine))), default=inf)
+                space.best = min(space.best, least)
+        self.best = sum(space.best for space in self.spaces) + self.constant
+
+    def with_any(self, parts: Sequence[Ints]) -> float:
+        """The largest dual value with one of the parts in use, given by space."""
+        if not self.best > -inf:
+            return -inf
+        most = -inf
+        for mine, space in zip(parts, self.spaces, strict=True):
+            if len(mine):
+                rest = self.best - space.best
+                most = max(most, rest + space.with_any(mine, self.enough - rest))
+        return most * self.step
+
+
+def parts_of_known(known: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """For every space the different structures there of those known."""
+    return [list({_key(own): own for own in here}.values()) for here in zip(*known, strict=True)]
+
+
+def _key(structure: Any) -> Any:
+    """A structure of a space, or of all, to be told from others by."""
+    return tuple(map(_key, structure)) if isinstance(structure, list | tuple | np.ndarray) else structure
+
+
+class _PricedGraph:
+    def __init__(self, graph: Graph, plan: Any, units: Floats) -> None:
+        self.graph, self.plan, self.n_parts = graph, plan, len(units)
+        self.weight = sweep.edge_weights(graph, units)
+        self.chart = sweep.inside(plan, self.weight)
+        self.best = float(self.chart[-1])
+
+    def other_than(self, known: Sequence[Sequence[int]]) -> float:
+        return sweep.best_excluding(self.graph, self.plan, self.weight, self.chart, known)
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        through = sweep.edge_max_marginals(self.plan, self.weight, self.chart)
+        chosen = np.zeros(self.n_parts, dtype=bool)
+        chosen[parts] = True
+        used = np.repeat(np.arange(len(self.weight)), np.diff(self.graph.part_ptr))[chosen[self.graph.part]]
+        return float(through[used].max(initial=-inf))
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> None:
+        """A graph is swept again."""
+        return None
+
+
+class PricedTrees:
+    def __init__(self, trees: Trees, units: Floats) -> None:
+        self.trees = trees
+        self.weight = trees.arc_scores(units)
+        self.label = None if trees.labels is None else np.append(units, -inf)[trees.labels]
+        self.dual = laminar_dual(self.weight, trees.single)
+        self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
+
+    def loss_without(self, known: Sequence[Sequence[Any]]) -> Floats:
+        """What arcs lose in trees other than one, which have another arc somewhere or another label; inf if no arc.
+
+        Nothing where more than one is left out.
+        """
+        if len(known) > 1:
+            return np.where(self.weight > -inf, 0.0, inf)
+        (tree,) = known
+        heads, labels = (tree, None) if self.label is None else tree
+        words, loss = np.arange(1, len(heads)), np.where(self.weight > -inf, 0.0, inf)
+        loss[list(heads[1:]), words] = inf
+        if labels is not None and self.label is not None:
+            rest = self.label.copy()
+            rest[list(heads[1:]), words, list(labels[1:])] = -inf
+            loss[list(heads[1:]), words] = self._loss_to(rest)[list(heads[1:]), words]
+        return loss
+
+    def loss_with(self, parts: Ints) -> Floats:
+        """What arcs lose by using one of these parts; inf where they do not."""
+        loss = np.where(np.isin(self.trees.part, parts), 0.0, inf)
+        if self.label is not None and self.trees.labels is not None:
+            loss = np.minimum(loss, self._loss_to(np.where(np.isin(self.trees.labels, parts), self.label, -inf)))
+        return loss
+
+    def _loss_to(self, label: Floats) -> Floats:
+        """What arcs lose if labels score only so much."""
+        assert self.label is not None
+        best = np.where(self.weight > -inf, self.label.max(axis=2), 0.0)
+        loss: Floats = best - label.max(axis=2)
+        return loss
+
+    def other_than(self, known: Sequence[Sequence[Any]]) -> float:
+        return self._with_any(self.loss_without(known), -inf)
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        return self._with_any(self.loss_with(parts), enough)
+
+    def _with_any(self, loss: Floats, enough: float) -> float:
+        """By slack; where that shows too little, by trees that have no other arc into the same word."""
+        arcs = (loss < inf) & (self.weight > -inf)
+        at_most = np.full(loss.shape, -inf)
+        at_most[arcs] = self.best - self.slack[arcs] - loss[arcs]
+        most = float(at_most[at_most <= enough].max(initial=-inf))
+        falling = np.argwhere(at_most > enough)[np.argsort(-at_most[at_most > enough], kind="stable")]
+        for h, m in falling.tolist():
+            if at_most[h, m] <= most:
+                break
+            weight = self._only(h, m)
+            weight[h, m] -= loss[h, m]
+            most = max(most, dual_bound(weight, self.trees.single, laminar_dual(weight, self.trees.single))[0])
+        return most
+
+    def _only(self, h: int, m: int) -> Floats:
+        """The weights without other arcs into m."""
+        only = self.weight.copy()
+        only[:, m] = -inf
+        only[h, m] = self.weight[h, m]
+        return only
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> dict[str, Any]:
+        """The dual numbers, and for those of the arcs given that they show too little of, numbers of their own."""
+        out = _dual_to_json(self.dual, step)
+        if forced is not None:
+            out["forced"] = [
+                [h, m, _dual_to_json(laminar_dual(self._only(h, m), self.trees.single), step)]
+                for h, m in np.argwhere(forced & (self.weight > -inf) & (self.best - self.slack > enough)).tolist()
+            ]
+        return out
+
+
+class _PricedReference:
+    def __init__(self, referred: Referred, units: Floats, step: float) -> None:
+        self.referred, self.step, self.score = referred, step, units[referred.part]
+        self.best = self._maximum(self.score)
+
+    def _maximum(self, score: Floats) -> float:
+        value, error = self.referred.maximum(score * self.step)
+        return float(np.ceil((value + error) / self.step * (1.0 + EPSILON))) if value > -inf else -inf
+
+    def other_than(self, known: Sequence[Sequence[Any]]) -> float:
+        return self.best
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        """Each part is rewarded in turn, so much that what lacks it is not too much, and the reward taken off again."""
+        most, reward = -inf, float(np.ceil(1.01 * max(self.best - enough, 0.0)))
+        for p in parts.tolist():
+            asked = np.where(self.referred.part == p, self.score + reward, self.score)
+            most = max(most, self._maximum(asked) - reward)
+        return most
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> NoReturn:
+        raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
+
+
+class _PricedSearch:
+    """What is searched for structures of more than ``above`` steps; of None, of a little less than the best has."""
+
+    def __init__(self, space: Searched, units: Floats, step: float, above: float | None, witness: Any) -> None:
+        self.space, self.units, self.score = space, units, units[space.part]
+        self.above = self._close(step) if above is None else above
+        asked = self.above * step, self.score * step
+        self.witness = space.make_witness(*asked) if witness is None else witness
+        self.closed = space.closed(*asked, self.witness)
+        form, (graph,) = self.closed.form, self.closed.form.spaces
+        assert isinstance(graph, Graph)
+        own = np.ceil(form.scores / step)
+        own = np.where(own > -inf, np.maximum(own, LOWEST), -inf)
+        self.cell = np.concatenate([form.cells[view] for view in space.views])
+        own[self.cell[self.cell >= 0]] += self.score[self.cell >= 0]
+        self.graph = _PricedGraph(graph, sweep.levels(graph), own)
+        self.best = max(self.above, self.graph.best)
+
+    def _close(self, step: float) -> float:
+        value = self.space.solved(self.score * step) / step
+        return float(np.floor(value - 1e-9 * abs(value)))
+
+    def other_than(self, known: Sequence[Any]) -> float:
+        edges = [e for e in map(self.closed.structure, known) if e is not None]
+        return max(self.above, self.graph.other_than(edges))
+
+    def with_any(self, parts: Ints, enough: float) -> float:
+        cell = self.cell[np.isin(self.space.part, parts)]
+        return max(self.above, self.graph.with_any(cell[cell >= 0], enough))
+
+    def spelt_out(self, step: float, forced: Bools | None, enough: float) -> None:
+        """What is left is searched for again."""
+        return None
+
+
+def _dual_to_json(dual: LaminarDual, step: float) -> dict[str, Any]:
+    return {
+        "alpha": (dual.alpha * step).tolist(),
+        "sets": [nodes.tolist() for nodes in dual.sets],
+        "beta": (dual.beta * step).tolist(),
+        "gamma": dual.gamma * step,
+    }
