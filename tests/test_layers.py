@@ -26,6 +26,7 @@ LAYERS = [
         "tagging",
         "constituency",
         "dependency",
+        "structures",
         "alignment",
         "factors",
         "translation",

@@ -33,6 +33,20 @@ from certus.proof_file import save_proof
 from certus.relax.constrained_hyperpath import ConstrainedHyperpath
 from certus.result import Certificate, LogPartitionBounds, MarginalEstimates, Result, Solution, Trace
 from certus.saved import load_problem, load_result, problem_digest, save_problem, save_result
+from certus.structures import (
+    CTC,
+    Alignment,
+    AlignmentBatch,
+    CTCBatch,
+    DependencyGraph,
+    DependencyGraphBatch,
+    Segmentation,
+    SegmentationBatch,
+    SpanningTree,
+    SpanningTreeBatch,
+    SpanTrees,
+    SpanTreesBatch,
+)
 from certus.tagging import HMM, Tagging, TaggingBatch
 from certus.translation import (
     ForestTranslation,
@@ -48,16 +62,22 @@ from certus.verify import Verified, verify
 __version__ = "0.1.0"
 
 __all__ = [
+    "CTC",
     "HMM",
+    "Alignment",
+    "AlignmentBatch",
     "Assignment",
     "AutomataDependency",
     "Automaton",
+    "CTCBatch",
     "Certificate",
     "CertusError",
     "Constituency",
     "ConstrainedHyperpath",
     "Dependency",
     "DependencyBatch",
+    "DependencyGraph",
+    "DependencyGraphBatch",
     "DynamicProgram",
     "FactorGraph",
     "Forest",
@@ -87,8 +107,14 @@ __all__ = [
     "Problem",
     "ProjectiveAutomata",
     "Result",
+    "Segmentation",
+    "SegmentationBatch",
     "SetCover",
     "Solution",
+    "SpanTrees",
+    "SpanTreesBatch",
+    "SpanningTree",
+    "SpanningTreeBatch",
     "SynchronousGrammar",
     "Tagging",
     "TaggingBatch",

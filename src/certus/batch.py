@@ -1,25 +1,49 @@
 """Many problems of one kind in padded arrays: what all batches share."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from certus.checks import Ints, as_positive_int
+from certus.checks import Floats, Ints, as_positive_int
 from certus.errors import Infeasible, InvalidInput
-from certus.problem import Problem
-from certus.result import BatchResult
+from certus.problem import Index, Problem
+from certus.result import BatchCertificate, BatchRanks, BatchResult
+from certus.threads import in_order, thread_count
+
+T = TypeVar("T")
 
 
 class Batch(ABC):
     """Problems of one kind, answered together: arrays in and out, with a leading axis over the items.
 
-    ``lengths`` says how much of each item's arrays is not padding; ``workers`` is how many threads serve the batch.
+    ``lengths`` says how much of each item's arrays is not padding, or ``mask`` does, true where it is not; ``workers``
+    is how many threads serve the batch. Sums, max-marginals and scores come in float32 if the scores were given so, and
+    in float64 otherwise; all is computed in float64, certificates too. Padding is -1 in structures, 0 in marginals,
+    -inf in max-marginals. An error names the item.
+
+    Questions that a kind has no kernel for are asked item by item.
     """
 
-    def __init__(self, lengths: ArrayLike | None, items: int, longest: int, workers: int | None) -> None:
+    kind: ClassVar[str] = "dynamic program"  # of the certificates
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+
+    def __init__(
+        self,
+        lengths: ArrayLike | None,
+        items: int,
+        longest: int,
+        workers: int | None,
+        *,
+        mask: ArrayLike | None = None,
+    ) -> None:
+        if mask is not None:
+            if lengths is not None:
+                raise InvalidInput("lengths and mask are given; expected one of them.")
+            lengths = _lengths_of(mask, items, longest)
         self.lengths: Ints = _as_lengths(lengths, items, longest)
         self.workers = None if workers is None else as_positive_int("workers", workers)
 
@@ -30,9 +54,115 @@ class Batch(ABC):
     def __getitem__(self, item: int) -> Problem[Any]:
         """One item as a problem of its own."""
 
+    @property
     @abstractmethod
+    def structure_shape(self) -> Index:
+        """The shape of a structure of the longest item, as an array."""
+
+    @property
+    @abstractmethod
+    def views(self) -> Mapping[str, Index]:
+        """The shapes of the views of the longest item."""
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
     def decode(self) -> BatchResult:
         """The best structures, with their certificates. Raises Infeasible, naming the item, if one has none."""
+        found = self._each(lambda problem, _: problem.decode())
+        proofs = [r.certificate for r in found]
+        score, bound, tolerance = np.array([(c.score, c.bound, c.tolerance) for c in proofs]).reshape(-1, 3).T
+        reasons = {b: c.reason for b, c in enumerate(proofs) if c.reason is not None}
+        structures = [self._row(r.structure) for r in found]
+        sizes = np.array([len(y) for y in structures], dtype=np.int64)
+        certificate = BatchCertificate(self.kind, score, bound, tolerance, reasons)
+        return BatchResult(self._padded(structures), score.copy(), certificate, sizes)
+
+    def kbest(self, k: int) -> BatchRanks:
+        """The k best structures of each item, (B, k, ...), with scores (B, k), -inf where an item has fewer."""
+        found = self._each(lambda problem, _: problem.kbest(k))
+        structure = np.full((len(self), k, *self.structure_shape), -1, dtype=np.int64)
+        score, exact = np.full((len(self), k), -np.inf), np.zeros((len(self), k), dtype=bool)
+        for b, results in enumerate(found):
+            structure[b, : len(results)] = self._padded([self._row(r.structure) for r in results])
+            score[b, : len(results)] = [r.score for r in results]
+            exact[b, : len(results)] = [r.certificate.exact for r in results]
+        return BatchRanks(structure, score, exact, found)
+
+    def sample(self, k: int, *, seed: int | None = None) -> Ints:
+        """k structures of each item drawn with probability proportional to exp(score), (B, k, ...)."""
+        seeds = np.random.default_rng(seed).integers(0, 2**63, len(self)).tolist()
+        drawn = self._each(lambda problem, b: problem.sample(k, seed=seeds[b]))
+        rows = [self._padded([self._row(y) for y in structures]) for structures in drawn]
+        return np.stack(rows) if rows else np.empty((0, k, *self.structure_shape), dtype=np.int64)
+
+    def log_partition(self) -> Floats:
+        """Log of the sum of exp(score) over the structures of each item, (B,)."""
+        return self._as_given(np.array(self._each(lambda problem, _: problem.log_partition()), dtype=np.float64))
+
+    def marginals(self) -> dict[str, Floats]:
+        """For each view, the probability of each part of each item, (B, ...)."""
+        return self._padded_views(self._each(lambda problem, _: problem.marginals()), 0.0)
+
+    def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
+        """Both of them in one call."""
+        found = self._each(lambda problem, _: (problem.log_partition(), problem.marginals()))
+        total = np.array([value for value, _ in found], dtype=np.float64)
+        return self._as_given(total), self._padded_views([views for _, views in found], 0.0)
+
+    def entropy(self) -> Floats:
+        """Entropy, in nats, of the distribution proportional to exp(score) of each item, (B,)."""
+        return self._as_given(np.array(self._each(lambda problem, _: problem.entropy()), dtype=np.float64))
+
+    def max_marginals(self) -> dict[str, Floats]:
+        """For each view, the best score of a structure that uses each part of each item, (B, ...)."""
+        return self._padded_views(self._each(lambda problem, _: problem.max_marginals()), -np.inf)
+
+    def score(self, structure: ArrayLike) -> Floats:
+        """Scores of one structure of each item, (B,), given as ``decode`` gives them."""
+        given = np.asarray(structure)
+        if len(given) != len(self):
+            raise InvalidInput(f"there are {len(given)} structures; expected one for each of {len(self)} items.")
+        found = self._each(lambda problem, b: problem.score(self._unpadded(given[b], b)))
+        return self._as_given(np.array(found, dtype=np.float64))
+
+    # -- arrays of answers -----------------------------------------------------------------------------------------
+
+    def _unpadded(self, structure: NDArray[Any], item: int) -> NDArray[Any]:
+        """A row of structures without its padding: here all rows of entries that are -1."""
+        used = structure.reshape(len(structure), -1) if structure.size else np.empty((0, 1))
+        return structure[: int((used >= 0).all(axis=1).sum())]
+
+    def _row(self, structure: Any) -> Ints:
+        """A structure as an array."""
+        return np.array(structure, dtype=np.int64).reshape(-1, *self.structure_shape[1:])
+
+    def _padded(self, structures: list[Ints]) -> Ints:
+        out = np.full((len(structures), *self.structure_shape), -1, dtype=np.int64)
+        for row, structure in zip(out, structures, strict=True):
+            row[: len(structure)] = structure
+        return out
+
+    def _padded_views(self, found: list[dict[str, Floats]], rest: float) -> dict[str, Floats]:
+        out = {view: np.full((len(self), *shape), rest, dtype=self.dtype) for view, shape in self.views.items()}
+        for b, views in enumerate(found):
+            for view, values in views.items():
+                out[view][b][tuple(map(slice, values.shape))] = values
+        return out
+
+    def _as_given(self, values: Floats) -> Floats:
+        """Values of the type that scores were given in."""
+        return values.astype(self.dtype, copy=False)
+
+    def _each(self, ask: Callable[[Problem[Any], int], T]) -> list[T]:
+        """What is asked of every item, with its number; an error names the item."""
+
+        def asked(b: int) -> T:
+            try:
+                return ask(self[b], b)
+            except (Infeasible, InvalidInput) as error:
+                raise type(error)(f"item {b} of the batch: {error}") from None
+
+        return list(in_order(asked, range(len(self)), thread_count(self.workers, 0.0)))
 
     def _settled(self, found: BatchResult, unproved: list[int]) -> BatchResult:
         """The results of the batch, once the items that it left unproved are decoded by themselves."""
@@ -52,6 +182,25 @@ class Batch(ABC):
             self[item].decode()
         except Infeasible as error:
             raise Infeasible(f"item {item} of the batch: {error}") from None
+
+
+def type_of(scores: ArrayLike) -> np.dtype[Any]:
+    """The type of answers about these scores: float32 if they are, else float64."""
+    wanted: DTypeLike = np.float32 if np.asarray(scores).dtype == np.float32 else np.float64
+    return np.dtype(wanted)
+
+
+def _lengths_of(mask: ArrayLike, items: int, longest: int) -> Ints:
+    array = np.asarray(mask)
+    if array.shape != (items, longest) or array.dtype != np.bool_:
+        raise InvalidInput(
+            f"mask has shape {array.shape} and type {array.dtype}; expected {(items, longest)} of true and false."
+        )
+    lengths: Ints = array.sum(axis=1)
+    if not np.array_equal(array, np.arange(longest) < lengths[:, None]):
+        wrong = int(np.argmax((array != (np.arange(longest) < lengths[:, None])).any(axis=1)))
+        raise InvalidInput(f"mask[{wrong}] is true after it was false; expected padding at the end alone.")
+    return lengths
 
 
 def _as_lengths(lengths: ArrayLike | None, items: int, longest: int) -> Ints:

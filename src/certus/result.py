@@ -217,6 +217,7 @@ class BatchResult(Drawn):
     score: NDArray[np.float64]
     certificate: BatchCertificate
     sizes: NDArray[np.int64]  # how much of each row of ``structure`` is not padding
+    axes: int = 1  # that are padded
 
     def __len__(self) -> int:
         return len(self.score)
@@ -226,7 +227,8 @@ class BatchResult(Drawn):
         c, k = self.certificate, range(len(self))[item]
         score, bound, tolerance = float(c.score[k]), float(c.bound[k]), float(c.tolerance[k])
         certificate = Certificate(c.kind, score, bound, tolerance, reason=c.reasons.get(k))
-        return Result(self.structure[k, : self.sizes[k]].copy(), float(self.score[k]), certificate)
+        own = self.structure[k][(slice(self.sizes[k]),) * self.axes]
+        return Result(own.copy(), float(self.score[k]), certificate)
 
     def picture(self) -> Picture:
         """The first items below each other."""
@@ -238,6 +240,26 @@ class BatchResult(Drawn):
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self.score)} items, {int(self.certificate.exact.sum())} exact)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BatchRanks:
+    """The k best structures of each item of a batch: padded arrays, and lists of ordinary results."""
+
+    structure: NDArray[np.int64]  # (B, k, ...)
+    score: NDArray[np.float64]  # (B, k), -inf where an item has fewer
+    exact: NDArray[np.bool_]  # (B, k)
+    results: list[list[Result[Any]]]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, item: int) -> list[Result[Any]]:
+        """The results of one item, best first."""
+        return self.results[item]
+
+    def __repr__(self) -> str:
+        return f"BatchRanks({len(self)} items, up to {self.score.shape[1]} structures each)"
 
 
 @dataclass(frozen=True, slots=True)

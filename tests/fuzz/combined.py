@@ -71,6 +71,9 @@ class Pairs(Kind):
                 yield (y, z), [*parts, *more]
 
 
+PLAIN = ("hyperpath", "constituency", "span trees", "segmentation", "alignment", "ctc")
+
+
 def scaled(parts: Any, weight: float) -> list[Any]:
     return [p if p == -inf else Fraction(p) * Fraction(weight) for p in parts]
 
@@ -128,7 +131,7 @@ class Limited(Kind):
     tried = Pairs.tried
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
-        kind = str(rng.choice(["tagging", "tagging", "dependency", "labelled dependency", "hyperpath", "constituency"]))
+        kind = str(rng.choice(["tagging", "tagging", "dependency", "labelled dependency", *PLAIN]))
         inner = {"kind": kind, **KINDS[kind].draw(rng, scores)}
         words = len(inner.get("scores", {}).get("arc", ())) - 1
         if words > (2 if "label" in inner else 3):  # trees under constraints take long to prove, with labels minutes

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 import certus
-from tests.fuzz import cases, choices, combined, grammars, readings, sequences, translations, trees  # noqa: F401 (register)
+from tests.fuzz import (  # noqa: F401 (they register kinds)
+    cases,
+    choices,
+    combined,
+    grammars,
+    readings,
+    sequences,
+    structures,
+    translations,
+    trees,
+)
 from tests.fuzz.cases import KINDS, Case
 from tests.fuzz.claims import CLOSE, SUMMED, Claim, about, largest_marginals, ordinary
 from tests.fuzz.runner import Finding, Tally, shrunk

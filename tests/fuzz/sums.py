@@ -23,7 +23,8 @@ from tests.oracles.exact import BITS, Exact, key
 DELTA = 1e-14  # error of an exponent, relative to the sum of its absolute parts
 SUM_KINDS = (
     "hyperpath", "constrained hyperpath", "tagging", "constituency", "lexicalized constituency", "dependency",
-    "labelled dependency", "vine", "constrained", "accepted", "forest translation",
+    "labelled dependency", "vine", "constrained", "accepted", "forest translation", "segmentation", "span trees",
+    "alignment", "ctc",
 )  # fmt: skip
 
 

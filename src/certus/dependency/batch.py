@@ -1,20 +1,21 @@
 """Many dependency problems in padded arrays, as neural models give them: arrays in, arrays out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.batch import Batch
+from certus.batch import Batch, type_of
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
 from certus.certificates.sound import LARGE
 from certus.checks import Floats, Ints, as_scores, one_of
 from certus.dependency import arborescence, matrix_tree, projective
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput, NotSupported
+from certus.problem import Index
 from certus.result import BatchCertificate, BatchResult
 from certus.threads import in_order, long_call, thread_count
 
@@ -37,6 +38,8 @@ class DependencyBatch(Batch):
         As in ``certus.Dependency``; needs ``projective=True``.
     lengths : array_like of shape (B,), optional
         Words of each item, 0 .. N - 1; all N - 1 by default.
+    mask : array_like of bool, shape (B, N - 1), optional
+        In place of ``lengths``: true where a word is not padding.
     projective, root
         As in ``certus.Dependency``.
     workers : int, optional
@@ -55,6 +58,7 @@ class DependencyBatch(Batch):
         sibling: ArrayLike | None = None,
         *,
         lengths: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
         projective: bool = False,
         root: str = "single",
         workers: int | None = None,
@@ -65,7 +69,8 @@ class DependencyBatch(Batch):
         shape = self.arc.shape
         if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 1:
             raise InvalidInput(f"arc has shape {shape}; expected (items, words + 1, words + 1).")
-        super().__init__(lengths, shape[0], shape[1] - 1, workers)
+        super().__init__(lengths, shape[0], shape[1] - 1, workers, mask=mask)
+        self.dtype = type_of(arc)
         self._largest = self._checked_arcs()
         self._floored = False  # arcs of no use are forbidden already
         self.sibling: Floats | None = None
@@ -101,6 +106,17 @@ class DependencyBatch(Batch):
         end = int(self.lengths[item]) + 1
         sibling = None if self.sibling is None else self.sibling[item, :end, :end, :end]
         return Dependency(self.arc[item, :end, :end], sibling, projective=self.projective, root=self.root)
+
+    @property
+    def structure_shape(self) -> Index:
+        return (self.arc.shape[1],)
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": self.arc.shape[1:]}
+
+    def _unpadded(self, structure: NDArray[Any], item: int) -> NDArray[Any]:
+        return structure[: self.lengths[item] + 1]
 
     def decode(self) -> BatchResult:
         """The best trees: ``structure`` (B, N) padded with -1, ``score`` (B,), ``certificate.exact`` (B,).
@@ -171,15 +187,39 @@ class DependencyBatch(Batch):
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over the trees of each item, (B,); -inf where there is none."""
-        return self._log_totals(False)[0]
+        return self._as_given(self._log_totals(False)[0])
 
     def marginals(self) -> dict[str, Floats]:
         """Under "arcs", the probability of each arc, (B, N, N); 0 in the padding. Raises Infeasible as decode does."""
+        return self.log_partition_and_marginals()[1]
+
+    def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
+        """Both of them by one call."""
+        total, arcs = self._feasible_totals()
+        return self._as_given(total), {"arcs": self._as_given(arcs)}
+
+    def entropy(self) -> Floats:
+        """Entropy, in nats, of the distribution proportional to exp(score) of each item, (B,).
+
+        With arcs alone log Z - E[score], both less the largest score into each word.
+        """
+        if self.sibling is not None or self._largest > LARGE:
+            return super().entropy()
+        total, probability = self._feasible_totals()
+        arc = self._masked()
+        most = arc.max(axis=1, initial=-np.inf)
+        most[most == -np.inf] = 0.0  # node 0 and the padding
+        relative = np.where(probability > 0.0, arc - most[:, None, :], 0.0)
+        mean = np.einsum("bhm,bhm->b", probability, relative)
+        return self._as_given(np.maximum(total - most.sum(axis=1) - mean, 0.0))
+
+    def _feasible_totals(self) -> tuple[Floats, Floats]:
+        """Log-partitions and marginals; Infeasible if an item has no tree."""
         total, arcs = self._log_totals(True)
         if total.min(initial=0.0) == -np.inf:
             self._check_feasible(int(total.argmin()))
             raise AssertionError(f"item {int(total.argmin())} has a tree")
-        return {"arcs": arcs}
+        return total, arcs
 
     def max_marginals(self) -> dict[str, Floats]:
         """Under "arcs", the best score of a tree with each arc, (B, N, N); -inf where there is none.
@@ -200,7 +240,7 @@ class DependencyBatch(Batch):
             for b in np.flatnonzero((out > -np.inf).any(axis=(1, 2))).tolist():
                 end = int(self.lengths[b]) + 1
                 out[b, :end, :end] = self[b].max_marginals()["arcs"]
-        return {"arcs": out}
+        return {"arcs": self._as_given(out)}
 
     def _log_totals(self, with_arcs: bool) -> tuple[Floats, Floats]:
         total, out = np.empty(len(self)), np.zeros(self.arc.shape) if with_arcs else np.empty(0)

@@ -1,6 +1,7 @@
 """Projective trees as hyperpaths: the hypergraph of a problem, the weights of its edges, and trees read off edges."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,24 +31,15 @@ class DependencyForest:
     def __init__(self, problem: "Dependency") -> None:
         self.problem = problem
         model, n = problem.model, problem.n
-        kernel: Any = kernels.projective_forest
-        arcs = kernel.index_arcs(problem.arc > -np.inf)
-        ancestors = model.ancestors
-        power = 3 + max(ancestors, ancestors * model.head_at_modifiers + model.pairs)
-        if power > 3 and len(arcs.out) >= n * n / 2:
+        allowed = problem.arc > -np.inf
+        power = 3 + max(model.ancestors, model.ancestors * model.head_at_modifiers + model.pairs)
+        factors = (problem.single, model.ancestors, model.head_at_modifiers, model.outermost, model.pairs)
+        if power > 3 and allowed.sum() >= n * n / 2:
             check_memory(f"the forest of this model for {n} words", (n + 1,) * power, copies=BYTES_PER_EDGE // 16)
-        factors = kernel.Factors(problem.single, ancestors, model.head_at_modifiers, model.outermost, model.pairs)
-        limit = np.iinfo(np.int32).max
-        steps = len(arcs.out) * n ** (power - 2)
-        n_vertices, n_edges = long_call(steps, kernel.build, arcs, factors, limit, kernel.forest_room(0, 0))
-        room = kernel.forest_room(n_vertices, n_edges)
-        long_call(steps, kernel.build, arcs, factors, limit, room)
-        in_ptr, tail_ptr, tail, coord = room
-        self.coord: NDArray[np.int16] = coord
-        graph = Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]])
-        cell = np.full(n_edges, -1, dtype=np.int64)
-        attach = (coord[:, 0] & kernel.ATTACH) > 0
-        cell[attach] = coord[attach, 2].astype(np.int64) * (n + 1) + coord[attach, 5]
+        if power == 3 and allowed.sum() == n * n:
+            graph, cell, self.coord = _all_trees(n, factors)
+        else:
+            graph, cell, self.coord = _spelt_out(allowed, factors, power)
         self.forest = Forest(graph, self._weights(cell), {"arcs": cell})
 
     def _weights(self, cell: Ints) -> Floats:
@@ -84,3 +76,30 @@ class DependencyForest:
         used = cell[cell >= 0]
         heads[used % (self.problem.n + 1)] = used // (self.problem.n + 1)
         return heads
+
+
+Spelt = tuple[Hypergraph, Ints, NDArray[np.int16]]  # with the cell of the arc of each edge, and its coordinates
+
+
+def _spelt_out(allowed: NDArray[np.bool_], factors: tuple[Any, ...], power: int) -> Spelt:
+    """The hypergraph of the trees of the allowed arcs."""
+    kernel: Any = kernels.projective_forest
+    n, limit = len(allowed) - 1, np.iinfo(np.int32).max
+    arcs, told = kernel.index_arcs(allowed), kernel.Factors(*factors)
+    steps = len(arcs.out) * n ** (power - 2)
+    n_vertices, n_edges = long_call(steps, kernel.build, arcs, told, limit, kernel.forest_room(0, 0))
+    room = kernel.forest_room(n_vertices, n_edges)
+    long_call(steps, kernel.build, arcs, told, limit, room)
+    in_ptr, tail_ptr, tail, coord = room
+    cell = np.full(n_edges, -1, dtype=np.int64)
+    attach = (coord[:, 0] & kernel.ATTACH) > 0
+    cell[attach] = coord[attach, 2].astype(np.int64) * (n + 1) + coord[attach, 5]
+    return Hypergraph(in_ptr, tail_ptr, tail[: tail_ptr[-1]]), cell, coord
+
+
+@lru_cache(maxsize=32)
+def _all_trees(n: int, factors: tuple[Any, ...]) -> Spelt:
+    """That of all trees of n words, which problems of arcs and siblings share."""
+    allowed = ~np.eye(n + 1, dtype=bool)
+    allowed[:, 0] = False
+    return _spelt_out(allowed, factors, 3)

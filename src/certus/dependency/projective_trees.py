@@ -45,7 +45,10 @@ class ProjectiveTrees(TreeKind):
     def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
         spelt_out = problem.spelt_out
         found = ((spelt_out.heads(edges), value) for edges, value in spelt_out.forest.kbest(k))
-        return [problem.proved(heads, value, rank=rank) for rank, (heads, value) in enumerate(found, start=1)]
+        return [
+            problem.proved(heads, value, rank=rank, scores=problem._terms(heads))
+            for rank, (heads, value) in enumerate(found, start=1)
+        ]
 
     def sample(self, problem: "Dependency", k: int, seed: int | None) -> list[Ints]:
         spelt_out = problem.spelt_out

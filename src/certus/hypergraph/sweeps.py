@@ -3,6 +3,7 @@
 Weights are scores over edges: finite, or -inf to forbid an edge. A derivation's score is the sum over its edges.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from certus.certificates.rounding import extent_of, of_best
 from certus.checks import Floats, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32, gathered
-from certus.hypergraph.kbest import LazyKBest
 
 SEMIRINGS = ("max", "log", "count", "boolean")
 
@@ -62,9 +62,9 @@ def marginals(graph: Hypergraph, weights: ArrayLike) -> Floats:
 
     Raises Infeasible if there is no derivation.
     """
-    log_q, _ = _log_conditionals(graph, as_weights(graph, weights))
+    q, _ = _conditionals(graph, as_weights(graph, weights))
     uses, out = np.empty(graph.n_vertices), np.empty(graph.n_edges)
-    kernels.hypergraph.expected_uses(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, graph.root, uses, out)
+    kernels.hypergraph.expected_uses(graph.in_ptr, graph.tail_ptr, graph.tail, q, graph.root, uses, out)
     return out
 
 
@@ -97,9 +97,9 @@ def expectations(graph: Hypergraph, weights: ArrayLike, features: ArrayLike) -> 
     feature = as_scores("features", features, (graph.n_edges, None))
     if np.isneginf(feature).any():
         raise InvalidInput(f"features[{np.argwhere(np.isneginf(feature))[0][0]}] holds -inf; features are finite.")
-    log_q, total = _log_conditionals(graph, as_weights(graph, weights))
+    q, total = _conditionals(graph, as_weights(graph, weights))
     mean = np.empty((graph.n_vertices, feature.shape[1]))
-    kernels.hypergraph.expected(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, _read_only(feature), mean)
+    kernels.hypergraph.expected(graph.in_ptr, graph.tail_ptr, graph.tail, q, _read_only(feature), mean)
     return total, mean[graph.root].copy()
 
 
@@ -108,10 +108,10 @@ def entropy(graph: Hypergraph, weights: ArrayLike) -> float:
 
     The expected sum of -log of each vertex's choice of edge: no difference of large numbers is taken.
     """
-    log_q, _ = _log_conditionals(graph, as_weights(graph, weights))
-    surprise = np.where(log_q > -np.inf, np.maximum(-log_q, 0.0), 0.0).reshape(-1, 1)
+    q, _ = _conditionals(graph, as_weights(graph, weights))
+    surprise = np.maximum(-np.log(np.where(q > 0.0, q, 1.0)), 0.0).reshape(-1, 1)
     mean = np.empty((graph.n_vertices, 1))
-    kernels.hypergraph.expected(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, _read_only(surprise), mean)
+    kernels.hypergraph.expected(graph.in_ptr, graph.tail_ptr, graph.tail, q, _read_only(surprise), mean)
     return float(mean[graph.root, 0])
 
 
@@ -128,12 +128,14 @@ def kbest(graph: Hypergraph, weights: ArrayLike, k: int) -> list[tuple[float, In
     wanted = as_positive_int("k", k)
     weight = as_weights(graph, weights)
     chart, back = _viterbi(graph, weight)
-    found = [(float(chart[graph.root]), _derivation(graph, back))]
-    lazy = LazyKBest(graph, weight, chart, back)
-    while len(found) < wanted and lazy.has(graph.root, len(found)):
-        rank = len(found)
-        found.append((lazy.value(rank), np.array(lazy.edges(rank), dtype=np.int32)))
-    return found
+    _derivation_size(graph, back)  # or there are too many edges to list
+    kernel: Any = kernels.kbest
+    value = np.empty(wanted)
+    edges, ends = kernel.kbest(
+        kernel.Graph(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, back), graph.root, value
+    )
+    cuts = ends[ends >= 0].tolist()
+    return [(float(value[k]), edges[a:b].copy()) for k, (a, b) in enumerate(pairwise(cuts))]
 
 
 def sample(graph: Hypergraph, weights: ArrayLike, k: int, seed: int | None = None) -> list[Int32]:
@@ -141,11 +143,11 @@ def sample(graph: Hypergraph, weights: ArrayLike, k: int, seed: int | None = Non
 
     Raises Infeasible if there is no derivation.
     """
-    log_q, _ = _log_conditionals(graph, as_weights(graph, weights))
+    q, _ = _conditionals(graph, as_weights(graph, weights))
     rng = np.random.default_rng(seed)
     wanted = as_positive_int("k", k)
     return [
-        kernels.hypergraph.draw(graph.in_ptr, graph.tail_ptr, graph.tail, log_q, graph.root, rng) for _ in range(wanted)
+        kernels.hypergraph.draw(graph.in_ptr, graph.tail_ptr, graph.tail, q, graph.root, rng) for _ in range(wanted)
     ]
 
 
@@ -290,14 +292,13 @@ def _outside(graph: Hypergraph, weight: Floats, semiring: str, chart: NDArray[An
     return out
 
 
-def _log_conditionals(graph: Hypergraph, weight: Floats) -> tuple[Floats, float]:
-    """Log probability of each edge given its head, and the log partition function."""
-    _, chart = _inside(graph, weight, "log")
+def _conditionals(graph: Hypergraph, weight: Floats) -> tuple[Floats, float]:
+    """Probability of each edge given its head, and the log partition function."""
+    chart, q = np.empty(graph.n_vertices), np.empty(graph.n_edges)
+    kernels.hypergraph.conditionals(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, q)
     if chart[graph.root] == -np.inf:
         raise infeasible(graph)
-    log_q = np.empty(graph.n_edges)
-    kernels.hypergraph.log_conditionals(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, log_q)
-    return log_q, float(chart[graph.root])
+    return q, float(chart[graph.root])
 
 
 def _tag(semiring: str) -> Any:

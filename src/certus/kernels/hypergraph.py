@@ -5,7 +5,7 @@ tail[tail_ptr[e] : tail_ptr[e + 1]], and every tail vertex is numbered below its
 bottom-up. Ties go to the smallest edge.
 """
 
-from math import exp
+from math import exp, log
 
 import numpy as np
 from numba import uint64
@@ -86,23 +86,39 @@ def edge_totals(sr, in_ptr, tail_ptr, tail, weight, chart, out, total):
 
 
 @njit(cache=True, nogil=True)
-def log_conditionals(in_ptr, tail_ptr, tail, weight, chart, out):
-    """out[e] <- log probability that a derivation of head(e) drawn in proportion to exp(score) starts with e.
+def conditionals(in_ptr, tail_ptr, tail, weight, chart, out):
+    """out[e] <- probability that a derivation of head(e) drawn in proportion to exp(score) starts with e.
 
-    chart is the log-semiring inside; out[e] is -inf for an edge that no derivation of finite score uses.
+    chart[v] <- log of the sum of exp(score) over the derivations of v, by one logarithm a vertex; out[e] is 0 for an
+    edge that no derivation of finite score uses.
     """
-    k = 0
-    for v in range(chart.shape[0]):
-        for e in range(in_ptr[v], in_ptr[v + 1]):
+    k = uint64(0)
+    begin = uint64(0)
+    for v in range(uint64(chart.shape[0])):
+        end = uint64(in_ptr[v + uint64(1)])
+        most = -np.inf
+        for e in range(begin, end):
             score = weight[e]
-            while k < tail_ptr[e + 1]:
-                score += chart[tail[k]]
-                k += 1
-            out[e] = -np.inf if score == -np.inf else score - chart[v]
+            stop = uint64(tail_ptr[e + uint64(1)])
+            while k < stop:
+                score += chart[uint64(tail[k])]
+                k += uint64(1)
+            out[e] = score
+            most = max(most, score)
+        total = 0.0
+        for e in range(begin, end):
+            out[e] = exp(out[e] - most) if out[e] > -np.inf else 0.0
+            total += out[e]
+        if total > 0.0:
+            most += log(total)
+            for e in range(begin, end):
+                out[e] /= total
+        chart[v] = most
+        begin = end
 
 
 @njit(cache=True, nogil=True)
-def expected_uses(in_ptr, tail_ptr, tail, log_conditional, root, uses, out):
+def expected_uses(in_ptr, tail_ptr, tail, conditional, root, uses, out):
     """out[e] <- expected number of uses of e in a derivation of root, by passing the uses of each vertex down.
 
     uses (V,) is overwritten with those of the vertices. Products of probabilities: nothing is subtracted or divided.
@@ -114,14 +130,14 @@ def expected_uses(in_ptr, tail_ptr, tail, log_conditional, root, uses, out):
         if uses[v] == 0.0:
             continue
         for e in range(uint64(in_ptr[v]), uint64(in_ptr[v + 1])):
-            out[e] = uses[v] * exp(log_conditional[e])
+            out[e] = uses[v] * conditional[e]
             for k in range(uint64(tail_ptr[e]), uint64(tail_ptr[e + uint64(1)])):
                 uses[uint64(tail[k])] += out[e]
 
 
 @njit(cache=True, nogil=True)
-def expected(in_ptr, tail_ptr, tail, log_conditional, feature, mean):
-    """mean[v] <- sum_{e in IN(v)} q[e] (feature[e] + sum_{u in tail(e)} mean[u]),  q = exp(log_conditional).
+def expected(in_ptr, tail_ptr, tail, conditional, feature, mean):
+    """mean[v] <- sum_{e in IN(v)} q[e] (feature[e] + sum_{u in tail(e)} mean[u]),  q the conditionals.
 
     The first-order expectation semiring with values kept as conditional means, so that nothing over- or underflows.
     Shapes: feature (E, F), mean (V, F).
@@ -129,7 +145,7 @@ def expected(in_ptr, tail_ptr, tail, log_conditional, feature, mean):
     mean[:] = 0.0
     for v in range(mean.shape[0]):
         for e in range(in_ptr[v], in_ptr[v + 1]):
-            q = exp(log_conditional[e])
+            q = conditional[e]
             if q == 0.0:
                 continue
             for f in range(mean.shape[1]):
@@ -140,8 +156,8 @@ def expected(in_ptr, tail_ptr, tail, log_conditional, feature, mean):
 
 
 @njit(cache=True, nogil=True)
-def draw(in_ptr, tail_ptr, tail, log_conditional, root, rng):
-    """Edges, head before tails, of one derivation of root; each vertex draws its edge by log_conditional."""
+def draw(in_ptr, tail_ptr, tail, conditional, root, rng):
+    """Edges, head before tails, of one derivation of root; each vertex draws its edge by its conditional."""
     edges = np.empty(64, dtype=np.int32)
     stack = np.empty(64, dtype=np.int32)
     stack[0] = root
@@ -153,7 +169,7 @@ def draw(in_ptr, tail_ptr, tail, log_conditional, root, rng):
         left = rng.random()
         chosen = -1
         for e in range(in_ptr[v], in_ptr[v + 1]):
-            q = exp(log_conditional[e])
+            q = conditional[e]
             if q > 0.0:
                 chosen = e  # the last possible edge stands in when rounding leaves the sum below 1
                 left -= q

@@ -10,7 +10,6 @@ A forest is (in_ptr, tail_ptr, tail, part_of), as ``forest_parts`` of kernels.pa
 import numpy as np
 
 from certus.kernels import arborescence, hypergraph
-from certus.kernels.algebra import LOG
 from certus.kernels.averaging import nudge
 from certus.kernels.compiling import njit
 from certus.kernels.parts import ARC, KINDS, most_features, part_features, scorer_of
@@ -28,12 +27,10 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
             if part_of[e, kind] >= 0:
                 weight[e] += score[part_of[e, kind]]
     marginal[:] = 0.0
-    chart = np.empty(n_vertices)
-    hypergraph.inside(LOG, in_ptr, tail_ptr, tail, weight, chart)
+    chart, conditional = np.empty(n_vertices), np.empty(n_edges)
+    hypergraph.conditionals(in_ptr, tail_ptr, tail, weight, chart, conditional)
     if chart[n_vertices - 1] == -np.inf:
         return -np.inf
-    conditional = np.empty(n_edges)
-    hypergraph.log_conditionals(in_ptr, tail_ptr, tail, weight, chart, conditional)
     uses = np.empty(n_vertices)
     hypergraph.expected_uses(in_ptr, tail_ptr, tail, conditional, n_vertices - 1, uses, weight)
     for e in range(n_edges):

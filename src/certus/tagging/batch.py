@@ -1,18 +1,19 @@
 """Many tagging problems in padded arrays, as neural models give them: arrays in, arrays out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.batch import Batch
+from certus.batch import Batch, type_of
 from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of
 from certus.certificates.sound import LARGE
 from certus.checks import Floats, Ints, as_scores
 from certus.errors import InvalidInput
+from certus.problem import Index
 from certus.result import BatchCertificate, BatchResult
 from certus.tagging.problem import Tagging
 from certus.tagging.tables import Table, as_table, flattened, work, writeable
@@ -34,6 +35,8 @@ class TaggingBatch(Batch):
         As in ``certus.Tagging``. Item j of a per-position table with boundary tags ends in row ``lengths[j]``.
     lengths : array_like of shape (B,), optional
         Positions of each item, 0..N; all N by default.
+    mask : array_like of bool, shape (B, N), optional
+        In place of ``lengths``: true where a position is not padding.
     workers : int, optional
         Threads; by default as many as there are processors, and fewer where they would not pay.
 
@@ -50,13 +53,15 @@ class TaggingBatch(Batch):
         trigram: ArrayLike | None = None,
         *,
         lengths: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
         workers: int | None = None,
     ) -> None:
         array = np.asarray(unary)
         if array.ndim != 3 or array.shape[2] < 1:
             raise InvalidInput(f"unary has shape {array.shape}; expected (items, positions, tags).")
         items, n, self.size = array.shape
-        super().__init__(lengths, items, n, workers)
+        super().__init__(lengths, items, n, workers, mask=mask)
+        self.dtype = type_of(array)
         padding = np.arange(n) >= self.lengths[:, None]
         if padding.any() and np.issubdtype(array.dtype, np.floating):
             array = array.copy()
@@ -79,6 +84,17 @@ class TaggingBatch(Batch):
                 tables.append(table.scores[item, : n + table.boundary])
         return Tagging(self.unary[item, :n], *tables)
 
+    @property
+    def structure_shape(self) -> Index:
+        return (self.unary.shape[1],)
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"tags": self.unary.shape[1:]}
+
+    def _unpadded(self, structure: NDArray[Any], item: int) -> NDArray[Any]:
+        return structure[: self.lengths[item]]
+
     def decode(self) -> BatchResult:
         """The best sequences: ``structure`` (B, N) padded with -1, ``score`` (B,), ``certificate.exact`` (B,)."""
         structure = np.full(self.unary.shape[:2], -1, dtype=np.int64)
@@ -95,19 +111,23 @@ class TaggingBatch(Batch):
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""
-        return self._run(kernels.tagging.total, np.empty(0), powers=True)
+        return self._as_given(self._run(kernels.tagging.total, np.empty(0), powers=True))
 
     def entropy(self) -> Floats:
         """Entropy, in nats, of the distribution proportional to exp(score) of each item, shape (B,)."""
         entropy = np.empty(len(self))
         self._run(kernels.tagging.total, entropy, powers=True)
-        return entropy
+        return self._as_given(entropy)
 
     def marginals(self) -> dict[str, Floats]:
         """Under "tags", the probability of each tag at each position, (B, N, T); 0 in the padding."""
+        return self.log_partition_and_marginals()[1]
+
+    def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
+        """Both of them by one sweep."""
         out = np.zeros(self.unary.shape)
-        self._run(kernels.tagging.marginals, out, powers=True)
-        return {"tags": out}
+        total = self._run(kernels.tagging.marginals, out, powers=True)
+        return self._as_given(total), {"tags": self._as_given(out)}
 
     def max_marginals(self) -> dict[str, Floats]:
         """Under "tags", the best score of a sequence with each tag, (B, N, T); -inf where there is none.
@@ -119,7 +139,7 @@ class TaggingBatch(Batch):
         if self._highest() > LARGE:
             for j in np.flatnonzero((out > -np.inf).any(axis=(1, 2))).tolist():
                 out[j, : self.lengths[j]] = self[j].max_marginals()["tags"]
-        return {"tags": out}
+        return {"tags": self._as_given(out)}
 
     def _highest(self) -> float:
         """The greatest score, unread ones included."""

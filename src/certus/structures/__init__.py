@@ -1,0 +1,31 @@
+"""Structures of neural models, over arrays of scores."""
+
+from certus.structures.alignment import Alignment
+from certus.structures.batches import (
+    AlignmentBatch,
+    CTCBatch,
+    DependencyGraphBatch,
+    SegmentationBatch,
+    SpanningTreeBatch,
+    SpanTreesBatch,
+)
+from certus.structures.ctc import CTC
+from certus.structures.dependency_graph import DependencyGraph
+from certus.structures.segmentation import Segmentation
+from certus.structures.span_trees import SpanTrees
+from certus.structures.spanning_tree import SpanningTree
+
+__all__ = [
+    "CTC",
+    "Alignment",
+    "AlignmentBatch",
+    "CTCBatch",
+    "DependencyGraph",
+    "DependencyGraphBatch",
+    "Segmentation",
+    "SegmentationBatch",
+    "SpanTrees",
+    "SpanTreesBatch",
+    "SpanningTree",
+    "SpanningTreeBatch",
+]
