@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import certus
-from tests.fuzz.scores import Rng, Scores
+from tests.fuzz.scores import REGIMES, Rng, Scores
 from tests.oracles.exact import Part
 
 Case = dict[str, Any]  # "kind", "regime", float arrays, and plain JSON
@@ -23,6 +23,7 @@ class Kind(ABC):
 
     name: ClassVar[str]
     share: ClassVar[float] = 1.0  # how often it is drawn, relative to the others
+    regimes: ClassVar[Sequence[str]] = REGIMES  # of scores
     proved: ClassVar[Sequence[Mapping[str, Any]]] = ()
     tried: ClassVar[Sequence[Mapping[str, Any]]] = ()
 

@@ -12,7 +12,7 @@ from certus.constituency import lexicalized
 from certus.relax import steps
 from examples.grid_mrf import grid
 from tests.fuzz.cases import KINDS, Case, Kind, Listed, listed, made
-from tests.fuzz.scores import Rng, Scores
+from tests.fuzz.scores import ORDINARY, Rng, Scores
 from tests.fuzz.sequences import draw_tagging, sequences
 from tests.fuzz.trees import draw_trees
 
@@ -169,6 +169,7 @@ class Softened(Limited):
 
     name = "soft"
     share = 1.0
+    regimes = ORDINARY  # beside scores of 1e-6 to 1e38 penalties of 1 may be branched on for minutes
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
         case = super().draw(rng, scores)

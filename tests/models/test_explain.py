@@ -82,7 +82,7 @@ def test_choices_that_cannot_be_are_refused(parser):
     sentence = treebank(1, 4)[0]
     head = sentence.tokens[0].head
     for word, instead, says in (
-        (0, None, "no word 0"),
+        (0, None, "word is 0; expected a whole number of at least 1"),
         (99, None, "no word 99"),
         (1, 99, "heads are 0 to"),
         (1, 1, "not the word itself"),

@@ -71,7 +71,7 @@ def vine_of(stage, vine, batch, s):
     for (kind, h, m, *_), score in zip(rows.tolist(), stage._scores(sentence, rows), strict=True):
         assert abs(h - m) == vine.band + 1  # the border of the band stands for the other end
         outer[kind - 1][(m, int(h > m)) if kind == 1 else (h, int(m > h))] = unit * score
-    return Vine(arc, outer[0], outer[1], band=vine.band)
+    return Vine(arc, outer[0], outer[1], band=vine.band, root="multi")
 
 
 @pytest.mark.parametrize(("n", "band"), [(1, 1), (2, 1), (4, 1), (5, 1), (4, 2), (3, 5)])

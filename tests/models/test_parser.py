@@ -242,7 +242,8 @@ def test_damaged_files_name_the_field(saved, tmp_path, damage, message):
 
 
 def test_a_model_with_other_templates_is_refused(saved, monkeypatch):
-    monkeypatch.setattr(templates, "ARC", templates.Templates("hm", templates.ARC.lines[1:]))
+    other = (1, templates.Templates("hm", templates.ARC.lines[1:]), templates.ARC_WITH_CLUSTERS)
+    monkeypatch.setattr(templates, "TREE", (other, *templates.TREE[1:]))
     with pytest.raises(FormatError, match=r"templates is .*the model was trained with others\. Train it again"):
         Parser.load(saved)
 

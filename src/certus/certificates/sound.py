@@ -317,11 +317,10 @@ def _by_rounding_up(
     for at, (result, upper) in enumerate(zip(found, most, strict=False)):
         if result.certificate.reason is None or scores[at] != result.score or upper.score > result.score:
             continue
-        if upper.certificate.witness is not None:  # which names structures by their places in the other list
-            continue
         before = sum(score > result.score for score in scores[:at])
         if before == sum(u.score > result.score for u in most[:at]) and _within(upper, grained):
-            out[at] = _proved(result, upper.certificate)
+            # A witness names structures by their places in the other list: one of its own is made when it is asked for.
+            out[at] = _proved(result, replace(upper.certificate, witness=None))
     return out
 
 

@@ -38,7 +38,10 @@ def witness_of(problem: Problem[Any], certificate: Certificate, above: float) ->
 def proof_of(relaxed: RelaxedForm, certificate: Certificate, above: float) -> Any:
     """The same for the relaxation of a problem that is not searched as a whole."""
     if isinstance(certificate.witness, Later):
-        return certificate.witness.proof()
+        tree = certificate.witness.proof()
+        if relaxed.bound(tree, above, certificate.better) <= above:
+            return tree
+        return _Prover(relaxed, certificate, above).proof()  # rounding decides: look again with that in mind
     if certificate.witness is not None:
         return certificate.witness
     if certificate.rank == 1 and certificate.duals is not None:
@@ -73,6 +76,10 @@ class _Prover:
             for i, leaf in enumerate(leaves):
                 r.cells_used(i, leaf, used)
             self.scores.append(r.score(leaves, used))
+        self.named = np.zeros(r.n_cells, dtype=bool)  # cells of views, which proofs may speak of
+        for block in (b for blocks in r.views.values() for b in blocks if b in r.offsets):
+            self.named[r.offsets[block] :][: int(np.prod(r.shape_of(block), dtype=np.int64))] = True
+        self.used[:, ~self.named] = 0.0
 
     def proof(self) -> Proof | Close:
         """The proof tree, unless there is none: then one that fails."""
@@ -134,7 +141,7 @@ class _Prover:
 
     def _undecided(self, fixings: Fixings, used: Floats, average: Floats) -> int | None:
         """A cell that the better structure uses, and others perhaps not; else one that only others may use."""
-        part, open_cells = self.relaxed.part, ~self.relaxation.decided(fixings)
+        part, open_cells = self.relaxed.part, self.named & ~self.relaxation.decided(fixings)
         scores = np.append(self.relaxed.form.scores, -np.inf)[part]
         mine, others = open_cells & (used > 0), open_cells & (used == 0) & (scores > -np.inf)
         if mine.any():
