@@ -11,7 +11,7 @@ structure that uses them could matter are raised to where they still do not.
 """
 
 from collections.abc import Sequence
-from math import ceil, inf, log2
+from math import ceil, inf, isnan, log2
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,14 +68,14 @@ class Evaluation:
         if total > above and cell.ones:
             priced.insist(self._by_space(np.array(cell.ones)))
             total = min(total, priced.total(known))
-        return total
+        return inf if isnan(total) else total
 
     def bound_with(self, u: Floats, above: float, cell: Cell, parts: Ints) -> float:
         """No structure of the cell that uses any of these parts scores more than this."""
         most = self._priced(u, above, cell).with_any(self._by_space(parts))
         if most > above and cell.ones:
             most = min(most, self._priced(u, above, cell, most - above).with_any(self._by_space(parts)))
-        return most
+        return inf if isnan(most) else most
 
     def spelt_out(
         self, u: Floats, above: float, cell: Cell, *, known: Sequence[Sequence[Any]] = (), parts: Ints | None = None
@@ -175,7 +175,10 @@ class Evaluation:
                 both = own + onto
                 units = np.where(self._plain, np.minimum(units, np.ceil(np.nextafter(both, inf)) * (both != 0)), units)
             constant = _sum_up(-steps * rows.rhs) + _sum_up(np.abs(steps) * rows.slack)
-        units = np.where(scores > -inf, np.maximum(units, LOWEST), -inf)
+        if np.isnan(units).any() or isnan(constant):
+            raise overflow()
+        # No structure uses a part that scores more than all of them: such a score must only not be infinite.
+        units = np.where(scores > -inf, np.clip(units, LOWEST, -LOWEST), -inf)
         units[cell.zeros] = -inf
         reward = float(np.ceil(worth / step))
         np.add.at(units, list(cell.ones), reward)
