@@ -171,7 +171,7 @@ def test_phrases_with_each_option():
 
 def test_a_limit_leaves_bounds():
     rng = np.random.default_rng(2)
-    problem = Dependency(rng.normal(size=(9, 9)), rng.normal(size=(9, 9, 9)), rng.normal(size=(9, 9, 9)))
+    problem = Dependency(rng.normal(size=(6, 6)), rng.normal(size=(6, 6, 6)), rng.normal(size=(6, 6, 6)))
     exact = problem.max_marginals()["arcs"]
     lower, upper = problem.max_marginal_bounds(time_limit=1e-9)
     assert (lower["arcs"] <= exact + 1e-9).all()
