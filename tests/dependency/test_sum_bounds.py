@@ -41,7 +41,7 @@ def drawn(rng, model, n):
     return Dependency(2.0 * rng.normal(size=(n + 1, n + 1)), **scores, grandparents=grandparents)
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["siblings", "both, outermost"])
 def test_more_steps_make_the_interval_narrow(model):
     rng = np.random.default_rng(3)
@@ -76,7 +76,7 @@ def test_no_words_and_no_trees():
             problem.marginal_estimates(samples=5, seed=1)
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_estimates_come_near_the_truth_and_again_the_same():
     rng = np.random.default_rng(5)
     for model in ("siblings", "model 1", "great-grandparents"):
