@@ -1,18 +1,14 @@
-"""Loose problems: joint taggers with strong bigrams, and grids of labels, proved; HiGHS on the same integer program.
-
-AD3 runs on the same tables where it is installed; it proves nothing, so its value is held against the optimum.
-"""
+"""Loose problems: joint taggers with strong bigrams, and grids of labels, proved; HiGHS on the same integer program."""
 
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse
 
 import certus
-from certus.bench.cases import Row, Skipped
+from certus.bench.cases import Row
 from certus.errors import LimitReached
 from certus.relax.linear import highs
 
@@ -25,7 +21,7 @@ COUPLINGS: dict[str, Callable[[np.random.Generator, int], Any]] = {
 
 def run(
     taggings: int = 200, relaxed: int = 20, grids: int = 20, side: int = 10, labels: int = 5, seconds: float = 15.0
-) -> Iterator[Row | Skipped]:
+) -> Iterator[Row]:
     """``relaxed`` is how many of the taggings are also decoded without merging; ``seconds`` the limit for each."""
     yield _proved("two taggers, n = 20, T = 6", [_taggers(k, merge=True) for k in range(taggings)], seconds)
     yield _proved("the same, relaxed", [_taggers(k, merge=False) for k in range(relaxed)], seconds)
@@ -34,10 +30,6 @@ def run(
         title = f"grid {side} x {side}, {labels} labels, {name}"
         yield _proved(title, made, seconds)
         yield _by_highs(f"{title}: HiGHS", made, seconds)
-        if find_spec("ad3") is not None:
-            yield _by_ad3(f"{title}: AD3", made)
-    if find_spec("ad3") is None:
-        yield Skipped("AD3: not installed (pip install ad3)")
 
 
 def _taggers(seed: int, *, merge: bool) -> certus.Joint:
@@ -104,24 +96,3 @@ def _program(graph: certus.FactorGraph) -> tuple[Any, Any, Any]:
     right = np.where(np.arange(count) < n, 1.0, 0.0)
     integer = (np.arange(len(objective)) < graph.unary.size).astype(np.int64)
     return objective, optimize.LinearConstraint(matrix, right, right), integer
-
-
-def _by_ad3(name: str, graphs: list[certus.FactorGraph]) -> Row:
-    import ad3
-
-    times, same = [], 0
-    for graph in graphs:
-        begun = time.perf_counter()
-        program = ad3.PFactorGraph()
-        variables = [program.create_multi_variable(graph.size) for _ in range(graph.n)]
-        for variable, scores in zip(variables, graph.unary, strict=True):
-            for label in range(graph.size):
-                variable.set_log_potential(label, scores[label])
-        for (i, j), table in zip(graph.scopes, graph.tables, strict=True):
-            program.create_factor_dense([variables[i], variables[j]], table.reshape(-1).tolist())
-        _, posteriors, _, _ = program.solve()
-        labels = np.array(posteriors).reshape(graph.n, graph.size).argmax(axis=1)
-        times.append(time.perf_counter() - begun)
-        best = graph.decode(time_limit=60.0).score
-        same += graph.score(labels) >= best - 1e-9 * abs(best)
-    return _row(name, times, 0, **{"optimal %": 100.0 * same / max(len(times), 1)})
