@@ -89,7 +89,7 @@ def extent_of(length: int, *scores: Floats) -> Extent:
         if array.size:
             low, high = float(array.min()), float(array.max())
             if low == -inf:
-                low = float(array.min(initial=inf, where=array > -inf))
+                low = float(array[array > -inf].min(initial=inf))
             lowest, highest = min(lowest, low), max(highest, high)
     return Extent(length, lowest, highest) if highest > -inf else Extent(length, 0.0, 0.0)
 

@@ -507,5 +507,5 @@ def checked_arcs(arc: ArrayLike) -> Floats:
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"arc has shape {arcs.shape}; expected (n + 1, n + 1) for n words and the root.")
     arcs[:, 0] = -np.inf
-    np.fill_diagonal(arcs, -np.inf)
+    arcs.reshape(-1)[:: len(arcs) + 1] = -np.inf
     return as_scores("arc", arcs)
