@@ -213,11 +213,18 @@ class Dependency(Problem[Heads]):
         self.certificate_kind = self.tree_kind.certificate_kind
         self._rounded = False  # arc scores are rounded sums
 
-    def with_arcs(self, arc: Floats, scores: Mapping[str, P.Scores] | None = None, *, rounded: bool = False) -> Self:
+    def with_arcs(
+        self,
+        arc: Floats,
+        scores: Mapping[str, P.Scores] | None = None,
+        *,
+        rounded: bool = False,
+        grandparents: str | None = None,
+    ) -> Self:
         """The same problem with other scores, already checked; ``rounded``: those of arcs are rounded sums."""
         other = type(self).__new__(type(self))
         kept = self.scores if scores is None else scores
-        other._set(arc, kept, self.projective, self.root, self.grandparents)
+        other._set(arc, kept, self.projective, self.root, grandparents or self.grandparents)
         other._rounded = self._rounded or rounded
         return other
 
