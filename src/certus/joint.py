@@ -175,7 +175,7 @@ class Joint(Problem[Structures]):
             scores = problem.all_scores()
             if scores is None:
                 return None
-            found += [weight * array for array in scores]
+            found += scores if weight == 1.0 else [weight * array for array in scores]
         return found
 
     def _of(self, problems: Sequence[Problem[Any]]) -> Self:
