@@ -325,3 +325,14 @@ def test_a_better_structure_that_is_forbidden_is_none():
     forbidden = problem.with_fixed("tags", (0, first), 0)
     alone = forbidden.decode()
     rejects(forbidden, altered(alone, rank=2, better=result.certificate.better))
+
+
+def test_a_rank_of_nothing_is_saved_with_a_witness_that_rounding_does_not_undo(tmp_path):
+    """Items that add nothing come second, within a tolerance of 0: it is the scores rounded up that show it."""
+    value = [-2.190245885701421, 1.9822779763535183, -2.4692909262421834, -9.061354445462538, 7.488834873940354]
+    problem = certus.Knapsack(value, cost=[[3, 1, 0, 1, 2], [0, 1, 2, 4, 5]], budget=[3, 1])
+    second = problem.kbest(2)[1]
+    assert second.certificate.exact
+    path = tmp_path / "second.json"
+    certus.save_result(path, problem, second)
+    certus.verify(*certus.load_result(path))

@@ -103,6 +103,16 @@ def questions(problem: Problem[Y], certificate: Certificate, score: float) -> It
         yield raised
 
 
+def answered(problem: Problem[Y], result: Result[Y]) -> Problem[Y]:
+    """The first of the questions that the result's proof answers, or else the last."""
+    asked = list(questions(problem, result.certificate, result.score))
+    for one in asked[:-1]:
+        above = claimed_limit(one, result.certificate)
+        if proved_bound(one, result.certificate, above) <= above:
+            return one
+    return asked[-1]
+
+
 def _check_claims(result: Result[Any]) -> None:
     certificate = result.certificate
     if certificate.kind not in KINDS:
