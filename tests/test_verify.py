@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,40 +18,49 @@ from certus.relax.proof import Fix, Leaf, Split
 from tests.relax.test_branch import odd_cycle
 from tests.relax.test_descent import fractional, two_words
 
+CASES = (
+    "dynamic program",
+    "third best",
+    "dual",
+    "gap",
+    "branch and bound",
+    "harder",
+    "constrained",
+    "masked",
+    "three",
+    "integer program",
+    "relaxed without rows",
+)
 
-def kbest():
-    problem = Tagging([[1.0, 2.0], [0.0, 4.0]], bigram=[[0.0, 1.0], [2.0, -1.0]])
-    return problem, problem.kbest(3)[2]
 
-
+@cache
 def cases():
+    """A problem and its result by name; made when a test asks, since what it compiles is not for every process."""
     tagging = Tagging([[1.0, 2.0], [0.0, 4.0]], bigram=[[0.0, 1.0], [2.0, -1.0]])
     constrained = Tagging([[3.0, 2.5], [3.0, 0.0], [1.0, 0.0]]).subject_to(
         at_most(2, "tags", [(i, 0) for i in range(3)])
     )
     three = Joint(two_words(), Tagging([[0.5, 0.0], [0.0, 0.25]]), on="tags", merge=False)
     masked = tagging.subject_to(forbid("tags", (0, 1)))
-    return {
-        "dynamic program": (tagging, tagging.decode()),
-        "third best": kbest(),
-        "dual": (two_words(), two_words().decode()),
-        "gap": (fractional(), fractional().decode(exact=False, max_iterations=20)),
-        "branch and bound": (fractional(), fractional().decode()),
-        "harder": (odd_cycle(6), odd_cycle(6).decode()),
-        "constrained": (constrained, constrained.decode()),
-        "masked": (masked, masked.decode()),
-        "three": (three, three.decode()),
-        "integer program": (two_words(), solve_ilp(two_words())),
-        "relaxed without rows": (tagging, decode(tagging)),
-    }
+    made = (
+        (tagging, tagging.decode()),
+        (tagging, tagging.kbest(3)[2]),
+        (two_words(), two_words().decode()),
+        (fractional(), fractional().decode(exact=False, max_iterations=20)),
+        (fractional(), fractional().decode()),
+        (odd_cycle(6), odd_cycle(6).decode()),
+        (constrained, constrained.decode()),
+        (masked, masked.decode()),
+        (three, three.decode()),
+        (two_words(), solve_ilp(two_words())),
+        (tagging, decode(tagging)),
+    )
+    return dict(zip(CASES, made, strict=True))
 
 
-CASES = cases()
-
-
-@pytest.fixture(params=list(CASES))
+@pytest.fixture(params=CASES)
 def case(request):
-    return CASES[request.param]
+    return cases()[request.param]
 
 
 def altered(result, **changes):
@@ -135,7 +145,7 @@ def test_what_is_no_structure_is_rejected(case, structure):
 
 @pytest.mark.parametrize("name", ["dual", "constrained", "three"])
 def test_altered_multipliers_are_rejected(name):
-    problem, result = CASES[name]
+    problem, result = cases()[name]
     duals = result.certificate.duals
     key = next(iter(duals))
     certus.verify(problem, altered(result, duals=None))  # a witness is made
@@ -154,13 +164,13 @@ def test_altered_multipliers_are_rejected(name):
 
 
 def test_a_positive_multiplier_of_an_inequality_is_rejected():
-    problem, result = CASES["constrained"]
+    problem, result = cases()["constrained"]
     (key,) = result.certificate.duals
     rejects(problem, altered(result, duals={key: np.array([0.5])}))
 
 
 def test_a_proof_tree_must_prove_all_of_it():
-    problem, result = CASES["branch and bound"]
+    problem, result = cases()["branch and bound"]
     root = result.certificate.duals
 
     def leaves(node):
@@ -178,7 +188,7 @@ def test_a_proof_tree_must_prove_all_of_it():
 def test_removing_parts_that_matter_is_rejected():
     from certus.relax.proof import Removed
 
-    problem, result = CASES["branch and bound"]
+    problem, result = cases()["branch and bound"]
     zero = Leaf({"tags": np.zeros((2, 2))})
     everything = tuple(Removed("tags", 0, (k,)) for k in range(4))
     rejects(problem, altered(result, duals=Fix(zero.multipliers, everything, zero)))
@@ -212,7 +222,7 @@ def test_budgets_travel(tmp_path):
 
 
 def test_verification_imports_no_kernel(tmp_path):
-    for k, (problem, result) in enumerate(CASES.values()):
+    for k, (problem, result) in enumerate(cases().values()):
         save_result(tmp_path / f"{k}.json", problem, result)
     code = (
         "import sys; sys.modules['numba'] = None; import certus\n"
@@ -229,7 +239,7 @@ def test_verification_imports_no_kernel(tmp_path):
 @pytest.fixture(params=["dual", "branch and bound", "constrained"])
 def saved(request, tmp_path):
     path = tmp_path / "result.json"
-    save_result(path, *CASES[request.param])
+    save_result(path, *cases()[request.param])
     return path
 
 
