@@ -92,6 +92,8 @@ MADE = {
     "labelled higher-order trees": lambda: certus.LabelledDependency(whole(3, 3, 2), sibling=whole(3, 3, 3)),
     "automata": lambda: AutomataDependency(whole(4, 4), lambda g, h, side: Counting()),
     "projective automata": lambda: ProjectiveAutomata(whole(4, 4), lambda g, h, side: Counting(), by_head=True),
+    "labelled automata": lambda: certus.LabelledAutomata(whole(3, 3, 2), lambda g, h, side: Counting(), by_head=True),
+    "labelled parts": lambda: certus.LabelledParts(whole(3, 3, 2), grandsibling=whole(*(3,) * 4, *(2,) * 4)),
     "head automata": lambda: HeadAutomata(whole(3, 3), lambda g, h, side: Counting()),
     "vine": lambda: Vine(whole(4, 4), whole(4, 2), whole(4, 2), band=1),
     "joint": lambda: certus.Joint(tagging(), tagging(), on="tags"),
@@ -108,9 +110,7 @@ MADE = {
 }
 
 SUMS = {"sample", "log_partition", "marginals", "entropy"}
-TREES = {
-    name for name in MADE if name.endswith("trees") or name in ("automata", "projective automata")
-}  # whose sums are bounded
+TREES = {"automata", *(name for name in MADE if name.endswith(("trees", " automata", " parts")))} - {"head automata"}
 REFUSED = {  # what a kind of problem declares that it does not answer
     "higher-order trees": {*SUMS},
     "labelled higher-order trees": {*SUMS},

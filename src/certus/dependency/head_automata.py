@@ -7,7 +7,7 @@ scored together with the head of h. Tied to a spanning tree by multipliers (``ce
 decodes the models for which trees with crossing arcs are NP-hard.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, combinations, product
@@ -209,6 +209,14 @@ class HeadAutomata(Problem[Choices]):
             self._steps[key] = self.automaton(g, h, side).step(state, m)
         return self._steps[key]
 
+    def step_terms(self, g: int, h: int, side: int, state: Hashable, m: int) -> tuple[float, ...]:
+        """The scores that the weight of a step is the sum of."""
+        return (self.step(g, h, side, state, m)[1],)
+
+    def nodes(self) -> list[list[int]]:
+        """The nodes of each word, of which a tree has one; the root's first. By default words are their own nodes."""
+        return [[m] for m in range(self.n + 1)]
+
     def heads_of(self, h: int) -> list[int]:
         """The heads that h may suppose; [-1] where they are not scored."""
         if not self.by_head or h == 0:
@@ -219,6 +227,12 @@ class HeadAutomata(Problem[Choices]):
         """The modifiers that h may take on one side, nearest first."""
         words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
         return [m for m in words if self.arc[h, m] > -np.inf]
+
+    def choices_outwards(self, h: int, side: int) -> list[list[int]]:
+        """The same word by word: nodes of which one at most is taken."""
+        taken = set(self.outwards(h, side))
+        words = self.nodes() if side else self.nodes()[::-1]
+        return [found for nodes in words if (found := [m for m in nodes if m in taken])]
 
     # -- structures ------------------------------------------------------------------------------------------------
 
@@ -235,13 +249,17 @@ class HeadAutomata(Problem[Choices]):
             if g not in self.heads_of(h):
                 return [-np.inf]
             for side in (LEFT, RIGHT):
-                state = self.automaton(g, h, side).start
                 words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
-                for m in (m for m in words if structure.arcs[h, m]):
-                    state, weight = self.step(g, h, side, state, m)
-                    found += [weight, float(self.arc[h, m])]
-                found.append(self.automaton(g, h, side).stop(state))
+                found += self.side_terms(g, h, side, [m for m in words if structure.arcs[h, m]])
         return found
+
+    def side_terms(self, g: int, h: int, side: int, modifiers: Iterable[int]) -> list[float]:
+        """The scores of one side of a head with these modifiers, nearest first, and of their arcs."""
+        state, found = self.automaton(g, h, side).start, list[float]()
+        for m in modifiers:
+            found += [*self.step_terms(g, h, side, state, m), float(self.arc[h, m])]
+            state, _ = self.step(g, h, side, state, m)
+        return [*found, self.automaton(g, h, side).stop(state)]
 
     def all_structures(self) -> Iterator[Choices]:
         allowed = [tuple(map(int, cell)) for cell in np.argwhere(self.arc > -np.inf)]
@@ -264,8 +282,8 @@ class HeadAutomata(Problem[Choices]):
             for g in self.heads_of(h):
                 automaton = self.automaton(g, h, side)
                 states = {automaton.start}
-                for m in self.outwards(h, side):
-                    steps = [self.step(g, h, side, state, m) for state in states]
+                for nodes in self.choices_outwards(h, side):
+                    steps = [self.step(g, h, side, state, m) for state in states for m in nodes]
                     found += _checked([weight for _, weight in steps], h, side)
                     states |= {after for after, weight in steps if weight > -np.inf}
                 found += _checked([automaton.stop(state) for state in states], h, side)
