@@ -21,12 +21,10 @@ import numpy as np
 
 from certus.certificates.assembling import Assembly
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import Extent, of_log_sum
 from certus.checks import Floats, Ints
 from certus.dependency.head_automata import NO_HEAD, HeadAutomata
 from certus.dependency.part_kinds import LEFT, RIGHT
 from certus.hypergraph import Forest, Hypergraph
-from certus.result import LogPartitionBounds
 
 Slot = tuple[int, int, int]  # (g, h, side)
 
@@ -164,11 +162,3 @@ class Items:
             columns.append(graph.parts(np.array(weights, dtype=np.float64)))
         graph.edges(head, [first, second], columns)
         return graph.form(len(self.levels) - 1, parts)
-
-
-def bounds_of_sum(value: float, extent: Extent, edges: int) -> LogPartitionBounds:
-    """What is known of the log-partition function that was found for a forest of so many edges."""
-    if value == -np.inf:
-        return LogPartitionBounds(value, value, "no tree", "no tree")
-    error = of_log_sum(edges, extent.length * extent.size + edges)
-    return LogPartitionBounds(value - error, value + error, "all trees", "all trees")

@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from certus import kernels
+from certus.certificates import sweep
 from certus.certificates.assembling import derivation
-from certus.certificates.normal import NormalForm
+from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.certificates.sound import sound
+from certus.certificates.sound import sound, summed
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import normal_automata
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS, MODIFIER, OUTERMOST, RIGHT
 from certus.dependency.problem import Dependency, checked_arcs
 from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.hypergraph import Forest, Hypergraph
 from certus.problem import Index, Penalties, Problem
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
@@ -389,6 +391,55 @@ class HeadAutomata(Problem[Choices]):
         if self.by_head:
             out["above"][cells] = total + through_up
         return out
+
+    def to_json(self) -> dict[str, Any]:
+        """NotSupported: what is saved is the problem that the automata belong to."""
+        raise NotSupported("HeadAutomata does not answer to_json(): save the AutomataDependency that they are of.")
+
+    # -- sums, over the graph of the normal form -------------------------------------------------------------------
+
+    @cached_property
+    def _summed(self) -> Forest:
+        form = self._normal_form
+        (graph,) = form.spaces
+        assert isinstance(graph, Graph)
+        edge, parts = np.repeat(np.arange(len(graph.part_ptr) - 1), np.diff(graph.part_ptr)), {}
+        for view, part in form.cells.items():
+            cell = np.full(len(form.scores), -1, dtype=np.int64)
+            cell[part[part >= 0]] = np.flatnonzero(part >= 0)
+            parts[view] = np.full(len(graph.part_ptr) - 1, -1, dtype=np.int64)
+            np.maximum.at(parts[view], edge, cell[graph.part])
+        whole = Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail)
+        return Forest(whole, sweep.edge_weights(graph, form.scores), parts)
+
+    @summed
+    def log_partition(self) -> float:
+        return self._summed.log_partition()
+
+    @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        extent, edges = self.extent(), self._summed.graph.n_edges
+        return LogPartitionBounds.around(self.log_partition(), edges, extent.length * extent.size + edges)
+
+    @summed
+    def marginals(self) -> dict[str, Floats]:
+        return self._summed.marginals(self.views)
+
+    @summed
+    def entropy(self) -> float:
+        return self._summed.entropy()
+
+    @summed
+    def sample(self, k: int, *, seed: int | None = None) -> list[Choices]:
+        return [self._choices(edges) for edges in self._summed.sample(k, seed)]
+
+    def _choices(self, edges: list[int]) -> Choices:
+        arcs, above = np.zeros(self.arc.shape, dtype=bool), np.full(self.n + 1, NO_HEAD, dtype=np.int64)
+        used = {view: cell[edges][cell[edges] >= 0] for view, cell in self._summed.parts.items()}
+        arcs.reshape(-1)[used["arcs"]] = True
+        if self.by_head:
+            above[used["above"] % (self.n + 1)] = used["above"] // (self.n + 1)
+        return Choices(arcs, above)
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 

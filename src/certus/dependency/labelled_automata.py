@@ -19,7 +19,7 @@ from certus.certificates.rounding import Extent, rounded_up
 from certus.checks import Floats, Ints, one_of
 from certus.dependency import automata_tables
 from certus.dependency import parts as P
-from certus.dependency.automata_items import Items, bounds_of_sum
+from certus.dependency.automata_items import Items
 from certus.dependency.head_automata import NO_HEAD, Automaton, AutomatonOf, HeadAutomata
 from certus.dependency.labels import LabelledTree, checked_labels, checked_tree
 from certus.dependency.part_kinds import LEFT, RIGHT
@@ -27,7 +27,6 @@ from certus.dependency.problem import ROOTS
 from certus.errors import InvalidInput
 from certus.hypergraph import DynamicProgram, Forest
 from certus.problem import Index
-from certus.result import LogPartitionBounds
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
 
@@ -259,10 +258,6 @@ class LabelledAutomata(DynamicProgram[LabelledTree]):
         heads, labels = np.full((2, self.n + 1), -1, dtype=np.int64)
         heads[m], labels[m] = h, label
         return LabelledTree(heads, labels)
-
-    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
-        """The log-partition function, but for rounding."""
-        return bounds_of_sum(self.log_partition(), self.extent(), len(self._items.edges))
 
     @cached_property
     def _normal_form(self) -> NormalForm:

@@ -8,7 +8,7 @@ import numpy as np
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.checks import Ints
-from certus.dependency.automata_items import Items, bounds_of_sum
+from certus.dependency.automata_items import Items
 from certus.dependency.automata_problem import AutomataDependency
 from certus.hypergraph import DynamicProgram, Forest
 from certus.relax.steps import StepRule
@@ -74,7 +74,7 @@ class ProjectiveAutomata(DynamicProgram[Ints], AutomataDependency):
 
     def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
         """The log-partition function, but for rounding."""
-        return bounds_of_sum(self.log_partition(), self.extent(), len(self._items.edges))
+        return DynamicProgram.log_partition_bounds(self)
 
     def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
         """The marginals, which are exact."""
