@@ -18,7 +18,15 @@ from tests.oracles.exact import Exact
 SAVED = sorted((Path(__file__).parent / "saved").glob("*.json"))
 SEED = 15
 # Cases of each target: about thirty seconds together once kernels are compiled.
-SLICE = {"problems": 700, "batches": 60, "sums": 150, "tamper": 150, "files:forest json": 200, "files:tagger": 100}
+SLICE = {
+    "problems": 700,
+    "answers": 60,
+    "batches": 60,
+    "sums": 150,
+    "tamper": 150,
+    "files:forest json": 200,
+    "files:tagger": 100,
+}
 
 
 @pytest.mark.slow
