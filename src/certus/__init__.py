@@ -12,6 +12,8 @@ from certus.constituency import (
 from certus.decode_all import decode_all
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.batch import DependencyBatch
+from certus.dependency.labelled_automata import LabelledAutomata
+from certus.dependency.labelled_parts import LabelledParts
 from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.problem import Dependency
 from certus.dependency.projective_automata import ProjectiveAutomata
@@ -91,7 +93,9 @@ __all__ = [
     "InvalidInput",
     "Joint",
     "Knapsack",
+    "LabelledAutomata",
     "LabelledDependency",
+    "LabelledParts",
     "LabelledTree",
     "LanguageModel",
     "LexicalizedConstituency",

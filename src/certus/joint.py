@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from certus.certificates.rounding import WIDTH, Extent
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.sound import sound, sound_list, summed
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors import FactorGraph, merged
 from certus.hypergraph import Forest
 from certus.hypergraph.readings import Reading
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
-from certus.relax import branch, ranked
+from certus.relax import branch, ranked, sums
 from certus.relax.constraints import Constraint
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
@@ -24,7 +24,7 @@ from certus.relax.proof import Fix, Leaf, Split
 from certus.relax.run import Run
 from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Relaxation
-from certus.result import Certificate, Result, Solution, certified, with_proof_of
+from certus.result import Certificate, LogPartitionBounds, Result, Solution, certified, with_proof_of
 from certus.schema import Field
 
 Structures = tuple[Any, ...]
@@ -353,6 +353,40 @@ class Joint(Problem[Structures]):
             if len(partners) >= k or len(listed) < asked:
                 return partners[:k]
             asked *= 4
+
+    # -- sums, where all problems are one factor graph of small width --------------------------------------------------
+
+    def _summing(self, question: str) -> FactorGraph:
+        if self._merged is None or self._merged.forest() is None:
+            raise NotSupported(
+                f"{question}() of problems that must agree has no tractable answer, unless they score labels by tables "
+                "and are one factor graph of small width together. Ask decode(), kbest(k), max_marginals() or "
+                "log_partition_bounds()."
+            )
+        return self._merged
+
+    @summed
+    def log_partition(self) -> float:
+        return self._summing("log_partition").log_partition()
+
+    @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        if self._merged is None:
+            return sums.log_partition_bounds(self, iterations)
+        return self._merged.log_partition_bounds(iterations=iterations)
+
+    @summed
+    def entropy(self) -> float:
+        return self._summing("entropy").entropy()
+
+    @summed
+    def marginals(self) -> dict[str, Floats]:
+        found, (name,) = self._summing("marginals").marginals(), self.ties
+        return {name: found["labels"]}
+
+    @summed
+    def sample(self, k: int, *, seed: int | None = None) -> list[Structures]:
+        return [(labels,) * len(self.problems) for labels in self._summing("sample").sample(k, seed=seed)]
 
     # -- for the engine, when a joint problem is part of another ---------------------------------------------------
 

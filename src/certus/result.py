@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.rounding import EXACT, MASK, WIDTH, allowed, too_wide
+from certus.certificates.rounding import EXACT, MASK, WIDTH, allowed, of_log_sum, too_wide
 from certus.draw import Drawn, Picture, arcs, curves, row, stacked
 
 Y = TypeVar("Y")
@@ -274,6 +274,12 @@ class LogPartitionBounds:
     lower_by: str
     upper_by: str
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def around(cls, value: float, steps: int, largest: float, by: str = "all structures") -> "LogPartitionBounds":
+        """Of a sum that was found by so many steps, with no log or exponent above ``largest``: see ``of_log_sum``."""
+        error = of_log_sum(steps, largest) if value > -inf else 0.0
+        return cls(value - error, value + error, by, by)
 
     @property
     def width(self) -> float:

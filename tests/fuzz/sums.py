@@ -25,7 +25,7 @@ DELTA = 1e-14  # error of an exponent, relative to the sum of its absolute parts
 SUM_KINDS = (
     "hyperpath", "constrained hyperpath", "tagging", "constituency", "lexicalized constituency", "dependency",
     "labelled dependency", "vine", "constrained", "accepted", "forest translation", "segmentation", "span trees",
-    "alignment", "ctc",
+    "alignment", "ctc", "labelled parts", "labelled automata", "joint", "factor graph",
 )  # fmt: skip
 
 

@@ -18,7 +18,15 @@ from tests.oracles.exact import Exact
 SAVED = sorted((Path(__file__).parent / "saved").glob("*.json"))
 SEED = 15
 # Cases of each target: about thirty seconds together once kernels are compiled.
-SLICE = {"problems": 300, "batches": 40, "sums": 100, "tamper": 60, "files:forest json": 200, "files:tagger": 100}
+SLICE = {
+    "problems": 300,
+    "answers": 40,
+    "batches": 40,
+    "sums": 100,
+    "tamper": 60,
+    "files:forest json": 200,
+    "files:tagger": 100,
+}
 
 
 @pytest.mark.slow

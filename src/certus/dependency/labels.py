@@ -119,16 +119,7 @@ class LabelledDependency(Problem[LabelledTree]):
     # -- structures ------------------------------------------------------------------------------------------------
 
     def _checked(self, structure: tuple[ArrayLike, ArrayLike]) -> LabelledTree:
-        if not isinstance(structure, tuple | list) or len(structure) != 2:
-            raise InvalidInput(f"a labelled tree is a pair (heads, labels); found {structure!r}.")
-        heads = P.checked_heads(structure[0], self.n, projective=self.trees.projective, single=self.trees.single)
-        labels, most = np.asarray(structure[1]), self.label.shape[2] - 1
-        if labels.shape != heads.shape or labels.dtype.kind not in "iu" or labels[0] != -1:
-            raise InvalidInput(f"labels are {self.n + 1} whole numbers, labels[0] = -1; found {structure[1]!r}.")
-        for m in range(1, self.n + 1):
-            if not 0 <= labels[m] <= most:
-                raise InvalidInput(f"labels[{m}] is {labels[m]}; labels are 0..{most}.")
-        return LabelledTree(heads, labels.astype(np.int64))
+        return checked_tree(structure, self.label.shape, projective=self.trees.projective, single=self.trees.single)
 
     def terms(self, structure: tuple[ArrayLike, ArrayLike]) -> list[float]:
         heads, labels = self._checked(structure)
@@ -458,6 +449,23 @@ def checked_labels(label: ArrayLike) -> Floats:
     labels[:, 0] = -np.inf
     labels[np.arange(len(labels)), np.arange(len(labels))] = -np.inf
     return as_scores("label", labels)
+
+
+def checked_tree(
+    structure: tuple[ArrayLike, ArrayLike], shape: Index, *, projective: bool, single: bool
+) -> LabelledTree:
+    """A labelled tree of words and labels as label scores of a shape have them; InvalidInput says why it is none."""
+    if not isinstance(structure, tuple | list) or len(structure) != 2:
+        raise InvalidInput(f"a labelled tree is a pair (heads, labels); found {structure!r}.")
+    n, most = shape[0] - 1, shape[2] - 1
+    heads = P.checked_heads(structure[0], n, projective=projective, single=single)
+    labels = np.asarray(structure[1])
+    if labels.shape != heads.shape or labels.dtype.kind not in "iu" or labels[0] != -1:
+        raise InvalidInput(f"labels are {n + 1} whole numbers, labels[0] = -1; found {structure[1]!r}.")
+    for m in range(1, n + 1):
+        if not 0 <= labels[m] <= most:
+            raise InvalidInput(f"labels[{m}] is {labels[m]}; labels are 0..{most}.")
+    return LabelledTree(heads, labels.astype(np.int64))
 
 
 def _with_arc_scores(label: Floats, trees: Dependency) -> tuple[Floats, bool, bool]:

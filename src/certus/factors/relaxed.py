@@ -96,7 +96,7 @@ def _shared_tables(
 
 
 class _Polish:
-    """The best of some labellings, once each is improved as far as single variables can."""
+    """The best of some labellings, once each is improved as far as single variables can; that of all, if they agree."""
 
     def __init__(self, graph: Labelled) -> None:
         self.graph = graph
@@ -117,7 +117,8 @@ class _Polish:
 
     def __call__(self, leaves: Sequence[Ints]) -> Ints:
         best, chosen = -np.inf, leaves[0]
-        for leaf in {leaf.tobytes(): leaf for leaf in leaves}.values():
+        different = {leaf.tobytes(): leaf for leaf in leaves}
+        for leaf in different.values() if len(different) > 1 else ():
             labels = leaf.copy()
             kernels.factors.improve(self.graph.unary, self.flat, SWEEPS, labels)
             score = self.graph.score(labels)

@@ -21,7 +21,7 @@ SIBLING, COPARENT = "sibling", "coparent"
 def as_graph(structure: Any, n: int) -> Ints:
     """A graph as an array (n + 1, n + 1) of 0 and 1; InvalidInput for what is none."""
     array = np.asarray(structure)
-    if array.shape != (n + 1, n + 1) or array.dtype.kind not in "iub" or not np.isin(array, (0, 1)).all():
+    if array.shape != (n + 1, n + 1) or array.dtype.kind not in "iub" or not ((array == 0) | (array == 1)).all():
         raise InvalidInput(
             f"the structure has shape {array.shape} and type {array.dtype}; expected {(n + 1, n + 1)} of 0 and 1."
         )
@@ -53,6 +53,10 @@ class ArcChains(ArrayProgram[Ints]):
         pairs = {name: as_array(name, a, (size,) * 3) for name, a in given.items() if a is not None}
         self.n, self.kind = size - 1, next(iter(pairs), "")
         super().__init__({"arc": first, **pairs}, _chain_layout(self.n, self.kind) if pairs else _arc_layout(self.n))
+
+    def cells_of(self, structure: Any) -> Ints:
+        found: Ints = np.flatnonzero(as_graph(structure, self.n))
+        return found
 
     def parts_of(self, structure: Any) -> Ints:
         graph = as_graph(structure, self.n)
@@ -119,6 +123,10 @@ class ArcPairs(ArrayProgram[Ints]):
         self.n = first.shape[1] - 1
         pairs = as_array("grandparent", grandparent, (self.n + 1,) * 3)
         super().__init__({"copies": first, "grandparent": pairs}, _pair_layout(self.n))
+
+    def cells_of(self, structure: Any) -> Ints:
+        found: Ints = np.flatnonzero(structure)
+        return found
 
     def parts_of(self, structure: Any) -> Ints:
         used = np.asarray(structure)

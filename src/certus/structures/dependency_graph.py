@@ -14,7 +14,7 @@ from certus.certificates.sound import sound
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.hypergraph import Forest
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, PartBounds, Penalties, Problem
 from certus.relax import branch
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution
@@ -93,7 +93,7 @@ class DependencyGraph(Problem[Ints]):
         if self._others:
             raise NotSupported(
                 f"{question}() of graphs scored by {', '.join(self.arrays)} has no tractable answer; it has with arcs "
-                "and one of sibling and coparent. Ask decode()."
+                "and one of sibling and coparent. Ask decode(), kbest(k), max_marginals() or log_partition_bounds()."
             )
         return self._lead
 
@@ -183,7 +183,7 @@ class DependencyGraph(Problem[Ints]):
         return Solution(result.structure, result.score)
 
     def kbest(self, k: int) -> list[Result[Ints]]:
-        return self._only("kbest").kbest(k)
+        return super().kbest(k) if self._others else self._lead.kbest(k)
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Ints]:
         return self._only("sample").sample(k, seed=seed)
@@ -198,7 +198,12 @@ class DependencyGraph(Problem[Ints]):
         return self._only("marginals").marginals()
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        return self._only("max_marginals").max_marginals(penalties)
+        return super().max_marginals(penalties) if self._others else self._lead.max_marginals(penalties)
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        if self._others:
+            return self.part_bounds_by_search(time_limit)
+        return self._lead.max_marginal_bounds()
 
     def forest(self) -> Forest | None:
         return None if self._others else self._lead.forest()

@@ -40,7 +40,7 @@ class ArrayProgram(DynamicProgram[Y]):
             PROBLEMS[cls.name] = cls
 
     def __init__(self, arrays: Mapping[str, Floats], layout: Layout) -> None:
-        self.layout = layout
+        self.layout, self.told_apart_by = layout, (self.view,)
         self.arrays: dict[str, Floats] = {}
         start = 0
         for name, array in arrays.items():

@@ -14,7 +14,7 @@ from certus.checks import Floats, Ints
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
 from certus.structures.program import Cells, as_array, as_rows
@@ -153,6 +153,9 @@ class SpanningTree(Problem[Cells]):
 
     def log_partition(self) -> float:
         return self._directed.log_partition()
+
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        return self._directed.log_partition_bounds(iterations=iterations)
 
     def entropy(self) -> float:
         return self._directed.entropy()
