@@ -3,6 +3,7 @@
 from certus.structures.alignment import Alignment
 from certus.structures.batches import (
     AlignmentBatch,
+    AssignmentBatch,
     CTCBatch,
     DependencyGraphBatch,
     SegmentationBatch,
@@ -19,6 +20,7 @@ __all__ = [
     "CTC",
     "Alignment",
     "AlignmentBatch",
+    "AssignmentBatch",
     "CTCBatch",
     "DependencyGraph",
     "DependencyGraphBatch",
