@@ -39,6 +39,9 @@ MADE = {
     "graphs": lambda: certus.DependencyGraphBatch(
         padded(whole(4, 4, 4), [3, 0, 2, 1], 2), coparent=whole(4, 4, 4, 4), lengths=[3, 0, 2, 1]
     ),
+    "grammar": lambda: certus.AnchoredGrammarBatch(
+        whole(2), whole(4, 2, 3, 3), padded(whole(4, 4, 1), [4, 2, 2, 3]), lengths=[4, 2, 2, 3]
+    ),
     "alignment": lambda: certus.AlignmentBatch(whole(4, 5, 4, 3), lengths=LENGTHS, second_lengths=[3, 2, 0, 1]),
     "ctc": lambda: certus.CTCBatch(
         padded(whole(4, 4, 3), LENGTHS), [[1, 2], [-1, -1], [1, -1], [2, 2]], lengths=LENGTHS, workers=2

@@ -1,8 +1,10 @@
 """Structures of neural models, over arrays of scores."""
 
 from certus.structures.alignment import Alignment
+from certus.structures.anchored_grammar import AnchoredGrammar
 from certus.structures.batches import (
     AlignmentBatch,
+    AnchoredGrammarBatch,
     AssignmentBatch,
     CTCBatch,
     DependencyGraphBatch,
@@ -20,6 +22,8 @@ __all__ = [
     "CTC",
     "Alignment",
     "AlignmentBatch",
+    "AnchoredGrammar",
+    "AnchoredGrammarBatch",
     "AssignmentBatch",
     "CTCBatch",
     "DependencyGraph",

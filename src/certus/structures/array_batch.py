@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus.batch import Batch, type_of
-from certus.checks import Ints, as_numbers
+from certus.checks import Floats, Ints, as_numbers
 from certus.errors import InvalidInput
 from certus.problem import Index, Problem
 
@@ -86,6 +86,15 @@ class ArrayBatch(Batch):
             for name, array in self.arrays.items()
         }
         return self.problem(**own, **self.options_of(item))
+
+    def part_marginals(self) -> dict[str, Floats]:
+        found, out = self._each(lambda p, _: {name: p.part_marginals(name) for name in self.arrays}), {}
+        for name, array in self.arrays.items():
+            shape = array.shape if self.is_shared(name) else array.shape[1:]
+            out[name] = np.zeros((len(self), *shape), dtype=self.dtype)
+            for b, own in enumerate(found):
+                out[name][b][tuple(map(slice, own[name].shape))] = own[name]
+        return out
 
     @property
     def views(self) -> Mapping[str, Index]:

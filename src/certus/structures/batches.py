@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.batch import as_lengths
-from certus.checks import Floats, Ints
+from certus.checks import Ints
 from certus.factors.assignment import Assignment
 from certus.problem import Index
 from certus.structures.alignment import Alignment
+from certus.structures.anchored_grammar import AnchoredGrammar
 from certus.structures.array_batch import Array, ArrayBatch, Axes, as_targets
 from certus.structures.ctc import CTC
 from certus.structures.dependency_graph import DependencyGraph
@@ -106,6 +107,31 @@ class CTCBatch(ProgramBatch):
         return (self.first.shape[1],)
 
 
+class AnchoredGrammarBatch(ArrayBatch):
+    """B problems of ``certus.AnchoredGrammar``: emission (B, N, P), root (B, A), rule (B, A, S, S).
+
+    ``root`` and ``rule`` may be those of all items, without the leading axis; ``span`` is (B, N + 1, N + 1, S).
+    ``lengths`` are the words of each item, 0..N; those of less than two have no tree.
+    Structures are rows (i, j, symbol) in arrays of up to 2 N - 1 rows.
+    """
+
+    problem, view = AnchoredGrammar, "spans"
+    arrays_of: ClassVar[Mapping[str, Axes]] = {
+        "emission": Axes((3,), (0,)),
+        "root": Axes((1, 2), shared=1),
+        "rule": Axes((3, 4), shared=3),
+        "span": Axes((4,), (1, 1)),
+    }
+
+    @property
+    def structure_shape(self) -> Index:
+        return (max(2 * self.first.shape[1] - 1, 0), 3)
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"spans": (self.first.shape[1] + 1,) * 2 + (self.arrays["rule"].shape[-1],)}
+
+
 class SpanningTreeBatch(ArrayBatch):
     """B problems of ``certus.SpanningTree``: edge (B, N, N).
 
@@ -119,9 +145,6 @@ class SpanningTreeBatch(ArrayBatch):
     @property
     def structure_shape(self) -> Index:
         return (max(self.first.shape[1] - 1, 0), 2)
-
-    def part_marginals(self) -> dict[str, Floats]:
-        return {"edge": self.marginals()["edges"]}
 
 
 class AssignmentBatch(ArrayBatch):

@@ -92,25 +92,7 @@ class SpanTrees(CellProgram):
         return cells
 
     def _children(self, spans: Ints) -> list[list[int]]:
-        """The spans right inside each, in order; InvalidInput if they make no tree."""
-        inside: list[list[int]] = [[] for _ in spans]
-        around: list[int] = []
-        for k, (i, j) in enumerate(spans.tolist()):
-            while around and spans[around[-1], 1] <= i:
-                around.pop()
-            if k and (not around or spans[around[-1], 1] < j or spans[around[-1]].tolist() == [i, j]):
-                raise InvalidInput(f"the span {(i, j)} crosses another, or comes twice; the spans make no tree.")
-            if around:
-                inside[around[-1]].append(k)
-            around.append(k)
-        if self.n and (not len(spans) or spans[0].tolist() != [0, self.n]):
-            raise InvalidInput(f"the whole sentence, {(0, self.n)}, is not among the spans.")
-        for (i, j), within in zip(spans.tolist(), inside, strict=True):
-            if self.empty is None and j - i > 1 and (len(within) != 2 or sum(spans[within] @ [-1, 1]) != j - i):
-                raise InvalidInput(
-                    f"the span {(i, j)} is not cut into two spans; without an empty label trees are binary."
-                )
-        return inside
+        return children_of(spans, self.n, binary=self.empty is None)
 
     def rows(self, cells: Ints) -> Ints:
         return in_order(np.stack(np.unravel_index(cells, self.shape), axis=1))
@@ -155,6 +137,26 @@ class SpanTrees(CellProgram):
                 "subject_to(certus.constraints.require(...))."
             )
         return super().with_fixed(view, index, value)
+
+
+def children_of(spans: Ints, n: int, *, binary: bool) -> list[list[int]]:
+    """The spans right inside each of some spans in order; InvalidInput if they make no tree over n words."""
+    inside: list[list[int]] = [[] for _ in spans]
+    around: list[int] = []
+    for k, (i, j) in enumerate(spans.tolist()):
+        while around and spans[around[-1], 1] <= i:
+            around.pop()
+        if k and (not around or spans[around[-1], 1] < j or spans[around[-1]].tolist() == [i, j]):
+            raise InvalidInput(f"the span {(i, j)} crosses another, or comes twice; the spans make no tree.")
+        if around:
+            inside[around[-1]].append(k)
+        around.append(k)
+    if n and (not len(spans) or spans[0].tolist() != [0, n]):
+        raise InvalidInput(f"the whole sentence, {(0, n)}, is not among the spans.")
+    for (i, j), within in zip(spans.tolist(), inside, strict=True):
+        if binary and j - i > 1 and (len(within) != 2 or sum(spans[within] @ [-1, 1]) != j - i):
+            raise InvalidInput(f"the span {(i, j)} is not cut into two spans; without an empty label trees are binary.")
+    return inside
 
 
 def in_order(spans: Ints) -> Ints:
