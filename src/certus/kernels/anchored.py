@@ -12,11 +12,29 @@ import numpy as np
 
 from certus.kernels.compiling import njit
 
+U = np.uint64
+
 
 @njit(cache=True, nogil=True)
 def _symbols(n_phrases, n_symbols, width):
     """The symbols that a span of so many words may have: the first, and that after the last."""
     return (n_phrases, n_symbols) if width == 1 else (0, n_phrases)
+
+
+@njit(cache=True, nogil=True)
+def _raise(best, more, scores):
+    """best[c] <- max(best[c], more + scores[c])."""
+    for c in range(U(best.shape[0])):
+        value = more + scores[c]
+        best[c] = value if value > best[c] else best[c]
+
+
+@njit(cache=True, nogil=True)
+def _raise_sums(best, left, right):
+    """best[c] <- max(best[c], left[c] + right[c])."""
+    for c in range(U(best.shape[0])):
+        value = left[c] + right[c]
+        best[c] = value if value > best[c] else best[c]
 
 
 @njit(cache=True, nogil=True)
@@ -31,9 +49,7 @@ def _gather(chart, n_phrases, i, j, pairs):
         for b in range(first, last):
             left = chart[i, k, b]
             if left > -np.inf:
-                row = pairs[b]
-                for c in range(low, high):
-                    row[c] = max(row[c], left + right[c])
+                _raise(pairs[b, low:high], left, right[low:high])
 
 
 @njit(cache=True, nogil=True)
@@ -53,8 +69,7 @@ def inside(rule, cell, chart):
                     continue
                 best[:] = -np.inf
                 for b in range(size):
-                    for c in range(size):
-                        best[c] = max(best[c], rule[a, b, c] + pairs[b, c])
+                    _raise_sums(best, rule[a, b], pairs[b])
                 chart[i, j, a] = cell[i, j, a] + best.max()
 
 
@@ -73,16 +88,15 @@ def outside(rule, cell, root, chart, out):
                 above = out[i, j, a] + cell[i, j, a]
                 if above > -np.inf:
                     for b in range(size):
-                        for c in range(size):
-                            pairs[b, c] = max(pairs[b, c], above + rule[a, b, c])
+                        _raise(pairs[b], above, rule[a, b])
             for k in range(i + 1, j):
                 first, last = _symbols(n_phrases, size, k - i)
                 low, high = _symbols(n_phrases, size, j - k)
                 for b in range(first, last):
-                    left, best = chart[i, k, b], out[i, k, b]
+                    _raise(out[k, j, low:high], chart[i, k, b], pairs[b, low:high])
+                    best = out[i, k, b]
                     for c in range(low, high):
                         best = max(best, pairs[b, c] + chart[k, j, c])
-                        out[k, j, c] = max(out[k, j, c], pairs[b, c] + left)
                     out[i, k, b] = best
 
 

@@ -191,21 +191,16 @@ class AnchoredGrammar(CellProgram):
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Any]]:
-        """By the graph of the trees above a score, which is lowered until it has k of them."""
+        """By the graph of the trees that score as much as k symbols over spans do at best, all differently."""
         wanted, scores = as_positive_int("k", k), self._dense()
-        best, charts = self.solve().value, self._bests(scores)
-        below = 1.0 + 0.05 * abs(best)
-        while True:
-            whole = below == np.inf
-            layout = _above(scores, charts, -np.inf if whole else best - below, self._slack(scores), self.layout)
-            forest = Forest(layout.hypergraph, layout.weights(self.scores), {})
-            found = forest.kbest(wanted)
-            listed = [value for _, value in found if whole or value > best - below + self._slack(scores)]
-            if whole or len(listed) == wanted:
-                break
-            below = np.inf if below > 64.0 * (1.0 + abs(best)) else 4.0 * below
+        self.solve()  # says so if there is no tree
+        charts = self._bests(scores)
+        least = _kth_value(charts[0] + charts[1], wanted, self._slack(scores))
+        if least == -np.inf and self.searched:
+            raise NotSupported(f"too many trees score the same to list {k} of them; ask for fewer, or sample().")
+        layout = _above(scores, charts, least, self._slack(scores), self.layout)
         made = []
-        for rank, (path, value) in enumerate(found, 1):
+        for rank, (path, value) in enumerate(Forest(layout.hypergraph, layout.weights(self.scores), {}).kbest(k), 1):
             cells = layout.cell[np.asarray(path)]
             made.append(self.proved(self.from_cells(cells[cells >= 0]), value, rank=rank))
         return made
@@ -239,6 +234,19 @@ class AnchoredGrammar(CellProgram):
 
 def _inner(uses: Floats, scores: Floats) -> float:
     return float(np.sum(uses * np.where(uses > 0.0, scores, 0.0)))
+
+
+def _kth_value(values: Floats, k: int, slack: float) -> float:
+    """A little less than the k-th of different best values, each of which is that of a tree; -inf if there are less."""
+    falling = np.unique(values[values > -np.inf])[::-1]
+    kept, apart = 0, 2.0 * slack
+    previous = np.inf
+    for value in falling.tolist():
+        if value < previous - apart:
+            kept, previous = kept + 1, value
+            if kept == k:
+                return float(np.nextafter(value - apart, -np.inf))
+    return -np.inf
 
 
 class _Parts(NamedTuple):
