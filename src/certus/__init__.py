@@ -12,6 +12,7 @@ from certus.constituency import (
 from certus.decode_all import decode_all
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.batch import DependencyBatch
+from certus.dependency.labelled_batch import LabelledDependencyBatch
 from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.problem import Dependency
 from certus.dependency.projective_automata import ProjectiveAutomata
@@ -98,6 +99,7 @@ __all__ = [
     "Joint",
     "Knapsack",
     "LabelledDependency",
+    "LabelledDependencyBatch",
     "LabelledTree",
     "LanguageModel",
     "LexicalizedConstituency",

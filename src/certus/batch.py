@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from certus.checks import Floats, Ints, as_numbers, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import Index, Problem
-from certus.result import BatchCertificate, BatchRanks, BatchResult, Certificate
+from certus.result import KINDS, BatchCertificate, BatchRanks, BatchResult, Certificate
 from certus.threads import in_order, thread_count
 
 T = TypeVar("T")
@@ -30,6 +30,7 @@ class Batch(ABC):
 
     kind: ClassVar[str] = "dynamic program"  # of the certificates
     padded_axes: ClassVar[int] = 1  # of structures
+    steps_alone: float = 0.0  # about how many steps items take that are asked one by one: threads serve long ones
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
     def __init__(
@@ -66,7 +67,8 @@ class Batch(ABC):
     def decode(self) -> BatchResult:
         """The best structures, with their certificates. Raises Infeasible, naming the item, if one has none."""
         found = self._each(lambda problem, _: problem.decode())
-        return self._result([self._row(r.structure) for r in found], [r.certificate for r in found])
+        proofs = [r.certificate for r in found]
+        return replace(self._result([self._row(r.structure) for r in found], proofs), results=found)
 
     def kbest(self, k: int) -> BatchRanks:
         """The k best structures of each item, (B, k, ...), with scores (B, k), -inf where an item has fewer."""
@@ -134,7 +136,8 @@ class Batch(ABC):
         """Structures, as arrays, and their certificates, put together."""
         score, bound, tolerance = np.array([(c.score, c.bound, c.tolerance) for c in proofs]).reshape(-1, 3).T
         reasons = {b: c.reason for b, c in enumerate(proofs) if c.reason is not None}
-        certificate = BatchCertificate(self.kind, score, bound, tolerance, reasons)
+        kind = max((c.kind for c in proofs), key=KINDS.index, default=self.kind)
+        certificate = BatchCertificate(kind, score, bound, tolerance, reasons)
         sizes = np.array([len(y) for y in structures], dtype=np.int64)
         return BatchResult(self._padded(structures), score.copy(), certificate, sizes, self.padded_axes)
 
@@ -145,7 +148,7 @@ class Batch(ABC):
     def _padded(self, structures: list[Ints]) -> Ints:
         out = np.full((len(structures), *self.structure_shape), -1, dtype=np.int64)
         for row, structure in zip(out, structures, strict=True):
-            row[: len(structure)] = structure
+            row[tuple(map(slice, structure.shape))] = structure
         return out
 
     def _padded_views(self, found: list[dict[str, Floats]], rest: float) -> dict[str, Floats]:
@@ -165,7 +168,7 @@ class Batch(ABC):
         def asked(b: int) -> T:
             return self._named(b, lambda item: ask(self[item], item))
 
-        return list(in_order(asked, range(len(self)), thread_count(self.workers, 0.0)))
+        return list(in_order(asked, range(len(self)), thread_count(self.workers, self.steps_alone)))
 
     def _named(self, item: int, ask: Callable[[int], T]) -> T:
         """What is asked of one item, by its number; an error names it."""

@@ -194,9 +194,7 @@ class DependencyGraphBatch(ProgramBatch):
         return self.first.shape[1:]
 
     def _row(self, structure: Any) -> Ints:
-        out = np.full((len(structure), self.first.shape[2]), -1, dtype=np.int64)
-        out[:, : len(structure)] = structure
-        return out
+        return np.asarray(structure, dtype=np.int64)
 
     def _unpadded(self, structure: Array, item: int) -> Array:
         end = int(self.lengths[item]) + 1

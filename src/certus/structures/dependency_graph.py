@@ -197,6 +197,9 @@ class DependencyGraph(Problem[Ints]):
     def marginals(self) -> dict[str, Floats]:
         return self.chains("marginals").marginals()
 
+    def part_marginals(self, kind: str) -> Floats:
+        return self.chains("part_marginals").part_marginals(kind)
+
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         return self.chains("max_marginals").max_marginals(penalties)
 
