@@ -13,6 +13,7 @@ from certus.decode_all import decode_all
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.batch import DependencyBatch
 from certus.dependency.labelled_automata import LabelledAutomata
+from certus.dependency.labelled_batch import LabelledDependencyBatch
 from certus.dependency.labelled_parts import LabelledParts
 from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.problem import Dependency
@@ -39,6 +40,9 @@ from certus.structures import (
     CTC,
     Alignment,
     AlignmentBatch,
+    AnchoredGrammar,
+    AnchoredGrammarBatch,
+    AssignmentBatch,
     CTCBatch,
     DependencyGraph,
     DependencyGraphBatch,
@@ -68,7 +72,10 @@ __all__ = [
     "HMM",
     "Alignment",
     "AlignmentBatch",
+    "AnchoredGrammar",
+    "AnchoredGrammarBatch",
     "Assignment",
+    "AssignmentBatch",
     "AutomataDependency",
     "Automaton",
     "CTCBatch",
@@ -95,6 +102,7 @@ __all__ = [
     "Knapsack",
     "LabelledAutomata",
     "LabelledDependency",
+    "LabelledDependencyBatch",
     "LabelledParts",
     "LabelledTree",
     "LanguageModel",

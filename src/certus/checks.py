@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from certus.errors import InvalidInput
 
@@ -13,16 +13,29 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """Values as an array, not copied if they are one of that type already; InvalidInput says what to do if not."""
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = str(error)
+        if "requires grad" in reason:
+            raise InvalidInput(
+                f"{name} is a tensor that requires grad, which numpy would cut off; ask certus.torch for answers with "
+                f"gradients, or give {name}.detach()."
+            ) from None
+        if "BFloat16" in reason:
+            raise InvalidInput(f"{name} is of type bfloat16, which numpy does not have; give {name}.float().") from None
+        raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
+
+
 def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None = None) -> Floats:
     """Return values as a C-contiguous float64 array of scores: finite, or -inf to forbid a part.
 
     ``shape`` may hold None where any size will do. The caller's array is never written to; it is only copied
     when its type or layout asks for it.
     """
-    try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
+    array: Floats = np.ascontiguousarray(as_numbers(name, values, np.float64))
     if shape is not None:
         expected = tuple(shape)
         fits = array.ndim == len(expected) and all(

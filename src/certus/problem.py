@@ -200,6 +200,10 @@ class Problem(ABC, Generic[Y]):
         """For each view, the probability (expected count) of each part under exp(score)."""
         raise self._not_supported("marginals")
 
+    def part_marginals(self, kind: str) -> Floats:
+        """The expected uses of each cell of an array of scores, by the name of the argument, under exp(score)."""
+        raise self._not_supported("part_marginals")
+
     def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
         """An interval that holds the log-partition function, rounding included, also where that is hard to find.
 

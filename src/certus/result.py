@@ -218,12 +218,15 @@ class BatchResult(Drawn):
     certificate: BatchCertificate
     sizes: NDArray[np.int64]  # how much of each row of ``structure`` is not padding
     axes: int = 1  # that are padded
+    results: Sequence[Result[Any]] | None = None  # of items that were decoded one by one
 
     def __len__(self) -> int:
         return len(self.score)
 
-    def __getitem__(self, item: int) -> Result[NDArray[np.int64]]:
+    def __getitem__(self, item: int) -> Result[Any]:
         """The result of one item, as if it had been decoded by itself: to be saved or verified with its problem."""
+        if self.results is not None:
+            return self.results[item]
         c, k = self.certificate, range(len(self))[item]
         score, bound, tolerance = float(c.score[k]), float(c.bound[k]), float(c.tolerance[k])
         certificate = Certificate(c.kind, score, bound, tolerance, reason=c.reasons.get(k))

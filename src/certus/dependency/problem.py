@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
-from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_numbers, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import TreeKind
@@ -367,9 +367,10 @@ class Dependency(Problem[Heads]):
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part of a kind that was given, in the shape of its scores; by ``forest()``.
 
-        ``kind`` is the name of an argument: "sibling", "stop" and so on. Projective problems only.
+        ``kind`` is the name of an argument: "sibling", "stop" and so on, for projective problems; "arc" for all.
         """
-        one_of("kind", kind, tuple(self.scores))
+        if one_of("kind", kind, ("arc", *self.scores)) == "arc":
+            return self.tree_kind.marginals(self)
         spelt_out = self.spelt_out
         shape = HIGHER_KINDS[kind].shape(self.n)
         P.check_memory(f"the marginals of {kind} parts", shape)
@@ -507,10 +508,7 @@ class Dependency(Problem[Heads]):
 
 def checked_arcs(arc: ArrayLike) -> Floats:
     """A private copy of the arc scores, with -inf where there is no arc."""
-    try:
-        arcs = np.array(arc, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"arc is not an array of numbers: {error}") from None
+    arcs: Floats = np.array(as_numbers("arc", arc, np.float64), order="C")
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"arc has shape {arcs.shape}; expected (n + 1, n + 1) for n words and the root.")
     arcs[:, 0] = -np.inf

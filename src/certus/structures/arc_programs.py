@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.structures.layout import Edges, Layout, edges, layout_of
-from certus.structures.program import ArrayProgram, as_array
+from certus.structures.program import LabelProgram, as_array
 
 SIBLING, COPARENT = "sibling", "coparent"
 
@@ -38,7 +38,7 @@ def chains(n: int, kind: str) -> Iterator[tuple[int, list[int]]]:
         yield a, list(range(a + 1, n + 1))
 
 
-class ArcChains(ArrayProgram[Ints]):
+class ArcChains(LabelProgram):
     """Arcs scored by themselves, and with the next one inside from the same head (siblings) or to the same word."""
 
     view = "arcs"
@@ -65,7 +65,7 @@ class ArcChains(ArrayProgram[Ints]):
             return arcs
         return np.concatenate([arcs, *(self.layout.cells + cell for cell in _pair_cells(graph, self.n, self.kind))])
 
-    def from_cells(self, cells: Ints) -> Ints:
+    def rows(self, cells: Ints) -> Ints:
         graph = np.zeros(self.shape, dtype=np.int64)
         graph.reshape(-1)[cells] = 1
         return graph
@@ -112,7 +112,7 @@ def _chain_layout(n: int, kind: str) -> Layout:
     return layout_of(end + 1, blocks, cells, cells + size**3, 2 * n * size)
 
 
-class ArcPairs(ArrayProgram[Ints]):
+class ArcPairs(LabelProgram):
     """Arcs g -> h -> m: copies[0, g, h, m] says that the first is there, copies[1, g, h, m] the second."""
 
     view = "copies"
@@ -133,7 +133,7 @@ class ArcPairs(ArrayProgram[Ints]):
         pairs = np.flatnonzero(used[0] & used[1])
         return np.concatenate((np.flatnonzero(used), self.layout.cells + pairs))
 
-    def from_cells(self, cells: Ints) -> Ints:
+    def rows(self, cells: Ints) -> Ints:
         used = np.zeros(self.shape, dtype=np.int64)
         used.reshape(-1)[cells] = 1
         return used

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm, Trees
 from certus.certificates.rounding import Extent
-from certus.checks import Floats, Ints
+from certus.checks import Floats, Ints, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
@@ -162,6 +162,10 @@ class SpanningTree(Problem[Cells]):
 
     def marginals(self) -> dict[str, Floats]:
         return {"edges": self._upper(self._directed.marginals()["arcs"], maximum=False)}
+
+    def part_marginals(self, kind: str) -> Floats:
+        one_of("kind", kind, ("edge",))
+        return self.marginals()["edges"]
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         found = self._directed.max_marginals(self._arc_penalties(penalties))
