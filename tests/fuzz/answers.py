@@ -54,7 +54,11 @@ def check(case: Case, tally: Tally | None = None, verified: bool = True) -> list
     """The claims about one problem that do not hold."""
     tally, out = Tally() if tally is None else tally, []
     try:
-        problem = cases.made(case)
+        try:
+            problem = cases.made(case)
+        except certus.Infeasible:  # a part is required that no structure has
+            tally["infeasible when made"] += 1
+            return out
         table = Exact(cases.listed(case, problem))
         if not len(table):
             tally["infeasible"] += 1
