@@ -42,6 +42,8 @@ class Answers:
     def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
         kind = str(rng.choice(self.kinds))
         case = cases.drawn(rng, kind, str(rng.choice(PLAIN)))
+        while case.get("inner", {}).get("kind") == "labelled dependency":  # some take minutes to prove
+            case = cases.drawn(rng, kind, str(rng.choice(PLAIN)))
         tally["problems"] += 1
         for name, detail in check(case, tally, verified=not rng.integers(VERIFIED)):
             yield Finding(kind, name, detail, partial(smaller_by, check, case, name))
