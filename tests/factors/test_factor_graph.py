@@ -94,6 +94,11 @@ def test_grids_are_proved_by_pieces_with_cycles(couplings):
         graph.log_partition()
 
 
+def test_a_bucket_holds_a_variable_whatever_the_width():
+    graph = certus.FactorGraph([[3, 0, 1], [0, 2, -np.inf]], [((0,), [0, 0, 4]), ((1,), [1, 0, 0])], width=2)
+    assert graph.decode().structure.tolist() == [2, 1]
+
+
 def test_one_large_table_is_in_a_piece():
     rng = np.random.default_rng(0)
     tables = [((0, 1, 2), whole(rng, 3, 3, 3)), ((1, 2, 3), whole(rng, 3, 3, 3)), ((3, 0), whole(rng, 3, 3))]

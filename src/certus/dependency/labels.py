@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.normal import Trees as TreeSpace
-from certus.certificates.rounding import Extent, extent_of, of_log_sum, rounded_up
+from certus.certificates.rounding import Extent, extent_of, of_best, of_log_sum, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Bools, Floats, Ints, as_numbers, as_positive_int, as_scores
 from certus.dependency import normal_projective
@@ -148,7 +148,7 @@ class LabelledDependency(Problem[LabelledTree]):
         return (self.label, *self.trees.part_scores()) if self._whole else None
 
     def error_at(self, value: float) -> float:
-        return self.trees.error_at(value)
+        return max(self.trees.error_at(value), of_best(self.extent(), value))  # labels that are not the best count too
 
     def without_scores_below(self, least: float) -> Self:
         label = np.where(self.label < least, -np.inf, self.label)

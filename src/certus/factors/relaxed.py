@@ -27,7 +27,7 @@ def over_pieces(graph: Labelled, width: int | None) -> Relaxation:
     the best of their labellings, each improved variable by variable.
     """
     sizes = tuple(max(len(domain), 1) for domain in graph.domains)
-    largest = max((prod(sizes[v] for v in scope) for scope in graph.scopes), default=1)
+    largest = max((*sizes, *(prod(sizes[v] for v in scope) for scope in graph.scopes)), default=1)
     members = covered(graph.n, graph.scopes, sizes, max(width or BUCKET, largest)) or [[]]
     shares = _shares(len(members))
     copies: list[list[int]] = [[p for p, own in enumerate(members) if k in own] for k in range(len(graph.tables))]

@@ -14,7 +14,7 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import summed
 from certus.checks import Floats, Ints, as_numbers, as_scores, one_of
-from certus.errors import Infeasible, InvalidInput
+from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
 from certus.problem import PROBLEMS, Index
 from certus.schema import Field
@@ -137,7 +137,7 @@ class ArrayProgram(DynamicProgram[Y]):
         if value:
             beside = Walk(self.layout.graph, self.layout.cell).beside(cell, self.layout.cells)
             if not beside.any():
-                raise Infeasible(f"no structure uses {view}{list(index)}; require another part.")
+                raise NotSupported(f"no structure uses {view}{list(index)}, which is required.")
             scores[~beside.reshape(shape)] = -np.inf
         else:
             scores[index] = -np.inf
