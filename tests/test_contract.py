@@ -87,6 +87,7 @@ MADE = {
     "segmentation": lambda: certus.Segmentation(whole(3, 2, 2), whole(2, 2)),
     "spans": lambda: certus.SpanTrees(whole(4, 4, 2)),
     "spans of any shape": lambda: certus.SpanTrees(whole(4, 4, 2), empty=0),
+    "anchored grammar": lambda: certus.AnchoredGrammar(whole(2), whole(2, 3, 3), whole(3, 1)),
     "alignment": lambda: certus.Alignment(whole(3, 3, 3)),
     "spanning tree": lambda: certus.SpanningTree((lambda a: a + a.T)(whole(4, 4))),
     "dependency graph": lambda: certus.DependencyGraph(whole(3, 3), whole(3, 3, 3)),

@@ -24,6 +24,18 @@ class Program(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def survey(scores, read, lowest, highest):
+    """The least finite and the greatest score of the parts that are read, 0 where none is; inf if one is no score."""
+    for b in range(scores.shape[0]):
+        low, high = np.inf, -np.inf
+        for p in range(scores.shape[1]):
+            if read[p] and scores[b, p] != -np.inf:
+                value = scores[b, p] if scores[b, p] < np.inf else np.inf  # what is not a number, too
+                low, high = min(low, value), max(high, value)
+        lowest[b], highest[b] = (low, high) if high > -np.inf else (0.0, 0.0)
+
+
+@njit(cache=True, nogil=True)
 def _weigh(program, scores, weight):
     """weight[e] <- the sum of the scores of its parts."""
     size = scores.shape[0]

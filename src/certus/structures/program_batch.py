@@ -55,17 +55,17 @@ class ProgramBatch(ArrayBatch):
         groups, alone = [], list[int]()
         for items in places.values():
             program = self._named(items[0], self.program_of)
-            whole = self._scores(items, program)
-            plain = np.array([together(e) and e.size <= most for _, e in whole])
+            scores, extents = self._scores(items, program)
+            plain = np.array([together(e) and e.size <= most for e in extents])
             alone += np.array(items)[~plain].tolist()
             if plain.any():
-                kept = [one for one, fine in zip(whole, plain, strict=True) if fine]
-                scores = np.ascontiguousarray(np.stack([s for s, _ in kept]))
-                groups.append(Group(np.array(items)[plain], program, scores, [e for _, e in kept]))
+                kept = [e for e, fine in zip(extents, plain, strict=True) if fine]
+                own = scores if plain.all() else scores[plain]
+                groups.append(Group(np.array(items)[plain], program, own, kept))
         return groups, sorted(alone)
 
-    def _scores(self, items: list[int], program: ArrayProgram[Any]) -> list[tuple[Floats, Extent]]:
-        """The scores of the parts of each item, -inf where nothing reads them, and their extents."""
+    def _scores(self, items: list[int], program: ArrayProgram[Any]) -> tuple[Floats, list[Extent]]:
+        """The scores (b, P) of the parts of items, of which some are not read, and the extents of the others."""
         sides, rows = self.sides(items[0]), []
         for name in self.arrays:
             array = self.arrays[name]
@@ -73,14 +73,14 @@ class ProgramBatch(ArrayBatch):
                 rows.append(np.broadcast_to(array.reshape(1, -1), (len(items), array.size)))
             else:
                 rows.append(array[(items, *self.cut(name, sides))].reshape(len(items), -1))
-        scores = np.where(program.layout.read, np.concatenate(rows, axis=1, dtype=np.float64), -np.inf)
-        highest = scores.max(axis=1, initial=-np.inf)
-        for k in np.flatnonzero(~(highest < np.inf))[:1].tolist():
+        whole = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+        scores = np.ascontiguousarray(whole, dtype=np.float64)
+        lowest, highest = np.empty(len(items)), np.empty(len(items))
+        kernels.programs.survey(scores, program.layout.read, lowest, highest)
+        for k in np.flatnonzero(highest == np.inf)[:1].tolist():
             self._named(items[k], self.__getitem__)  # which says what is wrong
-        lowest = scores.min(axis=1, initial=np.inf, where=scores > -np.inf)
-        some, longest = highest > -np.inf, program.layout.longest
-        ends = zip(np.where(some, lowest, 0.0).tolist(), np.where(some, highest, 0.0).tolist(), strict=True)
-        return [(row, Extent(longest, *pair)) for row, pair in zip(scores, ends, strict=True)]
+        ends = zip(lowest.tolist(), highest.tolist(), strict=True)
+        return scores, [Extent(program.layout.longest, *pair) for pair in ends]
 
     def _ask(self, most: float, kernel: Callable[..., None], outs: Callable[[Group], tuple[Any, ...]]) -> "_Answers":
         """Run a kernel over each group, with arguments made for it after graph, scores and values, on threads."""

@@ -74,8 +74,9 @@ def _agree(ours: tuple[Any, Any], name: str, theirs: tuple[Any, Any]) -> None:
         np.testing.assert_allclose(theirs[0].numpy()[:, 0, 1:], ours[0][:, 1, 2:], atol=1e-3)
         np.testing.assert_allclose(theirs[1].numpy(), ours[1], rtol=1e-3)
     else:
-        np.testing.assert_allclose(theirs[0].numpy(), ours[0], atol=1e-9)
-        np.testing.assert_allclose(theirs[1].numpy(), ours[1], rtol=1e-9)
+        close = 1e-5 if name == "supar" else 1e-9  # supar takes logarithms in float32
+        np.testing.assert_allclose(theirs[0].numpy(), ours[0], atol=close)
+        np.testing.assert_allclose(theirs[1].numpy(), ours[1], rtol=close)
 
 
 def _torch_struct(torch: Any, arc: Any, multi: bool) -> Any:
