@@ -95,7 +95,7 @@ def test_grids_are_proved_by_pieces_with_cycles(couplings):
 
 
 def test_a_bucket_holds_a_variable_whatever_the_width():
-    graph = certus.FactorGraph([[3, 0, 1], [0, 2, -np.inf]], [((0,), [0, 0, 4]), ((1,), [1, 0, 0])], width=2)
+    graph = certus.FactorGraph([[3, 0, 1], [0, 2, -np.inf]], None, [((0,), [0, 0, 4]), ((1,), [1, 0, 0])], width=2)
     assert graph.decode().structure.tolist() == [2, 1]
 
 
