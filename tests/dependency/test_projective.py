@@ -118,7 +118,7 @@ def test_forest_has_one_derivation_per_tree(problem):
 @pytest.mark.parametrize("root", ROOTS)
 def test_kernels_agree_with_the_forest_on_longer_sentences(model, root):
     rng = np.random.default_rng(4)
-    for n in (7, 12):
+    for n in (6, 9):
         problem = draw_problem(rng, model, n, root)
         forest, views = problem.forest(), problem.views
         try:

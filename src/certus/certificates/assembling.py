@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from certus.certificates import sweep
+from certus.certificates.layers import normal_form
 from certus.certificates.normal import Graph, NormalForm
+from certus.certificates.ragged import offsets, ragged
 from certus.certificates.rounding import Floats
 from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
@@ -66,7 +68,7 @@ class Assembly:
         order = order[np.argsort(level[order], kind="stable")]
         number = np.zeros(len(level), dtype=np.int64)
         number[order] = np.arange(len(order))
-        return _compressed(_joined(kept, number, len(order)), scores[:-1], cells)
+        return normal_form(_joined(kept, number, len(order)), scores[:-1], cells)
 
 
 def _useful(batches: list[_Edges], level: Ints, root: int) -> list[_Edges]:
@@ -96,7 +98,7 @@ def _joined(batches: list[_Edges], number: Ints, size: int) -> Graph:
     order = np.argsort(head, kind="stable")
     tail_ptr, tail = _reordered([batch.tails for batch in batches], order)
     part_ptr, part = _reordered([batch.parts for batch in batches], order)
-    return Graph(_offsets(np.bincount(head, minlength=size)), tail_ptr, number[tail], part_ptr, part)
+    return Graph(offsets(np.bincount(head, minlength=size)), tail_ptr, number[tail], part_ptr, part)
 
 
 def _reordered(tables: list[Ints], order: Ints) -> tuple[Ints, Ints]:
@@ -104,26 +106,7 @@ def _reordered(tables: list[Ints], order: Ints) -> tuple[Ints, Ints]:
     sizes = np.concatenate([(table >= 0).sum(axis=1) for table in tables])
     entries = np.concatenate([table[table >= 0] for table in tables])
     row, place = ragged(sizes[order])
-    return _offsets(sizes[order]), entries[_offsets(sizes)[order[row]] + place]
-
-
-def _compressed(graph: Graph, scores: Floats, cells: Mapping[str, Ints]) -> NormalForm:
-    """The normal form of one graph, with the parts that its edges use."""
-    used = np.zeros(len(scores), dtype=bool)
-    used[graph.part] = True
-    number = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
-    kept = graph._replace(part=number[graph.part])
-    return NormalForm(scores[used], (kept,), {view: number[cell] for view, cell in cells.items()})
-
-
-def _offsets(sizes: Ints) -> Ints:
-    return np.concatenate(([0], np.cumsum(sizes)))
-
-
-def ragged(counts: Ints) -> tuple[Ints, Ints]:
-    """For rows of so many entries, laid end to end: the row of each entry, and its place in the row."""
-    row = np.repeat(np.arange(len(counts)), counts)
-    return row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return offsets(sizes[order]), entries[offsets(sizes)[order[row]] + place]
 
 
 def derivation(form: NormalForm, used: Mapping[str, Floats]) -> list[int]:

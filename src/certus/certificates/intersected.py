@@ -7,6 +7,7 @@ import numpy as np
 
 from certus.certificates import sweep
 from certus.certificates.normal import Graph
+from certus.certificates.ragged import offsets, table
 from certus.checks import Bools, Ints
 from certus.errors import InvalidInput, NotSupported
 
@@ -38,7 +39,7 @@ class Intersected:
         if self._size * states**2 > MOST:
             raise NotSupported(f"{self._size} vertices times {states} states twice are too many to check.")
         self._head = np.repeat(np.arange(self._size), np.diff(old.in_ptr))
-        self._tails = _table(old.tail_ptr, old.tail)
+        self._tails = table(old.tail_ptr, old.tail)
         self._after = self._own_steps()
         blocks = self._read()
         self._paths = self._useful(blocks)
@@ -47,7 +48,7 @@ class Intersected:
     def _own_steps(self) -> Ints:
         """The state after an edge's own parts, (E, Q); -1 if there is none."""
         transitions, symbol = self._reader.transitions, np.append(self._reader.symbol, -1)
-        parts = _table(self._old.part_ptr, self._old.part)
+        parts = table(self._old.part_ptr, self._old.part)
         state = np.tile(np.arange(len(transitions)), (len(parts), 1))
         for k in range(parts.shape[1]):
             read = symbol[parts[:, k]][:, None]
@@ -108,7 +109,7 @@ class Intersected:
         degree = np.append(np.bincount(head, minlength=int(self._used.sum())), len(self._ends))
         tail_ptr = np.cumsum(np.concatenate(([0], (table >= 0).sum(axis=1), np.ones(len(self._ends), dtype=np.int64))))
         return Graph(
-            np.concatenate(([0], np.cumsum(degree))),
+            offsets(degree),
             tail_ptr,
             np.concatenate((table[table >= 0], number[-1, self._reader.initial][self._ends])),
             np.concatenate((part_ptr, np.full(len(self._ends), part_ptr[-1]))),
@@ -135,12 +136,3 @@ class Intersected:
         if -1 in found or not len(last):
             raise InvalidInput("the automaton does not accept the structure; its score is -inf.")
         return [len(self._paths) + int(last[0]), *found]
-
-
-def _table(ptr: Ints, entries: Ints) -> Ints:
-    """Rows of various lengths as a table, -1 where they have no entry."""
-    sizes = np.diff(ptr)
-    table = np.full((len(sizes), int(sizes.max(initial=0))), -1, dtype=np.int64)
-    row = np.repeat(np.arange(len(sizes)), sizes)
-    table[row, np.arange(len(entries)) - ptr[row]] = entries
-    return table

@@ -1,13 +1,18 @@
 """Graphs in normal form put together layer by layer, and cut down to what derivations of the root use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certus.certificates import sweep
 from certus.certificates.normal import Graph, NormalForm
+from certus.certificates.ragged import offsets
 from certus.certificates.rounding import Floats
 from certus.checks import Bools, Ints
+from certus.errors import NotSupported
+
+MOST_EDGES = 20_000_000
 
 
 class Layers:
@@ -31,9 +36,32 @@ class Layers:
         self._parts.add(parts)
         return first
 
+    @classmethod
+    def from_top(
+        cls, found: Iterable[tuple[Ints, Ints, Ints, Ints]], items: int, advice: str
+    ) -> tuple["Layers", NDArray[np.int32]]:
+        """Layers that are found from the root down, and the vertex of each item, -1 for none.
+
+        Each is some items, how many edges each has, and the tails, which are items, and parts of these edges. More than
+        MOST_EDGES of them are NotSupported.
+        """
+        pending, edges = [], 0
+        for layer in found:
+            pending.append(layer)
+            edges += len(layer[2])
+            if edges > MOST_EDGES:
+                raise NotSupported(f"the graph has more than {MOST_EDGES} edges, too many to check. {advice}")
+        number = np.full(items, -1, dtype=np.int32)
+        layers = cls()
+        while pending:
+            own, degree, tails, parts = pending.pop()
+            first = layers.add(degree, np.where(tails >= 0, number[tails], -1), parts)
+            number[own] = first + np.arange(len(own))
+        return layers, number
+
     def graph(self) -> Graph:
         """The graph of all layers; its root is the last vertex."""
-        return Graph(_offsets(self._degree), *self._tails.joined(), *self._parts.joined())
+        return Graph(offsets(np.concatenate(self._degree)), *self._tails.joined(), *self._parts.joined())
 
 
 class _Ragged:
@@ -76,22 +104,14 @@ def trimmed(graph: Graph, allowed: Bools) -> tuple[Graph, Ints]:
     edges = np.flatnonzero(kept)
     tail_ptr, tails = sweep.rows(graph.tail_ptr, edges)
     part_ptr, parts = sweep.rows(graph.part_ptr, edges)
-    smaller = Graph(_offsets([degree[stays]]), tail_ptr, vertex[graph.tail[tails]], part_ptr, graph.part[parts])
+    smaller = Graph(offsets(degree[stays]), tail_ptr, vertex[graph.tail[tails]], part_ptr, graph.part[parts])
     return smaller, number
 
 
 def normal_form(graph: Graph, scores: Floats, cells: Mapping[str, Ints]) -> NormalForm:
     """The normal form of one graph, with only those parts that its edges use."""
-    mark = np.zeros(len(scores), dtype=bool)
-    mark[graph.part] = True
-    used = np.flatnonzero(mark)
-    number = np.full(len(scores), -1)
-    number[used] = np.arange(len(used))
+    used = np.zeros(len(scores), dtype=bool)
+    used[graph.part] = True
+    number = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)  # a cell that is no part has -1: the last
     kept = graph._replace(part=number[graph.part])
-    # A cell that is no part has -1, which picks the -1 at the end.
-    placed = np.append(number, -1)
-    return NormalForm(scores[used], (kept,), {view: placed[cell] for view, cell in cells.items()})
-
-
-def _offsets(sizes: list[Ints]) -> Ints:
-    return np.concatenate(([0], np.cumsum(np.concatenate(sizes)))).astype(np.int64, copy=False)
+    return NormalForm(scores[used], (kept,), {view: number[cell] for view, cell in cells.items()})

@@ -14,7 +14,7 @@ from certus.cli.progress import watched
 from certus.clock import Clock
 from certus.errors import Infeasible, InvalidInput, LimitReached
 from certus.result import Result
-from certus.translation import ForestTranslation, PhraseTranslation
+from certus.translation import ForestTranslation, GrammarModel, PhraseModel, PhraseTranslation
 
 
 def translate(
@@ -69,14 +69,24 @@ def translate(
     options = o.given(method=method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit)
     if kbest is not None and options:
         raise InvalidInput(f"--{next(iter(options)).replace('_', '-')} is for the best translation; --kbest is exact.")
+    return _translate_lines(model, inputs or [], options, kbest, save_result, json)
+
+
+def _translate_lines(
+    model: GrammarModel | PhraseModel,
+    inputs: list[str],
+    options: dict[str, Any],
+    kbest: int | None,
+    save_result: Path | None,
+    json: bool,
+) -> int:
+    """Translates line by line, prints what is found, and returns the exit code."""
     code, done, proved, whole = 0, 0, 0, Clock()
-    for number, line in enumerate(watched(read_lines(inputs or [], tokenised=True), "translating")):
+    for number, line in enumerate(watched(read_lines(inputs, tokenised=True), "translating")):
         place = {"source": line.source, "line": line.number, "words": line.words}
         if not line.words:
-            if json:
-                print_json({**place, **({"translation": ""} if kbest is None else {"translations": []})})
-            elif kbest is None:
-                print(flush=True)
+            none: dict[str, Any] = {"translation": ""} if kbest is None else {"translations": []}
+            _print_none(place | none, kbest, json)
             continue
         clock = Clock()
         try:
@@ -84,10 +94,7 @@ def translate(
             results: list[Result[Any]] = [problem.decode(**options)] if kbest is None else problem.kbest(kbest)
         except (Infeasible, LimitReached) as error:
             code = complain(f"{line.place}: {error}")
-            if json:
-                print_json(place | {"error": str(error)})
-            elif kbest is None:
-                print(flush=True)
+            _print_none(place | {"error": str(error)}, kbest, json)
             continue
         seconds = clock.seconds
         if save_result is not None:
@@ -108,6 +115,14 @@ def translate(
         rate = whole.seconds / done
         say(f"{done} sentences, {proved} proved optimal, {rate:.3g} seconds a sentence")
     return code
+
+
+def _print_none(fields: dict[str, Any], kbest: int | None, json: bool) -> None:
+    """A line for a sentence without a translation; n-best lists have none."""
+    if json:
+        print_json(fields)
+    elif kbest is None:
+        print(flush=True)
 
 
 def _moses(number: int, problem: ForestTranslation | PhraseTranslation, result: Result[Any], translation: str) -> str:

@@ -8,16 +8,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from certus.certificates.layers import Layers, normal_form
 from certus.certificates.normal import Graph, NormalForm
+from certus.certificates.ragged import ranges
 from certus.checks import Floats, Ints
 from certus.constituency.lexicalized_chart import Chart, Scores
 from certus.constituency.lexicalized_tables import Tables
-from certus.errors import NotSupported
-
-MOST_EDGES = 20_000_000
 
 
 class _Layer(NamedTuple):
@@ -79,7 +76,7 @@ class _Uses:
         i, c, q, s = np.nonzero(self.next[spans] > -np.inf)
         rest = self.next[spans[i], c, q, s]
         P, h = chart.context_label[c], t.context_word[c]
-        item, g = _spread(t.group_ptr[2 * P + q, i], t.group_ptr[2 * P + q, i + width + 1])
+        item, g = ranges(t.group_ptr[2 * P + q, i], t.group_ptr[2 * P + q, i + width + 1])
         far = t.distance[h, np.where(h < i, i - 1, np.minimum(i + width + 1, n - 1))].astype(np.int64)
         first, last = (t.context_ptr[P, k].astype(np.int64) for k in (0, n))
         cell = t.attach_ptr[g] + (3 * (last - first) * far + 3 * (c - first) + s)[item]
@@ -97,7 +94,7 @@ class _Uses:
         chart, t = self.chart, self.chart.t
         spans = self._spans(width)
         i, g = np.nonzero(self.whole[spans] > -np.inf)
-        pair, places = _spread(chart.group_nodes[g], chart.group_nodes[g + 1])
+        pair, places = ranges(chart.group_nodes[g], chart.group_nodes[g + 1])
         v = chart.by_group[places]
         rest = self.whole[spans[i], g][pair] + chart.scores.node[v]
         halves = [chart.done[d, v, i[pair] + d * width] for d in range(2)]
@@ -181,21 +178,9 @@ def spell_out(t: Tables, scores: Scores) -> LexicalizedGraph:
     chart = Chart(t, scores)
     if not chart.best() > scores.limit:
         return _nothing(chart)
-    uses, found, edges = _Uses(chart), list[_Layer](), 0
-    for layer in uses.layers():
-        found.append(layer)
-        edges += len(layer.tails)
-        if edges > MOST_EDGES:
-            raise NotSupported(
-                f"the graph of {t.n} words has more than {MOST_EDGES} edges, too many to check. Ask "
-                "allowing(arcs) for fewer arcs, or within(width) for the trees that score not much less than the best."
-            )
-    number = np.full(chart.root_item + 1, -1, dtype=np.int32)
-    layers = Layers()
-    while found:
-        items, degree, tails, parts = found.pop()
-        first = layers.add(degree, np.where(tails >= 0, number[tails], -1), parts)
-        number[items] = first + np.arange(len(items))
+    uses = _Uses(chart)
+    advice = "Ask allowing(arcs) for fewer arcs, or within(width) for the trees that score not much less than the best."
+    layers, number = Layers.from_top(uses.layers(), chart.root_item + 1, advice)
     own = np.concatenate(
         (t.node_score, t.attach, t.stop.reshape(-1), t.root_score, np.zeros((t.n + 1) ** 2 + t.n * len(t.tags)))
     )
@@ -213,10 +198,3 @@ def _nothing(chart: Chart) -> LexicalizedGraph:
     graph = Graph(np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64), none, np.zeros(1, dtype=np.int64), none)
     cells = {"arcs": np.full((chart.n + 1) ** 2, -1), "tags": np.full(chart.n * len(chart.t.tags), -1)}
     return LexicalizedGraph(NormalForm(np.zeros(0), (graph,), cells), graph, chart, none, none)
-
-
-def _spread(first: NDArray[np.integer], last: NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """The whole numbers from first to before last of each range, and which range each belongs to."""
-    sizes = (last - first).astype(np.int64)
-    row = np.repeat(np.arange(len(sizes)), sizes)
-    return row, np.arange(len(row)) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)

@@ -15,9 +15,6 @@ from certus.certificates.layers import Layers, normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.checks import Floats, Ints
 from certus.constituency.indexed import Indexed
-from certus.errors import NotSupported
-
-MOST_EDGES = 20_000_000
 
 
 class Items(NamedTuple):
@@ -157,21 +154,9 @@ def parse_graph(n: int, rules: Indexed, words: Items, tags: int) -> ParseGraph:
     """The graph of all trees of n words."""
     chart = _Chart(n, rules, words, tags)
     chart.build()
-    found, edges = list[_Edges](), 0
-    for layer in chart.edges() if n and chart.alive[0, n, rules.root] else ():
-        found.append(layer)
-        edges += len(layer.tails)
-        if edges > MOST_EDGES:
-            raise NotSupported(
-                f"the graph of {n} words has more than {MOST_EDGES} edges, too many to check. Split the sentence, or "
-                "use a grammar with fewer symbols (smaller horizontal, vertical)."
-            )
-    number = np.full(chart.alive.size, -1, dtype=np.int32)
-    layers = Layers()
-    while found:
-        items, degree, tails, parts = found.pop()
-        first = layers.add(degree, np.where(tails >= 0, number[tails], -1), parts)
-        number[items] = first + np.arange(len(items))
+    found = chart.edges() if n and chart.alive[0, n, rules.root] else ()
+    advice = "Split the sentence, or use a grammar with fewer symbols (smaller horizontal, vertical)."
+    layers, number = Layers.from_top(found, chart.alive.size, advice)
     if not layers.vertices:
         layers.add(np.zeros(1, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty((0, 0), dtype=np.int64))
     scores = np.concatenate((rules.weight, rules.chain_weight, words.weight, np.zeros(n * tags)))

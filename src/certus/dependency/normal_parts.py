@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from certus.certificates.assembling import Assembly, ragged
+from certus.certificates.assembling import Assembly
+from certus.certificates.ragged import ragged
 from certus.certificates.rounding import Floats
 from certus.checks import Bools, Ints
 from certus.dependency.part_kinds import EMPTY, END, MODIFIER, RIGHT, PartKind

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from certus.certificates.assembling import Assembly, ragged
+from certus.certificates.assembling import Assembly
 from certus.certificates.normal import NormalForm
+from certus.certificates.ragged import ragged
 from certus.checks import Bools, Floats, Ints
 from certus.dependency import normal_parts as N
 from certus.dependency.part_kinds import EMPTY, END, LEFT, MODIFIER, OUTERMOST, RIGHT

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from certus.certificates.normal import Graph, NormalForm
+from certus.certificates.ragged import flat, offsets
 from certus.checks import Bools, Floats, Ints
 from certus.translation.forest import TranslationForest
 from certus.translation.forest_items import Ways
@@ -52,10 +53,10 @@ def assembled(problem: "ForestTranslation", prepared: ScoredForest, words: Ints,
     parts = np.column_stack((np.append(cells, -1)[origin], np.where(terms >= 0, terms + len(edges), -1)))
     scores = score_grams(problem.lm, problem.lm_weight, words, ways.grams[grams[missing:]])
     below = np.column_stack((cells[empty.edges], np.full((len(empty.edges), parts.shape[1] - 1), -1)))
-    tail_ptr, flat_tail = _flat(_stacked(empty.below, tails))
-    part_ptr, flat_part = _flat(np.concatenate((below, parts)))
+    tail_ptr, flat_tail = flat(_stacked(empty.below, tails))
+    part_ptr, flat_part = flat(np.concatenate((below, parts)))
     degree = np.bincount(np.concatenate((empty.heads, number + len(empty.vertices))))
-    graph = Graph(np.concatenate(([0], np.cumsum(degree))), tail_ptr, flat_tail, part_ptr, flat_part)
+    graph = Graph(offsets(degree), tail_ptr, flat_tail, part_ptr, flat_part)
     return NormalForm(np.concatenate((forest.weights[edges], scores)), (graph,), {"edges": cells})
 
 
@@ -171,9 +172,3 @@ def _stacked(a: Ints, b: Ints) -> Ints:
     """One table below the other, -1 where one is narrower."""
     width = max(a.shape[1], b.shape[1])
     return np.concatenate([np.pad(x, ((0, 0), (0, width - x.shape[1])), constant_values=-1) for x in (a, b)])
-
-
-def _flat(table: Ints) -> tuple[Ints, Ints]:
-    """The numbers of each row that are not -1: where they start, and all of them."""
-    there = table >= 0
-    return np.concatenate(([0], np.cumsum(there.sum(axis=1)))), table[there]

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certus.certificates.ragged import ragged
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput
 from certus.translation.forest_sides import Sides
-from certus.translation.forest_tables import Tables, ragged
+from certus.translation.forest_tables import Tables
 
 MOST_WAYS = 5_000_000
 
@@ -143,7 +144,7 @@ class Items:
             symbol = self.sides.symbol[np.where(there, place, 0)]
             vertex = np.maximum(~symbol, 0)
             size = np.where(there & (symbol < 0), self.first[vertex + 1] - self.first[vertex], 1)
-            at, within = ragged(np.arange(len(size)), size)
+            at, within = ragged(size)
             self._count(len(at))
             item = np.where(symbol[at] < 0, self.first[vertex[at]] + within, symbol[at])
             item = np.where(there[at], item, -1)

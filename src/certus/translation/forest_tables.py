@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certus.certificates.ragged import ragged
 from certus.checks import Bools, Floats, Ints
 from certus.translation.forest_sides import Layout, Sides
 
@@ -140,7 +141,8 @@ class Tables:
         row_of[self.first[v]], column_of[self.last[v]] = np.arange(n_first), np.arange(n_last)
         own = lo + np.flatnonzero((layout.first[lo:hi] >= 0) | (layout.column[lo:hi] >= 0))
         own = own[self.cost[own] > -np.inf]
-        edge, within = ragged(own, self._columns.size[layout.column[own]])
+        entry, within = ragged(self._columns.size[layout.column[own]])
+        edge = own[entry]
         source = self._columns.start[layout.column[edge]] + within
         row = row_of[np.where(layout.first[edge] >= 0, layout.first[edge], self._columns.words[source])]
         hooks, hook = np.unique(layout.row[edge], return_inverse=True)
@@ -151,7 +153,7 @@ class Tables:
         cell[~hooked] = (row * n_last + place)[~hooked]
         kept = (row >= 0) & (hooked | (place >= 0))
         hooks = hooks[n_straight:]
-        at, within = ragged(np.arange(len(hooks)), self._rows.size[hooks])
+        at, within = ragged(self._rows.size[hooks])
         hook_source = self._rows.start[hooks[at]] + within
         place = column_of[self._rows.words[hook_source]]
         there = place >= 0
@@ -268,12 +270,6 @@ class _Vectors:
     def of(self, x: int) -> slice:
         """Where the vectors of a unit stand."""
         return slice(self._ptr[x], self._ptr[x + 1])
-
-
-def ragged(item: Ints, size: Ints) -> tuple[Ints, Ints]:
-    """Each item as often as its size says, and 0, 1, .. beside it."""
-    stop = np.cumsum(size)
-    return np.repeat(item, size), np.arange(int(stop[-1]) if len(stop) else 0) - np.repeat(stop - size, size)
 
 
 def _places(words: Ints, wanted: Ints) -> Ints:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from certus.certificates.normal import Graph, NormalForm
+from certus.certificates.ragged import offsets, ranges
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput, NotSupported
 from certus.translation.phrase_coverings import AT_ONCE, Bits, Bounds, Lattice, Limits, build, covered, free, sweep
@@ -87,7 +88,7 @@ class Search(NamedTuple):
     def follow(self, those: States) -> tuple[Ints, Ints, States]:
         """Steps that may lead above the bound: where from, by which option, and the states they lead to."""
         o, ptr = self.options, self.lattice.edge_ptr
-        origin, edge = _ranges(ptr[those.node], ptr[those.node + 1])
+        origin, edge = ranges(ptr[those.node], ptr[those.node + 1])
         span, node = self.lattice.edge_span[edge], self.lattice.edge_to[edge]
         g, window = those.g[origin], those.window[origin]
         if not self.lattice.full:
@@ -95,7 +96,7 @@ class Search(NamedTuple):
             may = free(self.limits, g, window, start, length)
             origin, span, node = origin[may], span[may], node[may]
             g, window = covered(g[may], window[may], start[may], length[may])
-        row, option = _ranges(o.first[span], o.first[span + 1])
+        row, option = ranges(o.first[span], o.first[span + 1])
         origin, span, node = origin[row], span[row], node[row]
         before = those.state[origin]
         score = those.score[origin] + self.own[self.place[those.node[origin]], span]
@@ -170,13 +171,6 @@ def _check_width(limits: Limits, options: Options) -> None:
     longest = int((options.end - options.start).max(initial=-1)) + 1
     if limits.n > WINDOW and not (limits.window and max(limits.limit, longest) < WINDOW):
         raise NotSupported(f"coverage is held in {WINDOW} bits from the first uncovered word on; {limits} needs more.")
-
-
-def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """(k, x) for every x of the k-th range begin .. end - 1."""
-    size = end - begin
-    which = np.repeat(np.arange(len(size)), size)
-    return which, np.arange(len(which)) + (begin - (np.cumsum(size) - size))[which]
 
 
 def _closed(search: Search) -> tuple[States, list[Steps]]:
@@ -278,12 +272,12 @@ def _form(problem: "PhraseTranslation", paths: Paths) -> NormalForm:
     part = np.empty(int(end[-1]) if n_steps else 0, dtype=np.int64)
     at, begin = np.flatnonzero(a_step), end - size - 2
     part[begin[at]], part[begin[at] + 1] = paths.option[at], n_options + paths.jump[at]
-    step, word = _ranges(first, first + size)
+    step, word = ranges(first, first + size)
     part[(end - size - first)[step] + word] = n_options + problem.n + 1 + word
     lead = [0] if n_steps else []  # the edge into the start
     degree = np.bincount(np.append(lead, paths.target).astype(np.int64), minlength=len(paths.state) + 1)
     graph = Graph(
-        np.concatenate(([0], np.cumsum(degree))),
+        offsets(degree),
         np.concatenate((lead, np.arange(n_steps + 1))).astype(np.int64),
         paths.origin,
         np.concatenate((lead, [0], end)).astype(np.int64),
