@@ -169,13 +169,14 @@ class Softened(Limited):
 
     name = "soft"
     share = 1.0
-    regimes = ORDINARY  # beside scores of 1e-6 to 1e38 penalties of 1 may be branched on for minutes
+    # Beside scores of 1e-6 to 1e38 penalties of 1 may be branched on for minutes, as may the 55 digits of 0.1.
+    regimes = ORDINARY
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
         case = super().draw(rng, scores)
         for c in case["constraints"]:
             if rng.random() < 0.3:
-                c["terms"] = [[float(rng.choice([0.1, 0.75, 1.5])) * a, view, index] for a, view, index in c["terms"]]
+                c["terms"] = [[float(rng.choice([0.5, 0.75, 1.5])) * a, view, index] for a, view, index in c["terms"]]
             if rng.random() < 0.8 or any(a % 1 for a, _, _ in c["terms"]):
                 c["penalty"] = float(rng.choice([0.0, 1.0, 1.0, 2.0, 3.0, 0.3]))
         return case
