@@ -177,11 +177,11 @@ class Batch(ABC):
         return replace(found, certificate=replace(c, reasons=reasons)) if reasons else found
 
     def _check_feasible(self, item: int) -> None:
-        """Raise Infeasible, naming the item, if it has no structure."""
+        """Raise Infeasible, naming the item, if it has no structure; InvalidInput if its scores are none."""
         try:
             self[item].decode()
-        except Infeasible as error:
-            raise Infeasible(f"item {item} of the batch: {error}") from None
+        except (Infeasible, InvalidInput) as error:
+            raise type(error)(f"item {item} of the batch: {error}") from None
 
 
 def type_of(scores: ArrayLike) -> np.dtype[Any]:
