@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from certus.errors import InvalidInput
 
@@ -13,16 +13,28 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+def as_numpy(name: str, values: ArrayLike, dtype: DTypeLike = None) -> NDArray[Any]:
+    """Values as an array, copied only if need be; InvalidInput, with what to do, for what numpy cannot read."""
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        given: Any = values
+        if type(given).__module__.partition(".")[0] != "torch":
+            raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
+        gradient = " with a gradient" if given.requires_grad else ""
+        raise InvalidInput(
+            f"{name} is a tensor of {given.dtype} on {given.device}{gradient}, and certus takes arrays: give it to "
+            f"certus.torch, or use {name}.detach().float().cpu()."
+        ) from None
+
+
 def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None = None) -> Floats:
     """Return values as a C-contiguous float64 array of scores: finite, or -inf to forbid a part.
 
     ``shape`` may hold None where any size will do. The caller's array is never written to; it is only copied
     when its type or layout asks for it.
     """
-    try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
+    array: Floats = np.ascontiguousarray(as_numpy(name, values, np.float64))
     if shape is not None:
         expected = tuple(shape)
         fits = array.ndim == len(expected) and all(

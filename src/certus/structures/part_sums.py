@@ -39,6 +39,7 @@ class ArrayKind:
     more: int = 0
     own: tuple[str, ...] = ()
     symmetric: bool = False  # cells [i, j] and [j, i] are one
+    quick: tuple[type[Batch], ...] = ()  # with kernels for sums, whose view is all that the first array has
 
     def by_item(self, name: str, axes: int) -> bool:
         """Whether an array with so many axes has one over items."""
@@ -141,7 +142,8 @@ class PartSums:
     def longest(self) -> dict[str, int]:
         """How long an item may be, by letter of the axes."""
         first = self.shapes[0]
-        return {a: size - self.kind.more for a, size in zip(self.kind.axes[first.name], first.size, strict=False)}
+        sizes = list(zip(self.kind.axes[first.name], first.size, strict=False))
+        return {letter: size - self.kind.more for letter, size in reversed(sizes)}
 
     def _group(self, items: Ints, lengths: Mapping[str, int], own: Options) -> Group:
         cut = {letter: self.longest[letter] - length for letter, length in lengths.items()}

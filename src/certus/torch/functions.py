@@ -5,7 +5,10 @@ tangent, and that of the tangent along v its curvature. Each is a sweep of certu
 the CPU, whatever the type and device of the tensors; the answer is moved back.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from inspect import isfunction
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +19,31 @@ from certus.batch import Batch
 from certus.checks import Floats
 from certus.errors import InvalidInput
 from certus.structures.part_sums import PartSums
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def eager(function: Callable[P, T]) -> Callable[P, T]:
+    """The function as one that torch.compile calls, and does not look into; without importing its compiler."""
+
+    @wraps(function)
+    def called(*arguments: P.args, **options: P.kwargs) -> T:
+        plain = torch.compiler.disable(function) if torch.compiler.is_compiling() else function
+        return plain(*arguments, **options)
+
+    return called
+
+
+class Eager:
+    """A class whose public methods are called, not compiled."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, value in list(vars(cls).items()):
+            if isfunction(value) and (name == "__init__" or not name.startswith("_")):
+                setattr(cls, name, eager(value))
 
 
 def to_numpy(tensor: Tensor) -> Floats:
@@ -35,7 +63,11 @@ class Sums(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, parts: PartSums, batch: Batch) -> tuple[Tensor, Tensor]:
-        total, uses = parts.sums(to_numpy(scores))
+        if len(parts.shapes) == 1 and isinstance(batch, parts.kind.quick):
+            total, views = batch.log_partition_and_marginals()
+            uses = next(iter(views.values())).reshape(scores.shape)
+        else:
+            total, uses = parts.sums(to_numpy(scores))
         for b in np.flatnonzero(~np.isfinite(total))[:1].tolist():
             batch._check_feasible(b)
             raise InvalidInput(f"item {b} of the batch has a log-partition of {total[b]}: its scores are too large.")

@@ -12,7 +12,7 @@ from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.result import BatchCertificate
 from certus.structures.part_sums import ArrayKind, PartSums, Shape
-from certus.torch.functions import Sums, to_numpy, to_tensor
+from certus.torch.functions import Eager, Sums, to_numpy, to_tensor
 
 Views = dict[str, Tensor]
 PADDING = ("lengths", "mask", "second_lengths", "second_mask")
@@ -34,7 +34,7 @@ class Ranked(NamedTuple):
     score: Tensor  # (B, k)
 
 
-class Scored:
+class Scored(Eager):
     """Structures of one kind, scored by tensors with a leading axis over the items of a batch.
 
     Tensors are of any floating type, on any device. All is computed in float64 on the CPU; answers are moved back.

@@ -11,7 +11,7 @@ from certus.checks import Floats, Ints, as_positive_int, one_of
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import Penalties, Problem
 from certus.relax import branch
-from certus.torch.functions import to_numpy, to_tensor
+from certus.torch.functions import eager, to_numpy, to_tensor
 from certus.torch.scored import Scored, Views
 from certus.torch.sparse import ActiveSet, Atom, active_sets, system
 
@@ -167,6 +167,7 @@ class Structure(Scored):
         return values.reshape(-1, *self.first.shape[1:])
 
 
+@eager
 def sparsemap(
     problems: Sequence[Problem[Any]],
     scores: Tensor,

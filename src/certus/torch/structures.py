@@ -6,6 +6,7 @@ import numpy as np
 from torch import Tensor
 
 from certus.checks import Ints
+from certus.dependency.batch import DependencyBatch
 from certus.structures.batches import AlignmentBatch, CTCBatch, SegmentationBatch, SpanningTreeBatch, SpanTreesBatch
 from certus.structures.part_sums import ArrayKind
 from certus.tagging.batch import TaggingBatch
@@ -29,7 +30,7 @@ class Tagging(Structure):
         (B,) positions of each item, or (B, N), true where a position is not padding.
     """
 
-    kind = ArrayKind(TaggingBatch, {"unary": "n.", "bigram": "n..", "trigram": "n..."})
+    kind = ArrayKind(TaggingBatch, {"unary": "n.", "bigram": "n..", "trigram": "n..."}, quick=(TaggingBatch,))
 
     def __init__(
         self, unary: Tensor, bigram: Maybe = None, trigram: Maybe = None, *, lengths: Any = None, mask: Any = None
@@ -92,7 +93,7 @@ class Dependency(Structure):
         return super()._onto_first(view, values)
 
 
-UNLABELLED = ArrayKind(trees, TREE_AXES, more=1)
+UNLABELLED = ArrayKind(trees, TREE_AXES, more=1, quick=(DependencyBatch,))
 LABELLED = ArrayKind(LabelledTreeBatch, {"label": "nn.", **HIGHER_AXES}, more=1)
 
 
