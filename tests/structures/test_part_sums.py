@@ -7,6 +7,7 @@ import certus
 from certus.structures.part_sums import ArrayKind, PartSums, Shape
 
 RNG = np.random.default_rng(3)
+TARGETS = np.array([[1, 2], [-1, -1], [2, -1], [1, -1]])
 TREES = {"arc": "nn", "sibling": "nnn"}
 
 
@@ -24,7 +25,11 @@ KINDS = {
     "edges": (ArrayKind(certus.SpanningTreeBatch, {"edge": "nn"}, symmetric=True), [(3, 3)], {}),
     "spans": (ArrayKind(certus.SpanTreesBatch, {"span": "nn"}, more=1), [(4, 4, 2)], {"empty": 1}),
     "alignment": (ArrayKind(certus.AlignmentBatch, {"score": "nm."}, more=1), [(4, 3, 3)], {}),
-    "ctc": (ArrayKind(certus.CTCBatch, {"frame": "n."}, own=("target",)), [(3, 3)], {"target": np.array([[1, 2], [-1, -1], [2, -1], [1, -1]])}),
+    "ctc": (
+        ArrayKind(certus.CTCBatch, {"frame": "n."}, own=("target",)),
+        [(3, 3)],
+        {"target": np.array([[1, 2], [-1, -1], [2, -1], [1, -1]])},
+    ),
 }
 LENGTHS = np.array([3, 0, 1, 2])
 
@@ -80,5 +85,5 @@ def test_scores_of_any_size_and_no_scores():
 def test_what_has_no_sums_says_so():
     kind = ArrayKind(lambda arc, sibling: [certus.Dependency(arc[0], sibling[0])], TREES, more=1)
     shapes = [Shape("arc", True, (3, 3)), Shape("sibling", True, (3, 3, 3))]
-    with pytest.raises(certus.NotSupported, match="Dependency.n=2, arc, sibling.*hinge"):
+    with pytest.raises(certus.NotSupported, match=r"Dependency\(n=2, arc, sibling.*hinge"):
         PartSums(kind, shapes, {"n": np.array([2])}, {}).sums(np.zeros((1, 36)))

@@ -5,8 +5,10 @@ part[part_ptr[e] : part_ptr[e + 1]], and weighs the sum of their scores. Scores 
 
 Everything is said by the probability q[e] that a derivation of head(e) starts with e, and by the uses of vertices that
 are passed down: nothing is divided by what may be small. Sums are kept as a number near 1 and a power of two, so that
-there is one exponential for each part and none for an edge. For directions u and v of the scores, with s_u[e] the slope of
-the log-sum of an edge along u, and m_u[v] that of a vertex,
+there is one exponential for each part and none for an edge.
+
+For directions u and v of the scores, with s_u[e] the slope of the log-sum of an edge along u, and m_u[v] that of a
+vertex,
 
     s_u[e]  = u[e] + sum_{tails} m_u          m_u[v]  = sum_e q[e] s_u[e]
     s_uv[e] = sum_{tails} m_uv                m_uv[v] = sum_e q[e] (s_uv[e] + c_u[e] c_v[e])
@@ -43,7 +45,7 @@ def split(score, number, power):
         power[p] = 0
         number[p] = 0.0 if score[p] == -inf else nan
         if -inf < score[p] < inf:
-            power[p] = int(floor(score[p] / LOG2))
+            power[p] = floor(score[p] / LOG2)
             number[p] = exp(score[p] - power[p] * LOG2)
 
 

@@ -20,7 +20,6 @@ from certus.checks import Floats
 from certus.errors import InvalidInput
 from certus.structures.part_sums import PartSums
 
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

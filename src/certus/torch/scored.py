@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -70,7 +71,7 @@ class Scored(Eager):
     def scores(self) -> Tensor:
         """(B, P) all scores of each item, array after array."""
         flat = [
-            tensor.reshape(len(self), -1) if self._by_item(name) else tensor.reshape(1, -1).expand(len(self), -1)
+            tensor.flatten(1) if self._by_item(name) else tensor.reshape(1, -1).expand(len(self), -1)
             for name, tensor in self.arrays.items()
         ]
         return torch.cat(flat, dim=1) if len(flat) > 1 else flat[0]
@@ -154,7 +155,7 @@ class Scored(Eager):
 
     def _views(self, uses: Tensor) -> Views:
         """Uses of cells, (..., P) or of the first array alone, in the shapes of the views."""
-        cells = uses[..., : self.first[0].numel()] if len(self) else uses
+        cells = uses[..., : prod(self.first.shape[1:])]
         return {next(iter(self.batch.views)): cells.reshape(*uses.shape[:-1], *self.first.shape[1:])}
 
     def _given(self, structure: Any) -> Ints:

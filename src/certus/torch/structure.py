@@ -1,6 +1,7 @@
 """Structures over tensors with losses and layers by decoding: hinge, risk, samples, perturbed scores, SparseMAP."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class Structure(Scored):
         Where decoding is not proved the loss is a lower bound of itself.
         """
         right = self.cells(self._given(gold)[:, None])
-        used = self.uses_of(right)[:, 0, : self.first[0].numel()].reshape(self.first.shape)
+        used = self.uses_of(right)[:, 0, : prod(self.first.shape[1:])].reshape(self.first.shape)
         price = 1.0 - used if cost is None else cost
         if price.shape != self.first.shape:
             raise InvalidInput(f"cost has shape {tuple(price.shape)}; expected {tuple(self.first.shape)}.")
@@ -87,7 +88,7 @@ class Structure(Scored):
 
     def _lead(self, cells: Tensor) -> Tensor:
         """(B, k, ...) uses of the cells of the first array, by structures given by all their cells."""
-        uses = self.uses_of(cells)[..., : self.first[0].numel() if len(self) else 0]
+        uses = self.uses_of(cells)[..., : prod(self.first.shape[1:])]
         return uses.reshape(*cells.shape[:2], *self.first.shape[1:])
 
     def relaxed_sample(self, k: int = 1, *, seed: int | None = None) -> Views:
