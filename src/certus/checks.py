@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def as_numpy(name: str, values: ArrayLike, dtype: DTypeLike = None) -> NDArray[Any]:
+def as_numpy(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
     """Values as an array, copied only if need be; InvalidInput, with what to do, for what numpy cannot read."""
     try:
         return np.asarray(values, dtype=dtype)

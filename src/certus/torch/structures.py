@@ -1,6 +1,6 @@
 """The kinds of structures that networks score with tensors: a class for each, which says how its batch is made."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from torch import Tensor
@@ -15,7 +15,7 @@ from certus.torch.functions import to_numpy
 from certus.torch.scored import Views
 from certus.torch.structure import Structure
 
-Maybe = Tensor | None
+Maybe: TypeAlias = "Tensor | None"
 
 
 class Tagging(Structure):
