@@ -75,6 +75,17 @@ def test_large_scores_have_gradients():
         assert given.grad.abs().max() < 1e-3
 
 
+@pytest.mark.parametrize("name", ["crossing", "crossing, roots", "labelled"])
+def test_gradients_where_words_prefer_each_other(name):
+    """Words 1 and 2 head each other far better than anything else: no matrix of such weights can be inverted."""
+    make, given = KINDS[name].make, tensors(name, forbid=False)
+    with torch.no_grad():
+        given[0][0, 1, 2] += 45.0
+        given[0][0, 2, 1] += 45.0
+    assert gradcheck(lambda *t: tuple(make(*t).marginals().values()), given)
+    assert gradgradcheck(lambda *t: make(*t).entropy(), given)
+
+
 def test_mass_where_the_other_has_none_is_infinitely_far():
     unary = torch.zeros(1, 1, 2, dtype=torch.float64)
     other = torch.tensor([[[0.0, -np.inf]]], dtype=torch.float64)
