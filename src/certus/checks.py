@@ -13,19 +13,20 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def as_numpy(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Values as an array, copied only if need be; InvalidInput, with what to do, for what numpy cannot read."""
+def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """Values as an array, not copied if they are one of that type already; InvalidInput says what to do if not."""
     try:
         return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError, RuntimeError) as error:
-        given: Any = values
-        if type(given).__module__.partition(".")[0] != "torch":
-            raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
-        gradient = " with a gradient" if given.requires_grad else ""
-        raise InvalidInput(
-            f"{name} is a tensor of {given.dtype} on {given.device}{gradient}, and certus takes arrays: give it to "
-            f"certus.torch, or use {name}.detach().float().cpu()."
-        ) from None
+        reason = str(error)
+        if "requires grad" in reason:
+            raise InvalidInput(
+                f"{name} is a tensor that requires grad, which numpy would cut off; ask certus.torch for answers with "
+                f"gradients, or give {name}.detach()."
+            ) from None
+        if "BFloat16" in reason:
+            raise InvalidInput(f"{name} is of type bfloat16, which numpy does not have; give {name}.float().") from None
+        raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
 
 
 def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None = None) -> Floats:
@@ -34,7 +35,7 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
     ``shape`` may hold None where any size will do. The caller's array is never written to; it is only copied
     when its type or layout asks for it.
     """
-    array: Floats = np.ascontiguousarray(as_numpy(name, values, np.float64))
+    array: Floats = np.ascontiguousarray(as_numbers(name, values, np.float64))
     if shape is not None:
         expected = tuple(shape)
         fits = array.ndim == len(expected) and all(

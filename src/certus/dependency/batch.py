@@ -11,7 +11,7 @@ from certus import kernels
 from certus.batch import Batch, type_of
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
 from certus.certificates.sound import LARGE
-from certus.checks import Floats, Ints, as_numpy, as_scores, one_of
+from certus.checks import Floats, Ints, as_numbers, as_scores, one_of
 from certus.dependency import arborescence, matrix_tree, projective
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput, NotSupported
@@ -279,4 +279,4 @@ class DependencyBatch(Batch):
 
 def _as_floats(name: str, values: ArrayLike) -> Floats:
     """Values as a C-contiguous float64 array, copied only if its type or layout asks for it."""
-    return np.ascontiguousarray(as_numpy(name, values, np.float64))
+    return np.ascontiguousarray(as_numbers(name, values, np.float64))

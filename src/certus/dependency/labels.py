@@ -20,7 +20,7 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.normal import Trees as TreeSpace
 from certus.certificates.rounding import Extent, extent_of, of_log_sum, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
-from certus.checks import Bools, Floats, Ints, as_numpy, as_positive_int, as_scores
+from certus.checks import Bools, Floats, Ints, as_numbers, as_positive_int, as_scores
 from certus.dependency import normal_projective
 from certus.dependency import parts as P
 from certus.dependency.matrix_tree import fold_labels
@@ -449,7 +449,7 @@ def _numbered(which: Bools, first: int) -> Ints:
 
 def checked_labels(label: ArrayLike) -> Floats:
     """A private copy of the label scores, with -inf where there is no arc."""
-    labels = np.array(as_numpy("label", label, np.float64), order="C")
+    labels = np.array(as_numbers("label", label, np.float64), order="C")
     if labels.ndim != 3 or labels.shape[0] != labels.shape[1] or not labels.size:
         raise InvalidInput(f"label has shape {labels.shape}; expected (n + 1, n + 1, L) for n words and L >= 1 labels.")
     labels[:, 0] = -np.inf

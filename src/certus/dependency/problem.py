@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
-from certus.checks import Floats, Ints, as_numpy, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_numbers, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import TreeKind
@@ -500,7 +500,7 @@ class Dependency(Problem[Heads]):
 
 def checked_arcs(arc: ArrayLike) -> Floats:
     """A private copy of the arc scores, with -inf where there is no arc."""
-    arcs = np.array(as_numpy("arc", arc, np.float64), order="C")
+    arcs: Floats = np.array(as_numbers("arc", arc, np.float64), order="C")
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"arc has shape {arcs.shape}; expected (n + 1, n + 1) for n words and the root.")
     arcs[:, 0] = -np.inf

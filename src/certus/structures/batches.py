@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus.batch import Batch, type_of
-from certus.checks import Ints, as_numpy
+from certus.checks import Ints, as_numbers
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import Index
 from certus.result import BatchResult
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 
 def _as_batch(name: str, values: ArrayLike, axes: tuple[int, ...]) -> Array:
-    array = as_numpy(name, values)
+    array = as_numbers(name, values)
     if array.ndim not in axes or array.dtype.kind not in "fiub":
         wanted = " or ".join(str(k) for k in axes)
         raise InvalidInput(f"{name} has shape {array.shape} and type {array.dtype}; expected numbers in {wanted} axes.")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.layers import normal_form, trimmed
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.checks import Floats, Ints, as_numpy, as_scores
+from certus.checks import Floats, Ints, as_numbers, as_scores
 from certus.errors import Infeasible, InvalidInput
 from certus.hypergraph import DynamicProgram, Forest
 from certus.problem import PROBLEMS, Index
@@ -199,7 +199,7 @@ class ArrayProgram(DynamicProgram[Y]):
 
 def as_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
     """Values as float64 of a shape, None where any size will do; cells are checked once it is known which count."""
-    array = as_numpy(name, values, np.float64)
+    array = as_numbers(name, values, np.float64)
     if array.ndim != len(shape) or any(e not in (None, a) for e, a in zip(shape, array.shape, strict=True)):
         wanted = ", ".join("any" if e is None else str(e) for e in shape)
         raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.checks import Ints, as_numpy
+from certus.checks import Ints, as_numbers
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import Index
 from certus.schema import Field
@@ -52,7 +52,7 @@ class SpanTrees(ArrayProgram[Cells]):
     names = ("span",)
 
     def __init__(self, span: ArrayLike, empty: int | None = None) -> None:
-        array = as_numpy("span", span)
+        array = as_numbers("span", span)
         labelled = array.ndim == 3
         first = as_array("span", array, (None, None, None) if labelled else (None, None))
         if first.shape[0] != first.shape[1] or not first.shape[0] or (labelled and not first.shape[2]):

@@ -11,7 +11,7 @@ from certus import kernels
 from certus.batch import Batch, type_of
 from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of
 from certus.certificates.sound import LARGE
-from certus.checks import Floats, Ints, as_numpy, as_scores
+from certus.checks import Floats, Ints, as_numbers, as_scores
 from certus.errors import InvalidInput
 from certus.problem import Index
 from certus.result import BatchCertificate, BatchResult
@@ -56,7 +56,7 @@ class TaggingBatch(Batch):
         mask: ArrayLike | None = None,
         workers: int | None = None,
     ) -> None:
-        array = as_numpy("unary", unary)
+        array = as_numbers("unary", unary)
         if array.ndim != 3 or array.shape[2] < 1:
             raise InvalidInput(f"unary has shape {array.shape}; expected (items, positions, tags).")
         items, n, self.size = array.shape
