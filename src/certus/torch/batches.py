@@ -15,7 +15,7 @@ from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.factors.assignment import Assignment
 from certus.problem import Index, Problem
-from certus.structures.batches import DependencyGraphBatch
+from certus.structures.dependency_graph import DependencyGraph
 
 TREE_AXES = {kind.name: "".join("." if letter == "d" else "n" for letter in kind.axes) for kind in TABLE}
 HIGHER_AXES = {name: axes for name, axes in TREE_AXES.items() if name != "arc"}
@@ -121,15 +121,25 @@ class AssignmentBatch(CutBatch):
         return structure[: self.lengths[item]]
 
 
-class GraphBatch(DependencyGraphBatch):
-    """Graphs scored by any pairs of arcs."""
+class GraphBatch(CutBatch):
+    """Graphs scored by any pairs of arcs: structures are (B, N, N), of 0 and 1."""
 
-    def __init__(self, arc: NDArray[Any], *, lengths: Any = None, mask: Any = None, **pairs: NDArray[Any]) -> None:
-        super().__init__(arc, lengths=lengths, mask=mask, workers=1)
-        for name, array in pairs.items():
-            if array.shape != (*self.arc.shape, self.arc.shape[2]):
-                raise InvalidInput(f"{name} has shape {array.shape}; expected {(*self.arc.shape, self.arc.shape[2])}.")
-        self.pairs = pairs
+    problem = DependencyGraph
+    axes: ClassVar[Mapping[str, str]] = {"arc": "nn", "sibling": "nnn", "coparent": "nnn", "grandparent": "nnn"}
+
+    @property
+    def structure_shape(self) -> Index:
+        return self.first.shape[1:]
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": self.first.shape[1:]}
+
+    def _row(self, structure: Any) -> Ints:
+        return np.pad(structure, ((0, 0), (0, self.first.shape[2] - len(structure))), constant_values=-1)
+
+    def _unpadded(self, structure: NDArray[Any], item: int) -> NDArray[Any]:
+        return structure[: self.lengths[item] + 1, : self.lengths[item] + 1]
 
 
 def trees(**given: Any) -> Batch:

@@ -233,7 +233,7 @@ class DependencyGraph(Structure):
         (B,) words of each item, up to N - 1, or (B, N - 1), true where a word is not padding.
     """
 
-    kind = ArrayKind(GraphBatch, {"arc": "nn", "sibling": "nnn", "coparent": "nnn", "grandparent": "nnn"}, more=1)
+    kind = ArrayKind(GraphBatch, GraphBatch.axes, more=1)
 
     def __init__(
         self,
