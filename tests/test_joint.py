@@ -1,13 +1,28 @@
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import Constituency, Grammar, Infeasible, InvalidInput, Joint, NotSupported, Tagging
+from certus import (
+    Constituency,
+    Grammar,
+    Hypergraph,
+    Hyperpath,
+    Infeasible,
+    InvalidInput,
+    Joint,
+    NotSupported,
+    Tagging,
+)
+from certus.certificates import standalone
+from certus.proof_file import proof_to_json
 from tests.constituency.spines import RandomSpines
 from tests.oracles.enumerated import best_by_enumeration
 from tests.relax.random_problems import enumerated_joint, optimum, scores, taggings
+from tests.strategies import edge_weights, hypergraphs
 
 GRAMMAR = """
 0 S -> NP VP
@@ -134,6 +149,32 @@ def test_kbest_lists_no_structure_twice_when_the_best_tie():
             certus.verify(problem, r)
 
 
+@settings(max_examples=20, deadline=None)
+@given(hypergraphs(limit=60), st.data())
+def test_kbest_where_a_derivation_uses_an_edge_twice(case, data):
+    """Ranks are those of all pairs with the same edges as often, and what is said of them is verified, by both."""
+    graph, weights = case
+    problem = Joint(Hyperpath(graph, weights), Hyperpath(graph, data.draw(edge_weights(graph.n_edges))), on="edges")
+    values = [problem.score(y) for y in problem.all_structures()]
+    values = sorted((value for value in values if value > -np.inf), reverse=True)
+    if not values:
+        return
+    found = problem.kbest(4)
+    assert [r.score for r in found] == values[:4]
+    for r in found:
+        certus.verify(problem, r)
+        if np.isfinite(r.certificate.bound):
+            standalone.check(json.loads(json.dumps(proof_to_json(problem, r))))
+
+
+def test_a_partner_beyond_those_that_use_an_edge_more_often():
+    """Of the second problem the four best derivations over these edges use the good one too often."""
+    graph = Hypergraph([0, 2, 3], [0, 0, 0, 3], [0, 0, 0])
+    problem = Joint(Hyperpath(graph, [0, 5, 0]), Hyperpath(graph, [3, 0, 0]), on="edges")
+    values = sorted(map(problem.score, problem.all_structures()), reverse=True)
+    assert [r.score for r in problem.kbest(4)] == values[:4] == [15, 13, 13, 13]
+
+
 def test_solve_under_penalties_equals_enumeration():
     rng = np.random.default_rng(4)
     for _ in range(20):
@@ -210,7 +251,7 @@ def test_errors_say_what_differs(a, b, options, message):
 
 
 def test_questions_without_an_answer():
-    problem = Joint(Tagging(np.zeros((1, 2))), Tagging(np.zeros((1, 2))), on="tags")
+    problem = Joint(Tagging(np.zeros((1, 2))), Tagging(np.zeros((1, 2))), on="tags", merge=False)
     for question in ("log_partition", "marginals", "entropy"):
         with pytest.raises(NotSupported):
             getattr(problem, question)()

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,40 +18,49 @@ from certus.relax.proof import Fix, Leaf, Split
 from tests.relax.test_branch import odd_cycle
 from tests.relax.test_descent import fractional, two_words
 
+CASES = (
+    "dynamic program",
+    "third best",
+    "dual",
+    "gap",
+    "branch and bound",
+    "harder",
+    "constrained",
+    "masked",
+    "three",
+    "integer program",
+    "relaxed without rows",
+)
 
-def kbest():
-    problem = Tagging([[1.0, 2.0], [0.0, 4.0]], bigram=[[0.0, 1.0], [2.0, -1.0]])
-    return problem, problem.kbest(3)[2]
 
-
+@cache
 def cases():
+    """A problem and its result by name; made when a test asks, since what it compiles is not for every process."""
     tagging = Tagging([[1.0, 2.0], [0.0, 4.0]], bigram=[[0.0, 1.0], [2.0, -1.0]])
     constrained = Tagging([[3.0, 2.5], [3.0, 0.0], [1.0, 0.0]]).subject_to(
         at_most(2, "tags", [(i, 0) for i in range(3)])
     )
     three = Joint(two_words(), Tagging([[0.5, 0.0], [0.0, 0.25]]), on="tags", merge=False)
     masked = tagging.subject_to(forbid("tags", (0, 1)))
-    return {
-        "dynamic program": (tagging, tagging.decode()),
-        "third best": kbest(),
-        "dual": (two_words(), two_words().decode()),
-        "gap": (fractional(), fractional().decode(exact=False, max_iterations=20)),
-        "branch and bound": (fractional(), fractional().decode()),
-        "harder": (odd_cycle(6), odd_cycle(6).decode()),
-        "constrained": (constrained, constrained.decode()),
-        "masked": (masked, masked.decode()),
-        "three": (three, three.decode()),
-        "integer program": (two_words(), solve_ilp(two_words())),
-        "relaxed without rows": (tagging, decode(tagging)),
-    }
+    made = (
+        (tagging, tagging.decode()),
+        (tagging, tagging.kbest(3)[2]),
+        (two_words(), two_words().decode()),
+        (fractional(), fractional().decode(exact=False, max_iterations=20)),
+        (fractional(), fractional().decode()),
+        (odd_cycle(6), odd_cycle(6).decode()),
+        (constrained, constrained.decode()),
+        (masked, masked.decode()),
+        (three, three.decode()),
+        (two_words(), solve_ilp(two_words())),
+        (tagging, decode(tagging)),
+    )
+    return dict(zip(CASES, made, strict=True))
 
 
-CASES = cases()
-
-
-@pytest.fixture(params=list(CASES))
+@pytest.fixture(params=CASES)
 def case(request):
-    return CASES[request.param]
+    return cases()[request.param]
 
 
 def altered(result, **changes):
@@ -135,7 +145,7 @@ def test_what_is_no_structure_is_rejected(case, structure):
 
 @pytest.mark.parametrize("name", ["dual", "constrained", "three"])
 def test_altered_multipliers_are_rejected(name):
-    problem, result = CASES[name]
+    problem, result = cases()[name]
     duals = result.certificate.duals
     key = next(iter(duals))
     certus.verify(problem, altered(result, duals=None))  # a witness is made
@@ -154,13 +164,13 @@ def test_altered_multipliers_are_rejected(name):
 
 
 def test_a_positive_multiplier_of_an_inequality_is_rejected():
-    problem, result = CASES["constrained"]
+    problem, result = cases()["constrained"]
     (key,) = result.certificate.duals
     rejects(problem, altered(result, duals={key: np.array([0.5])}))
 
 
 def test_a_proof_tree_must_prove_all_of_it():
-    problem, result = CASES["branch and bound"]
+    problem, result = cases()["branch and bound"]
     root = result.certificate.duals
 
     def leaves(node):
@@ -178,7 +188,7 @@ def test_a_proof_tree_must_prove_all_of_it():
 def test_removing_parts_that_matter_is_rejected():
     from certus.relax.proof import Removed
 
-    problem, result = CASES["branch and bound"]
+    problem, result = cases()["branch and bound"]
     zero = Leaf({"tags": np.zeros((2, 2))})
     everything = tuple(Removed("tags", 0, (k,)) for k in range(4))
     rejects(problem, altered(result, duals=Fix(zero.multipliers, everything, zero)))
@@ -212,7 +222,7 @@ def test_budgets_travel(tmp_path):
 
 
 def test_verification_imports_no_kernel(tmp_path):
-    for k, (problem, result) in enumerate(CASES.values()):
+    for k, (problem, result) in enumerate(cases().values()):
         save_result(tmp_path / f"{k}.json", problem, result)
     code = (
         "import sys; sys.modules['numba'] = None; import certus\n"
@@ -229,7 +239,7 @@ def test_verification_imports_no_kernel(tmp_path):
 @pytest.fixture(params=["dual", "branch and bound", "constrained"])
 def saved(request, tmp_path):
     path = tmp_path / "result.json"
-    save_result(path, *CASES[request.param])
+    save_result(path, *cases()[request.param])
     return path
 
 
@@ -325,3 +335,14 @@ def test_a_better_structure_that_is_forbidden_is_none():
     forbidden = problem.with_fixed("tags", (0, first), 0)
     alone = forbidden.decode()
     rejects(forbidden, altered(alone, rank=2, better=result.certificate.better))
+
+
+def test_a_rank_of_nothing_is_saved_with_a_witness_that_rounding_does_not_undo(tmp_path):
+    """Items that add nothing come second, within a tolerance of 0: it is the scores rounded up that show it."""
+    value = [-2.190245885701421, 1.9822779763535183, -2.4692909262421834, -9.061354445462538, 7.488834873940354]
+    problem = certus.Knapsack(value, cost=[[3, 1, 0, 1, 2], [0, 1, 2, 4, 5]], budget=[3, 1])
+    second = problem.kbest(2)[1]
+    assert second.certificate.exact
+    path = tmp_path / "second.json"
+    certus.save_result(path, problem, second)
+    certus.verify(*certus.load_result(path))

@@ -12,6 +12,9 @@ from certus.constituency import (
 from certus.decode_all import decode_all
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.batch import DependencyBatch
+from certus.dependency.labelled_automata import LabelledAutomata
+from certus.dependency.labelled_batch import LabelledDependencyBatch
+from certus.dependency.labelled_parts import LabelledParts
 from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.problem import Dependency
 from certus.dependency.projective_automata import ProjectiveAutomata
@@ -37,6 +40,9 @@ from certus.structures import (
     CTC,
     Alignment,
     AlignmentBatch,
+    AnchoredGrammar,
+    AnchoredGrammarBatch,
+    AssignmentBatch,
     CTCBatch,
     DependencyGraph,
     DependencyGraphBatch,
@@ -66,7 +72,10 @@ __all__ = [
     "HMM",
     "Alignment",
     "AlignmentBatch",
+    "AnchoredGrammar",
+    "AnchoredGrammarBatch",
     "Assignment",
+    "AssignmentBatch",
     "AutomataDependency",
     "Automaton",
     "CTCBatch",
@@ -91,7 +100,10 @@ __all__ = [
     "InvalidInput",
     "Joint",
     "Knapsack",
+    "LabelledAutomata",
     "LabelledDependency",
+    "LabelledDependencyBatch",
+    "LabelledParts",
     "LabelledTree",
     "LanguageModel",
     "LexicalizedConstituency",

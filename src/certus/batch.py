@@ -8,10 +8,10 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from certus.checks import Floats, Ints, as_positive_int
-from certus.errors import Infeasible, InvalidInput
+from certus.checks import Floats, Ints, as_numbers, as_positive_int
+from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import Index, Problem
-from certus.result import BatchCertificate, BatchRanks, BatchResult
+from certus.result import KINDS, BatchCertificate, BatchRanks, BatchResult, Certificate
 from certus.threads import in_order, thread_count
 
 T = TypeVar("T")
@@ -29,6 +29,8 @@ class Batch(ABC):
     """
 
     kind: ClassVar[str] = "dynamic program"  # of the certificates
+    padded_axes: ClassVar[int] = 1  # of structures
+    steps_alone: float = 0.0  # about how many steps items take that are asked one by one: threads serve long ones
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
     def __init__(
@@ -40,11 +42,7 @@ class Batch(ABC):
         *,
         mask: ArrayLike | None = None,
     ) -> None:
-        if mask is not None:
-            if lengths is not None:
-                raise InvalidInput("lengths and mask are given; expected one of them.")
-            lengths = _lengths_of(mask, items, longest)
-        self.lengths: Ints = _as_lengths(lengths, items, longest)
+        self.lengths: Ints = as_lengths(lengths, items, longest, mask=mask)
         self.workers = None if workers is None else as_positive_int("workers", workers)
 
     def __len__(self) -> int:
@@ -70,12 +68,7 @@ class Batch(ABC):
         """The best structures, with their certificates. Raises Infeasible, naming the item, if one has none."""
         found = self._each(lambda problem, _: problem.decode())
         proofs = [r.certificate for r in found]
-        score, bound, tolerance = np.array([(c.score, c.bound, c.tolerance) for c in proofs]).reshape(-1, 3).T
-        reasons = {b: c.reason for b, c in enumerate(proofs) if c.reason is not None}
-        structures = [self._row(r.structure) for r in found]
-        sizes = np.array([len(y) for y in structures], dtype=np.int64)
-        certificate = BatchCertificate(self.kind, score, bound, tolerance, reasons)
-        return BatchResult(self._padded(structures), score.copy(), certificate, sizes)
+        return replace(self._result([self._row(r.structure) for r in found], proofs), results=found)
 
     def kbest(self, k: int) -> BatchRanks:
         """The k best structures of each item, (B, k, ...), with scores (B, k), -inf where an item has fewer."""
@@ -125,12 +118,28 @@ class Batch(ABC):
         found = self._each(lambda problem, b: problem.score(self._unpadded(given[b], b)))
         return self._as_given(np.array(found, dtype=np.float64))
 
+    def part_marginals(self) -> dict[str, Floats]:
+        """For each array of scores, by its name, the expected uses of each cell by each item, (B, ...).
+
+        These are the derivatives of ``log_partition()``. An array that all items share has them for each item.
+        """
+        raise NotSupported(f"{type(self).__name__} does not answer part_marginals().")
+
     # -- arrays of answers -----------------------------------------------------------------------------------------
 
     def _unpadded(self, structure: NDArray[Any], item: int) -> NDArray[Any]:
         """A row of structures without its padding: here all rows of entries that are -1."""
         used = structure.reshape(len(structure), -1) if structure.size else np.empty((0, 1))
         return structure[: int((used >= 0).all(axis=1).sum())]
+
+    def _result(self, structures: list[Ints], proofs: list[Certificate]) -> BatchResult:
+        """Structures, as arrays, and their certificates, put together."""
+        score, bound, tolerance = np.array([(c.score, c.bound, c.tolerance) for c in proofs]).reshape(-1, 3).T
+        reasons = {b: c.reason for b, c in enumerate(proofs) if c.reason is not None}
+        kind = max((c.kind for c in proofs), key=KINDS.index, default=self.kind)
+        certificate = BatchCertificate(kind, score, bound, tolerance, reasons)
+        sizes = np.array([len(y) for y in structures], dtype=np.int64)
+        return BatchResult(self._padded(structures), score.copy(), certificate, sizes, self.padded_axes)
 
     def _row(self, structure: Any) -> Ints:
         """A structure as an array."""
@@ -139,7 +148,7 @@ class Batch(ABC):
     def _padded(self, structures: list[Ints]) -> Ints:
         out = np.full((len(structures), *self.structure_shape), -1, dtype=np.int64)
         for row, structure in zip(out, structures, strict=True):
-            row[: len(structure)] = structure
+            row[tuple(map(slice, structure.shape))] = structure
         return out
 
     def _padded_views(self, found: list[dict[str, Floats]], rest: float) -> dict[str, Floats]:
@@ -157,12 +166,16 @@ class Batch(ABC):
         """What is asked of every item, with its number; an error names the item."""
 
         def asked(b: int) -> T:
-            try:
-                return ask(self[b], b)
-            except (Infeasible, InvalidInput) as error:
-                raise type(error)(f"item {b} of the batch: {error}") from None
+            return self._named(b, lambda item: ask(self[item], item))
 
-        return list(in_order(asked, range(len(self)), thread_count(self.workers, 0.0)))
+        return list(in_order(asked, range(len(self)), thread_count(self.workers, self.steps_alone)))
+
+    def _named(self, item: int, ask: Callable[[int], T]) -> T:
+        """What is asked of one item, by its number; an error names it."""
+        try:
+            return ask(item)
+        except (Infeasible, InvalidInput) as error:
+            raise type(error)(f"item {item} of the batch: {error}") from None
 
     def _settled(self, found: BatchResult, unproved: list[int]) -> BatchResult:
         """The results of the batch, once the items that it left unproved are decoded by themselves."""
@@ -177,11 +190,8 @@ class Batch(ABC):
         return replace(found, certificate=replace(c, reasons=reasons)) if reasons else found
 
     def _check_feasible(self, item: int) -> None:
-        """Raise Infeasible, naming the item, if it has no structure; InvalidInput if its scores are none."""
-        try:
-            self[item].decode()
-        except (Infeasible, InvalidInput) as error:
-            raise type(error)(f"item {item} of the batch: {error}") from None
+        """Raise Infeasible, naming the item, if it has no structure."""
+        self._named(item, lambda b: self[b].decode())
 
 
 def type_of(scores: ArrayLike) -> np.dtype[Any]:
@@ -190,26 +200,38 @@ def type_of(scores: ArrayLike) -> np.dtype[Any]:
     return np.dtype(wanted)
 
 
-def _lengths_of(mask: ArrayLike, items: int, longest: int) -> Ints:
-    array = np.asarray(mask)
-    if array.shape != (items, longest) or array.dtype != np.bool_:
-        raise InvalidInput(
-            f"mask has shape {array.shape} and type {array.dtype}; expected {(items, longest)} of true and false."
-        )
-    lengths: Ints = array.sum(axis=1)
-    if not np.array_equal(array, np.arange(longest) < lengths[:, None]):
-        wrong = int(np.argmax((array != (np.arange(longest) < lengths[:, None])).any(axis=1)))
-        raise InvalidInput(f"mask[{wrong}] is true after it was false; expected padding at the end alone.")
-    return lengths
-
-
-def _as_lengths(lengths: ArrayLike | None, items: int, longest: int) -> Ints:
+def as_lengths(
+    lengths: ArrayLike | None, items: int, longest: int, *, mask: ArrayLike | None = None, name: str = ""
+) -> Ints:
+    """The lengths of items, given as such or by a mask; InvalidInput, naming ``<name>lengths``, for what is neither."""
+    if mask is not None:
+        if lengths is not None:
+            raise InvalidInput(f"{name}lengths and {name}mask are given; expected one of them.")
+        return _lengths_of(mask, items, longest, f"{name}mask")
     if lengths is None:
         return np.full(items, longest, dtype=np.int64)
-    array = np.asarray(lengths)
+    array = as_numbers(f"{name}lengths", lengths)
     if array.shape != (items,) or (items and array.dtype.kind not in "iu"):
-        raise InvalidInput(f"lengths has shape {array.shape} and type {array.dtype}; expected {items} whole numbers.")
+        raise InvalidInput(
+            f"{name}lengths has shape {array.shape} and type {array.dtype}; expected {items} whole numbers."
+        )
     wrong = np.flatnonzero((array < 0) | (array > longest))
     if len(wrong):
-        raise InvalidInput(f"lengths[{wrong[0]}] is {array[wrong[0]]}; expected 0..{longest}.")
+        raise InvalidInput(
+            f"{name}lengths[{wrong[0]}] is {array[wrong[0]]}; expected 0..{longest}, which is what the arrays hold."
+        )
     return array.astype(np.int64)
+
+
+def _lengths_of(mask: ArrayLike, items: int, longest: int, name: str) -> Ints:
+    array = as_numbers(name, mask)
+    if array.shape != (items, longest) or array.dtype != np.bool_:
+        raise InvalidInput(
+            f"{name} has shape {array.shape} and type {array.dtype}; expected {(items, longest)} of true and false, "
+            "without the root, or any position beyond the words."
+        )
+    lengths: Ints = array.sum(axis=1)
+    wrong = np.flatnonzero((array != (np.arange(longest) < lengths[:, None])).any(axis=1))
+    if len(wrong):
+        raise InvalidInput(f"{name}[{wrong[0]}] is true after it was false; expected padding at the end alone.")
+    return lengths

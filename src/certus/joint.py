@@ -8,22 +8,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from certus.certificates.rounding import Extent
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.rounding import WIDTH, Extent
+from certus.certificates.sound import sound, sound_list, summed
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors import FactorGraph, merged
 from certus.hypergraph import Forest
 from certus.hypergraph.readings import Reading
 from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
-from certus.relax import branch, ranked
+from certus.relax import branch, ranked, sums
 from certus.relax.constraints import Constraint
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
+from certus.relax.proof import Fix, Leaf, Split
 from certus.relax.run import Run
 from certus.relax.steps import StepRule, polyak
 from certus.relax.system import Relaxation
-from certus.result import Result, Solution, certified, with_proof_of
+from certus.result import Certificate, LogPartitionBounds, Result, Solution, certified, with_proof_of
 from certus.schema import Field
 
 Structures = tuple[Any, ...]
@@ -175,7 +176,7 @@ class Joint(Problem[Structures]):
             scores = problem.all_scores()
             if scores is None:
                 return None
-            found += [weight * array for array in scores]
+            found += scores if weight == 1.0 else [weight * array for array in scores]
         return found
 
     def _of(self, problems: Sequence[Problem[Any]]) -> Self:
@@ -266,7 +267,8 @@ class Joint(Problem[Structures]):
 
         Of two dynamic programs: goes through the k-best structures of a under the multipliers, completes each by its
         k-best partners, and ends when the multipliers show that no later structure of a can take part. Of others what
-        is left without those found is partitioned (certus.relax.ranked).
+        is left without those found is partitioned (certus.relax.ranked). Where derivations may use a part twice,
+        proofs, which only say whether a part is used, show no more of the second and later ones than of the best.
         """
         if as_positive_int("k", k) == 1:
             return [self.decode()]
@@ -276,6 +278,8 @@ class Joint(Problem[Structures]):
             return ranked.kbest(self, k)
         best = self.decode()
         first, *others = self._ranked(a, b, k)
+        if self._repeats(0, a) or self._repeats(1, b):
+            others = [self._bounded(r, best.certificate) for r in others]
         return [with_proof_of(first, best, self.terms(first.structure)), *others]
 
     def _ranked(self, a: Forest, b: Forest, k: int) -> list[Result[Structures]]:
@@ -311,18 +315,78 @@ class Joint(Problem[Structures]):
         (places,) = self.ties.values()
         return places[k][1]
 
+    def _repeats(self, k: int, forest: Forest) -> bool:
+        """Whether a derivation of one of two problems may use a part that they share more than once."""
+        if self._own(k) in self.problems[k].exclusive:
+            return False
+        try:
+            forest.graph.check(connected=False, disjoint_references=True)
+        except InvalidInput:
+            return True
+        return False
+
     def _listed(self, pair: Structures, score: float, rank: int, error: float) -> Result[Structures]:
         scores = partial(self.terms, pair)
         return Result(pair, score, certified(scores, score, score, error, kind="combinatorial", rank=rank))
 
+    def _bounded(self, result: Result[Structures], best: Certificate) -> Result[Structures]:
+        """A result of a higher rank that is proved to be no better than the best one, and no more."""
+        own, duals = result.certificate, best.duals
+        if duals is None:
+            return replace(result, certificate=replace(own, bound=inf, tolerance=0.0))
+        error = max(own.tolerance, best.tolerance) / WIDTH
+        scores = partial(self.terms, result.structure)
+        made = certified(scores, result.score, best.bound, error, kind=own.kind, rank=own.rank)
+        tree = duals if isinstance(duals, Leaf | Fix | Split) else Leaf(duals)
+        return replace(result, certificate=replace(made, witness=tree))
+
     def _partners(self, forest: Forest, used: Floats, k: int) -> list[Any]:
-        """The k best structures of b, whose forest is given, that use the given parts."""
-        try:
-            listed = forest.kbest(k, {self._own(1): np.where(used > 0, 0.0, -np.inf)})
-        except Infeasible:
-            return []
-        found = (self.problems[1].from_edges(edges) for edges, _ in listed)
-        return [z for z in found if np.array_equal(used, self.problems[1].indicator(z, self._own(1)))]
+        """The k best structures of b, whose forest is given, that use the given parts, and all of them."""
+        problem, view, asked = self.problems[1], self._own(1), k
+        while True:
+            try:
+                listed = forest.kbest(asked, {view: np.where(used > 0, 0.0, -np.inf)})
+            except Infeasible:
+                return []
+            found = (problem.from_edges(edges) for edges, _ in listed)
+            partners = [z for z in found if np.array_equal(used, problem.indicator(z, view))]
+            if len(partners) >= k or len(listed) < asked:
+                return partners[:k]
+            asked *= 4
+
+    # -- sums, where all problems are one factor graph of small width --------------------------------------------------
+
+    def _summing(self, question: str) -> FactorGraph:
+        if self._merged is None or self._merged.forest() is None:
+            raise NotSupported(
+                f"{question}() of problems that must agree has no tractable answer, unless they score labels by tables "
+                "and are one factor graph of small width together. Ask decode(), kbest(k), max_marginals() or "
+                "log_partition_bounds()."
+            )
+        return self._merged
+
+    @summed
+    def log_partition(self) -> float:
+        return self._summing("log_partition").log_partition()
+
+    @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        if self._merged is None:
+            return sums.log_partition_bounds(self, iterations)
+        return self._merged.log_partition_bounds(iterations=iterations)
+
+    @summed
+    def entropy(self) -> float:
+        return self._summing("entropy").entropy()
+
+    @summed
+    def marginals(self) -> dict[str, Floats]:
+        found, (name,) = self._summing("marginals").marginals(), self.ties
+        return {name: found["labels"]}
+
+    @summed
+    def sample(self, k: int, *, seed: int | None = None) -> list[Structures]:
+        return [(labels,) * len(self.problems) for labels in self._summing("sample").sample(k, seed=seed)]
 
     # -- for the engine, when a joint problem is part of another ---------------------------------------------------
 

@@ -52,6 +52,20 @@ PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
 # above this module, and enter themselves.
 QUESTIONS: dict[str, Callable[..., Any]] = {}
 
+# Why a kind of problem may do without a question, and what to ask in its place; the others are about sums.
+REFUSALS = {
+    "all_structures": ("it does not list its structures one by one", "decode() or kbest(k)"),
+    "without_scores_below": ("it cannot leave out low scores", "decode() with -inf in place of masks"),
+    "with_scores_rounded_up": ("it cannot round its scores", "decode()"),
+    "max_marginals": ("penalties are for dynamic programs and trees", "max_marginals() without penalties"),
+    "from_edges": ("it is no dynamic program", "decode()"),
+    "sequence": ("its structures are not read from left to right", "subject_to() with linear constraints"),
+    "with_fixed": ("it cannot fix a part by itself", "subject_to(certus.constraints.require(...)) or forbid(...)"),
+    "normal_form": ("it is checked through its relaxation, a reference or its structures", "certus.verify()"),
+    "closed_form": ("it is spelt out as a whole", "normal_form()"),
+    "make_witness": ("it is spelt out as a whole", "normal_form()"),
+}
+
 
 class PartBounds(NamedTuple):
     """What is known of max-marginals, by view: ``lower <= max_marginals <= upper``, rounding aside."""
@@ -74,6 +88,7 @@ class Problem(ABC, Generic[Y]):
     exclusive: ClassVar[Mapping[str, int]] = {}
     told_apart_by: tuple[str, ...] = ()  # views in which any two structures differ; () if there may be no such views
     certificate_kind: str = "combinatorial"  # of what ``solve`` finds: it is exact, but for rounding
+    hard_sums: ClassVar[str] = "it has no algorithm for sums over all structures"  # why there is none
     tags: Sequence[str] | None = None  # the names of the tags, in the order of the view "tags"
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -185,12 +200,24 @@ class Problem(ABC, Generic[Y]):
         """For each view, the probability (expected count) of each part under exp(score)."""
         raise self._not_supported("marginals")
 
+    def part_marginals(self, kind: str) -> Floats:
+        """The expected uses of each cell of an array of scores, by the name of the argument, under exp(score)."""
+        raise self._not_supported("part_marginals")
+
     def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
         """An interval that holds the log-partition function, rounding included, also where that is hard to find.
 
-        ``iterations`` is how long the upper end is lowered; the interval holds after any number.
+        ``iterations`` is how long the upper end is lowered; the interval holds after any number. Of a dynamic program
+        it is the value itself, but for rounding; of what is decoded by relaxation, see certus.relax.sums.
         """
-        raise self._not_supported("log_partition_bounds")
+        forest = self.forest()
+        if forest is None and self.relaxation() is not None:
+            bounds: LogPartitionBounds = QUESTIONS["log_partition_bounds"](self, iterations)
+            return bounds
+        if forest is None:
+            raise self._not_supported("log_partition_bounds")
+        extent, edges = self.extent(), forest.graph.n_edges
+        return LogPartitionBounds.around(self.log_partition(), edges, extent.length * extent.size + edges)
 
     def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
         """For each view, an estimate of the probability of each part from weighted samples, with its standard error.
@@ -226,9 +253,13 @@ class Problem(ABC, Generic[Y]):
         Both are the max-marginals where there is no limit, and where a kind of problem has an algorithm for these.
         """
         if type(self).max_marginals is Problem.max_marginals:
-            return PartBounds(*floored(self, lambda problem: QUESTIONS["max_marginal_bounds"](problem, time_limit)))
+            return self.part_bounds_by_search(time_limit)
         exact = self.max_marginals()
         return PartBounds(exact, exact)
+
+    def part_bounds_by_search(self, time_limit: float | None) -> "PartBounds":
+        """The same of a problem that has no algorithm for max-marginals: searches where bounds do not decide."""
+        return PartBounds(*floored(self, lambda problem: QUESTIONS["max_marginal_bounds"](problem, time_limit)))
 
     def subject_to(self, *constraints: "Constraint | Reading") -> "Problem[Y]":
         """The same problem restricted to structures that satisfy constraints; see ``certus.constraints``.
@@ -444,7 +475,8 @@ class Problem(ABC, Generic[Y]):
         return Result(structure, score, certificate)
 
     def _not_supported(self, question: str) -> NotSupported:
-        return NotSupported(f"{type(self).__name__} does not answer {question}().")
+        why, instead = REFUSALS.get(question, (self.hard_sums, "decode(), kbest(k) or max_marginals()"))
+        return NotSupported(f"{type(self).__name__} does not answer {question}(): {why}. Ask {instead}.")
 
 
 def _named(words: Sequence[str] | None, n: int) -> list[str]:

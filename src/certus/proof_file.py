@@ -21,7 +21,7 @@ from certus.relax.proving import proof_of, witness_of
 from certus.relax.system import Relaxation
 from certus.result import Certificate, Result
 from certus.serialize import floats_to_json, write_json
-from certus.verify import claimed_limit, proved_bound, questions
+from certus.verify import answered, claimed_limit
 
 FORMAT, VERSION = "certus proof", 1
 
@@ -50,7 +50,7 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         "exact": bool(certificate.exact),
     }
     head = {"format": FORMAT, "version": VERSION, "problem": problem.name, "claim": claim}
-    asked = _provable(problem, result)
+    asked = answered(problem, result)
     above = claimed_limit(asked, certificate)
     relaxed, proof = _prepared(asked, certificate, above)
     tree = proof.rest if isinstance(proof, Close) else proof
@@ -100,16 +100,6 @@ def _prepared(problem: Problem[Any], certificate: Certificate, above: float) -> 
 
 def _is_searched(problem: Problem[Any]) -> bool:
     return problem.name in standalone.CLOSED
-
-
-def _provable(problem: Problem[Any], result: Result[Any]) -> Problem[Any]:
-    """The first of the questions that the proof answers, or else the last."""
-    asked = list(questions(problem, result.certificate, result.score))
-    for one in asked[:-1]:
-        above = claimed_limit(one, result.certificate)
-        if proved_bound(one, result.certificate, above) <= above:
-            return one
-    return asked[-1]
 
 
 def _closed(

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.rounding import EXACT, MASK, WIDTH, allowed, too_wide
+from certus.certificates.rounding import EXACT, MASK, WIDTH, allowed, of_log_sum, too_wide
 from certus.draw import Drawn, Picture, arcs, curves, row, stacked
 
 Y = TypeVar("Y")
@@ -218,12 +218,15 @@ class BatchResult(Drawn):
     certificate: BatchCertificate
     sizes: NDArray[np.int64]  # how much of each row of ``structure`` is not padding
     axes: int = 1  # that are padded
+    results: Sequence[Result[Any]] | None = None  # of items that were decoded one by one
 
     def __len__(self) -> int:
         return len(self.score)
 
-    def __getitem__(self, item: int) -> Result[NDArray[np.int64]]:
+    def __getitem__(self, item: int) -> Result[Any]:
         """The result of one item, as if it had been decoded by itself: to be saved or verified with its problem."""
+        if self.results is not None:
+            return self.results[item]
         c, k = self.certificate, range(len(self))[item]
         score, bound, tolerance = float(c.score[k]), float(c.bound[k]), float(c.tolerance[k])
         certificate = Certificate(c.kind, score, bound, tolerance, reason=c.reasons.get(k))
@@ -274,6 +277,12 @@ class LogPartitionBounds:
     lower_by: str
     upper_by: str
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def around(cls, value: float, steps: int, largest: float, by: str = "all structures") -> "LogPartitionBounds":
+        """Of a sum that was found by so many steps, with no log or exponent above ``largest``: see ``of_log_sum``."""
+        error = of_log_sum(steps, largest) if value > -inf else 0.0
+        return cls(value - error, value + error, by, by)
 
     @property
     def width(self) -> float:

@@ -15,7 +15,7 @@ from certus.relax.proving import witness_of
 from certus.result import KINDS, Certificate, Result, Trace
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json, load_json, write_json
-from certus.verify import claimed_limit, questions
+from certus.verify import answered, claimed_limit, questions
 
 FORMAT, VERSION = "certus result", 3
 
@@ -44,7 +44,8 @@ def result_to_json(
     known = np.flatnonzero(~np.isnan(trace.round_primal))
     described = problem_to_json(problem)
     try:
-        asked = next(questions(problem, c, result.score))
+        # Where nothing is allowed for rounding, it may be the scores rounded up of which the bound can be shown.
+        asked = next(questions(problem, c, result.score)) if c.tolerance else answered(problem, result)
         witness = witness_of(asked, c, claimed_limit(asked, c))
     except (NotSupported, VerificationError):  # whoever verifies the file will say so
         witness = None

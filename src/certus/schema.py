@@ -275,7 +275,7 @@ class Field:
         """The shape of an array that is an object of "shape" and "values", all of them in one list; and the values."""
         shape = tuple(self["shape"].wholes(0, MOST).tolist())
         values = self["values"]
-        if len(shape) > 8 or not isinstance(values.value, list) or len(values.value) != prod(shape):
+        if len(shape) > 10 or not isinstance(values.value, list) or len(values.value) != prod(shape):
             values.fail(f"a list of numbers for an array of shape {shape}")
         return shape, values
 

@@ -64,9 +64,8 @@ def verify(problem: Problem[Y], result: Result[Y]) -> Verified:
     if not np.isfinite(score):
         raise VerificationError(f"the structure scores {score}: it uses a forbidden part.")
     slack = EPSILON * max(len(scores), 1) * total(map(abs, scores))
-    for name, value in (("score", result.score), ("the certificate's score", certificate.score)):
-        if not abs(value - score) <= slack:
-            raise VerificationError(f"{name} is claimed to be {value!r}; recomputed, it is {score!r}.")
+    if not abs(result.score - score) <= slack:
+        raise VerificationError(f"score is claimed to be {result.score!r}; recomputed, it is {score!r}.")
     _check_tolerance(certificate, scores)
     _check_better(problem, certificate, result.structure, score)
     proved = []
@@ -103,6 +102,16 @@ def questions(problem: Problem[Y], certificate: Certificate, score: float) -> It
         yield raised
 
 
+def answered(problem: Problem[Y], result: Result[Y]) -> Problem[Y]:
+    """The first of the questions that the result's proof answers, or else the last."""
+    asked = list(questions(problem, result.certificate, result.score))
+    for one in asked[:-1]:
+        above = claimed_limit(one, result.certificate)
+        if proved_bound(one, result.certificate, above) <= above:
+            return one
+    return asked[-1]
+
+
 def _check_claims(result: Result[Any]) -> None:
     certificate = result.certificate
     if certificate.kind not in KINDS:
@@ -110,6 +119,8 @@ def _check_claims(result: Result[Any]) -> None:
     claimed = (result.score, certificate.score, certificate.bound, certificate.tolerance)
     if any(isinstance(x, bool) or not isinstance(x, int | float) or isnan(x) for x in claimed):
         raise VerificationError(f"score, bound and tolerance are {claimed}; expected numbers.")
+    if result.score != certificate.score:
+        raise VerificationError(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")
     rank = certificate.rank
     if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
         raise VerificationError(f"rank is {rank!r}; expected a whole number of at least 1.")

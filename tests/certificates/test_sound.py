@@ -14,7 +14,7 @@ from tests.fuzz.cases import KINDS
 from tests.oracles.enumerated import Enumerated
 
 LEAST = [float(np.finfo(np.float32).min), float(np.finfo(np.float64).min)]
-MASKS = [-1e4, -1e6, -1e9, -1e15, -1e30, *LEAST]
+MASKS = [-1e4, -1e9, *LEAST]
 
 
 def best_without(problem, mask):
@@ -180,7 +180,7 @@ def test_the_best_is_not_the_second_best():
 def test_masks_in_a_batch_of_trees_with_crossing_arcs():
     """Contraction subtracts what it adds again later: beside a mask, 5 and 7 looked the same."""
     rng = np.random.default_rng(2)
-    arc = rng.integers(-8, 9, (300, 6, 6)).astype(float)
+    arc = rng.integers(-8, 9, (100, 6, 6)).astype(float)
     arc[rng.random(arc.shape) < 0.2] = -1e26
     found = certus.DependencyBatch(arc).decode()
     for b in range(len(arc)):

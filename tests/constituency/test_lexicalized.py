@@ -102,7 +102,7 @@ def test_all_trees_within_a_width_are_kept(case, width, seed):
         assert pruned.solve(penalty).value == max(left.values())
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problems(), st.integers(0, 10**6), st.integers(-30, 3))
 def test_what_a_search_leaves_above_a_score(case, seed, distance):
     problem, found = case

@@ -164,8 +164,8 @@ def test_cells_of_arcs_that_are_not_read_are_ignored():
 
 
 def test_what_batches_do_not_do_says_what_to_use():
-    with pytest.raises(NotSupported, match="decode_all"):
-        DependencyBatch(np.zeros((1, 3, 3)), np.zeros((1, 3, 3, 3)))
+    with pytest.raises(NotSupported, match="crossing arcs"):
+        DependencyBatch(np.zeros((1, 3, 3)), np.zeros((1, 3, 3, 3))).log_partition()
     with pytest.raises(InvalidInput, match=r"lengths\[0\] is 3"):
         DependencyBatch(np.zeros((1, 3, 3)), lengths=[3])
 

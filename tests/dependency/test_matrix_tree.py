@@ -249,7 +249,7 @@ def test_samples_have_the_frequencies_of_the_distribution(root, pull):
     trees = all_trees(len(arc) - 1, root)
     scores = np.array([arc_score(arc, heads) for heads in trees])
     probability = np.exp(scores - logsumexp(scores))
-    k = 4_000 if pull else 20_000  # walks are fast, contraction is not
+    k = 1_000 if pull else 5_000  # walks are fast, contraction is not
     drawn = sample_trees(arc, k, root, np.random.default_rng(7))
     assert drawn.shape == (k, len(arc))
     index = {heads: i for i, heads in enumerate(trees)}
@@ -260,7 +260,8 @@ def test_samples_have_the_frequencies_of_the_distribution(root, pull):
     expected = np.r_[probability[~rare], probability[rare].sum()] * k
     likely = expected > 0
     assert chisquare(observed[likely], expected[likely] * observed[likely].sum() / expected[likely].sum()).pvalue > 1e-3
-    np.testing.assert_array_equal(drawn, sample_trees(arc, k, root, np.random.default_rng(7)))
+    few, again = (sample_trees(arc, 20, root, np.random.default_rng(7)) for _ in range(2))
+    np.testing.assert_array_equal(few, again)
 
 
 @pytest.mark.parametrize("root", ROOTS)

@@ -94,6 +94,11 @@ def test_grids_are_proved_by_pieces_with_cycles(couplings):
         graph.log_partition()
 
 
+def test_a_bucket_holds_a_variable_whatever_the_width():
+    graph = certus.FactorGraph([[3, 0, 1], [0, 2, -np.inf]], None, [((0,), [0, 0, 4]), ((1,), [1, 0, 0])], width=2)
+    assert graph.decode().structure.tolist() == [2, 1]
+
+
 def test_one_large_table_is_in_a_piece():
     rng = np.random.default_rng(0)
     tables = [((0, 1, 2), whole(rng, 3, 3, 3)), ((1, 2, 3), whole(rng, 3, 3, 3)), ((3, 0), whole(rng, 3, 3))]
@@ -197,3 +202,30 @@ def test_loose_joint_taggings_are_proved_at_once():
     certus.verify(problem, result)
     again = certus.Joint.from_json(problem.to_json())
     certus.verify(again, result)
+
+
+class Wide(certus.FactorGraph):
+    """One that is taken for too wide to be a dynamic program."""
+
+    _whole = None
+
+
+@settings(deadline=None, max_examples=8)
+@given(seeds, st.sampled_from([4, 16]))
+def test_wide_graphs_answer_under_constraints_as_all_labellings_do(seed, width):
+    rng = np.random.default_rng(seed)
+    pairs = ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2))
+    graph = Wide(whole(rng, 4, 2), {pair: whole(rng, 2, 2) for pair in pairs}, width=width)
+    best = max(graph.all_structures(), key=graph.score, default=(0, 0, 0))
+    constraint = certus.constraints.at_most(1, "labels", [(v, int(best[v])) for v in range(3)])
+    for asked in (graph, graph.subject_to(constraint)):
+        values = sorted((s for y in asked.all_structures() if (s := asked.score(y)) > -np.inf), reverse=True)
+        if not values:
+            with pytest.raises(certus.Infeasible):
+                asked.kbest(3)
+            continue
+        found = asked.kbest(3)
+        assert [r.score for r in found] == values[:3]
+        certus.verify(asked, found[-1])
+        bounds = asked.log_partition_bounds(iterations=10)
+        assert bounds.lower <= np.logaddexp.reduce(values) <= bounds.upper

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tests.fuzz.answers import ANSWER_KINDS, Answers
 from tests.fuzz.batches import Batches
 from tests.fuzz.cases import KINDS
 from tests.fuzz.files import READERS
@@ -14,6 +15,7 @@ from tests.fuzz.tamper import Tamper
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "problems": Problems,
+    "answers": Answers,
     "batches": Batches,
     "sums": Sums,
     "tamper": Tamper,
@@ -23,6 +25,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
 # Targets of which one part can be chosen, as in "problems:tagging".
 PARTS: dict[str, tuple[Callable[[tuple[str, ...]], Target], list[str]]] = {
     "problems": (Problems, list(KINDS)),
+    "answers": (Answers, list(ANSWER_KINDS)),
     "files": (Mutants, [reader.name for reader in READERS]),
 }
 

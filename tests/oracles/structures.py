@@ -97,3 +97,21 @@ def dependency_graphs(arc, sibling=None, coparent=None, grandparent=None):
             if grandparent is not None:
                 parts += [grandparent[h, m, k] for k in range(size) if (m, k) in used]
         yield graph, parts
+
+
+def grammar_trees(root, rule, emission, span=None):
+    """Trees of a grammar in normal form, with the scores of their parts."""
+    n, phrases = len(emission), len(root)
+
+    def over(i, j):
+        if j - i == 1:
+            for t, score in enumerate(emission[i]):
+                yield [(i, j, phrases + t)], [score]
+        for k in range(i + 1, j):
+            for (left, ours), (right, theirs) in product(list(over(i, k)), list(over(k, j))):
+                for a in range(phrases):
+                    yield [(i, j, a), *left, *right], [rule[a, left[0][2], right[0][2]], *ours, *theirs]
+
+    for cells, parts in over(0, n) if n > 1 else ():
+        own = [] if span is None else [span[cell] for cell in cells]
+        yield tuple(cells), [root[cells[0][2]], *parts, *own]

@@ -171,3 +171,23 @@ def test_a_large_price_forbids():
     assert result.score == 2.5
     assert result.certificate.exact
     certus.verify(problem, result)
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=8, deadline=None)
+def test_lists_and_max_marginals_equal_enumeration(seed, trees):
+    rng = np.random.default_rng(seed)
+    base = certus.Dependency(scores(rng, 3, 3), scores(rng, 3, 3, 3)) if trees else Tagging(scores(rng, 3, 2))
+    (view,) = base.views
+    problem = base.subject_to(*(drawn(rng, base.views[view], view)[0] for _ in range(2)))
+    every = [(problem.indicator(y, view), problem.score(y)) for y in problem.all_structures()]
+    values = sorted((score for _, score in every if score > -inf), reverse=True)
+    if not values:
+        return
+    found = problem.kbest(3)
+    assert [r.score for r in found] == values[:3]
+    certus.verify(problem, found[-1])
+    best = np.max([np.where(used > 0, score, -inf) for used, score in every], axis=0)
+    assert (problem.max_marginals()[view] == best).all()
+    bounds = problem.log_partition_bounds(iterations=10) if not trees else None
+    assert bounds is None or bounds.lower <= np.logaddexp.reduce(values) <= bounds.upper

@@ -29,6 +29,22 @@ MADE = {
     "projective trees": lambda: certus.DependencyBatch(
         padded(whole(4, 5, 5), LENGTHS, 2), lengths=LENGTHS, projective=True
     ),
+    "siblings": lambda: certus.DependencyBatch(
+        padded(whole(4, 5, 5), LENGTHS, 2), whole(4, 5, 5, 5), lengths=LENGTHS, projective=True
+    ),
+    "third order": lambda: certus.DependencyBatch(
+        padded(whole(4, 4, 4), [3, 0, 2, 1], 2),
+        grandparent=whole(4, 4, 4, 4),
+        grandsibling=whole(4, 4, 4, 4, 4),
+        lengths=[3, 0, 2, 1],
+        projective=True,
+    ),
+    "labels": lambda: certus.LabelledDependencyBatch(
+        padded(whole(4, 4, 4, 2), [3, 0, 2, 1], 2), lengths=[3, 0, 2, 1], projective=True
+    ),
+    "labels of arcs": lambda: certus.LabelledDependencyBatch(
+        whole(4, 4, 4, 2), padded(whole(4, 4, 4), [3, 0, 2, 1], 2), lengths=[3, 0, 2, 1]
+    ),
     "segmentation": lambda: certus.SegmentationBatch(padded(whole(4, 4, 2, 2), LENGTHS), whole(2, 2), lengths=LENGTHS),
     "own transitions": lambda: certus.SegmentationBatch(whole(4, 4, 2, 2), whole(4, 2, 2), lengths=LENGTHS),
     "span trees": lambda: certus.SpanTreesBatch(padded(whole(4, 5, 5), LENGTHS, 2), lengths=LENGTHS),
@@ -39,6 +55,9 @@ MADE = {
     "graphs": lambda: certus.DependencyGraphBatch(
         padded(whole(4, 4, 4), [3, 0, 2, 1], 2), coparent=whole(4, 4, 4, 4), lengths=[3, 0, 2, 1]
     ),
+    "grammar": lambda: certus.AnchoredGrammarBatch(
+        whole(2), whole(4, 2, 3, 3), padded(whole(4, 4, 1), [4, 2, 2, 3]), lengths=[4, 2, 2, 3]
+    ),
     "alignment": lambda: certus.AlignmentBatch(whole(4, 5, 4, 3), lengths=LENGTHS, second_lengths=[3, 2, 0, 1]),
     "ctc": lambda: certus.CTCBatch(
         padded(whole(4, 4, 3), LENGTHS), [[1, 2], [-1, -1], [1, -1], [2, 2]], lengths=LENGTHS, workers=2
@@ -48,6 +67,18 @@ MADE = {
 
 def rows(structure):
     return np.array(structure, dtype=np.int64)
+
+
+def check_parts(parts, item, b):
+    """Expected uses of parts are those of the item, and 0 in the padding."""
+    for kind, uses in (parts or {}).items():
+        arcs = kind in ("arc", "label") and "arcs" in item.views
+        own = item.marginals()["labels" if kind == "label" else "arcs"] if arcs else item.part_marginals(kind)
+        corner = tuple(map(slice, own.shape))
+        np.testing.assert_allclose(uses[b][corner], own, atol=1e-12)
+        outside = uses[b].copy()
+        outside[corner] = 0.0
+        assert not outside.any()
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -64,9 +95,11 @@ def test_a_batch_gives_what_its_items_give(name):
     np.testing.assert_array_equal(batch.score(ranks.structure[:, 0]), ranks.score[:, 0])
     total, marginals = batch.log_partition_and_marginals()
     np.testing.assert_allclose(batch.log_partition(), total)
+    parts = None if name == "tagging" else batch.part_marginals()
     asked = {"marginals": (marginals, 0.0), "max_marginals": (batch.max_marginals(), -np.inf)}
     for b, item in enumerate(items):
         assert best.score[b] == item.decode().score
+        check_parts(parts, item, b)
         certus.verify(item, best[b])
         alone = item.kbest(3)
         assert [r.score for r in ranks[b]] == [r.score for r in alone]
@@ -125,3 +158,89 @@ def test_an_empty_batch():
     assert batch.kbest(2).score.shape == (0, 2)
     assert batch.sample(2).shape == (0, 2, 5, 2)
     assert batch.entropy().shape == (0,)
+
+
+def test_parts_in_lists_and_trees_that_are_relaxed():
+    words, lists = [2, 1], [([0, 1, 0], [1, 2, 2], [5.0, 4.0, 1.0]), ([0], [1], [1.0])]
+    batch = certus.DependencyBatch.from_parts(words, lists, projective=True)
+    assert batch.decode().structure.tolist() == [[-1, 0, 1], [-1, 0, -1]]
+    assert batch.decode().score.tolist() == [9.0, 1.0]
+    relaxed = certus.DependencyBatch(whole(2, 4, 4), whole(2, 4, 4, 4), lengths=[3, 2])
+    found = relaxed.decode()
+    assert found.certificate.exact.all()
+    for b in range(2):
+        assert found.score[b] == max(relaxed[b].score(y) for y in relaxed[b].all_structures())
+        certus.verify(relaxed[b], found[b])
+
+
+def test_matchings():
+    batch = certus.AssignmentBatch(whole(3, 3, 2), lengths=[3, 1, 0])
+    found = batch.decode()
+    for b in range(3):
+        assert found.score[b] == max(batch[b].score(y) for y in batch[b].all_structures())
+    np.testing.assert_array_equal(batch.score(found.structure), found.score)
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_projective_trees_come_as_often_as_they_should(root):
+    batch = certus.DependencyBatch(whole(1, 4, 4) / 4, projective=True, root=root)
+    drawn = [tuple(y) for y in batch.sample(4000, seed=3)[0].tolist()]
+    total = batch.log_partition()[0]
+    for y in batch[0].all_structures():
+        chance = np.exp(batch[0].score(y) - total)
+        assert drawn.count(tuple(y.tolist())) / 4000 == pytest.approx(chance, abs=5 * np.sqrt(chance / 4000) + 1e-3)
+
+
+def test_samples_of_weights_that_lie_far_apart():
+    arc = 500.0 * RNG.normal(size=(1, 8, 8))
+    batch = certus.DependencyBatch(arc, projective=True)
+    assert batch.sample(1, seed=0)[0, 0].tolist() == batch.decode().structure[0].tolist()
+    with pytest.raises(Infeasible, match="item 0 of the batch"):
+        certus.DependencyBatch(np.full((1, 3, 3), -np.inf), projective=True).sample(1)
+
+
+def test_arrays_with_the_modifier_first():
+    arc, label = whole(2, 4, 4), whole(2, 4, 4, 2)
+    for kind, scores in ((certus.DependencyBatch, arc), (certus.LabelledDependencyBatch, label)):
+        turned = kind(scores.swapaxes(1, 2), axes="mh").decode()
+        np.testing.assert_array_equal(turned.structure, kind(scores).decode().structure)
+    turned = certus.DependencyBatch(arc.swapaxes(1, 2), whole(2, 4, 4, 4), axes="mh", root="multi")
+    np.testing.assert_array_equal(turned[0].arc[0, 1:], arc[0, 0, 1:])
+    with pytest.raises(InvalidInput, match="axes is 'mm'; expected one of 'hm', 'mh'"):
+        certus.DependencyBatch(arc, axes="mm")
+    with pytest.raises(Infeasible, match="the head first"):
+        certus.Dependency(np.where(np.arange(4)[:, None] == 0, -np.inf, arc[0]), projective=True).decode()
+
+
+class Tensor:
+    """What numpy sees of a tensor of a type or state that it cannot take."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __array__(self, *_, **__):
+        raise self.error
+
+
+GRADIENT, SHORT = RuntimeError("a Tensor that requires grad."), TypeError("unsupported ScalarType BFloat16")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: certus.DependencyBatch(Tensor(GRADIENT)), "ask certus.torch"),
+        (lambda: certus.Dependency(Tensor(GRADIENT)), "ask certus.torch"),
+        (lambda: certus.TaggingBatch(Tensor(GRADIENT)), "ask certus.torch"),
+        (lambda: certus.SpanTreesBatch(Tensor(SHORT)), r"bfloat16.*give span\.float\(\)"),
+        (lambda: certus.SpanTrees(Tensor(SHORT)), r"bfloat16.*give span\.float\(\)"),
+        (lambda: certus.Tagging(Tensor(SHORT)), r"bfloat16.*give unary\.float\(\)"),
+        (lambda: certus.DependencyBatch(whole(2, 4, 4), mask=np.ones((2, 4), dtype=bool)), "without the root"),
+        (lambda: certus.SpanTreesBatch(whole(2, 4, 4), lengths=[4, 1]), "which is what the arrays hold"),
+        (lambda: certus.AlignmentBatch(whole(1, 2, 2, 3), second_lengths=[2]), r"second_lengths\[0\] is 2"),
+        (lambda: certus.SpanTreesBatch(np.full((2, 3, 3), np.nan)).decode(), r"item 0 .*span\[0, 1\] is nan"),
+        (lambda: certus.SegmentationBatch(whole(2, 3, 1, 2), whole(3, 2, 2)), "transition has 3 items; expected 2"),
+    ],
+)
+def test_what_no_batch_takes_says_what_to_do(make, said):
+    with pytest.raises(InvalidInput, match=said):
+        make()

@@ -6,7 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import CTC, Alignment, Infeasible, InvalidInput, NotSupported, Segmentation, SpanTrees, constraints
+from certus import (
+    CTC,
+    Alignment,
+    AnchoredGrammar,
+    Infeasible,
+    InvalidInput,
+    NotSupported,
+    Segmentation,
+    SpanTrees,
+    constraints,
+)
 from tests.oracles import structures as oracle
 from tests.oracles.normal import check
 from tests.strategies import edge_weights
@@ -54,7 +64,20 @@ def labellings(draw):
     return CTC, oracle.labellings, {"frame": draw(arrays(length, size)), "target": target, "blank": blank}
 
 
-programs = st.one_of(segmentations(), span_trees(), alignments(), labellings())
+@st.composite
+def grammars(draw):
+    n, phrases, tags = draw(st.integers(0, 3)), draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    size = phrases + tags
+    given_ = {
+        "root": draw(arrays(phrases)),
+        "rule": draw(arrays(phrases, size, size)),
+        "emission": draw(arrays(n, tags)),
+    }
+    given_["span"] = draw(st.none() | arrays(n + 1, n + 1, size))
+    return AnchoredGrammar, oracle.grammar_trees, given_
+
+
+programs = st.one_of(segmentations(), span_trees(), alignments(), labellings(), grammars())
 
 
 def keyed(structure):

@@ -2,6 +2,7 @@
 
 import sys
 import types
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ def torch() -> Any:
     return torch
 
 
+@cache
 def supar_structs() -> Any:
     """supar.structs without the rest of supar, which imports a whole parser; None if it is not installed."""
     spec = find_spec("supar")

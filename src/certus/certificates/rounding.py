@@ -32,7 +32,7 @@ rounded up to a multiple of ``step_of`` the problem, sums are not rounded any mo
 before: if the best is then 0, or whatever multiple the structure scores, nothing beats it in exact arithmetic.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import fsum, inf
 from typing import NamedTuple
@@ -48,6 +48,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 WIDTH = 4.0  # tolerance of a certificate, in errors
 EXACT = 1e-9  # largest tolerance of a proof, in absolute scores of the parts used
 MASK = 1e4  # what a negative score counts for at most
+BLOCK = 1 << 12  # scores that are looked at together
 OVERFLOW = 1e280  # sums that may be larger are refused; the rest is room for multipliers
 
 
@@ -89,7 +90,7 @@ def extent_of(length: int, *scores: Floats) -> Extent:
         if array.size:
             low, high = float(array.min()), float(array.max())
             if low == -inf:
-                low = float(array.min(initial=inf, where=array > -inf))
+                low = float(array[array > -inf].min(initial=inf))
             lowest, highest = min(lowest, low), max(highest, high)
     return Extent(length, lowest, highest) if highest > -inf else Extent(length, 0.0, 0.0)
 
@@ -174,16 +175,22 @@ def grain(extent: Extent, scores: Iterable[Floats]) -> float:
     Scores of structures are then multiples of the grain too, added up without rounding: what is better is better by at
     least a grain.
     """
+    room = extent.length * extent.size * 2.0**-53  # what a grain must be more than
     least = None
-    for array in scores:
-        values = array[np.isfinite(array) & (array != 0.0)]
+    for block in (block for array in scores for block in _blocks(array)):
+        values = block[np.isfinite(block) & (block != 0.0)]
         if values.size:
             mantissa, exponent = np.frexp(values)
             digits = np.abs(mantissa * 2.0**53).astype(np.int64)
             last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # place of the last binary digit
             here = int((exponent - 53 + last).min())
             least = here if least is None else min(least, here)
-    if least is None:
-        return 1.0
-    grained = 2.0**least if -1000 < least < 1000 else 0.0
-    return grained if extent.length * extent.size < grained * 2.0**53 else 0.0
+            if not (-1000 < least < 1000 and 2.0**least > room):
+                return 0.0
+    return 1.0 if least is None else 2.0**least
+
+
+def _blocks(array: Floats) -> Iterator[Floats]:
+    """The cells of an array, a few at a time: as a rule the first ones tell."""
+    flat = array.reshape(-1)
+    return (flat[k : k + BLOCK] for k in range(0, flat.size, BLOCK))

@@ -43,7 +43,7 @@ def sound(decode: "Callable[Concatenate[Asked, P], Result[Y]]") -> "Callable[Con
 
     @wraps(decode)
     def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> "Result[Y]":
-        first = decode(problem, *args, **options) if _together(problem.extent()) else None
+        first = decode(problem, *args, **options) if together(problem.extent()) else None
         if first is not None and first.certificate.reason is None:
             return first
         known = None if first is None else [first]
@@ -209,7 +209,7 @@ def own_floor(problem: "Problem[Any]", score: float) -> float:
     return float(np.nextafter(floor - 1e-6 * (abs(floor) + extent.ceiling), -inf))
 
 
-def _together(extent: Extent) -> bool:
+def together(extent: Extent) -> bool:
     """Whether no score sticks out, and no sum can overflow."""
     return extent.lowest >= -FAR * max(extent.highest, 1.0) and extent.length * extent.size < OVERFLOW
 
@@ -219,7 +219,7 @@ def _floors(problem: "Problem[Any]") -> list[float | None]:
 
     The last one leaves out what could overflow, and nothing else: structures that need such a score are not found.
     """
-    if _together(problem.extent()):
+    if together(problem.extent()):
         return [None]
     extent = problem.without_scores_below(-inf).extent()
     usual = max(extent.highest, 1.0)

@@ -429,6 +429,7 @@ BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 FINE = 1074
 
 
+@cache
 def exact(x):
     """A double as a whole number of 2^-2148; -infinity as one so low that no sum makes up for it."""
     if x == float("-inf"):

@@ -36,7 +36,7 @@ def search_errors(
     tolerance: Annotated[float, typer.Option(min=0, help="Shortfall that is not an error")] = 1e-3,
     json: o.JsonObject = False,
 ) -> int:
-    """Decode every sentence exactly and count the search errors of other searches under the same o.
+    """Decode every sentence exactly and count the search errors of other searches under the same model.
 
     Others are cube pruning (--pops, with a grammar), stack decoding (--stack, with phrases), and lists of translations.
     A translation without a score gets that of its best derivation (with a grammar only). A sentence that cannot be

@@ -1,4 +1,4 @@
-"""certus translate: the best translation of each sentence under rules or phrases and a language o."""
+"""certus translate: the best translation of each sentence under rules or phrases and a language model."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -2,8 +2,8 @@
 
 Scores, penalties included, are rounded up to multiples of a power of two so coarse that no sum that matters is rounded
 in float64: what is computed bounds every tree. Scores so low that no tree that uses them could matter are raised to
-where they still do not (see certificates/evaluate.py). Phrases that no tree above the limit can have are left out: the
-words around a phrase add no more than the best that each could by itself.
+where they still do not (see certificates/evaluate.py). Spines and phrases that no tree above the limit can have are
+left out: the words around add no more than the best that each could by itself.
 
 An open half in state 0 is the finished half below it, and the halves of a bare tag are nothing at all.
 """
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from certus.certificates.priced import BITS, LOWEST
 from certus.certificates.rounding import overflow
-from certus.checks import Floats, Ints
+from certus.checks import Bools, Floats, Ints
 from certus.constituency.lexicalized_tables import Tables
 from certus.errors import InvalidInput
 
 AT_ONCE = 1 << 15  # sums of modifiers and heads that are in the processor's cache together
+ROUNDS = 2  # of leaving out spines: without these, others may add less
 
 
 class Scores(NamedTuple):
@@ -99,19 +100,31 @@ class Chart:
             np.arange(len(t.group_ptr)), t.group_ptr[:, n] - t.group_ptr[:, 0]
         )  # 2 label + separator
         self.context_label = np.repeat(np.arange(len(t.context_ptr)), t.context_ptr[:, n] - t.context_ptr[:, 0])
-        self.by_group = np.argsort(t.node_group, kind="stable")[np.count_nonzero(t.node_group < 0) :]
-        self.group_nodes = np.searchsorted(t.node_group[self.by_group], np.arange(groups + 1))
-        spined = np.flatnonzero((t.node_context >= 0) & (scores.node > -inf))
-        self.spined = spined[np.argsort(self.depth[spined], kind="stable")]  # a node after the one below it
+        self._keep(scores.node > -inf)
         spans = n * (n + 1) // 2
         self.done = np.full((2, nodes, n), -inf)
         self.open = np.full((2, nodes, n, 3), -inf)
         self.whole = np.full((spans, groups), -inf)
         self.next = np.full((spans, contexts, 2, 3), -inf)
+        self.modified = np.zeros(spans * contexts, dtype=bool)  # where there is something in ``next``
         self.done_at, self.open_at = 0, 2 * nodes * n
         self.whole_at = self.open_at + 3 * 2 * nodes * n
         self.next_at = self.whole_at + spans * groups
         self.root_item = self.next_at + 6 * spans * contexts
+
+    def _keep(self, whole: Bools) -> None:
+        """Leave out all spines but those of the nodes given, with what is below them."""
+        t = self.t
+        kept = whole.copy()
+        for depth in range(int(self.depth.max(initial=0)), 1, -1):
+            v = np.flatnonzero(kept & (self.depth == depth))
+            kept[t.node_below[v]] = True
+        self.bare = np.flatnonzero(kept & (t.node_context < 0))
+        spined = np.flatnonzero(kept & (t.node_context >= 0))
+        self.spined = spined[np.argsort(self.depth[spined], kind="stable")]  # a node after the one below it
+        hanging = np.flatnonzero(whole & (t.node_group >= 0))
+        self.by_group = hanging[np.argsort(t.node_group[hanging], kind="stable")]
+        self.group_nodes = np.searchsorted(t.node_group[self.by_group], np.arange(len(t.group_word) + 1))
 
     # -- names of items --------------------------------------------------------------------------------------------
 
@@ -136,12 +149,12 @@ class Chart:
         if self.n == 0:
             return -inf
         modifiers = _Modifiers(self.t, self.scores.attach)
-        alone, attached = self._by_word()
-        if alone.min() == -inf:
-            return -inf
-        total = np.concatenate(([0.0], np.cumsum(alone)))
-        bare = np.flatnonzero((self.scores.node > -inf) & (self.t.node_context < 0))
-        self.done[:, bare, self.word[bare]] = 0.0
+        for _ in range(ROUNDS):
+            alone, attached = self._by_word()
+            if alone.min() == -inf:
+                return -inf
+        total, contexts = np.concatenate(([0.0], np.cumsum(alone))), len(self.t.context_word)
+        self.done[:, self.bare, self.word[self.bare]] = 0.0
         for width in range(self.n):
             for d in range(2):
                 self._halves(d, width)
@@ -152,16 +165,22 @@ class Chart:
                 around = total[i] + (total[-1] - total[j + 1])
                 phrases = self.whole[span]
                 phrases[~(phrases + attached + around > self.scores.limit)] = -inf
-                modifiers.best(i, j, phrases, self.next[span])
+                for first, last in modifiers.best(i, j, phrases, self.next[span]):
+                    self.modified[span * contexts + first : span * contexts + last] = True
         return float((self.scores.root + self.whole[self.n * (self.n - 1) // 2]).max(initial=-inf))
 
     def _by_word(self) -> tuple[Floats, Floats]:
-        """The most that a word adds to a tree by what it heads and what it is attached by; the latter, of groups."""
+        """The most that a word adds to a tree by what it heads and what it is attached by; the latter, of groups.
+
+        Spines with which it adds too little for any tree above the limit are left out.
+        """
         t, s = self.t, self.scores
-        attached = s.root.copy()
+        attached, there = s.root.copy(), np.zeros(len(t.context_word), dtype=bool)
+        there[t.node_context[self.spined]] = True
         for P in range(len(t.context_ptr)):
             first, last = int(t.group_ptr[2 * P, 0]), int(t.group_ptr[2 * P + 1, t.n])
-            own = attachments(t, s.attach, P).max(axis=(1, 2), initial=-inf)
+            some = np.repeat(there[_contexts(t, P)], 3)
+            own = attachments(t, s.attach, P).max(axis=1, initial=-inf)[:, some].max(axis=1, initial=-inf)
             attached[first:last] = np.maximum(attached[first:last], own)
         ended = np.zeros(len(s.node))
         stops = s.stop.max(axis=(1, 3), initial=-inf).sum(axis=1)
@@ -170,7 +189,12 @@ class Chart:
             ended[v] = ended[t.node_below[v]] + stops[t.node_context[v]]
         alone = np.full(self.n, -inf)
         v = self.by_group
-        np.maximum.at(alone, self.word[v], s.node[v] + ended[v] + attached[t.node_group[v]])
+        most = s.node[v] + ended[v] + attached[t.node_group[v]]
+        np.maximum.at(alone, self.word[v], most)
+        if alone.min() > -inf:
+            whole = np.zeros(len(s.node), dtype=bool)
+            whole[v[most + (alone.sum() - alone[self.word[v]]) > s.limit]] = True
+            self._keep(whole)
         return alone, attached
 
     def reaching(self, d: int, width: int, nodes: Ints) -> tuple[Ints, Ints]:
@@ -191,11 +215,13 @@ class Chart:
         grown = np.full((len(v), 6), -inf)
         for back in range(width):
             k = h + back if d else h - back
-            sums = rows[self.between(d, k, e) * len(t.context_word) + c]
-            half = self.open[d, v, k]
+            at = self.between(d, k, e) * len(t.context_word) + c
+            some = self.modified[at].nonzero()[0]
+            sums = rows[at[some]]
+            half = self.open[d, v[some], k[some]]
             sums[:, :3] += half
             sums[:, 3:] += half
-            np.maximum(grown, sums, out=grown)
+            grown[some] = np.maximum(grown[some], sums)
         stop = self.scores.stop[c, :, d, t.distance[h, e]]
         ends = np.searchsorted(self.depth[v], np.arange(2, int(self.depth.max(initial=0)) + 2))
         for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
@@ -254,8 +280,9 @@ class _Modifiers:
                 )
                 self.blocks.append(_Block(q, own, g, c, left, right))
 
-    def best(self, i: int, j: int, phrases: Floats, out: Floats) -> None:
-        """out[context, q, state] <- the best modifier over the words i .. j."""
+    def best(self, i: int, j: int, phrases: Floats, out: Floats) -> list[tuple[int, int]]:
+        """out[context, q, state] <- the best modifier over the words i .. j; the ranges of contexts that have one."""
+        found = []
         for block in self.blocks:
             g, base = block.group, block.context[0]
             rows = (phrases[g[i] : g[j + 1]] > -inf).nonzero()[0] + g[i]
@@ -266,6 +293,8 @@ class _Modifiers:
             for first, last, far in (*block.left[i], *block.right[j]):
                 table = block.scores[:, far, 3 * (first - base) : 3 * (last - base)]
                 out[first:last, block.separator] = _best(table, rows, score).reshape(-1, 3)
+                found.append((first, last))
+        return found
 
 
 def _runs(values: list[int], start: int) -> list[tuple[int, int, int]]:

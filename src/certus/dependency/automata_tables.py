@@ -33,12 +33,15 @@ class TableAutomaton:
         return self.stops[state]
 
 
-def spelt_out(automaton: Automaton, words: list[int]) -> TableAutomaton:
-    """The table of an automaton over its possible modifiers, nearest first: of the states that it can reach."""
+def spelt_out(automaton: Automaton, words: list[list[int]]) -> TableAutomaton:
+    """The table of an automaton over its possible modifiers, nearest first: of the states that it can reach.
+
+    ``words`` are lists of nodes, of each of which it takes one at most.
+    """
     number: dict[Hashable, int] = {automaton.start: 0}
     steps: dict[tuple[int, int], tuple[int, float]] = {}
-    for m in words:
-        for state, at in list(number.items()):
+    for nodes in words:
+        for (state, at), m in product(list(number.items()), nodes):
             after, weight = automaton.step(state, m)
             if weight > -np.inf:
                 steps[at, m] = (number.setdefault(after, len(number)), float(weight))
@@ -50,7 +53,7 @@ def to_json(automata: HeadAutomata) -> list[dict[str, Any]]:
     found = []
     for h, side in product(range(automata.n + 1), (LEFT, RIGHT)):
         for g in automata.heads_of(h):
-            table = spelt_out(automata.automaton_of(g, h, side), automata.outwards(h, side))
+            table = spelt_out(automata.automaton_of(g, h, side), automata.choices_outwards(h, side))
             rows = [[state, m, after] for (state, m), (after, _) in table.steps.items()]
             weights = np.array([weight for _, weight in table.steps.values()], dtype=np.float64)
             found.append(

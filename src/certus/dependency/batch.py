@@ -1,6 +1,6 @@
 """Many dependency problems in padded arrays, as neural models give them: arrays in, arrays out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.batch import Batch, type_of
+from certus.batch import Batch, as_lengths, type_of
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
 from certus.certificates.sound import LARGE
-from certus.checks import Floats, Ints, as_numbers, as_scores, one_of
+from certus.checks import Floats, Ints, as_numbers, as_positive_int, as_scores, one_of
 from certus.dependency import arborescence, matrix_tree, projective
+from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
-from certus.errors import InvalidInput, NotSupported
+from certus.errors import InvalidInput
 from certus.problem import Index
 from certus.result import BatchCertificate, BatchResult
 from certus.threads import in_order, long_call, thread_count
@@ -23,9 +24,12 @@ from certus.threads import in_order, long_call, thread_count
 class DependencyBatch(Batch):
     """B dependency problems of up to N - 1 words, answered together.
 
-    Item b is a ``certus.Dependency`` over its first ``lengths[b]`` words, with scores of arcs, or of arcs and siblings
-    if ``projective``; padding is not read. The kernels run without the GIL, on threads if there is enough work for
-    them. Every answer has a leading axis of B. Certificate kind: "dynamic program" if projective, else "combinatorial".
+    Item b is a ``certus.Dependency`` over its first ``lengths[b]`` words; padding is not read. With scores of arcs, or
+    of arcs and siblings if ``projective``, kernels serve the whole batch, without the GIL, on threads if there is
+    enough work for them. With any others, items are asked one by one, on threads: the same questions have answers as
+    for ``Dependency``. ``from_parts`` takes lists of parts. Every answer has a leading axis of B. Certificate kind:
+    "dynamic program" if projective, else "combinatorial", or "dual" and "branch and bound" for trees with crossing
+    arcs and scores above arcs.
 
     Arrays of float64 are not copied: do not change them while the batch is in use. Arc scores are checked at once,
     sibling scores by each question as it reads them, so that their large array is read only once.
@@ -35,13 +39,18 @@ class DependencyBatch(Batch):
     arc : array_like of shape (B, N, N)
         ``arc[b, h, m]`` for the arc h -> m of item b; node 0 is the root.
     sibling : array_like of shape (B, N, N, N), optional
-        As in ``certus.Dependency``; needs ``projective=True``.
+        As in ``certus.Dependency``.
     lengths : array_like of shape (B,), optional
         Words of each item, 0 .. N - 1; all N - 1 by default.
     mask : array_like of bool, shape (B, N - 1), optional
         In place of ``lengths``: true where a word is not padding.
     projective, root
         As in ``certus.Dependency``.
+    axes : "hm" or "mh"
+        Whether ``arc`` is [head, modifier], as everywhere in certus, or [modifier, head], as in some parsers: then it
+        is turned. Higher-order scores are as in ``certus.Dependency`` in any case.
+    **higher
+        Other scores of ``certus.Dependency``, grandparent and so on, with a leading axis, and ``grandparents``.
     workers : int, optional
         Threads; by default as many as there are processors, and fewer where they would not pay.
 
@@ -52,6 +61,14 @@ class DependencyBatch(Batch):
     [[-1, 0, 1], [-1, 0, -1]]
     """
 
+    def __new__(
+        cls, arc: ArrayLike, sibling: ArrayLike | None = None, *, projective: bool = False, **options: Any
+    ) -> "DependencyBatch":
+        higher = any(options.get(name) is not None for name in (*HIGHER_KINDS, "grandparents"))
+        if cls is DependencyBatch and (higher or (sibling is not None and not projective)):
+            return super().__new__(HigherOrderBatch)
+        return super().__new__(cls)
+
     def __init__(
         self,
         arc: ArrayLike,
@@ -61,28 +78,43 @@ class DependencyBatch(Batch):
         mask: ArrayLike | None = None,
         projective: bool = False,
         root: str = "single",
+        axes: str = "hm",
         workers: int | None = None,
+        **higher: Any,
     ) -> None:
         self.projective = bool(projective)
         self.root = one_of("root", root, ("single", "multi"))
-        self.arc = _as_floats("arc", arc)
+        self.arc = _as_floats("arc", turned(arc, axes))
         shape = self.arc.shape
         if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 1:
             raise InvalidInput(f"arc has shape {shape}; expected (items, words + 1, words + 1).")
         super().__init__(lengths, shape[0], shape[1] - 1, workers, mask=mask)
-        self.dtype = type_of(arc)
+        self.dtype = type_of(as_numbers("arc", arc))
         self._largest = self._checked_arcs()
         self._floored = False  # arcs of no use are forbidden already
         self.sibling: Floats | None = None
         if sibling is not None:
-            if not self.projective:
-                raise NotSupported(
-                    "trees with crossing arcs and sibling scores are decoded one by one: use certus.decode_all over "
-                    "certus.Dependency problems, or projective=True."
-                )
             self.sibling = _as_floats("sibling", sibling)
             if self.sibling.shape != (*shape, shape[1]):
                 raise InvalidInput(f"sibling has shape {self.sibling.shape}; expected {(*shape, shape[1])}.")
+
+    @classmethod
+    def from_parts(
+        cls, n: Sequence[int], arc: Sequence[Any], *, workers: int | None = None, **options: Any
+    ) -> "DependencyBatch":
+        """The batch of pruned parts: of each argument of ``Dependency.from_parts`` a list over the items.
+
+        ``projective``, ``root``, ``grandparents`` and ``unlisted`` are those of all items.
+        """
+        lists = {"arc": arc, **{name: options.pop(name) for name in HIGHER_KINDS if options.get(name) is not None}}
+        for name, own in lists.items():
+            if len(own) != len(n):
+                raise InvalidInput(f"{name} has {len(own)} lists; expected one for each of {len(n)} items.")
+        items = [
+            Dependency.from_parts(words, **{name: own[b] for name, own in lists.items()}, **options)
+            for b, words in enumerate(n)
+        ]
+        return HigherOrderBatch.of(items, max(n, default=0), workers)
 
     def _masked(self) -> Floats:
         """A copy of the arc scores with -inf in the cells that are not read."""
@@ -213,6 +245,34 @@ class DependencyBatch(Batch):
         mean = np.einsum("bhm,bhm->b", probability, relative)
         return self._as_given(np.maximum(total - most.sum(axis=1) - mean, 0.0))
 
+    def sample(self, k: int, *, seed: int | None = None) -> Ints:
+        """k trees of each item drawn with probability proportional to exp(score), (B, k, N), padded with -1."""
+        if not self.projective or self.sibling is not None or self._largest > LARGE:
+            return super().sample(k, seed=seed)
+        rng, wanted = np.random.default_rng(seed), as_positive_int("k", k)
+        heads, drawn = np.empty((len(self), wanted, self.arc.shape[1]), dtype=np.int64), np.empty(len(self), dtype=bool)
+        kernels.projective_sampling.draw(self.arc, self.lengths, self.root == "single", rng, heads, drawn)
+        for b in np.flatnonzero(~drawn).tolist():  # of weights that lie too far apart for one chart
+            own = self._named(b, lambda item: self[item].sample(wanted, seed=int(rng.integers(2**63))))
+            heads[b, :, : self.lengths[b] + 1] = own
+        return heads
+
+    def part_marginals(self) -> dict[str, Floats]:
+        """By argument, the probability of each arc, (B, N, N), and of each part above arcs, (B, N, N, N) and so on.
+
+        Parts above arcs are asked for item by item.
+        """
+        found, size = {"arc": self.marginals()["arcs"]}, self.arc.shape[1]
+        for kind in () if self.sibling is None else ("sibling",):
+            found[kind] = self._padded_parts(kind, HIGHER_KINDS[kind].shape(size - 1))
+        return found
+
+    def _padded_parts(self, kind: str, shape: Index) -> Floats:
+        out = np.zeros((len(self), *shape), dtype=self.dtype)
+        for b, own in enumerate(self._each(lambda problem, _: problem.part_marginals(kind))):
+            out[b][tuple(map(slice, own.shape))] = own
+        return out
+
     def _feasible_totals(self) -> tuple[Floats, Floats]:
         """Log-partitions and marginals; Infeasible if an item has no tree."""
         total, arcs = self._log_totals(True)
@@ -275,6 +335,93 @@ class DependencyBatch(Batch):
         chunks = min(len(self), 4 * threads)
         parts = [slice(a, b) for a, b in pairwise(len(self) * k // chunks for k in range(chunks + 1))]
         list(in_order(serve, parts, threads))
+
+
+class HigherOrderBatch(DependencyBatch):
+    """A batch with scores that no kernel takes for all items at once, or of parts in lists: asked item by item."""
+
+    steps_alone = np.inf
+    decode, sample, kbest = Batch.decode, Batch.sample, Batch.kbest
+    log_partition, entropy, marginals = Batch.log_partition, Batch.entropy, Batch.marginals
+    log_partition_and_marginals, max_marginals = Batch.log_partition_and_marginals, Batch.max_marginals
+
+    def __init__(
+        self,
+        arc: ArrayLike,
+        sibling: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        workers: int | None = None,
+        projective: bool = False,
+        root: str = "single",
+        axes: str = "hm",
+        grandparents: str = "all",
+        **higher: ArrayLike | None,
+    ) -> None:
+        given = {"arc": turned(arc, axes), "sibling": sibling, **higher}
+        arrays = {name: as_numbers(name, values) for name, values in given.items() if values is not None}
+        first = arrays["arc"]
+        if first.ndim != 3 or first.shape[1] != first.shape[2] or first.shape[1] < 1:
+            raise InvalidInput(f"arc has shape {first.shape}; expected (items, words + 1, words + 1).")
+        n, options = first.shape[1] - 1, {"projective": projective, "root": root, "grandparents": grandparents}
+        own = as_lengths(lengths, len(first), n, mask=mask)
+        for name, array in arrays.items():
+            one_of("the name of an array", name, ("arc", *HIGHER_KINDS))
+            shape = (n + 1, n + 1) if name == "arc" else HIGHER_KINDS[name].shape(n)
+            if array.shape != (len(first), *shape):
+                raise InvalidInput(f"{name} has shape {array.shape}; expected {(len(first), *shape)}.")
+        items = []
+        for b, length in enumerate(own.tolist()):
+            cut = {}
+            for name, array in arrays.items():
+                shape = (length + 1,) * 2 if name == "arc" else HIGHER_KINDS[name].shape(length)
+                cut[name] = array[b][tuple(map(slice, shape))]
+            items.append(_made(b, cut, options))
+        self._set(items, n, workers)
+        self.dtype = type_of(first)
+
+    @classmethod
+    def of(cls, items: list[Dependency], n: int, workers: int | None) -> "HigherOrderBatch":
+        """The batch of some problems of up to n words."""
+        made: HigherOrderBatch = object.__new__(cls)
+        made._set(items, n, workers)
+        return made
+
+    def _set(self, items: list[Dependency], n: int, workers: int | None) -> None:
+        self.items, self.n = items, n
+        Batch.__init__(self, [item.n for item in items], len(items), n, workers)
+
+    def __getitem__(self, item: int) -> Dependency:
+        return self.items[item]
+
+    @property
+    def structure_shape(self) -> Index:
+        return (self.n + 1,)
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        return {"arcs": (self.n + 1, self.n + 1)}
+
+    def part_marginals(self) -> dict[str, Floats]:
+        kinds = dict.fromkeys(kind for item in self.items for kind in item.scores)
+        return {
+            "arc": self.marginals()["arcs"],
+            **{kind: self._padded_parts(kind, HIGHER_KINDS[kind].shape(self.n)) for kind in kinds},
+        }
+
+
+def _made(item: int, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Dependency:
+    try:
+        return Dependency(**arrays, **options)
+    except InvalidInput as error:
+        raise InvalidInput(f"item {item} of the batch: {error}") from None
+
+
+def turned(arc: ArrayLike, axes: str) -> NDArray[Any]:
+    """Scores of arcs (B, N, N, ...) with the head before the modifier."""
+    array = as_numbers("arc", arc)
+    return array.swapaxes(1, 2) if one_of("axes", axes, ("hm", "mh")) == "mh" and array.ndim > 2 else array
 
 
 def _as_floats(name: str, values: ArrayLike) -> Floats:

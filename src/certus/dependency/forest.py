@@ -44,9 +44,7 @@ class DependencyForest:
 
     def _weights(self, cell: Ints) -> Floats:
         """Sum of the scores of each edge's parts."""
-        weights = np.zeros(len(cell))
-        attach = cell >= 0
-        weights[attach] = self.problem.arc.reshape(-1)[cell[attach]]
+        weights: Floats = np.append(self.problem.arc, 0.0)[cell]  # an edge that is no arc has -1, the last one
         for name, scores in self.problem.scores.items():
             edges, index = self.parts(HIGHER_KINDS[name])
             weights[edges] += scores.gather(*index)

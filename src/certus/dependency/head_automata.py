@@ -7,7 +7,7 @@ scored together with the head of h. Tied to a spanning tree by multipliers (``ce
 decodes the models for which trees with crossing arcs are NP-hard.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, combinations, product
@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from certus import kernels
+from certus.certificates import sweep
 from certus.certificates.assembling import derivation
-from certus.certificates.normal import NormalForm
+from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.certificates.sound import sound
+from certus.certificates.sound import sound, summed
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import normal_automata
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS, MODIFIER, OUTERMOST, RIGHT
 from certus.dependency.problem import Dependency, checked_arcs
 from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.hypergraph import Forest, Hypergraph
 from certus.problem import Index, Penalties, Problem
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, Result, Solution
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
@@ -209,6 +211,14 @@ class HeadAutomata(Problem[Choices]):
             self._steps[key] = self.automaton(g, h, side).step(state, m)
         return self._steps[key]
 
+    def step_terms(self, g: int, h: int, side: int, state: Hashable, m: int) -> tuple[float, ...]:
+        """The scores that the weight of a step is the sum of."""
+        return (self.step(g, h, side, state, m)[1],)
+
+    def nodes(self) -> list[list[int]]:
+        """The nodes of each word, of which a tree has one; the root's first. By default words are their own nodes."""
+        return [[m] for m in range(self.n + 1)]
+
     def heads_of(self, h: int) -> list[int]:
         """The heads that h may suppose; [-1] where they are not scored."""
         if not self.by_head or h == 0:
@@ -219,6 +229,12 @@ class HeadAutomata(Problem[Choices]):
         """The modifiers that h may take on one side, nearest first."""
         words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
         return [m for m in words if self.arc[h, m] > -np.inf]
+
+    def choices_outwards(self, h: int, side: int) -> list[list[int]]:
+        """The same word by word: nodes of which one at most is taken."""
+        taken = set(self.outwards(h, side))
+        words = self.nodes() if side else self.nodes()[::-1]
+        return [found for nodes in words if (found := [m for m in nodes if m in taken])]
 
     # -- structures ------------------------------------------------------------------------------------------------
 
@@ -235,13 +251,17 @@ class HeadAutomata(Problem[Choices]):
             if g not in self.heads_of(h):
                 return [-np.inf]
             for side in (LEFT, RIGHT):
-                state = self.automaton(g, h, side).start
                 words = range(h + 1, self.n + 1) if side else range(h - 1, 0, -1)
-                for m in (m for m in words if structure.arcs[h, m]):
-                    state, weight = self.step(g, h, side, state, m)
-                    found += [weight, float(self.arc[h, m])]
-                found.append(self.automaton(g, h, side).stop(state))
+                found += self.side_terms(g, h, side, [m for m in words if structure.arcs[h, m]])
         return found
+
+    def side_terms(self, g: int, h: int, side: int, modifiers: Iterable[int]) -> list[float]:
+        """The scores of one side of a head with these modifiers, nearest first, and of their arcs."""
+        state, found = self.automaton(g, h, side).start, list[float]()
+        for m in modifiers:
+            found += [*self.step_terms(g, h, side, state, m), float(self.arc[h, m])]
+            state, _ = self.step(g, h, side, state, m)
+        return [*found, self.automaton(g, h, side).stop(state)]
 
     def all_structures(self) -> Iterator[Choices]:
         allowed = [tuple(map(int, cell)) for cell in np.argwhere(self.arc > -np.inf)]
@@ -264,8 +284,8 @@ class HeadAutomata(Problem[Choices]):
             for g in self.heads_of(h):
                 automaton = self.automaton(g, h, side)
                 states = {automaton.start}
-                for m in self.outwards(h, side):
-                    steps = [self.step(g, h, side, state, m) for state in states]
+                for nodes in self.choices_outwards(h, side):
+                    steps = [self.step(g, h, side, state, m) for state in states for m in nodes]
                     found += _checked([weight for _, weight in steps], h, side)
                     states |= {after for after, weight in steps if weight > -np.inf}
                 found += _checked([automaton.stop(state) for state in states], h, side)
@@ -371,6 +391,55 @@ class HeadAutomata(Problem[Choices]):
         if self.by_head:
             out["above"][cells] = total + through_up
         return out
+
+    def to_json(self) -> dict[str, Any]:
+        """NotSupported: what is saved is the problem that the automata belong to."""
+        raise NotSupported("HeadAutomata does not answer to_json(): save the AutomataDependency that they are of.")
+
+    # -- sums, over the graph of the normal form -------------------------------------------------------------------
+
+    @cached_property
+    def _summed(self) -> Forest:
+        form = self._normal_form
+        (graph,) = form.spaces
+        assert isinstance(graph, Graph)
+        edge, parts = np.repeat(np.arange(len(graph.part_ptr) - 1), np.diff(graph.part_ptr)), {}
+        for view, part in form.cells.items():
+            cell = np.full(len(form.scores), -1, dtype=np.int64)
+            cell[part[part >= 0]] = np.flatnonzero(part >= 0)
+            parts[view] = np.full(len(graph.part_ptr) - 1, -1, dtype=np.int64)
+            np.maximum.at(parts[view], edge, cell[graph.part])
+        whole = Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail)
+        return Forest(whole, sweep.edge_weights(graph, form.scores), parts)
+
+    @summed
+    def log_partition(self) -> float:
+        return self._summed.log_partition()
+
+    @summed
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        extent, edges = self.extent(), self._summed.graph.n_edges
+        return LogPartitionBounds.around(self.log_partition(), edges, extent.length * extent.size + edges)
+
+    @summed
+    def marginals(self) -> dict[str, Floats]:
+        return self._summed.marginals(self.views)
+
+    @summed
+    def entropy(self) -> float:
+        return self._summed.entropy()
+
+    @summed
+    def sample(self, k: int, *, seed: int | None = None) -> list[Choices]:
+        return [self._choices(edges) for edges in self._summed.sample(k, seed)]
+
+    def _choices(self, edges: list[int]) -> Choices:
+        arcs, above = np.zeros(self.arc.shape, dtype=bool), np.full(self.n + 1, NO_HEAD, dtype=np.int64)
+        used = {view: cell[edges][cell[edges] >= 0] for view, cell in self._summed.parts.items()}
+        arcs.reshape(-1)[used["arcs"]] = True
+        if self.by_head:
+            above[used["above"] % (self.n + 1)] = used["above"] // (self.n + 1)
+        return Choices(arcs, above)
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.normal import Trees as TreeSpace
-from certus.certificates.rounding import Extent, extent_of, of_log_sum, rounded_up
+from certus.certificates.rounding import Extent, extent_of, of_best, of_log_sum, rounded_up
 from certus.certificates.sound import measured, sound, sound_list, summed
 from certus.checks import Bools, Floats, Ints, as_numbers, as_positive_int, as_scores
 from certus.dependency import normal_projective
@@ -119,16 +119,7 @@ class LabelledDependency(Problem[LabelledTree]):
     # -- structures ------------------------------------------------------------------------------------------------
 
     def _checked(self, structure: tuple[ArrayLike, ArrayLike]) -> LabelledTree:
-        if not isinstance(structure, tuple | list) or len(structure) != 2:
-            raise InvalidInput(f"a labelled tree is a pair (heads, labels); found {structure!r}.")
-        heads = P.checked_heads(structure[0], self.n, projective=self.trees.projective, single=self.trees.single)
-        labels, most = np.asarray(structure[1]), self.label.shape[2] - 1
-        if labels.shape != heads.shape or labels.dtype.kind not in "iu" or labels[0] != -1:
-            raise InvalidInput(f"labels are {self.n + 1} whole numbers, labels[0] = -1; found {structure[1]!r}.")
-        for m in range(1, self.n + 1):
-            if not 0 <= labels[m] <= most:
-                raise InvalidInput(f"labels[{m}] is {labels[m]}; labels are 0..{most}.")
-        return LabelledTree(heads, labels.astype(np.int64))
+        return checked_tree(structure, self.label.shape, projective=self.trees.projective, single=self.trees.single)
 
     def terms(self, structure: tuple[ArrayLike, ArrayLike]) -> list[float]:
         heads, labels = self._checked(structure)
@@ -157,7 +148,7 @@ class LabelledDependency(Problem[LabelledTree]):
         return (self.label, *self.trees.part_scores()) if self._whole else None
 
     def error_at(self, value: float) -> float:
-        return self.trees.error_at(value)
+        return max(self.trees.error_at(value), of_best(self.extent(), value))  # labels that are not the best count too
 
     def without_scores_below(self, least: float) -> Self:
         label = np.where(self.label < least, -np.inf, self.label)
@@ -449,12 +440,29 @@ def _numbered(which: Bools, first: int) -> Ints:
 
 def checked_labels(label: ArrayLike) -> Floats:
     """A private copy of the label scores, with -inf where there is no arc."""
-    labels = np.array(as_numbers("label", label, np.float64), order="C")
+    labels: Floats = np.array(as_numbers("label", label, np.float64), order="C")
     if labels.ndim != 3 or labels.shape[0] != labels.shape[1] or not labels.size:
         raise InvalidInput(f"label has shape {labels.shape}; expected (n + 1, n + 1, L) for n words and L >= 1 labels.")
     labels[:, 0] = -np.inf
     labels[np.arange(len(labels)), np.arange(len(labels))] = -np.inf
     return as_scores("label", labels)
+
+
+def checked_tree(
+    structure: tuple[ArrayLike, ArrayLike], shape: Index, *, projective: bool, single: bool
+) -> LabelledTree:
+    """A labelled tree of words and labels as label scores of a shape have them; InvalidInput says why it is none."""
+    if not isinstance(structure, tuple | list) or len(structure) != 2:
+        raise InvalidInput(f"a labelled tree is a pair (heads, labels); found {structure!r}.")
+    n, most = shape[0] - 1, shape[2] - 1
+    heads = P.checked_heads(structure[0], n, projective=projective, single=single)
+    labels = np.asarray(structure[1])
+    if labels.shape != heads.shape or labels.dtype.kind not in "iu" or labels[0] != -1:
+        raise InvalidInput(f"labels are {n + 1} whole numbers, labels[0] = -1; found {structure[1]!r}.")
+    for m in range(1, n + 1):
+        if not 0 <= labels[m] <= most:
+            raise InvalidInput(f"labels[{m}] is {labels[m]}; labels are 0..{most}.")
+    return LabelledTree(heads, labels.astype(np.int64))
 
 
 def _with_arc_scores(label: Floats, trees: Dependency) -> tuple[Floats, bool, bool]:

@@ -6,6 +6,8 @@ the parts that survive (``ListedScores``); both answer the same two questions, s
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,7 +113,7 @@ class ListedScores:
 
     def dense(self) -> Floats:
         check_memory("a dense copy of listed scores", self.shape)
-        out = np.full(int(np.prod(self.shape)), self.unlisted)
+        out = np.full(prod(self.shape), self.unlisted)
         out[self.keys] = self.values
         return out.reshape(self.shape)
 
@@ -165,13 +167,18 @@ def _check_distinct(kind: PartKind, index: Sequence[Ints], shape: tuple[int, ...
 
 def check_memory(what: str, shape: tuple[int, ...], copies: int = 1) -> None:
     """Raise InvalidInput, before anything is allocated, if float64 arrays of this shape cannot fit this machine."""
-    need = 8 * copies * float(np.prod([float(size) for size in shape]))
-    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**34
+    need, have = 8 * copies * prod(shape), _memory()
     if need > 0.8 * have:
         raise InvalidInput(
             f"{what} takes {need / 2**30:.1f} GiB; this machine has {have / 2**30:.1f} GiB. Prune the arcs and give "
             "the parts that survive to certus.Dependency.from_parts: its cost grows with their number."
         )
+
+
+@cache
+def _memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**34
 
 
 # -- trees -----------------------------------------------------------------------------------------------------------

@@ -213,11 +213,18 @@ class Dependency(Problem[Heads]):
         self.certificate_kind = self.tree_kind.certificate_kind
         self._rounded = False  # arc scores are rounded sums
 
-    def with_arcs(self, arc: Floats, scores: Mapping[str, P.Scores] | None = None, *, rounded: bool = False) -> Self:
+    def with_arcs(
+        self,
+        arc: Floats,
+        scores: Mapping[str, P.Scores] | None = None,
+        *,
+        rounded: bool = False,
+        grandparents: str | None = None,
+    ) -> Self:
         """The same problem with other scores, already checked; ``rounded``: those of arcs are rounded sums."""
         other = type(self).__new__(type(self))
         kept = self.scores if scores is None else scores
-        other._set(arc, kept, self.projective, self.root, self.grandparents)
+        other._set(arc, kept, self.projective, self.root, grandparents or self.grandparents)
         other._rounded = self._rounded or rounded
         return other
 
@@ -360,9 +367,10 @@ class Dependency(Problem[Heads]):
     def part_marginals(self, kind: str) -> Floats:
         """Probability of each higher-order part of a kind that was given, in the shape of its scores; by ``forest()``.
 
-        ``kind`` is the name of an argument: "sibling", "stop" and so on. Projective problems only.
+        ``kind`` is the name of an argument: "sibling", "stop" and so on, for projective problems; "arc" for all.
         """
-        one_of("kind", kind, tuple(self.scores))
+        if one_of("kind", kind, ("arc", *self.scores)) == "arc":
+            return self.tree_kind.marginals(self)
         spelt_out = self.spelt_out
         shape = HIGHER_KINDS[kind].shape(self.n)
         P.check_memory(f"the marginals of {kind} parts", shape)
@@ -504,5 +512,5 @@ def checked_arcs(arc: ArrayLike) -> Floats:
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"arc has shape {arcs.shape}; expected (n + 1, n + 1) for n words and the root.")
     arcs[:, 0] = -np.inf
-    np.fill_diagonal(arcs, -np.inf)
+    arcs.reshape(-1)[:: len(arcs) + 1] = -np.inf
     return as_scores("arc", arcs)

@@ -70,7 +70,9 @@ def infeasible(arc: Floats, single: bool) -> Infeasible:
         if not (arc[:, m] > -np.inf).any():
             return Infeasible(f"word {m} has no head: all {len(arc) - 1} arcs into it are -inf. Allow one.")
     if single and not (arc[0] > -np.inf).any():
-        return Infeasible("no word may be the root: all arcs from node 0 are -inf. Allow one.")
+        return Infeasible(
+            "no word may be the root: all arcs from node 0 are -inf. Allow one; arc[h, m] has the head first."
+        )
     wanted = "projective tree with one root word" if single else "projective tree"
     return Infeasible(f"the parts that are not -inf contain no {wanted}. Allow more of them, or crossing arcs.")
 

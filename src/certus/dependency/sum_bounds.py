@@ -57,9 +57,15 @@ def split_of(problem: "Dependency | AutomataDependency") -> SplitSums:
 
 
 def _without_great_grandparents(problem: Dependency) -> Dependency:
-    """A problem with grandparents in their place, in which every tree scores at least as much."""
+    """A problem with grandparents in their place, in which every tree scores at least as much.
+
+    Grandparents stand at every modifier then: where only outermost ones had them, those that add to a score do.
+    """
     allowed = problem.arc > -np.inf
     rest = {name: scores for name, scores in problem.scores.items() if "f" not in HIGHER_KINDS[name].axes}
+    if problem.grandparents == "outermost":
+        narrow = [name for name in rest if HIGHER_KINDS[name].narrowed]
+        rest |= {name: P.DenseScores(np.maximum(rest[name].dense(), 0.0)) for name in narrow}
     (far,) = (scores for name, scores in problem.scores.items() if name not in rest)
     known = rest.get("grandparent")
     grandparent = np.zeros(HIGHER_KINDS["grandparent"].shape(problem.n)) if known is None else known.dense().copy()
@@ -70,7 +76,7 @@ def _without_great_grandparents(problem: Dependency) -> Dependency:
             f = np.array([f for f in np.flatnonzero(allowed[:, g]).tolist() if f not in (h, m)], dtype=np.int64)
             scores = far.gather(f, *(np.full(len(f), node) for node in (g, h, m)))
             grandparent[g, h, m] += scores.max(initial=-np.inf)
-    return problem.with_arcs(problem.arc, rest | {"grandparent": P.DenseScores(grandparent)})
+    return problem.with_arcs(problem.arc, rest | {"grandparent": P.DenseScores(grandparent)}, grandparents="all")
 
 
 def mass_of_trees(problem: "Dependency | AutomataDependency", split: SplitSums) -> tuple[float, float]:

@@ -7,10 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-import numpy as np
-
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import of_log_sum, of_sum
+from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.problem import PartBounds, Penalties
@@ -76,10 +74,8 @@ class TreeKind(ABC):
     def log_partition_bounds(self, problem: "Dependency", iterations: int) -> LogPartitionBounds:
         """An interval that holds the log-partition function: here it is known, but for rounding."""
         value, extent, n = self.log_partition(problem), problem.extent(), problem.n
-        if value == -np.inf:
-            return LogPartitionBounds(value, value, "no tree", "no tree")
-        error = of_log_sum(self.log_sum_steps(n), extent.length * extent.size + (n + 1.0) ** 2)
-        return LogPartitionBounds(value - error, value + error, "all trees", "all trees")
+        largest = extent.length * extent.size + (n + 1.0) ** 2
+        return LogPartitionBounds.around(value, self.log_sum_steps(n), largest, "all trees")
 
     def log_sum_steps(self, n: int) -> int:
         """The operations behind a log-partition function for n words, one after the other, at most."""

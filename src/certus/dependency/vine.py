@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,8 @@ from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
 from certus.problem import Index
 from certus.result import Result
+from certus.schema import MOST, Field
+from certus.serialize import floats_to_json
 
 OUTER_LEFT, OUTER_RIGHT = -2, -3
 VIEWS = ("arcs", "outer_head", "outer_modifier")
@@ -59,6 +61,8 @@ class Vine(DynamicProgram[Ints]):
     >>> Vine([[0, 5, 9], [0, 0, 4], [0, 3, 0]], [[0, 0]] * 3, [[0, 0]] * 3, band=1).decode().structure[:, 0].tolist()
     [-1, 0, 1]
     """
+
+    name: ClassVar[str] = "vine"
 
     def __init__(
         self, arc: ArrayLike, outer_head: ArrayLike, outer_modifier: ArrayLike, *, band: int, root: str = "single"
@@ -178,7 +182,10 @@ class Vine(DynamicProgram[Ints]):
         if value == 0:
             arrays[view][index] = -np.inf
         elif view == "outer_modifier" or (view == "arcs" and index[1] == 0) or index == (0, 0) or index == (0, 1):
-            raise NotSupported(f"{view}{list(index)} cannot be required of a vine parse, only forbidden.")
+            raise NotSupported(
+                f"{view}{list(index)} cannot be required of a vine parse by with_fixed(), only forbidden: ask "
+                "subject_to(certus.constraints.require(...))."
+            )
         else:
             m = index[1] if view == "arcs" else index[0]
             arrays["arcs"][:, m], arrays["outer_head"][m] = -np.inf, -np.inf
@@ -221,6 +228,25 @@ class Vine(DynamicProgram[Ints]):
         y[cells["outer_head"] // 2, 0] = -2 - cells["outer_head"] % 2
         y[cells["outer_modifier"] // 2, 1 + cells["outer_modifier"] % 2] = 1
         return y
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        arrays = {view: floats_to_json(scores) for view, scores in zip(VIEWS, self.all_scores(), strict=True)}
+        return {**arrays, "band": self.band, "root": self.root}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        arrays = [given[view].scores((None, None)) for view in VIEWS]
+        band, root = given["band"].whole(1, MOST), given["root"].one_of(ROOTS)
+        return given.made(lambda: cls(*arrays, band=band, root=root))
+
+    def structure_to_json(self, structure: ArrayLike) -> Any:
+        return self._checked(structure).tolist()
+
+    def structure_from_json(self, data: Any) -> Ints:
+        return self._checked(Field.of(data, "structure").wholes(OUTER_RIGHT, self.n, (self.n + 1, 3)))
 
 
 def vine_graph(

@@ -145,7 +145,10 @@ class Assignment(Problem[Ints]):
         return Solution(columns, float(score[rows, columns[rows]].sum()))
 
     def _permanent(self, question: str) -> NoReturn:
-        raise NotSupported(f"{question}() is a sum over all matchings, which is #P-hard; ask decode() or kbest(k).")
+        raise NotSupported(
+            f"{question}() is a sum over all matchings, which is #P-hard. Ask decode(), kbest(k), max_marginals() or "
+            "log_partition_bounds()."
+        )
 
     def log_partition(self) -> float:
         self._permanent("log_partition")

@@ -18,7 +18,10 @@ MOST = 8  # pieces that are made for cycles
 
 
 def cover(n: int, scopes: Sequence[Scope], sizes: Sequence[int], limit: int) -> list[list[int]]:
-    """For each piece the numbers of its tables; no bucket of a piece has more than ``limit`` cells, as no table has."""
+    """For each piece the numbers of its tables; no bucket of a piece has more than ``limit`` cells.
+
+    Nor has any table or variable: else it would be in no piece.
+    """
     small = list(range(len(scopes)))
     loops = prod(sorted(sizes)[:3]) <= limit  # else no bucket can hold what a cycle needs
     groups = [*cycles(n, [scopes[k] for k in small])] if loops else []

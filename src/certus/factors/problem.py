@@ -17,7 +17,7 @@ from certus.factors import relaxed
 from certus.factors.piece import Piece
 from certus.factors.scores import Labelled
 from certus.hypergraph import Forest
-from certus.problem import Factors, Index, Penalties
+from certus.problem import Factors, Index, PartBounds, Penalties
 from certus.relax import branch
 from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
@@ -137,7 +137,8 @@ class FactorGraph(Labelled):
         if self._whole is None:
             raise NotSupported(
                 f"{question}() of a factor graph of large width has no tractable answer: its cycles would take more "
-                f"than {LARGEST} steps. Ask decode(), or leave tables out."
+                f"than {LARGEST} steps. Ask decode(), kbest(k), max_marginals() or "
+                "log_partition_bounds(), or leave tables out."
             )
         return self._whole
 
@@ -171,11 +172,18 @@ class FactorGraph(Labelled):
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        return self._answering("max_marginals").forest().max_marginals(self.views, penalties)
+        if self._whole is None:
+            return super().max_marginals(penalties)
+        return self._whole.forest().max_marginals(self.views, penalties)
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        return self.part_bounds_by_search(time_limit) if self._whole is None else super().max_marginal_bounds()
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
-        found = self._answering("kbest").forest().kbest(k)
+        if self._whole is None:
+            return super().kbest(k)
+        found = self._whole.forest().kbest(k)
         listed = ((self.from_edges(edges), value) for edges, value in found)
         return [self.proved(y, v, kind="dynamic program", rank=rank) for rank, (y, v) in enumerate(listed, start=1)]
 

@@ -27,7 +27,7 @@ def over_pieces(graph: Labelled, width: int | None) -> Relaxation:
     the best of their labellings, each improved variable by variable.
     """
     sizes = tuple(max(len(domain), 1) for domain in graph.domains)
-    largest = max((prod(sizes[v] for v in scope) for scope in graph.scopes), default=1)
+    largest = max((*sizes, *(prod(sizes[v] for v in scope) for scope in graph.scopes)), default=1)
     members = covered(graph.n, graph.scopes, sizes, max(width or BUCKET, largest)) or [[]]
     shares = _shares(len(members))
     copies: list[list[int]] = [[p for p, own in enumerate(members) if k in own] for k in range(len(graph.tables))]
@@ -96,7 +96,7 @@ def _shared_tables(
 
 
 class _Polish:
-    """The best of some labellings, once each is improved as far as single variables can."""
+    """The best of some labellings, once each is improved as far as single variables can; that of all, if they agree."""
 
     def __init__(self, graph: Labelled) -> None:
         self.graph = graph
@@ -117,7 +117,8 @@ class _Polish:
 
     def __call__(self, leaves: Sequence[Ints]) -> Ints:
         best, chosen = -np.inf, leaves[0]
-        for leaf in {leaf.tobytes(): leaf for leaf in leaves}.values():
+        different = {leaf.tobytes(): leaf for leaf in leaves}
+        for leaf in different.values() if len(different) > 1 else ():
             labels = leaf.copy()
             kernels.factors.improve(self.graph.unary, self.flat, SWEEPS, labels)
             score = self.graph.score(labels)

@@ -29,6 +29,7 @@ class Selection(Problem[Items]):
     """
 
     view: ClassVar[str]
+    hard_sums: ClassVar[str] = "counting the sets that satisfy rows is #P-hard"
 
     def __init__(self, score: Floats, weights: Floats, limits: Floats) -> None:
         self.item_score, self.weights, self.limits = score, weights, limits

@@ -163,8 +163,12 @@ class Fixed(Space[Fixings]):
 
     @cached_property
     def _program(self) -> "LinearProgram | None":
-        """The linear program that the multipliers solve the dual of; None where it is large, or there is none."""
-        if not self.rows or not self.relaxation.scale < LARGE:
+        """The linear program that the multipliers solve the dual of; None where it is large, or there is none.
+
+        What is searched is too large to spell out.
+        """
+        searched = any(problem.searched for problem in self.relaxation.subproblems)
+        if not self.rows or searched or not self.relaxation.scale < LARGE:
             return None
         forests = [problem.forest() for problem in self.relaxation.subproblems]
         if any(forest is None or forest.graph.n_edges > PROGRAM for forest in forests):

@@ -17,7 +17,7 @@ from certus.checks import Floats, as_positive_int
 from certus.draw import Picture
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph.readings import Reading
-from certus.problem import Index, PartBounds, Penalties, Problem, problem_from_json, problem_to_json
+from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch, ranked
 from certus.relax.constraints import Constraint, forbid, require
 from certus.relax.soft import Slack
@@ -233,21 +233,27 @@ class Constrained(Problem[Y]):
         that is not too many. Then, and else, what is left without those found is partitioned (certus.relax.ranked).
         """
         as_positive_int("k", k)
-        if self._slacks and k > 1:
-            raise self._not_supported("kbest")
         best = self.decode()  # raises Infeasible when there is nothing to look for
         if k == 1:
             return [best]
         asked = 2 * k
         while self.problem.relaxation() is None and asked <= MOST_ASKED * k:
             found = self.problem.kbest(asked)
-            kept = [r for r in found if not self.violated(r.structure)][:k]
-            if len(kept) == k or len(found) < asked:
+            kept = [r for r in map(self._priced, found) if r.score > -np.inf]
+            kept = sorted(kept, key=lambda r: -r.score)[:k]  # penalties are never negative
+            if len(found) < asked or (len(kept) == k and kept[-1].score >= found[-1].score):
                 first, *others = kept
                 proved = with_proof_of(first, best, self.terms(first.structure))
                 return [proved, *(self._ranked(r, rank, best) for rank, r in enumerate(others, 2))]
             asked *= 4
         return ranked.kbest(self, k)
+
+    def _priced(self, result: Result[Y]) -> Result[Y]:
+        """A result of the problem with what it scores here."""
+        if not self._slacks:
+            return result if not self.violated(result.structure) else replace(result, score=-np.inf)
+        score, c = self.score(result.structure), result.certificate
+        return replace(result, score=score, certificate=replace(c, score=score, bound=c.bound + (score - c.score)))
 
     def _ranked(self, result: Result[Y], rank: int, best: Result[Y]) -> Result[Y]:
         """Whoever checks the rank does so under multipliers, with more to round than the list was made with."""
@@ -255,14 +261,10 @@ class Constrained(Problem[Y]):
         error = max(MULTIPLIED * best.certificate.tolerance, c.tolerance) / WIDTH
         return replace(result, certificate=certified(scores, c.score, c.bound, error, kind=c.kind, rank=rank))
 
-    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
-        if self._slacks:
-            raise self._not_supported("max_marginals")
-        return super().max_marginal_bounds(time_limit=time_limit)
-
     def _not_supported(self, question: str) -> NotSupported:
         return NotSupported(
-            f"{question}() under constraints that tie parts has no tractable answer; ask decode() or kbest(k)."
+            f"{question}() under constraints that tie parts has no tractable answer: counting what satisfies them is "
+            "#P-hard. Ask decode(), kbest(k), max_marginals() or log_partition_bounds()."
         )
 
     # -- travel ----------------------------------------------------------------------------------------------------

@@ -72,10 +72,11 @@ class Subproblems:
     def _agreed(self, leaves: Sequence[Any], cells: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
         """What the leaves are assembled to, or a single one proposes, if that satisfies the rows; fills ``cells``."""
         r = self.relaxation
-        proposed = r.assemble(leaves) if r.led else r.subproblems[0].propose(leaves[0])
+        together = r.led or len(leaves) > 1
+        proposed = r.assemble(leaves) if together else r.subproblems[0].propose(leaves[0])
         if proposed is None:
             return
-        agreed = r.leaves(proposed) if r.led else (proposed,)
+        agreed = r.leaves(proposed) if together else (proposed,)
         for i, leaf in enumerate(agreed):
             r.cells_used(i, leaf, cells)
         if r.satisfied(r.matrix @ cells - r.rhs, hard=True):

@@ -319,7 +319,7 @@ class Relaxation:
 
         Where cells are counted more than once, or a part that is alone on its line is not used, that may be wrong.
         """
-        above, below = self.matrix.maximum(0.0), self.matrix.minimum(0.0)
+        above, below = self._signed
         most = ~fixings.zeros
         least = most & self.decided(fixings)
         low, high = self.rhs - (above @ most + below @ least), self.rhs - (above @ least + below @ most)
@@ -328,6 +328,11 @@ class Relaxation:
             return None
         row = int(np.argmax(off - self.slack))
         return row, float(low[row] if off[row] == low[row] and not self.inequality[row] else high[row])
+
+    @cached_property
+    def _signed(self) -> tuple[Any, Any]:
+        """The coefficients above 0, and those below."""
+        return self.matrix.maximum(0.0), self.matrix.minimum(0.0)
 
     @cached_property
     def _base_vector(self) -> Floats:

@@ -1,8 +1,11 @@
 """Structures of neural models, over arrays of scores."""
 
 from certus.structures.alignment import Alignment
+from certus.structures.anchored_grammar import AnchoredGrammar
 from certus.structures.batches import (
     AlignmentBatch,
+    AnchoredGrammarBatch,
+    AssignmentBatch,
     CTCBatch,
     DependencyGraphBatch,
     SegmentationBatch,
@@ -19,6 +22,9 @@ __all__ = [
     "CTC",
     "Alignment",
     "AlignmentBatch",
+    "AnchoredGrammar",
+    "AnchoredGrammarBatch",
+    "AssignmentBatch",
     "CTCBatch",
     "DependencyGraph",
     "DependencyGraphBatch",

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.structures.layout import Layout, edges, layout_of
-from certus.structures.program import ArrayProgram, Cells, as_array, as_rows
+from certus.structures.program import CellProgram, as_array, as_rows
 
 STEPS = ((1, 1), (1, 0), (0, 1))  # what each operation advances by
 
 
-class Alignment(ArrayProgram[Cells]):
+class Alignment(CellProgram):
     """The best monotone alignment of a sequence of n with one of m: edit distance with a score for every cell.
 
     An alignment is a path from (0, 0) to (n, m) in three kinds of steps: operation 0 advances on both sides, 1 on the
@@ -69,9 +69,8 @@ class Alignment(ArrayProgram[Cells]):
         cells: Ints = (rows[:, 0] * (self.m + 1) + rows[:, 1]) * len(STEPS) + rows[:, 2]
         return cells
 
-    def from_cells(self, cells: Ints) -> Cells:
-        steps = np.stack(np.unravel_index(np.sort(cells), self.shape), axis=1)
-        return tuple(map(tuple, steps.tolist()))
+    def rows(self, cells: Ints) -> Ints:
+        return np.stack(np.unravel_index(np.sort(cells), self.shape), axis=1)
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.structures.layout import Edges, Layout, edges, layout_of
-from certus.structures.program import ArrayProgram, as_array
+from certus.structures.program import LabelProgram, as_array
 
 SIBLING, COPARENT = "sibling", "coparent"
 
@@ -21,7 +21,7 @@ SIBLING, COPARENT = "sibling", "coparent"
 def as_graph(structure: Any, n: int) -> Ints:
     """A graph as an array (n + 1, n + 1) of 0 and 1; InvalidInput for what is none."""
     array = np.asarray(structure)
-    if array.shape != (n + 1, n + 1) or array.dtype.kind not in "iub" or not np.isin(array, (0, 1)).all():
+    if array.shape != (n + 1, n + 1) or array.dtype.kind not in "iub" or not ((array == 0) | (array == 1)).all():
         raise InvalidInput(
             f"the structure has shape {array.shape} and type {array.dtype}; expected {(n + 1, n + 1)} of 0 and 1."
         )
@@ -38,7 +38,7 @@ def chains(n: int, kind: str) -> Iterator[tuple[int, list[int]]]:
         yield a, list(range(a + 1, n + 1))
 
 
-class ArcChains(ArrayProgram[Ints]):
+class ArcChains(LabelProgram):
     """Arcs scored by themselves, and with the next one inside from the same head (siblings) or to the same word."""
 
     view = "arcs"
@@ -54,6 +54,10 @@ class ArcChains(ArrayProgram[Ints]):
         self.n, self.kind = size - 1, next(iter(pairs), "")
         super().__init__({"arc": first, **pairs}, _chain_layout(self.n, self.kind) if pairs else _arc_layout(self.n))
 
+    def cells_of(self, structure: Any) -> Ints:
+        found: Ints = np.flatnonzero(as_graph(structure, self.n))
+        return found
+
     def parts_of(self, structure: Any) -> Ints:
         graph = as_graph(structure, self.n)
         arcs: Ints = np.flatnonzero(graph)
@@ -61,7 +65,7 @@ class ArcChains(ArrayProgram[Ints]):
             return arcs
         return np.concatenate([arcs, *(self.layout.cells + cell for cell in _pair_cells(graph, self.n, self.kind))])
 
-    def from_cells(self, cells: Ints) -> Ints:
+    def rows(self, cells: Ints) -> Ints:
         graph = np.zeros(self.shape, dtype=np.int64)
         graph.reshape(-1)[cells] = 1
         return graph
@@ -108,7 +112,7 @@ def _chain_layout(n: int, kind: str) -> Layout:
     return layout_of(end + 1, blocks, cells, cells + size**3, 2 * n * size)
 
 
-class ArcPairs(ArrayProgram[Ints]):
+class ArcPairs(LabelProgram):
     """Arcs g -> h -> m: copies[0, g, h, m] says that the first is there, copies[1, g, h, m] the second."""
 
     view = "copies"
@@ -120,12 +124,16 @@ class ArcPairs(ArrayProgram[Ints]):
         pairs = as_array("grandparent", grandparent, (self.n + 1,) * 3)
         super().__init__({"copies": first, "grandparent": pairs}, _pair_layout(self.n))
 
+    def cells_of(self, structure: Any) -> Ints:
+        found: Ints = np.flatnonzero(structure)
+        return found
+
     def parts_of(self, structure: Any) -> Ints:
         used = np.asarray(structure)
         pairs = np.flatnonzero(used[0] & used[1])
         return np.concatenate((np.flatnonzero(used), self.layout.cells + pairs))
 
-    def from_cells(self, cells: Ints) -> Ints:
+    def rows(self, cells: Ints) -> Ints:
         used = np.zeros(self.shape, dtype=np.int64)
         used.reshape(-1)[cells] = 1
         return used

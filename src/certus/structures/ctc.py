@@ -12,12 +12,12 @@ from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.schema import Field
 from certus.structures.layout import Layout, edges, layout_of
-from certus.structures.program import ArrayProgram, as_array
+from certus.structures.program import LabelProgram, as_array
 
 MOST_LABELS = 1 << 24
 
 
-class CTC(ArrayProgram[Ints]):
+class CTC(LabelProgram):
     """The best labels of T frames that spell a target: repeated labels become one, then blanks are left out.
 
     Labels y_1 .. y_T score the sum of frame[t, y_t], if they spell the target; ``log_partition()`` is the negative of
@@ -87,7 +87,7 @@ class CTC(ArrayProgram[Ints]):
         cells: Ints = np.arange(self.length) * self.size + labels.astype(np.int64)
         return cells
 
-    def from_cells(self, cells: Ints) -> Ints:
+    def rows(self, cells: Ints) -> Ints:
         labels: Ints = np.sort(cells) % max(self.size, 1)
         return labels
 

@@ -14,7 +14,7 @@ from certus.certificates.sound import sound
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.hypergraph import Forest
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, PartBounds, Penalties, Problem
 from certus.relax import branch
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution
@@ -88,12 +88,12 @@ class DependencyGraph(Problem[Ints]):
     def __repr__(self) -> str:
         return f"DependencyGraph({self.n} words, {', '.join(self.arrays)})"
 
-    def _only(self, question: str) -> ArcChains:
+    def chains(self, question: str) -> ArcChains:
         """The dynamic program that the problem is; NotSupported if it is more."""
         if self._others:
             raise NotSupported(
                 f"{question}() of graphs scored by {', '.join(self.arrays)} has no tractable answer; it has with arcs "
-                "and one of sibling and coparent. Ask decode()."
+                "and one of sibling and coparent. Ask decode(), kbest(k), max_marginals() or log_partition_bounds()."
             )
         return self._lead
 
@@ -183,28 +183,36 @@ class DependencyGraph(Problem[Ints]):
         return Solution(result.structure, result.score)
 
     def kbest(self, k: int) -> list[Result[Ints]]:
-        return self._only("kbest").kbest(k)
+        return super().kbest(k) if self._others else self._lead.kbest(k)
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Ints]:
-        return self._only("sample").sample(k, seed=seed)
+        return self.chains("sample").sample(k, seed=seed)
 
     def log_partition(self) -> float:
-        return self._only("log_partition").log_partition()
+        return self.chains("log_partition").log_partition()
 
     def entropy(self) -> float:
-        return self._only("entropy").entropy()
+        return self.chains("entropy").entropy()
 
     def marginals(self) -> dict[str, Floats]:
-        return self._only("marginals").marginals()
+        return self.chains("marginals").marginals()
+
+    def part_marginals(self, kind: str) -> Floats:
+        return self.chains("part_marginals").part_marginals(kind)
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
-        return self._only("max_marginals").max_marginals(penalties)
+        return super().max_marginals(penalties) if self._others else self._lead.max_marginals(penalties)
+
+    def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
+        if self._others:
+            return self.part_bounds_by_search(time_limit)
+        return self._lead.max_marginal_bounds()
 
     def forest(self) -> Forest | None:
         return None if self._others else self._lead.forest()
 
     def from_edges(self, edges: Any) -> Ints:
-        return self._only("from_edges").from_edges(edges)
+        return self.chains("from_edges").from_edges(edges)
 
     # -- the view and proofs ---------------------------------------------------------------------------------------
 
@@ -217,10 +225,10 @@ class DependencyGraph(Problem[Ints]):
         return as_graph(structure, self.n).astype(np.float64)
 
     def normal_form(self) -> NormalForm:
-        return self._only("normal_form").normal_form()
+        return self.chains("normal_form").normal_form()
 
     def normal_structure(self, structure: Any) -> tuple[Any, ...]:
-        return self._only("normal_structure").normal_structure(as_graph(structure, self.n))
+        return self.chains("normal_structure").normal_structure(as_graph(structure, self.n))
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float | None:
         return None if self._others else self._lead.reference_maximum(penalties)

@@ -4,6 +4,7 @@ A layout is a graph whose edges name cells of the arrays, laid end to end: its p
 problems of the same shape, and the items of a batch, share one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -46,10 +47,16 @@ class Layout:
     it from all others. ``longest`` is how many parts one uses at most.
     """
 
-    graph: Graph
+    spell_out: Callable[[], Graph]
     cells: int
     size: int  # parts
     longest: int
+    used: Bools | None = None  # (P,) the parts that some structure uses, where the graph need not tell
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph; NotSupported if it is too large to spell out."""
+        return self.spell_out()
 
     @cached_property
     def hypergraph(self) -> Hypergraph:
@@ -74,6 +81,8 @@ class Layout:
     @cached_property
     def read(self) -> Bools:
         """(P,) the parts that some structure uses."""
+        if self.used is not None:
+            return self.used
         found = np.zeros(self.size, dtype=bool)
         found[self.graph.part] = True
         return found
@@ -100,7 +109,7 @@ def layout_of(vertices: int, blocks: list[Edges], cells: int, size: int, longest
     graph = Graph(in_ptr, *ragged[0], *ragged[1])
     if trim:
         graph, _ = trimmed(graph, np.ones(len(head), dtype=bool))
-    return Layout(graph, cells, size, longest)
+    return Layout(lambda: graph, cells, size, longest)
 
 
 def _ragged(tables: list[Ints], order: Ints) -> tuple[Ints, Ints]:

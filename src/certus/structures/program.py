@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from certus.certificates.layers import normal_form, trimmed
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.checks import Floats, Ints, as_numbers, as_scores
-from certus.errors import Infeasible, InvalidInput
-from certus.hypergraph import DynamicProgram, Forest
+from certus.certificates.sound import summed
+from certus.checks import Floats, Ints, as_numbers, as_scores, one_of
+from certus.errors import InvalidInput, NotSupported
+from certus.hypergraph import DynamicProgram, Forest, sweeps
 from certus.problem import PROBLEMS, Index
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -40,7 +41,7 @@ class ArrayProgram(DynamicProgram[Y]):
             PROBLEMS[cls.name] = cls
 
     def __init__(self, arrays: Mapping[str, Floats], layout: Layout) -> None:
-        self.layout = layout
+        self.layout, self.told_apart_by = layout, (self.view,)
         self.arrays: dict[str, Floats] = {}
         start = 0
         for name, array in arrays.items():
@@ -55,8 +56,12 @@ class ArrayProgram(DynamicProgram[Y]):
         """The parts that a structure uses, those of the view first; InvalidInput for what is no structure."""
 
     @abstractmethod
+    def rows(self, cells: Ints) -> Ints:
+        """The structure that uses these flat cells of the view, in any order, as an array."""
+
+    @abstractmethod
     def from_cells(self, cells: Ints) -> Y:
-        """The structure that uses these flat cells of the view, which come in the order of a derivation."""
+        """The structure that uses these flat cells of the view."""
 
     def options(self) -> dict[str, Any]:
         """What the problem is made of beside its arrays, as JSON has it."""
@@ -132,7 +137,7 @@ class ArrayProgram(DynamicProgram[Y]):
         if value:
             beside = Walk(self.layout.graph, self.layout.cell).beside(cell, self.layout.cells)
             if not beside.any():
-                raise Infeasible(f"no structure uses {view}{list(index)}; require another part.")
+                raise NotSupported(f"no structure uses {view}{list(index)}, which is required.")
             scores[~beside.reshape(shape)] = -np.inf
         else:
             scores[index] = -np.inf
@@ -169,6 +174,21 @@ class ArrayProgram(DynamicProgram[Y]):
             raise InvalidInput("the structure uses a forbidden part; its score is -inf.")
         return (edges,)
 
+    @summed
+    def part_marginals(self, kind: str) -> Floats:
+        """The expected uses of each cell of an array, by its name, under exp(score)."""
+        one_of("kind", kind, tuple(self.arrays))
+        edge = sweeps.marginals(self.layout.hypergraph, self.layout.weights(self.scores))
+        uses = np.zeros(self.layout.size + 1)
+        for column in self.layout.parts:
+            np.add.at(uses, column, edge)
+        start = 0
+        for name, array in self.arrays.items():
+            if name == kind:
+                break
+            start += array.size
+        return uses[start : start + self.arrays[kind].size].reshape(self.arrays[kind].shape)
+
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
@@ -197,9 +217,23 @@ class ArrayProgram(DynamicProgram[Y]):
         return self.from_cells(self.cells_of(rows))
 
 
+class CellProgram(ArrayProgram[Cells]):
+    """A dynamic program whose structures are tuples of cells, or of what stands for them."""
+
+    def from_cells(self, cells: Ints) -> Cells:
+        return tuple(map(tuple, self.rows(cells).tolist()))
+
+
+class LabelProgram(ArrayProgram[Ints]):
+    """A dynamic program whose structures are arrays."""
+
+    def from_cells(self, cells: Ints) -> Ints:
+        return self.rows(cells)
+
+
 def as_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
     """Values as float64 of a shape, None where any size will do; cells are checked once it is known which count."""
-    array = as_numbers(name, values, np.float64)
+    array: Floats = as_numbers(name, values, np.float64)
     if array.ndim != len(shape) or any(e not in (None, a) for e, a in zip(shape, array.shape, strict=True)):
         wanted = ", ".join("any" if e is None else str(e) for e in shape)
         raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")

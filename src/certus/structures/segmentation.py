@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.structures.layout import Layout, edges, layout_of
-from certus.structures.program import ArrayProgram, Cells, as_array, as_rows
+from certus.structures.program import CellProgram, as_array, as_rows
 
 
-class Segmentation(ArrayProgram[Cells]):
+class Segmentation(CellProgram):
     """The best way to cut n words into segments, each of one of C classes: a semi-Markov model.
 
     A segmentation is segments that follow each other, the first from word 0, the last to word n - 1. It scores
@@ -75,9 +75,9 @@ class Segmentation(ArrayProgram[Cells]):
             return cells
         return np.concatenate((cells, self.layout.cells + label[:-1] * classes + label[1:]))
 
-    def from_cells(self, cells: Ints) -> Cells:
+    def rows(self, cells: Ints) -> Ints:
         first, more, label = np.unravel_index(np.sort(cells), self.shape)
-        return tuple(zip(first.tolist(), (first + more + 1).tolist(), label.tolist(), strict=True))
+        return np.stack((first, first + more + 1, label), axis=1)
 
 
 @lru_cache(maxsize=64)

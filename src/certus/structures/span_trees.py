@@ -12,13 +12,13 @@ from certus.errors import InvalidInput, NotSupported
 from certus.problem import Index
 from certus.schema import Field
 from certus.structures.layout import Edges, Layout, edges, layout_of
-from certus.structures.program import ArrayProgram, Cells, as_array, as_rows
+from certus.structures.program import CellProgram, as_array, as_rows
 from certus.text.tree import Tree
 
 JOINT = "+"  # between the labels of a chain of nodes over the same words
 
 
-class SpanTrees(ArrayProgram[Cells]):
+class SpanTrees(CellProgram):
     """The best tree over n words, scored by its spans.
 
     Without ``empty`` trees are binary: the whole sentence is a span, and each span of two words or more is cut into two
@@ -79,7 +79,7 @@ class SpanTrees(ArrayProgram[Cells]):
     def parts_of(self, structure: Any) -> Ints:
         rows = as_rows(structure, len(self.shape), "(first word, word after the last, label)")
         whole = np.column_stack((rows, np.zeros(len(rows), dtype=np.int64))) if len(self.shape) == 2 else rows
-        whole = whole[np.lexsort((-whole[:, 1], whole[:, 0]))]
+        whole = in_order(whole)
         for k, (i, j, label) in enumerate(whole.tolist()):
             if not 0 <= i < j <= self.n or not 0 <= label < self.labels or label == self.empty:
                 raise InvalidInput(
@@ -92,30 +92,10 @@ class SpanTrees(ArrayProgram[Cells]):
         return cells
 
     def _children(self, spans: Ints) -> list[list[int]]:
-        """The spans right inside each, in order; InvalidInput if they make no tree."""
-        inside: list[list[int]] = [[] for _ in spans]
-        around: list[int] = []
-        for k, (i, j) in enumerate(spans.tolist()):
-            while around and spans[around[-1], 1] <= i:
-                around.pop()
-            if k and (not around or spans[around[-1], 1] < j or spans[around[-1]].tolist() == [i, j]):
-                raise InvalidInput(f"the span {(i, j)} crosses another, or comes twice; the spans make no tree.")
-            if around:
-                inside[around[-1]].append(k)
-            around.append(k)
-        if self.n and (not len(spans) or spans[0].tolist() != [0, self.n]):
-            raise InvalidInput(f"the whole sentence, {(0, self.n)}, is not among the spans.")
-        for (i, j), within in zip(spans.tolist(), inside, strict=True):
-            if self.empty is None and j - i > 1 and (len(within) != 2 or sum(spans[within] @ [-1, 1]) != j - i):
-                raise InvalidInput(
-                    f"the span {(i, j)} is not cut into two spans; without an empty label trees are binary."
-                )
-        return inside
+        return children_of(spans, self.n, binary=self.empty is None)
 
-    def from_cells(self, cells: Ints) -> Cells:
-        spans = np.stack(np.unravel_index(cells, self.shape), axis=1)
-        ordered = spans[np.lexsort((-spans[:, 1], spans[:, 0]))]
-        return tuple(map(tuple, ordered.tolist()))
+    def rows(self, cells: Ints) -> Ints:
+        return in_order(np.stack(np.unravel_index(cells, self.shape), axis=1))
 
     def tree(
         self,
@@ -157,6 +137,31 @@ class SpanTrees(ArrayProgram[Cells]):
                 "subject_to(certus.constraints.require(...))."
             )
         return super().with_fixed(view, index, value)
+
+
+def children_of(spans: Ints, n: int, *, binary: bool) -> list[list[int]]:
+    """The spans right inside each of some spans in order; InvalidInput if they make no tree over n words."""
+    inside: list[list[int]] = [[] for _ in spans]
+    around: list[int] = []
+    for k, (i, j) in enumerate(spans.tolist()):
+        while around and spans[around[-1], 1] <= i:
+            around.pop()
+        if k and (not around or spans[around[-1], 1] < j or spans[around[-1]].tolist() == [i, j]):
+            raise InvalidInput(f"the span {(i, j)} crosses another, or comes twice; the spans make no tree.")
+        if around:
+            inside[around[-1]].append(k)
+        around.append(k)
+    if n and (not len(spans) or spans[0].tolist() != [0, n]):
+        raise InvalidInput(f"the whole sentence, {(0, n)}, is not among the spans.")
+    for (i, j), within in zip(spans.tolist(), inside, strict=True):
+        if binary and j - i > 1 and (len(within) != 2 or sum(spans[within] @ [-1, 1]) != j - i):
+            raise InvalidInput(f"the span {(i, j)} is not cut into two spans; without an empty label trees are binary.")
+    return inside
+
+
+def in_order(spans: Ints) -> Ints:
+    """Spans, one a row, by their first word, longer ones first."""
+    return spans[np.lexsort((-spans[:, 1], spans[:, 0]))]
 
 
 @lru_cache(maxsize=64)

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm, Trees
 from certus.certificates.rounding import Extent
-from certus.checks import Floats, Ints
+from certus.checks import Floats, Ints, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
-from certus.result import Result, Solution
+from certus.result import LogPartitionBounds, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
 from certus.structures.program import Cells, as_array, as_rows
@@ -154,11 +154,18 @@ class SpanningTree(Problem[Cells]):
     def log_partition(self) -> float:
         return self._directed.log_partition()
 
+    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
+        return self._directed.log_partition_bounds(iterations=iterations)
+
     def entropy(self) -> float:
         return self._directed.entropy()
 
     def marginals(self) -> dict[str, Floats]:
         return {"edges": self._upper(self._directed.marginals()["arcs"], maximum=False)}
+
+    def part_marginals(self, kind: str) -> Floats:
+        one_of("kind", kind, ("edge",))
+        return self.marginals()["edges"]
 
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         found = self._directed.max_marginals(self._arc_penalties(penalties))

@@ -145,7 +145,10 @@ class ForestTranslation(DynamicProgram[Ints]):
         if len(index) != 1 or not 0 <= index[0] < size:
             raise InvalidInput(f"index {index!r} is not one of the edges 0..{size - 1}.")
         if value != 0:
-            raise NotSupported("an edge of a translation forest can be forbidden, not required.")
+            raise NotSupported(
+                "an edge of a translation forest can be forbidden by with_fixed(), not required: ask "
+                "subject_to(certus.constraints.require(...))."
+            )
         weights = self.translation_forest.weights.copy()
         weights[index[0]] = -np.inf
         return self._with_weights(weights)

@@ -76,6 +76,7 @@ class PhraseTranslation(Problem[Structure]):
     """
 
     name: ClassVar[str] = "phrase translation"
+    hard_sums: ClassVar[str] = "sums over all orders of the phrases are #P-hard, as permanents are"
 
     def __init__(
         self,

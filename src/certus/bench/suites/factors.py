@@ -1,14 +1,16 @@
-"""Loose problems: joint taggers with strong bigrams, and grids of labels, proved; HiGHS on the same integer program."""
+"""Loose problems: joint taggers with strong bigrams, grids of labels, tours, proved; HiGHS on the same programs."""
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse
 
 import certus
-from certus.bench.cases import Row
+from certus.bench.cases import Row, Skipped
+from certus.bench.tours import Tours, by_highs
 from certus.errors import LimitReached
 from certus.relax.linear import highs
 
@@ -20,11 +22,44 @@ COUPLINGS: dict[str, Callable[[np.random.Generator, int], Any]] = {
 
 
 def run(
-    taggings: int = 200, relaxed: int = 20, grids: int = 20, side: int = 10, labels: int = 5, seconds: float = 15.0
-) -> Iterator[Row]:
-    """``relaxed`` is how many of the taggings are also decoded without merging; ``seconds`` the limit for each."""
+    taggings: int = 200,
+    relaxed: int = 20,
+    grids: int = 20,
+    side: int = 10,
+    labels: int = 5,
+    tours: int = 5,
+    seconds: float = 15.0,
+    example: str = "examples/tsp.py",
+) -> Iterator[Row | Skipped]:
+    """``relaxed`` of the taggings are also decoded without merging; ``tours`` are of 20 to 50 cities each.
+
+    ``seconds`` is the limit for each problem, ``example`` the file that tours are made by; 0 leaves a part out.
+    """
+    if taggings:
+        yield from _taggings(taggings, relaxed, seconds)
+    if grids:
+        yield from _grids(grids, side, labels, seconds)
+    if tours and Path(example).exists():
+        yield from _tours(Tours.of(Path(example)), tours, seconds)
+    elif tours:
+        yield Skipped(f"tours: there is no file {example}; run this where the examples are, or name the file.")
+
+
+def _tours(made: Tours, count: int, seconds: float) -> Iterator[Row]:
+    for cities in (20, 30, 40, 50):
+        distances = [made.random_cities(cities, seed) for seed in range(count)]
+        yield _proved(f"tours of {cities} cities", [made.tours(distance) for distance in distances], seconds)
+        found = [by_highs(distance, seconds) for distance in distances]
+        times, proved = [taken for _, taken, _ in found], sum(exact for _, _, exact in found)
+        yield _row(f"tours of {cities} cities: HiGHS", times, proved)
+
+
+def _taggings(taggings: int, relaxed: int, seconds: float) -> Iterator[Row]:
     yield _proved("two taggers, n = 20, T = 6", [_taggers(k, merge=True) for k in range(taggings)], seconds)
     yield _proved("the same, relaxed", [_taggers(k, merge=False) for k in range(relaxed)], seconds)
+
+
+def _grids(grids: int, side: int, labels: int, seconds: float) -> Iterator[Row]:
     for name, coupling in COUPLINGS.items():
         made = [_grid(coupling, side, labels, seed) for seed in range(grids)]
         title = f"grid {side} x {side}, {labels} labels, {name}"

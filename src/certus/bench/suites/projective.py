@@ -31,14 +31,15 @@ def run(sentences: int = 32, sizes: tuple[int, ...] = (25, 40)) -> Iterator[Case
     for n in sizes:
         arc = rng.normal(size=(sentences, n + 1, n + 1))
         sibling = rng.normal(size=(sentences, n + 1, n + 1, n + 1))
-        yield from _batches(arc, sibling)
+        yield from batches(arc, sibling)
         yield from _native(n, sentences)
     for name in MODELS:
         yield _growth(name)
     yield _growth("pruned Model 1, 4 heads a word", _pruned)
 
 
-def _batches(arc: Any, sibling: Any) -> Iterator[Case | Skipped]:
+def batches(arc: Any, sibling: Any = None) -> Iterator[Case | Skipped]:
+    """Best trees and marginals of a batch, beside the peers; with siblings too, if these are given."""
     peers: dict[str, dict[str, Callable[[], Any]]] = {"decode": {}, "marginals": {}, "decode 2": {}, "marginals 2": {}}
     library = torch()
     if library is None or find_spec("torch_struct") is None:
@@ -64,7 +65,7 @@ def _batches(arc: Any, sibling: Any) -> Iterator[Case | Skipped]:
         peers["marginals"]["supar"] = lambda: first().marginals
         peers["decode 2"]["supar"] = lambda: second().argmax
         peers["marginals 2"]["supar"] = lambda: second().marginals
-    for order, scores in (("", (arc,)), (" 2", (arc, sibling))):
+    for order, scores in (("", (arc,)), *([(" 2", (arc, sibling))] if sibling is not None else [])):
         for question in ("decode", "marginals"):
             yield Case(
                 f"{question}{', siblings' if order else ''}, n = {arc.shape[1] - 1}",

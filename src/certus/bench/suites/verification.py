@@ -1,15 +1,17 @@
 """What checking a certificate costs beside finding it: ``certus.verify``, the standalone checker, saved results.
 
-Ratios are of processor time, verify over decode, witnesses made in between included. The bar: at most 10 where
-decoding takes more than 10 ms, else at most 0.1 s; none above 60 s.
+Ratios are of processor time, verify over decode, witnesses made in between included; for lists, over ``kbest(3)``, of
+which the last is checked. The bar: at most 10 where decoding takes more than 10 ms, else at most 0.1 s; none above 60
+s, nor above 2 GB.
 """
 
 import json
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,71 +26,128 @@ from certus.proof_file import proof_to_json
 from certus.saved import result_to_json
 
 QUICK, TIMES, SOON = 0.01, 10.0, 0.1
+SHARES = 0.5, 0.3, 0.2  # of the time of a kind: best structures, lists, the standalone checker
+
+Make = Callable[[], Any]  # a problem, made anew so that it finds nothing that another question left
+
+
+class _Checks(NamedTuple):
+    """Seconds of decoding and of checking, and whether the results claim to be exact."""
+
+    decoding: list[float]
+    checking: list[float]
+    exact: list[bool]
+
+    def cells(self) -> dict[str, float]:
+        """What is printed."""
+        both = list(zip(self.decoding, self.checking, strict=True))
+        if not both:
+            return {"results": 0, "exact": 0, "median": 0.0, "worst": 0.0, "slowest, s": 0.0, "over": 0}
+        over = [c > (TIMES * d if d > QUICK else SOON) or c > 60.0 for d, c in both]
+        ratios = [c / max(d, 1e-9) for d, c in both]
+        worst = max((c / d for d, c in both if d > QUICK), default=0.0)  # where the bar is about ratios
+        return {
+            "results": len(both),
+            "exact": sum(self.exact),
+            "median": float(np.median(ratios)),
+            "worst": worst,
+            "slowest, s": max(self.checking),
+            "over": sum(over),
+        }
 
 
 def run(
-    data: str = "", model: str = "", penn: str = "", sentences: int = 100, ranks: int = 20, alone: int = 3
+    data: str = "",
+    model: str = "",
+    penn: str = "",
+    sentences: int = 100,
+    ranks: int = 20,
+    alone: int = 2,
+    seconds: float = 150.0,
 ) -> Iterator[Row | Skipped]:
-    """``model`` is the folder of a parser of trees with crossing arcs, for the test sentences of nl_cdb; ``penn`` that
-    of the models which the suite "lexicalized" keeps in ``work``, for half as many sentences of the Penn sample.
+    """``model`` is the folder of a parser of trees with crossing arcs, for test sentences of nl_cdb, twice as many;
+    ``penn`` that of the models which the suite "lexicalized" keeps in ``work``, for half as many of the Penn sample.
 
-    Lists of the three best are checked for ``ranks`` problems, ``alone`` small ones by the standalone checker.
+    Lists of the three best are checked for ``ranks`` problems of a kind, the ``alone`` shortest ones by the standalone
+    checker. After so many ``seconds`` of a kind no other problem is begun; "results" says how many there were.
     """
-    for name, problems in [*_translations(data, sentences), *_joint(data, penn, sentences // 2)]:
-        problems[0].decode()  # compiles
-        yield _measured(name, problems, lambda p: [p.decode()])
-        yield _measured(f"{name}, rank 3", evenly(problems, ranks), lambda p: p.kbest(3)[-1:])
-        yield _by_itself(name, problems, alone)
+    for name, problems in [
+        *_translations(data, sentences),
+        *_joint(data, penn, sentences // 2),
+        *_crossing(data, model, 2 * sentences),
+    ]:
+        first = problems[0]()
+        certus.verify(first, first.decode())  # compiles
+        _measured(problems[:1], seconds, lambda p: p.kbest(3)[-1])
+        best, many, few = (seconds * share for share in SHARES)
+        found = _measured(_spread(problems, sentences), best, lambda p: p.decode()).cells()
+        ranked = _measured(_spread(problems, ranks), many, lambda p: p.kbest(3)[-1]).cells()
+        cells = found | {f"rank 3: {key}": value for key, value in ranked.items()}
+        cells |= _by_itself(problems[:alone], few)
+        yield Row(name, cells | {"GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6})
     if not penn:
         yield Skipped("joint lexicalised parses: give the folder of trained models with --set penn=FOLDER")
     if not model:
         yield Skipped("crossing parses: give the folder of a trained parser with --set model=FOLDER")
-        return
-    parser = certus.load(model).parser
-    trees = evenly(list(read_conllu(data_folder(data, "ud") / "nl_cdb" / "test.conllu.gz")), 2 * sentences)
-    parses = [parser.problem(sentence) for sentence in trees]
-    parses[0].decode()
-    yield _measured("crossing parses", parses, lambda p: [p.decode()])
-    yield _by_itself("crossing parses", parses, alone)
 
 
-def _joint(data: str, penn: str, sentences: int) -> Iterator[tuple[str, list[Any]]]:
+# -- problems, the shortest first ------------------------------------------------------------------------------------
+
+
+def _translations(data: str, sentences: int) -> Iterator[tuple[str, list[Make]]]:
+    folder = data_folder(data, "mt")
+    hiero, phrases = Hiero(folder, sentences), Phrases(folder, sentences)
+    lm = hiero.lm(3)
+    ordered = sorted(hiero.forests, key=lambda forest: forest.graph.n_edges)
+    forests: list[Make] = [partial(certus.ForestTranslation, forest, lm, hiero.weights["LM"]) for forest in ordered]
+    yield "Hiero, trigrams", forests
+    constrained = map(_constrained, forests[: max(1, sentences // 5)])
+    yield "Hiero, an edge forbidden and two tied", [made for made in constrained if made]
+    for limit in (6, None):
+        model = phrases.model(3, limit)
+        yield (
+            f"phrases, limit {limit or 'none'}",
+            [partial(model.problem, source) for source in sorted(phrases.first, key=len)],
+        )
+
+
+def _constrained(make: Make) -> Make | None:
+    """Without an edge of the best derivation, and with at most one of two others; None if nothing is left."""
+    edges = make().decode().structure.tolist()
+    made = [certus.constraints.forbid("edges", (edges[-1],))]
+    made.append(certus.constraints.at_most(1, "edges", [(edges[0],), (edges[len(edges) // 2],)]))
+    try:
+        make().subject_to(*made).decode()
+    except certus.Infeasible:
+        return None
+    return lambda: make().subject_to(*made)
+
+
+def _joint(data: str, penn: str, sentences: int) -> Iterator[tuple[str, list[Make]]]:
     """Lexicalised trees with the tagger, and with tagger and dependency parser."""
     if penn:
         folder = data_folder(data, "ptb-sample")
         models, weight = Models(folder, Path(penn)), {"arcs": 1.0, "tags": 0.02}
         words = [t.words for t in read_trees(folder / "test.mrg.gz", clean=True) if len(t.words) <= 40][:sentences]
         for kind in ("tags", "both"):
-            yield f"joint lexicalised, {kind}", [models.joint(kind, given, weight) for given in words]
+            made: list[Make] = [partial(models.joint, kind, given, weight) for given in sorted(words, key=len)]
+            yield f"joint lexicalised, {kind}", made
 
 
-def _translations(data: str, sentences: int) -> Iterator[tuple[str, list[Any]]]:
-    folder = data_folder(data, "mt")
-    hiero, phrases = Hiero(folder, sentences), Phrases(folder, sentences)
-    forests = hiero.problems(hiero.lm(3))
-    yield "Hiero, trigrams", forests
-    shortest = sorted(forests, key=lambda p: p.translation_forest.graph.n_edges)[: max(1, sentences // 10)]
-    constrained = (_constrained(p) for p in shortest)
-    yield "Hiero, trigrams, an edge forbidden and two tied", [p for p in constrained if _feasible(p)]
-    for limit in (6, None):
-        named = "no limit" if limit is None else f"limit {limit}"
-        yield f"phrases, {named}", [phrases.model(3, limit).problem(source) for source in phrases.first]
+def _crossing(data: str, model: str, sentences: int) -> Iterator[tuple[str, list[Make]]]:
+    if model:
+        parser = certus.load(model).parser
+        trees = evenly(list(read_conllu(data_folder(data, "ud") / "nl_cdb" / "test.conllu.gz")), sentences)
+        yield "crossing parses", [partial(parser.problem, sentence) for sentence in sorted(trees, key=len)]
 
 
-def _constrained(problem: certus.ForestTranslation) -> Any:
-    """Without an edge of the best derivation, and with at most one of two others."""
-    edges = problem.decode().structure.tolist()
-    made = [certus.constraints.forbid("edges", (edges[-1],))]
-    made.append(certus.constraints.at_most(1, "edges", [(edges[0],), (edges[len(edges) // 2],)]))
-    return problem.subject_to(*made)
+# -- what is measured ------------------------------------------------------------------------------------------------
 
 
-def _feasible(problem: Any) -> bool:
-    try:
-        problem.decode()
-    except certus.Infeasible:
-        return False
-    return True
+def _spread(problems: list[Make], count: int) -> list[Make]:
+    """At least so many of the problems if there are, in an order in which whatever comes first is spread over all."""
+    chosen = problems if count >= 100 else evenly(problems, count)
+    return [make for start in range(7) for make in chosen[start::7]]
 
 
 def _timed(call: Callable[..., Any], *given: Any) -> tuple[Any, float]:
@@ -96,47 +155,40 @@ def _timed(call: Callable[..., Any], *given: Any) -> tuple[Any, float]:
     return call(*given), time.process_time() - begun
 
 
-def _measured(name: str, problems: Iterable[Any], asked: Callable[[Any], list[Any]]) -> Row:
-    ratios, times, over, proved = list[float](), list[float](), 0, 0
-    for problem in problems:
+def _measured(problems: list[Make], seconds: float, asked: Callable[[Any], Any]) -> _Checks:
+    found, begun = _Checks([], [], []), time.process_time()
+    for make in problems:
+        if time.process_time() - begun > seconds:
+            break
+        problem = make()
         try:
-            found, decoding = _timed(asked, problem)
+            result, decoding = _timed(asked, problem)
         except certus.NotSupported:
             continue
-        for result in found:
-            _, checking = _timed(certus.verify, problem, result)
-            ratios.append(checking / max(decoding, 1e-9))
-            times.append(checking)
-            over += checking > (TIMES * decoding if decoding > QUICK else SOON)
-            proved += result.certificate.exact
-    if not ratios:
-        return Row(name, {"results": 0})
-    return Row(
-        name,
-        {
-            "results": len(ratios),
-            "exact": proved,
-            "median verify / decode": float(np.median(ratios)),
-            "worst": max(ratios),
-            "slowest, s": max(times),
-            "over the bar": over,
-            "GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
-        },
-    )
+        _, checking = _timed(certus.verify, problem, result)
+        found.decoding.append(decoding)
+        found.checking.append(checking)
+        found.exact.append(bool(result.certificate.exact))
+    return found
 
 
-def _by_itself(name: str, problems: list[Any], count: int) -> Row:
-    """Seconds of the standalone checker on the smallest problems, and the size of what is saved."""
-    sizes, seconds = list[float](), list[float]()
+def _by_itself(problems: list[Make], limit: float) -> dict[str, float]:
+    """Seconds of the standalone checker on some problems, and the size of what is saved."""
+    sizes, seconds, begun = list[float](), list[float](), time.process_time()
     check: Any = standalone.check
-    for problem in sorted(problems, key=lambda p: len(json.dumps(p.to_json())))[:count]:
+    for make in problems:
+        if time.process_time() - begun > limit:
+            break
+        problem = make()
         result = problem.decode()
         saved = result_to_json(problem, result)
         sizes.append(len(json.dumps(saved)) / len(json.dumps(saved["problem"])))
         try:
-            data = json.loads(json.dumps(proof_to_json(problem, result)))
+            written = json.loads(json.dumps(proof_to_json(problem, result)))
         except certus.NotSupported:
             continue
-        seconds.append(_timed(check, data)[1])
-    cells: dict[str, float] = {"saved result / problem": float(np.median(sizes))} if sizes else {}
-    return Row(f"{name}, standalone", cells | ({"slowest, s": max(seconds)} if seconds else {}))
+        seconds.append(_timed(check, written)[1])
+    return {
+        "standalone, s": max(seconds, default=float("nan")),
+        "saved / problem": float(np.median(sizes)) if sizes else float("nan"),
+    }

@@ -1,0 +1,172 @@
+"""Structures of neural models in batches, with default arguments on one thread: against torch-struct and supar.
+
+Chains of 20 tags, segments, trees of spans with 30 labels, grammars of 60 symbols, dependency trees. Peers get tensors
+in the layout that they want; what takes them there is part of the call where a user has to do it each time. SynJax is
+left out: what it answers, it answers by compiling for each shape, in JAX.
+"""
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+import certus
+from certus.bench.cases import Case, Skipped
+from certus.bench.peers import supar_structs, torch
+from certus.bench.suites import matrix_tree, projective
+
+TAGS, CLASSES, LONGEST, LABELS, SYMBOLS = 20, 5, 4, 30, 60
+Peers = dict[str, dict[str, Callable[[], Any]]]
+
+
+def run(sentences: int = 32, sizes: tuple[int, ...] = (25, 40), grammars: int = 4) -> Iterator[Case | Skipped]:
+    library, structs = torch(), supar_structs()
+    theirs = library is not None and find_spec("torch_struct") is not None
+    if not theirs:
+        yield Skipped("torch-struct is not installed")
+    if structs is None:
+        yield Skipped("supar is not installed")
+    yield Skipped("SynJax: it compiles for every shape of a batch")
+    rng = np.random.default_rng(0)
+    for n in sizes:
+        for make in (_chains, _segments, _spans):
+            yield from make(rng, sentences, n, library if theirs else None, structs)
+        yield from _grammars(rng, grammars, n, library if theirs else None)
+        arc = rng.normal(size=(sentences, n + 1, n + 1))
+        yield from projective.batches(arc)
+        yield matrix_tree.case(arc, "single")
+
+
+def _cases(name: str, n: int, make: Callable[[], Any], items: int, peers: Peers, bar: str) -> Iterator[Case]:
+    """Best structures, then log-partition and marginals, of a batch that is made for each call."""
+    yield Case(f"{name}, decode, n = {n}", lambda: make().decode().structure, peers["argmax"], items, bar=bar)
+    yield Case(
+        f"{name}, marginals, n = {n}",
+        lambda: make().log_partition_and_marginals(),
+        peers["marginals"],
+        items,
+        agrees=lambda ours, _, found: np.testing.assert_allclose(ours[0], found.detach().numpy(), rtol=1e-3),
+        numbers=lambda ours: ours[0],
+        bar=bar,
+    )
+
+
+def _asked(made: Callable[[], Any], total: str) -> dict[str, Callable[[], Any]]:
+    """The two questions, asked of a distribution of a peer; of the second its log-partition is compared."""
+
+    def sums() -> Any:
+        distribution = made()
+        value = distribution.log_partition if total == "log_partition" else distribution.partition
+        return distribution.marginals is not None and value
+
+    return {"argmax": lambda: made().argmax, "marginals": sums}
+
+
+def _by_question(peers: dict[str, dict[str, Callable[[], Any]]]) -> Peers:
+    return {question: {name: own[question] for name, own in peers.items()} for question in ("argmax", "marginals")}
+
+
+def _chains(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterator[Case]:
+    unary, bigram = rng.normal(size=(items, n, TAGS)), rng.normal(size=(TAGS, TAGS))
+    peers = {}
+    if library is not None:
+        import torch_struct
+
+        def chain() -> Any:
+            own, between = library.tensor(unary), library.tensor(bigram)
+            edge = own[:, 1:, :, None] + between.T  # the next tag, then the one before
+            edge[:, 0] += own[:, 0, None, :]
+            return torch_struct.LinearChainCRF(edge)
+
+        peers["torch-struct"] = _asked(chain, "partition")
+    if structs is not None:
+        bounded = np.pad(bigram, (0, 1))
+
+        def linear() -> Any:
+            lengths = library.full((items,), n) if library is not None else None
+            return structs.LinearChainCRF(_tensor(unary), _tensor(bounded), lengths)
+
+        peers["supar"] = _asked(linear, "log_partition")
+    yield from _cases(
+        f"chains of {TAGS} tags",
+        n,
+        lambda: certus.TaggingBatch(unary, bigram),
+        items,
+        _by_question(peers),
+        "at least 5",
+    )
+
+
+def _segments(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterator[Case]:
+    segment, transition = rng.normal(size=(items, n, LONGEST, CLASSES)), rng.normal(size=(CLASSES, CLASSES))
+    peers = {}
+    if library is not None:
+        import torch_struct
+
+        def semi_markov() -> Any:
+            # Its potentials are of a class, its length from 1 on, and the class before: the first has none before it.
+            edge = library.full((items, n, LONGEST + 1, CLASSES, CLASSES), -1e5, dtype=library.float64)
+            edge[:, :, 1:] = _tensor(segment)[..., None] + _tensor(transition).T
+            edge[:, 0, :, :, 1:] = -1e5
+            edge[:, 0, 1:, :, 0] = _tensor(segment)[:, 0]
+            return torch_struct.SemiMarkovCRF(edge)
+
+        peers["torch-struct"] = _asked(semi_markov, "partition")
+    for case in _cases(
+        f"segments of up to {LONGEST} words, {CLASSES} classes",
+        n,
+        lambda: certus.SegmentationBatch(segment, transition),
+        items,
+        _by_question(peers),
+        "at least 5",
+    ):
+        yield Case(case.name, case.ours, case.peers, case.items, numbers=case.numbers, bar=case.bar)
+
+
+def _spans(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterator[Case]:
+    span = rng.normal(size=(items, n + 1, n + 1, LABELS))
+    peers = {}
+    if library is not None:
+        import torch_struct
+
+        peers["torch-struct"] = _asked(lambda: torch_struct.TreeCRF(_tensor(span[:, :-1, 1:])), "partition")
+    if structs is not None:
+        import torch as library
+
+        lengths = library.full((items,), n)
+        summed = _asked(lambda: structs.ConstituencyCRF(_tensor(span).logsumexp(-1), lengths), "log_partition")
+        best = _asked(lambda: structs.ConstituencyCRF(_tensor(span).amax(-1), lengths), "log_partition")
+        peers["supar"] = {"argmax": best["argmax"], "marginals": summed["marginals"]}
+    yield from _cases(
+        f"spans of {LABELS} labels", n, lambda: certus.SpanTreesBatch(span), items, _by_question(peers), "above 1"
+    )
+
+
+def _grammars(rng: Any, items: int, n: int, library: Any) -> Iterator[Case]:
+    phrases = SYMBOLS // 2
+    root, emission = rng.normal(size=(items, phrases)), rng.normal(size=(items, n, SYMBOLS - phrases))
+    rule = rng.normal(size=(items, phrases, SYMBOLS, SYMBOLS))
+    peers = {}
+    if library is not None:
+        import torch_struct
+
+        def grammar() -> Any:
+            terms, rules, roots = (_tensor(a).requires_grad_() for a in (emission, rule, root))
+            return torch_struct.SentCFG((terms, rules, roots), lengths=library.full((items,), n))
+
+        peers["torch-struct"] = _asked(grammar, "partition")
+    yield from _cases(
+        f"grammars of {SYMBOLS} symbols",
+        n,
+        lambda: certus.AnchoredGrammarBatch(root, rule, emission),
+        items,
+        _by_question(peers),
+        "above 1",
+    )
+
+
+def _tensor(values: Any) -> Any:
+    import torch
+
+    return torch.tensor(values)
