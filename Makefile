@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
-.PHONY: demo test test-all lint types docs tests tests-bounds tests-interpreted fuzz format clean
+.PHONY: demo test test-all lint types docs tests tests-bounds tests-interpreted tests-torch fuzz format clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/certus parse "Red flies some large jet"
@@ -19,9 +19,11 @@ test: $(VENV)/test.stamp
 	$(MAKE) --no-print-directory tests-interpreted
 	$(MAKE) --no-print-directory tests-bounds
 
-# What make test does, then pages in a browser (skipped without Chromium), and two minutes of fuzzing with a new seed.
+# What make test does, then pages in a browser (skipped without Chromium), structures over tensors (skipped without
+# torch), and two minutes of fuzzing with a new seed.
 test-all: test
 	$(PYTEST) tests -m browser
+	$(MAKE) --no-print-directory tests-torch
 	$(MAKE) --no-print-directory fuzz MINUTES=2
 
 lint: $(VENV)/test.stamp
@@ -35,12 +37,12 @@ docs: $(VENV)/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/test.stamp
-	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels -m "not browser"
+	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels --ignore=src/certus/torch -m "not browser and not torch"
 
 # Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around and of
 # what becomes of infinities, as it should be.
 tests-interpreted: $(VENV)/test.stamp
-	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel -W ignore::RuntimeWarning -m "not browser"
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel -W ignore::RuntimeWarning -m "not browser and not torch"
 
 # What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster. Learners and models
 # have small tests that are interpreted instead: what they call takes minutes to compile.
@@ -52,6 +54,12 @@ tests-bounds: $(VENV)/test.stamp
 MINUTES ?= 5
 fuzz: $(VENV)/test.stamp
 	$(BIN)/python -m tests.fuzz $(if $(TARGET),"$(TARGET)") --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+# Gradients and losses over tensors, with the version of torch that the constraints name.
+tests-torch: $(VENV)/test.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint tests/torch/constraints.txt --editable '.[torch]' \
+		|| echo "torch cannot be installed here: the tests of certus.torch are skipped, if there is none" >&2
+	$(PYTEST) tests/torch tests/docs/test_snippets.py -k torch
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .

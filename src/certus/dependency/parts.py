@@ -235,13 +235,11 @@ def checked_heads(structure: ArrayLike, n: int, *, projective: bool, single: boo
 
 def first_crossing(head: Sequence[int]) -> tuple[int, int] | None:
     """Two words whose arcs cross, or None."""
-    for m in range(1, len(head)):
-        low, high = min(m, head[m]), max(m, head[m])
-        for v in range(1, len(head)):
-            a, b = min(v, head[v]), max(v, head[v])
-            if low < a < high < b:
-                return m, v
-    return None
+    heads, words = np.asarray(head)[1:], np.arange(1, len(head))
+    low, high = np.minimum(words, heads), np.maximum(words, heads)
+    within = (low[:, None] < low) & (low < high[:, None])
+    crossing = np.flatnonzero(within & (high[:, None] < high))
+    return None if not len(crossing) else (int(crossing[0]) // len(words) + 1, int(crossing[0]) % len(words) + 1)
 
 
 class TreeParts:

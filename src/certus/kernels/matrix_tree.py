@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certus.kernels.algebra import (
+    DUAL,
     LOG,
     REAL,
     WIDE,
@@ -42,8 +43,8 @@ from certus.kernels.algebra import (
     to_plain,
 )  # fmt: skip
 from certus.kernels.compiling import njit
-from certus.kernels.lanes import LANES, aligned
-from certus.kernels.tree_blocks import NO_TREE, OK, OUT_OF_RANGE, exponentials, hand_out, lay_out, survey
+from certus.kernels.lanes import FEW, LANES, aligned
+from certus.kernels.tree_blocks import NO_TREE, OK, OUT_OF_RANGE, Sums, exponentials, hand_out, lay_out, survey
 
 LIMIT = 1e100  # entries and their inverses stay below it when some arcs are forbidden: x / y * z is within float64
 
@@ -541,3 +542,27 @@ def log_sums(score, lengths, single, marginals, sums):
             group[0] = b
             used = lay_out(score.reshape(-1), score.shape[1], lengths, sums.most, group, w)
             group_sums(LOG, w, used, group, lengths, Trees(single, sums.forbidden[b], marginals), room, sums)
+
+
+@njit(cache=True, nogil=True)
+def tree_tangents(scores, lengths, single, out):
+    """Marginals and how they change: scores (B, FEW, N, N) are those of arcs, their derivatives along one direction,
+    along another, and along both; out likewise, of the marginals. 0 where there is no arc, or no tree.
+    """
+    longest = lengths.max()
+    w, room = np.empty(6 * FEW * (longest + 1) * longest), np.empty(FEW * (longest + 4) * longest)
+    group = np.arange(FEW)
+    values, visits, status = np.empty(FEW), np.empty(FEW), np.empty(FEW, dtype=np.int64)
+    for b in range(lengths.shape[0]):
+        n = lengths[b]
+        out[b] = 0.0
+        if n == 0:
+            continue
+        cell = 0
+        for h in range(n + 1):
+            for m in range(1, n + 1):
+                for k in range(FEW):
+                    w[cell] = scores[b, k, h, m] if h != m else (-np.inf if k == 0 else 0.0)
+                    cell += 1
+        sums = Sums(out[b], values, values, visits, room.reshape(1, -1), status, status)
+        group_sums(DUAL, w, U(cell), group, np.full(FEW, n), Trees(single, True, True), room, sums)

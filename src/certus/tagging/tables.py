@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.checks import Floats, as_scores
+from certus.checks import Floats, as_numbers, as_scores
 from certus.errors import InvalidInput
 
 
@@ -74,7 +74,7 @@ def as_table(
     ``lengths`` has the length of each sequence: rows of per-position scores that no pair or triple of tags ends at are
     not read, whatever they hold.
     """
-    array = np.asarray(values)
+    array = as_numbers(name, values)
     side = array.shape[-1] if array.ndim else 0
     boundary = side == size + 1
     shared = (side,) * order

@@ -1,0 +1,243 @@
+"""Batches of structures over tensors: their scores, and what is summed over all of them, differentiable."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from certus.checks import Ints
+from certus.errors import InvalidInput
+from certus.result import BatchCertificate
+from certus.structures.part_sums import ArrayKind, PartSums, Shape
+from certus.torch.functions import Eager, Sums, to_numpy, to_tensor
+
+Views = dict[str, Tensor]
+PADDING = ("lengths", "mask", "second_lengths", "second_mask")
+
+
+class Decoded(NamedTuple):
+    """Best structures, padded with -1; their scores, differentiable; which are proved; certificates, in numpy."""
+
+    structure: Tensor  # (B, ...)
+    score: Tensor  # (B,)
+    exact: Tensor  # (B,)
+    certificate: BatchCertificate
+
+
+class Ranked(NamedTuple):
+    """The k best structures of each item, padded with -1; their scores, -inf where an item has fewer."""
+
+    structure: Tensor  # (B, k, ...)
+    score: Tensor  # (B, k)
+
+
+class Scored(Eager):
+    """Structures of one kind, scored by tensors with a leading axis over the items of a batch.
+
+    Tensors are of any floating type, on any device. All is computed in float64 on the CPU; answers are moved back.
+    """
+
+    kind: ArrayKind
+
+    def __init__(self, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        self.arrays = {name: _as_scores(name, array) for name, array in arrays.items() if array is not None}
+        lead = next(iter(self.arrays))
+        self.first = self.arrays[lead]
+        for name, tensor in self.arrays.items():
+            if (tensor.device, tensor.dtype) != (self.first.device, self.first.dtype):
+                raise InvalidInput(
+                    f"{name} is {tensor.dtype} on {tensor.device}, and {lead} is {self.first.dtype} on "
+                    f"{self.first.device}; expected one type and one device: use {name}.to({lead})."
+                )
+        self.options = {name: _as_option(value) for name, value in options.items() if value is not None}
+        self.batch = self.kind.make(**{name: to_numpy(tensor) for name, tensor in self.arrays.items()}, **self.options)
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def _by_item(self, name: str) -> bool:
+        return self.kind.by_item(name, self.arrays[name].ndim)
+
+    @property
+    def _lengths(self) -> dict[str, Ints]:
+        """The lengths of items, by the names of arguments."""
+        return {"lengths": self.batch.lengths}
+
+    @cached_property
+    def scores(self) -> Tensor:
+        """(B, P) all scores of each item, array after array."""
+        flat = [
+            tensor.flatten(1) if self._by_item(name) else tensor.reshape(1, -1).expand(len(self), -1)
+            for name, tensor in self.arrays.items()
+        ]
+        return torch.cat(flat, dim=1) if len(flat) > 1 else flat[0]
+
+    @cached_property
+    def parts(self) -> PartSums:
+        """Sums over the structures, by the cells of the arrays."""
+        shapes = [
+            Shape(name, self._by_item(name), tuple(tensor.shape[1:] if self._by_item(name) else tensor.shape))
+            for name, tensor in self.arrays.items()
+        ]
+        options = {name: value for name, value in self.options.items() if name not in PADDING}
+        return PartSums(self.kind, shapes, dict(zip("nm", self._lengths.values(), strict=False)), options)
+
+    def taken(self, items: Ints, shift: Tensor | None = None, temperature: float = 1.0) -> Self:
+        """Some of the items, in any number and order, with ``shift`` added to their first array; all over a number."""
+        index = torch.from_numpy(items).to(self.first.device)
+        arrays = {name: t[index] if self._by_item(name) else t for name, t in self.arrays.items()}
+        if shift is not None:
+            lead = next(iter(arrays))
+            if self.kind.symmetric:
+                above = torch.triu(shift, 1)
+                shift = above + above.transpose(1, 2)
+            arrays[lead] = arrays[lead] + shift.to(arrays[lead])
+        if temperature != 1.0:
+            arrays = {name: tensor / temperature for name, tensor in arrays.items()}
+        options = {name: value for name, value in self.options.items() if name not in PADDING}
+        own = {name: options[name][items] for name in self.kind.own}
+        lengths = {name: value[items] for name, value in self._lengths.items()}
+        other = type(self).__new__(type(self))
+        other.kind = self.kind
+        Scored.__init__(other, arrays, options | own | lengths)
+        return other
+
+    # -- sums ------------------------------------------------------------------------------------------------------
+
+    def _sums(self) -> tuple[Tensor, Tensor]:
+        """Log-partition and expected uses of all cells."""
+        found: tuple[Tensor, Tensor] = Sums.apply(self.scores, self.parts, self.batch)
+        return found
+
+    def log_partition(self) -> Tensor:
+        """Log of the sum of exp(score) over the structures of each item, (B,)."""
+        return self._sums()[0]
+
+    def marginals(self) -> Views:
+        """For each view, the probability of each part, (B, ...)."""
+        return self._views(self._sums()[1])
+
+    def entropy(self) -> Tensor:
+        """Entropy, in nats, of the distribution proportional to exp(score) of each item, (B,)."""
+        total, uses = self._sums()
+        return total - _expected(self.scores, uses)
+
+    def log_prob(self, structure: Any) -> Tensor:
+        """Log-probabilities of one structure of each item, (B,), given as ``decode`` gives them."""
+        return self.score(structure) - self.log_partition()
+
+    def cross_entropy(self, other: Self) -> Tensor:
+        """What -log_prob by ``other`` is expected to be for structures drawn from these, (B,)."""
+        self._check_alike(other)
+        return other.log_partition() - _expected(other.scores, self._sums()[1])
+
+    def kl(self, other: Self) -> Tensor:
+        """The cross-entropy less the entropy, (B,): Kullback-Leibler divergence of these from ``other``."""
+        self._check_alike(other)
+        total, uses = self._sums()
+        gain = _expected(self.scores, uses) - _expected(other.scores, uses)
+        return gain - total + other.log_partition()
+
+    def _check_alike(self, other: "Scored") -> None:
+        ours, theirs = ({name: tuple(t.shape) for name, t in s.arrays.items()} for s in (self, other))
+        same = type(self) is type(other) and ours == theirs
+        if not same or any(not np.array_equal(n, other._lengths[name]) for name, n in self._lengths.items()):
+            raise InvalidInput(
+                f"{type(self).__name__} of {ours} and {type(other).__name__} of {theirs} have different structures; "
+                "expected the same kind, shapes and lengths."
+            )
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def _views(self, uses: Tensor) -> Views:
+        """Uses of cells, (..., P) or of the first array alone, in the shapes of the views."""
+        cells = uses[..., : prod(self.first.shape[1:])]
+        return {next(iter(self.batch.views)): cells.reshape(*uses.shape[:-1], *self.first.shape[1:])}
+
+    def _given(self, structure: Any) -> Ints:
+        """One structure of each item, in numpy."""
+        given = structure.detach().cpu().numpy() if isinstance(structure, Tensor) else np.asarray(structure)
+        wanted = (len(self), *self.batch.structure_shape)
+        if given.ndim != len(wanted) or len(given) != len(self) or given.dtype.kind not in "iu":
+            raise InvalidInput(
+                f"the structures have shape {given.shape} and type {given.dtype}; expected whole numbers of shape "
+                f"{wanted}, as decode() gives them."
+            )
+        return given.astype(np.int64)
+
+    def cells(self, structures: Ints, present: Any = True) -> Tensor:
+        """(B, k, any) the cells that structures (B, k, ...) use, P for none; none if not ``present``."""
+        there = np.broadcast_to(present, structures.shape[:2])
+        rows = {(b, k): self._cells(structures[b, k], b) for b, k in zip(*np.nonzero(there), strict=True)}
+        longest = max(map(len, rows.values()), default=0)
+        found = np.full((*structures.shape[:2], longest), self.parts.size)
+        for place, cells in rows.items():
+            found[place][: len(cells)] = cells
+        return to_tensor(found, self.first)
+
+    def _cells(self, structure: Ints, item: int) -> Ints:
+        try:
+            return self.parts.cells(self.batch._unpadded(structure, item), item)
+        except InvalidInput as error:
+            raise InvalidInput(f"item {item} of the batch: {error}") from None
+
+    def scores_of(self, cells: Tensor) -> Tensor:
+        """(B, k) scores of structures given by their cells."""
+        padded = torch.cat((self.scores, self.scores.new_zeros(len(self), 1)), dim=1)
+        return padded.gather(1, cells.flatten(1)).reshape(cells.shape).sum(dim=-1)
+
+    def uses_of(self, cells: Tensor) -> Tensor:
+        """(B, k, P) how often structures given by their cells use each."""
+        used = self.scores.new_zeros((*cells.shape[:2], self.parts.size + 1))
+        return used.scatter_add_(2, cells, torch.ones_like(cells, dtype=used.dtype))[..., :-1]
+
+    def score(self, structure: Any) -> Tensor:
+        """Scores of one structure of each item, (B,), given as ``decode`` gives them."""
+        return self.scores_of(self.cells(self._given(structure)[:, None]))[:, 0]
+
+    def decode(self) -> Decoded:
+        """The best structures, with their certificates; their scores are differentiable."""
+        found = self.batch.decode()
+        exact = torch.from_numpy(found.certificate.exact).to(self.first.device)
+        return Decoded(to_tensor(found.structure, self.first), self.score(found.structure), exact, found.certificate)
+
+    def kbest(self, k: int) -> Ranked:
+        """The k best structures of each item; their scores are differentiable."""
+        found = self.batch.kbest(k)
+        present = found.score > -np.inf
+        score = self.scores_of(self.cells(found.structure, present))
+        missing = torch.from_numpy(~present).to(score.device)
+        return Ranked(to_tensor(found.structure, self.first), score.masked_fill(missing, -torch.inf))
+
+    def sample(self, k: int, *, seed: int | None = None) -> Tensor:
+        """k structures of each item drawn with probability proportional to exp(score), (B, k, ...)."""
+        return to_tensor(self.batch.sample(k, seed=seed), self.first)
+
+    def max_marginals(self) -> Views:
+        """For each view, the best score of a structure that uses each part, (B, ...); not differentiable."""
+        return {view: to_tensor(values, self.first) for view, values in self.batch.max_marginals().items()}
+
+
+def _as_scores(name: str, values: Any) -> Tensor:
+    if not isinstance(values, Tensor) or not values.is_floating_point():
+        found = values.dtype if isinstance(values, Tensor) else type(values).__name__
+        raise InvalidInput(
+            f"{name} is {found}; certus.torch takes tensors of floating types, certus arrays: use torch.as_tensor, or "
+            f"{name}.float()."
+        )
+    return values
+
+
+def _as_option(value: Any) -> Any:
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+
+
+def _expected(scores: Tensor, uses: Tensor) -> Tensor:
+    """(B,) sum of scores times uses; cells that are not used count 0, whatever they score."""
+    forbidden = scores.detach() == -torch.inf
+    total = (uses * torch.where(torch.isfinite(scores), scores, 0.0)).sum(dim=1)
+    return total.masked_fill((forbidden & (uses.detach() > 0)).any(dim=1), -torch.inf)

@@ -1,0 +1,118 @@
+"""SparseMAP: the few structures whose average is the best compromise between scores and evenness over a view.
+
+Solves  max over distributions p over structures y of  sum p_y s(y) - 1/2 |sum p_y a(y)|^2,  for scores s and the parts
+a(y) of one view that structures use [Niculae18]. An active set of structures has its best weights by linear
+equations; a structure that would raise the value is found by decoding scores that are shifted by -u, with u the sum of
+p_y a(y), and is added, until there is none. What decoding proves, a bound on what any structure scores under the shift,
+makes the duality gap
+
+    bound + |u|^2 - sum p_y s(y)
+
+an upper bound on what is missing, whether or not decoding proved its structure best.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+import numpy as np
+
+from certus.checks import Bools, Floats, Ints
+
+TINY = 1e-12  # a weight that is none
+
+
+class Atom(NamedTuple):
+    """A structure: what tells it from others, its score, the flat parts of the view that it uses."""
+
+    key: Hashable
+    score: float
+    parts: Floats
+
+
+# For items and what their views are shifted by, (k, D): the best structure of each and a bound on shifted scores.
+Oracle = Callable[[Ints, Floats], list[tuple[Atom, float]]]
+
+
+class ActiveSet:
+    """The structures of one item that have a weight, the best among themselves."""
+
+    def __init__(self, first: Atom) -> None:
+        self.atoms, self.weight, self.gap = [first], np.ones(1), np.inf
+
+    @property
+    def parts(self) -> Floats:
+        """(K, D)"""
+        return np.stack([atom.parts for atom in self.atoms])
+
+    @property
+    def mean(self) -> Floats:
+        """u, (D,)."""
+        found: Floats = self.weight @ self.parts
+        return found
+
+    def offer(self, atom: Atom, bound: float, tolerance: float) -> bool:
+        """Take a structure that decoding found; False if it would not raise the value."""
+        u = self.mean
+        level = float(self.weight @ [a.score for a in self.atoms] - u @ u)
+        self.gap = max(bound - level, 0.0)
+        worth = atom.score - u @ atom.parts - level
+        scale = 1.0 + max(abs(a.score) for a in (*self.atoms, atom))
+        if worth <= tolerance * scale or atom.key in {a.key for a in self.atoms}:
+            return False
+        self.atoms.append(atom)
+        self.weight = np.append(self.weight, 0.0)
+        self._settle(scale)
+        return True
+
+    def _settle(self, scale: float) -> None:
+        """The best weights of the structures: towards those that the equations say, and none below 0."""
+        while True:
+            score = np.array([a.score for a in self.atoms])
+            weight, consistent = solved(self.parts, score, scale)
+            if consistent:
+                step = weight - self.weight
+            else:  # some can be exchanged for others with the same mean and a better score: as much as there is
+                fixed = np.vstack((self.parts.T, np.ones(len(score))))
+                step = score - np.linalg.pinv(fixed) @ (fixed @ score)
+            down = step < -TINY
+            room = np.where(down, self.weight / np.where(down, -step, 1.0), np.inf)
+            most = float(room.min())
+            if consistent and most >= 1.0:
+                self.weight = np.maximum(weight, 0.0)
+                self._keep(self.weight > TINY)
+                return
+            self.weight = np.maximum(self.weight + most * step, 0.0)
+            self._keep(np.arange(len(room)) != int(room.argmin()))
+
+    def _keep(self, kept: Bools) -> None:
+        self.atoms = [atom for atom, k in zip(self.atoms, kept, strict=True) if k]
+        self.weight = self.weight[kept] / self.weight[kept].sum()
+
+
+def system(parts: Floats) -> Floats:
+    """(K + 1, K + 1) the equations of best weights: all worth the same, together 1."""
+    size = len(parts)
+    found = np.ones((size + 1, size + 1))
+    found[:size, :size] = parts @ parts.T
+    found[size, size] = 0.0
+    return found
+
+
+def solved(parts: Floats, score: Floats, scale: float) -> tuple[Floats, bool]:
+    """Weights that solve the equations, and whether some do; they may be below 0."""
+    matrix, right = system(parts), np.append(score, 1.0)
+    found = np.linalg.pinv(matrix, hermitian=True) @ right
+    return found[:-1], bool(np.abs(matrix @ found - right).max() <= 1e-9 * scale)
+
+
+def active_sets(oracle: Oracle, items: int, size: int, max_iterations: int, tolerance: float) -> list[ActiveSet]:
+    """The active sets of all items over a view of so many parts."""
+    opened = np.arange(items)
+    sets = [ActiveSet(atom) for atom, _ in oracle(opened, np.zeros((items, size)))]
+    for _ in range(max_iterations):
+        if not len(opened):
+            break
+        found = oracle(opened, np.stack([-sets[b].mean for b in opened]))
+        still = [sets[b].offer(*answer, tolerance) for b, answer in zip(opened, found, strict=True)]
+        opened = opened[np.array(still, dtype=bool)]
+    return sets

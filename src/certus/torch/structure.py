@@ -1,0 +1,251 @@
+"""Structures over tensors with losses and layers by decoding: hinge, risk, samples, perturbed scores, SparseMAP."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from certus.checks import Floats, Ints, as_positive_int, one_of
+from certus.errors import InvalidInput, NotSupported
+from certus.problem import Penalties, Problem
+from certus.relax import branch
+from certus.torch.functions import eager, to_numpy, to_tensor
+from certus.torch.scored import Scored, Views
+from certus.torch.sparse import ActiveSet, Atom, active_sets, system
+
+
+class SparseMAP(NamedTuple):
+    """The answer of ``sparsemap``: weights of a few structures, and what they amount to. Differentiable, but the gap.
+
+    ``gap`` is how much the value may be below the optimum: 0 but for rounding, unless decoding was not proved, or the
+    iterations ran out.
+    """
+
+    marginals: Views  # (B, ...) by view
+    probability: Tensor  # (B, K), 0 where an item has fewer
+    gap: Tensor  # (B,)
+
+
+class Structure(Scored):
+    """Structures of one kind, scored by tensors with a leading axis over the items of a batch.
+
+    Tensors are of any floating type, on any device. All is computed in float64 on the CPU; answers are moved back.
+    """
+
+    def hinge(self, gold: Any, cost: Tensor | None = None) -> Tensor:
+        """Structured hinge loss, (B,): the best score of a structure with its cost, less the score of the gold one.
+
+        Parameters
+        ----------
+        gold : structures, one of each item, as ``decode`` gives them
+        cost : tensor in the shape of the first array, optional
+            What each part costs, that of the gold structure is taken off. By default 1 for every part that the gold
+            structure does not use.
+
+        Where decoding is not proved the loss is a lower bound of itself.
+        """
+        right = self.cells(self._given(gold)[:, None])
+        used = self.uses_of(right)[:, 0, : prod(self.first.shape[1:])].reshape(self.first.shape)
+        price = 1.0 - used if cost is None else cost
+        if price.shape != self.first.shape:
+            raise InvalidInput(f"cost has shape {tuple(price.shape)}; expected {tuple(self.first.shape)}.")
+        every = np.arange(len(self))
+        worst = self.cells(self.taken(every, price.detach()).batch.decode().structure[:, None])
+        least = self._lead(worst)[:, 0] - used
+        loss = self.scores_of(worst)[:, 0] - self.scores_of(right)[:, 0]
+        return loss + (price * least).flatten(1).sum(dim=1)
+
+    def risk(
+        self,
+        cost: Callable[[Tensor], Tensor],
+        k: int = 8,
+        *,
+        sampled: bool = False,
+        seed: int | None = None,
+    ) -> Tensor:
+        """Expected cost, (B,), under the distribution over the k best structures of each item, or over k samples.
+
+        ``cost`` takes structures (B, k, ...) and gives what each costs, (B, k). Samples that are drawn twice count
+        once.
+        """
+        if sampled:
+            structure = self.batch.sample(as_positive_int("k", k), seed=seed)
+            flat = structure.reshape(*structure.shape[:2], -1)
+            same = (flat[:, :, None] == flat[:, None]).all(axis=3)
+            present = ~np.tril(same, -1).any(axis=2)
+        else:
+            ranks = self.batch.kbest(as_positive_int("k", k))
+            structure, present = ranks.structure, ranks.score > -np.inf
+        there = torch.from_numpy(present).to(self.first.device)
+        score = self.scores_of(self.cells(structure, present)).masked_fill(~there, -torch.inf)
+        price = cost(to_tensor(structure, self.first)).to(score)
+        return (torch.softmax(score, dim=1) * torch.where(there, price, 0.0)).sum(dim=1)
+
+    # -- samples that gradients pass through -----------------------------------------------------------------------
+
+    def _lead(self, cells: Tensor) -> Tensor:
+        """(B, k, ...) uses of the cells of the first array, by structures given by all their cells."""
+        uses = self.uses_of(cells)[..., : prod(self.first.shape[1:])]
+        return uses.reshape(*cells.shape[:2], *self.first.shape[1:])
+
+    def relaxed_sample(self, k: int = 1, *, seed: int | None = None) -> Views:
+        """k exact samples of each item as 0/1 in the shapes of the views, (B, k, ...), with straight-through gradients.
+
+        The gradient is that of the marginals: right, in expectation, for losses that are linear in the parts.
+        """
+        uses = self.uses_of(self.cells(self.batch.sample(as_positive_int("k", k), seed=seed)))
+        return self._views(_straight_through(uses, self._sums()[1][:, None]))
+
+    def perturbed(
+        self, k: int = 1, *, noise: str = "gumbel", temperature: float = 1.0, seed: int | None = None
+    ) -> Views:
+        """Best structures under k draws of noise on the first array, as 0/1 in the shapes of the views, (B, k, ...).
+
+        Perturb-and-MAP, with straight-through gradients: those of the marginals of the perturbed scores over
+        ``temperature``, or of the scores of the first array themselves where there are no marginals. ``noise`` is
+        "gumbel" or "normal".
+        """
+        one_of("noise", noise, ("gumbel", "normal"))
+        rng = np.random.default_rng(seed)
+        size = (len(self) * as_positive_int("k", k), *self.first.shape[1:])
+        drawn = to_tensor(rng.gumbel(size=size) if noise == "gumbel" else rng.normal(size=size), self.first)
+        items = np.repeat(np.arange(len(self)), k)
+        noisy = self.taken(items, drawn)
+        uses = noisy.uses_of(noisy.cells(noisy.batch.decode().structure[:, None]))[:, 0]
+        try:
+            soft = self.taken(items, drawn, temperature)._sums()[1]
+        except NotSupported:
+            soft = torch.where(torch.isfinite(noisy.scores), noisy.scores, 0.0)
+        found = _straight_through(uses, soft)
+        return self._views(found.reshape(len(self), k, found.shape[1]))
+
+    # -- SparseMAP -------------------------------------------------------------------------------------------------
+
+    def sparsemap(self, view: str | None = None, *, max_iterations: int = 1000, tolerance: float = 1e-9) -> SparseMAP:
+        """The sparse distribution that maximises the expected score less half the squared norm of its marginals.
+
+        Parameters
+        ----------
+        view : str, optional
+            The view whose marginals are kept even; by default that of the first array.
+        max_iterations : int
+            Structures that are looked for, for each item.
+        tolerance : float
+            Gains below this share of the scores end the search.
+
+        Works for everything that can be decoded. The gradient is that of the best weights of the structures found.
+        """
+        chosen = next(iter(self.batch.views)) if view is None else one_of("view", view, tuple(self.batch.views))
+        cells: list[dict[Any, Ints]] = [{} for _ in range(len(self))]
+        theta = to_numpy(self.scores)
+
+        def oracle(items: Ints, shift: Floats) -> list[tuple[Atom, float]]:
+            moved = self._onto_first(chosen, torch.from_numpy(shift))
+            found = self.taken(items, moved).batch.decode()
+            answers = []
+            for k, b in enumerate(items.tolist()):
+                own = self._cells(found.structure[k], b)
+                key = np.sort(own).tobytes()
+                cells[b][key] = own
+                uses = np.bincount(own, minlength=self.parts.size).astype(np.float64)
+                parts = to_numpy(self._views(torch.from_numpy(uses))[chosen]).reshape(-1)
+                answers.append((Atom(key, float(theta[b, own].sum()), parts), float(found.certificate.bound[k])))
+            return answers
+
+        size = int(np.prod(self.batch.views[chosen]))
+        sets = active_sets(oracle, len(self), size, as_positive_int("max_iterations", max_iterations), tolerance)
+        listed = [[cells[b][atom.key] for atom in s.atoms] for b, s in enumerate(sets)]
+        index = to_tensor(_padded(listed, self.parts.size), self.first)
+        probability = _weights(sets, self.scores_of(index))
+        mean = (probability[..., None] * self.uses_of(index)).sum(dim=1)
+        return SparseMAP(self._views(mean), probability, to_tensor(np.array([s.gap for s in sets]), self.first))
+
+    def _onto_first(self, view: str, values: Tensor) -> Tensor:
+        """Values of the parts of a view, flat, as values of the cells of the first array."""
+        return values.reshape(-1, *self.first.shape[1:])
+
+
+@eager
+def sparsemap(
+    problems: Sequence[Problem[Any]],
+    scores: Tensor,
+    view: str,
+    *,
+    max_iterations: int = 1000,
+    time_limit: float | None = None,
+    tolerance: float = 1e-9,
+) -> SparseMAP:
+    """SparseMAP over any problems of certus, joint ones too: ``scores`` (B, ...) are added to one of their views.
+
+    ``time_limit``, in seconds, is that of each decoding of a problem that is relaxed; one that is not proved in time
+    leaves a gap. Problems have views of one shape. Differentiable in ``scores``.
+    """
+    if scores.shape != (len(problems), *problems[0].checked_view(view)):
+        raise InvalidInput(f"scores have shape {tuple(scores.shape)}; expected items, then the shape of {view!r}.")
+    added = to_numpy(scores).reshape(len(problems), -1)
+    own: list[dict[Any, float]] = [{} for _ in problems]
+
+    def oracle(items: Ints, shift: Floats) -> list[tuple[Atom, float]]:
+        answers = []
+        for b, move in zip(items.tolist(), shift, strict=True):
+            penalty = (added[b] + move).reshape(scores.shape[1:])
+            structure, bound = _solved(problems[b], {view: penalty}, time_limit)
+            parts = problems[b].indicator(structure, view).reshape(-1)
+            score = problems[b].score(structure)
+            key = (parts.tobytes(), score)
+            own[b][key] = score
+            answers.append((Atom(key, score + float(added[b] @ parts), parts), bound))
+        return answers
+
+    sets = active_sets(
+        oracle, len(problems), added.shape[1], as_positive_int("max_iterations", max_iterations), tolerance
+    )
+    most = max(len(s.atoms) for s in sets)
+    parts, fixed = np.zeros((len(sets), most, added.shape[1])), np.zeros((len(sets), most))
+    for b, s in enumerate(sets):
+        parts[b, : len(s.atoms)] = s.parts
+        fixed[b, : len(s.atoms)] = [own[b][atom.key] for atom in s.atoms]
+    used = to_tensor(parts, scores)
+    probability = _weights(sets, torch.einsum("bkd,bd->bk", used, scores.flatten(1)) + to_tensor(fixed, scores))
+    mean = torch.einsum("bk,bkd->bd", probability, used).reshape(scores.shape)
+    return SparseMAP({view: mean}, probability, to_tensor(np.array([s.gap for s in sets]), scores))
+
+
+def _solved(problem: Problem[Any], penalties: Penalties, time_limit: float | None) -> tuple[Any, float]:
+    """The best structure under penalties, and a bound on what any scores under them."""
+    relaxation = problem.relaxation()
+    if relaxation is None:
+        solution = problem.solve(penalties)
+        return solution.structure, solution.value
+    found = branch.climb(problem, relaxation.penalised(penalties), time_limit=time_limit)
+    return found.structure, found.certificate.bound
+
+
+def _weights(sets: list[ActiveSet], score: Tensor) -> Tensor:
+    """(B, K) weights of active structures as a function of their scores: linear, as long as these stay active."""
+    most = score.shape[1]
+    slope, rest = np.zeros((len(sets), most, most)), np.zeros((len(sets), most))
+    for b, s in enumerate(sets):
+        k = len(s.atoms)
+        inverse = np.linalg.pinv(system(s.parts), hermitian=True)
+        slope[b, :k, :k] = inverse[:k, :k]
+        rest[b, :k] = s.weight - inverse[:k, :k] @ [atom.score for atom in s.atoms]
+    return torch.einsum("bij,bj->bi", to_tensor(slope, score), score) + to_tensor(rest, score)
+
+
+def _padded(rows: list[list[Ints]], rest: int) -> Ints:
+    """(B, K, any) lists of cells, ``rest`` where there is none."""
+    most, longest = max(map(len, rows), default=0), max((len(r) for row in rows for r in row), default=0)
+    found = np.full((len(rows), most, longest), rest)
+    for b, row in enumerate(rows):
+        for k, cells in enumerate(row):
+            found[b, k, : len(cells)] = cells
+    return found
+
+
+def _straight_through(hard: Tensor, soft: Tensor) -> Tensor:
+    """Values of the first, gradients of the second."""
+    return hard + (soft - soft.detach())

@@ -1,0 +1,249 @@
+"""The kinds of structures that networks score with tensors: a class for each, which says how its batch is made."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from torch import Tensor
+
+from certus.checks import Ints
+from certus.dependency.batch import DependencyBatch
+from certus.structures.batches import AlignmentBatch, CTCBatch, SegmentationBatch, SpanningTreeBatch, SpanTreesBatch
+from certus.structures.part_sums import ArrayKind
+from certus.tagging.batch import TaggingBatch
+from certus.torch.batches import HIGHER_AXES, TREE_AXES, AssignmentBatch, GraphBatch, LabelledTreeBatch, trees
+from certus.torch.functions import to_numpy
+from certus.torch.scored import Views
+from certus.torch.structure import Structure
+
+Maybe: TypeAlias = "Tensor | None"
+
+
+class Tagging(Structure):
+    """Tag sequences: linear chains of first, second or third order. See ``certus.TaggingBatch``.
+
+    Parameters
+    ----------
+    unary : tensor of shape (B, N, T)
+    bigram, trigram : tensor, optional
+        (T, T) and (T, T, T) for all, or with a boundary tag (T + 1, ...); or per position, (B, N, T, T) and so on.
+    lengths, mask : optional
+        (B,) positions of each item, or (B, N), true where a position is not padding.
+    """
+
+    kind = ArrayKind(TaggingBatch, {"unary": "n.", "bigram": "n..", "trigram": "n..."}, quick=(TaggingBatch,))
+
+    def __init__(
+        self, unary: Tensor, bigram: Maybe = None, trigram: Maybe = None, *, lengths: Any = None, mask: Any = None
+    ) -> None:
+        super().__init__({"unary": unary, "bigram": bigram, "trigram": trigram}, {"lengths": lengths, "mask": mask})
+
+
+class Dependency(Structure):
+    """Dependency trees, projective or not, with and without labels. See ``certus.Dependency``.
+
+    Sums are there for all projective models, and for arcs, and labels, of trees that may cross; trees that may cross
+    with scores above arcs are decoded by relaxation, and have losses by decoding.
+
+    Parameters
+    ----------
+    arc : tensor of shape (B, N, N)
+        Node 0 is the root. May be None if there are labels.
+    sibling, grandparent, grandsibling, trisibling, ... : tensor, optional
+        As in ``certus.Dependency``, with the axis over items first.
+    label : tensor of shape (B, N, N, L), optional
+        ``label[b, h, m, l]`` is added to the score of the arc h -> m. Structures are then (B, N, 2): head and label of
+        each word; and there are two views, "labels" and "arcs".
+    lengths, mask : optional
+        (B,) words of each item, up to N - 1, or (B, N - 1), true where a word is not padding.
+    projective, root, grandparents
+        As in ``certus.Dependency``.
+    """
+
+    def __init__(
+        self,
+        arc: Maybe = None,
+        sibling: Maybe = None,
+        grandparent: Maybe = None,
+        grandsibling: Maybe = None,
+        trisibling: Maybe = None,
+        *,
+        label: Maybe = None,
+        lengths: Any = None,
+        mask: Any = None,
+        projective: bool = False,
+        root: str = "single",
+        grandparents: str = "all",
+        **more: Maybe,
+    ) -> None:
+        above = {"sibling": sibling, "grandparent": grandparent, "grandsibling": grandsibling, "trisibling": trisibling}
+        options = {"projective": projective, "root": root, "grandparents": grandparents}
+        if label is None:
+            self.kind, first = UNLABELLED, {"arc": arc}
+        else:
+            self.kind, first = LABELLED, {"label": label if arc is None else label + arc[..., None]}
+        super().__init__({**first, **above, **more}, {"lengths": lengths, "mask": mask, **options})
+
+    def _views(self, uses: Tensor) -> Views:
+        found = super()._views(uses)
+        return {**found, "arcs": found["labels"].sum(dim=-1)} if "labels" in found else found
+
+    def _onto_first(self, view: str, values: Tensor) -> Tensor:
+        if self.kind is LABELLED and view == "arcs":
+            return values.reshape(-1, *self.first.shape[1:3], 1).expand(-1, *self.first.shape[1:])
+        return super()._onto_first(view, values)
+
+
+UNLABELLED = ArrayKind(trees, TREE_AXES, more=1, quick=(DependencyBatch,))
+LABELLED = ArrayKind(LabelledTreeBatch, {"label": "nn.", **HIGHER_AXES}, more=1)
+
+
+class SpanTrees(Structure):
+    """Trees of labelled spans. See ``certus.SpanTreesBatch``.
+
+    Parameters
+    ----------
+    span : tensor of shape (B, N + 1, N + 1, L), or (B, N + 1, N + 1)
+    empty : int, optional
+        The label that is no constituent.
+    lengths, mask : optional
+        (B,) words of each item, or (B, N), true where a word is not padding.
+    """
+
+    kind = ArrayKind(SpanTreesBatch, {"span": "nn"}, more=1)
+
+    def __init__(self, span: Tensor, empty: int | None = None, *, lengths: Any = None, mask: Any = None) -> None:
+        super().__init__({"span": span}, {"empty": empty, "lengths": lengths, "mask": mask})
+
+
+class Segmentation(Structure):
+    """Segments with classes: semi-Markov models. See ``certus.SegmentationBatch``.
+
+    Parameters
+    ----------
+    segment : tensor of shape (B, N, K, C)
+    transition : tensor of shape (C, C), for all items, or (B, C, C), optional
+    lengths, mask : optional
+        (B,) words of each item, or (B, N), true where a word is not padding.
+    """
+
+    kind = ArrayKind(SegmentationBatch, {"segment": "n..", "transition": ".."})
+
+    def __init__(self, segment: Tensor, transition: Maybe = None, *, lengths: Any = None, mask: Any = None) -> None:
+        super().__init__({"segment": segment, "transition": transition}, {"lengths": lengths, "mask": mask})
+
+
+class _TwoLengths(Structure):
+    """What has a length on two sides."""
+
+    def __init__(
+        self,
+        score: Tensor,
+        *,
+        lengths: Any = None,
+        second_lengths: Any = None,
+        mask: Any = None,
+        second_mask: Any = None,
+    ) -> None:
+        padding = {"lengths": lengths, "second_lengths": second_lengths, "mask": mask, "second_mask": second_mask}
+        super().__init__({"score": score}, padding)
+
+    @property
+    def _lengths(self) -> dict[str, Ints]:
+        assert isinstance(self.batch, AlignmentBatch | AssignmentBatch)
+        return {"lengths": self.batch.lengths, "second_lengths": self.batch.second_lengths}
+
+
+class Alignment(_TwoLengths):
+    """Monotone alignments of two sequences. See ``certus.AlignmentBatch``.
+
+    Parameters
+    ----------
+    score : tensor of shape (B, N + 1, M + 1, 3)
+    lengths, second_lengths, mask, second_mask : optional
+        (B,) of the first and of the second sequence, or (B, N) and (B, M), true where there is no padding.
+    """
+
+    kind = ArrayKind(AlignmentBatch, {"score": "nm."}, more=1)
+
+
+class Assignment(_TwoLengths):
+    """Matchings of rows and columns. See ``certus.Assignment``; sums over all are permanents, and not to be had.
+
+    Parameters
+    ----------
+    score : tensor of shape (B, N, M)
+    lengths, second_lengths, mask, second_mask : optional
+        (B,) rows and columns of each item, or (B, N) and (B, M), true where there is no padding.
+    """
+
+    kind = ArrayKind(AssignmentBatch, {"score": "nm"})
+
+
+class CTC(Structure):
+    """Labels of frames that spell a target. See ``certus.CTCBatch``; ``-log_partition()`` is the loss.
+
+    Parameters
+    ----------
+    frame : tensor of shape (B, T, V)
+    target : tensor or array of int, shape (B, S), padded with -1
+    blank : int
+    lengths, mask : optional
+        (B,) frames of each item, or (B, T), true where a frame is not padding.
+    """
+
+    kind = ArrayKind(CTCBatch, {"frame": "n."}, own=("target",))
+
+    def __init__(self, frame: Tensor, target: Any, blank: int = 0, *, lengths: Any = None, mask: Any = None) -> None:
+        labels = target.detach().cpu().numpy() if isinstance(target, Tensor) else np.asarray(target)
+        super().__init__({"frame": frame}, {"target": labels, "blank": blank, "lengths": lengths, "mask": mask})
+
+
+class SpanningTree(Structure):
+    """Undirected spanning trees. See ``certus.SpanningTreeBatch``.
+
+    Parameters
+    ----------
+    edge : tensor of shape (B, N, N), symmetric
+        The cells above the diagonal are those of the view, and have the gradients.
+    lengths, mask : optional
+        (B,) nodes of each item, or (B, N), true where a node is not padding.
+    """
+
+    kind = ArrayKind(SpanningTreeBatch, {"edge": "nn"}, symmetric=True)
+
+    def __init__(self, edge: Tensor, *, lengths: Any = None, mask: Any = None) -> None:
+        super().__init__({"edge": edge}, {"lengths": lengths, "mask": mask})
+        values = to_numpy(edge)
+        inside = np.arange(edge.shape[1]) < self.batch.lengths[:, None]
+        both = inside[:, :, None] & inside[:, None, :] & ~np.eye(edge.shape[1], dtype=bool)
+        for b in np.flatnonzero(((values != values.transpose(0, 2, 1)) & both).any(axis=(1, 2)))[:1].tolist():
+            self.batch._check_feasible(b)
+
+
+class DependencyGraph(Structure):
+    """Graphs of arcs, with any number of heads for each word. See ``certus.DependencyGraph``.
+
+    Sums are there for arcs, and for arcs with one of sibling and coparent; all have losses by decoding.
+
+    Parameters
+    ----------
+    arc : tensor of shape (B, N, N)
+    sibling, coparent, grandparent : tensor of shape (B, N, N, N), optional
+    lengths, mask : optional
+        (B,) words of each item, up to N - 1, or (B, N - 1), true where a word is not padding.
+    """
+
+    kind = ArrayKind(GraphBatch, GraphBatch.axes, more=1)
+
+    def __init__(
+        self,
+        arc: Tensor,
+        sibling: Maybe = None,
+        coparent: Maybe = None,
+        grandparent: Maybe = None,
+        *,
+        lengths: Any = None,
+        mask: Any = None,
+    ) -> None:
+        arrays = {"arc": arc, "sibling": sibling, "coparent": coparent, "grandparent": grandparent}
+        super().__init__(arrays, {"lengths": lengths, "mask": mask})

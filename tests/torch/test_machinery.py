@@ -1,0 +1,140 @@
+"""Structures over tensors in the company they keep: no gradients, compilers, workers, threads, wrong arguments."""
+
+from threading import Thread
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+import certus  # noqa: E402
+import certus.torch as ct  # noqa: E402
+
+pytestmark = pytest.mark.torch
+UNARY = torch.randn(3, 4, 2, generator=torch.Generator().manual_seed(0))
+ARC = torch.randn(3, 4, 4, generator=torch.Generator().manual_seed(0))
+NAN = UNARY.clone()
+NAN[1, 3, 0] = float("nan")
+SPAN = torch.zeros(2, 4, 4, 2)
+SPAN[1, 0, 3, 1] = float("nan")
+
+
+def test_without_gradients():
+    expected = ct.Tagging(UNARY).entropy()
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            structure = ct.Tagging(UNARY.clone())
+            assert not structure.marginals()["tags"].requires_grad
+            assert torch.equal(structure.entropy(), expected)
+            assert structure.decode().exact.all()
+    assert not ct.Tagging(UNARY).log_partition().requires_grad
+
+
+def test_layouts_of_memory_do_not_matter():
+    turned = UNARY.transpose(0, 1).contiguous().transpose(0, 1)
+    assert not turned.is_contiguous()
+    assert torch.equal(ct.Tagging(turned).log_partition(), ct.Tagging(UNARY).log_partition())
+
+
+def test_compiled_networks_call_it():
+    net = torch.nn.Linear(5, 2)
+
+    def loss(x):
+        structure = ct.Tagging(torch.tanh(net(x)), lengths=torch.tensor([4, 2, 3]))
+        return structure.log_partition().sum() + (structure.marginals()["tags"] ** 2).sum()
+
+    x = torch.randn(3, 4, 5)
+    gradients = []
+    for function in (loss, torch.compile(loss, backend="aot_eager")):
+        net.zero_grad()
+        function(x).backward()
+        gradients.append(net.weight.grad.clone())
+    assert torch.allclose(*gradients)
+
+
+class Sentences(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, k):
+        structure = ct.Dependency(ARC[:1] + k, projective=True)
+        return structure.log_partition()[0], structure.decode().structure[0]
+
+
+def test_workers_of_data_loaders():
+    alone = [Sentences()[k] for k in range(4)]
+    loaded = list(torch.utils.data.DataLoader(Sentences(), batch_size=None, num_workers=2))
+    assert [a[0].item() for a in loaded] == [a[0].item() for a in alone]
+    assert all(torch.equal(a[1], b[1]) for a, b in zip(alone, loaded, strict=True))
+
+
+def test_two_threads_at_a_time():
+    found = {}
+
+    def work(k):
+        given = (ARC * (k + 1)).requires_grad_()
+        for _ in range(10):
+            ct.Dependency(given, ARC[..., None].expand(-1, -1, -1, 4), projective=True).entropy().sum().backward()
+        found[k] = given.grad
+
+    threads = [Thread(target=work, args=(k,)) for k in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    together = dict(found)
+    for k in (0, 1):
+        work(k)
+        assert torch.equal(found[k], together[k])
+
+
+GRADIENT = "requires grad.*ask certus.torch"
+WRONG = [
+    (lambda: certus.Tagging(UNARY[0].clone().requires_grad_()), f"unary .*{GRADIENT}"),
+    (lambda: certus.TaggingBatch(UNARY.clone().requires_grad_()), f"unary .*{GRADIENT}"),
+    (lambda: certus.TaggingBatch(UNARY, torch.zeros(2, 2, requires_grad=True)), f"bigram .*{GRADIENT}"),
+    (lambda: certus.Dependency(ARC[0].clone().requires_grad_()), f"arc .*{GRADIENT}"),
+    (lambda: certus.DependencyBatch(ARC.clone().requires_grad_()), f"arc .*{GRADIENT}"),
+    (lambda: certus.LabelledDependency(torch.zeros(2, 2, 1, requires_grad=True)), f"label .*{GRADIENT}"),
+    (lambda: certus.SpanTrees(torch.zeros(2, 2, requires_grad=True)), f"span .*{GRADIENT}"),
+    (lambda: certus.SpanTreesBatch(torch.zeros(1, 2, 2).bfloat16()), r"span is of type bfloat16.*give span.float\(\)"),
+    (lambda: certus.Assignment(torch.zeros(2, 2).bfloat16()), r"score is of type bfloat16.*give score.float\(\)"),
+    (lambda: ct.Tagging(UNARY.numpy()), r"unary is ndarray.*torch.as_tensor"),
+    (lambda: ct.Tagging(UNARY.int()), r"unary is torch.int32.*unary.float\(\)"),
+    (lambda: ct.Tagging(UNARY, torch.zeros(2, 2).double()), r"bigram is torch.float64 on cpu.*bigram.to\(unary\)"),
+    (lambda: ct.Tagging(UNARY, mask=torch.ones(4, 3, dtype=torch.bool)), r"mask has shape \(4, 3\).*expected \(3, 4\)"),
+    (lambda: ct.Tagging(UNARY, lengths=[5, 1, 1]), r"lengths\[0\] is 5; expected 0..4"),
+    (lambda: ct.Tagging(UNARY.transpose(0, 1), lengths=[4, 2, 1]), "lengths has shape .3,.*expected 4 whole numbers"),
+    (lambda: ct.Tagging(UNARY, UNARY), r"bigram has shape \(3, 4, 2\).*expected \(2, 2\)"),
+    (lambda: ct.Tagging(NAN), r"unary\[1, 3, 0\] is nan"),
+    (lambda: ct.SpanTrees(SPAN).log_partition(), r"item 1 of the batch: span\[0, 3, 1\] is nan"),
+    (lambda: ct.Dependency(ARC[:, 1:]), r"arc has shape \(3, 3, 4\)"),
+    (lambda: ct.Dependency(ARC, grandparent=ARC), r"grandparent has shape \(3, 4, 4\); expected 3 axes behind"),
+    (lambda: ct.SpanningTree(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]])), r"edge\[0, 1\] is 1.0 and .*symmetric"),
+    (lambda: ct.Tagging(UNARY).log_prob(torch.zeros(3, 4)), "type float32; expected whole numbers of shape"),
+    (lambda: ct.Tagging(UNARY).log_prob(torch.full((3, 4), 7)), r"item 0 of the batch: structure\[0\] is 7"),
+    (lambda: ct.Tagging(UNARY).hinge(torch.zeros(3, 4, dtype=int), torch.zeros(3, 4)), "cost has shape .3, 4."),
+    (lambda: ct.Tagging(UNARY).kl(ct.Tagging(UNARY, lengths=[1, 1, 1])), "different structures"),
+    (lambda: ct.Tagging(UNARY).sparsemap("arcs"), "view is 'arcs'; expected one of 'tags'"),
+]
+
+
+@pytest.mark.parametrize("k", range(len(WRONG)))
+def test_wrong_arguments_say_what_to_do(k):
+    ask, message = WRONG[k]
+    with pytest.raises(certus.InvalidInput, match=message) as raised:
+        ask()
+    assert "\n" not in str(raised.value)
+
+
+def test_padding_may_hold_anything():
+    assert torch.isfinite(ct.Tagging(NAN, lengths=[4, 3, 4]).entropy()).all()
+    assert torch.isfinite(ct.SpanTrees(SPAN, lengths=[3, 2]).entropy()).all()
+    given = NAN.clone().requires_grad_()
+    ct.Tagging(given, lengths=[4, 3, 4]).entropy().sum().backward()
+    assert torch.isfinite(given.grad).all()
+
+
+def test_no_structure_at_all():
+    with pytest.raises(certus.Infeasible, match="item 1 of the batch"):
+        ct.SpanTrees(torch.stack((torch.zeros(3, 3), torch.full((3, 3), -np.inf)))).marginals()
