@@ -1,8 +1,9 @@
 """Structures of neural models in batches, with default arguments on one thread: against torch-struct and supar.
 
 Chains of 20 tags, segments, trees of spans with 30 labels, grammars of 60 symbols, dependency trees. Peers get tensors
-in the layout that they want; what takes them there is part of the call where a user has to do it each time. SynJax is
-left out: what it answers, it answers by compiling for each shape, in JAX.
+in the layout that they want; what takes them there is part of the call where a user has to do it each time. Gradients
+are those of log-partition functions over tensors (``certus.torch``), forward and backward: what the peers do for their
+marginals. SynJax is left out: what it answers, it answers by compiling for each shape, in JAX.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,22 +35,49 @@ def run(sentences: int = 32, sizes: tuple[int, ...] = (25, 40), grammars: int = 
             yield from make(rng, sentences, n, library if theirs else None, structs)
         yield from _grammars(rng, grammars, n, library if theirs else None)
         arc = rng.normal(size=(sentences, n + 1, n + 1))
-        yield from projective.batches(arc)
-        yield matrix_tree.case(arc, "single")
+        trees = [*projective.batches(arc), matrix_tree.case(arc, "single")]
+        yield from trees
+        for case in trees if library is not None else ():
+            if isinstance(case, Case) and "marginals" in case.name:
+                yield _gradients(case, "Dependency", [arc], projective=case is not trees[-1])
 
 
-def _cases(name: str, n: int, make: Callable[[], Any], items: int, peers: Peers, bar: str) -> Iterator[Case]:
-    """Best structures, then log-partition and marginals, of a batch that is made for each call."""
-    yield Case(f"{name}, decode, n = {n}", lambda: make().decode().structure, peers["argmax"], items, bar=bar)
-    yield Case(
-        f"{name}, marginals, n = {n}",
+def _cases(name: str, kind: str, arrays: list[Any], peers: Peers, bar: str, *, compared: bool = True) -> Iterator[Case]:
+    """Best structures, then log-partition and marginals, of a batch that is made for each call; then gradients."""
+
+    def make() -> Any:
+        return getattr(certus, f"{kind}Batch")(*arrays)
+
+    items = len(arrays[0])
+    yield Case(name.format("decode"), lambda: make().decode().structure, peers["argmax"], items, bar=bar)
+    sums = Case(
+        name.format("marginals"),
         lambda: make().log_partition_and_marginals(),
         peers["marginals"],
         items,
-        agrees=lambda ours, _, found: np.testing.assert_allclose(ours[0], found.detach().numpy(), rtol=1e-3),
+        agrees=_same_sums if compared else None,
         numbers=lambda ours: ours[0],
         bar=bar,
     )
+    yield sums
+    if torch() is not None and kind != "AnchoredGrammar":
+        yield _gradients(sums, kind, arrays)
+
+
+def _same_sums(ours: Any, _: str, theirs: Any) -> None:
+    np.testing.assert_allclose(ours[0], theirs.detach().numpy(), rtol=1e-3)
+
+
+def _gradients(sums: Case, kind: str, arrays: list[Any], **options: Any) -> Case:
+    """The log-partition functions of the same problems over tensors, and their gradients."""
+    from certus import torch as tensors
+
+    def ours() -> Any:
+        total = getattr(tensors, kind)(*(_tensor(a).requires_grad_() for a in arrays), **options).log_partition()
+        total.sum().backward()
+        return total.detach().numpy()
+
+    return Case(sums.name.replace("marginals", "gradients"), ours, sums.peers, sums.items, bar=sums.bar)
 
 
 def _asked(made: Callable[[], Any], total: str) -> dict[str, Callable[[], Any]]:
@@ -88,14 +116,8 @@ def _chains(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterato
             return structs.LinearChainCRF(_tensor(unary), _tensor(bounded), lengths)
 
         peers["supar"] = _asked(linear, "log_partition")
-    yield from _cases(
-        f"chains of {TAGS} tags",
-        n,
-        lambda: certus.TaggingBatch(unary, bigram),
-        items,
-        _by_question(peers),
-        "at least 5",
-    )
+    name = f"chains of {TAGS} tags, {{}}, n = {n}"
+    yield from _cases(name, "Tagging", [unary, bigram], _by_question(peers), "at least 5")
 
 
 def _segments(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterator[Case]:
@@ -113,15 +135,9 @@ def _segments(rng: Any, items: int, n: int, library: Any, structs: Any) -> Itera
             return torch_struct.SemiMarkovCRF(edge)
 
         peers["torch-struct"] = _asked(semi_markov, "partition")
-    for case in _cases(
-        f"segments of up to {LONGEST} words, {CLASSES} classes",
-        n,
-        lambda: certus.SegmentationBatch(segment, transition),
-        items,
-        _by_question(peers),
-        "at least 5",
-    ):
-        yield Case(case.name, case.ours, case.peers, case.items, numbers=case.numbers, bar=case.bar)
+    name = f"segments of up to {LONGEST} words, {CLASSES} classes, {{}}, n = {n}"
+    arrays = [segment, transition]
+    yield from _cases(name, "Segmentation", arrays, _by_question(peers), "at least 5", compared=False)
 
 
 def _spans(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterator[Case]:
@@ -138,9 +154,7 @@ def _spans(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterator
         summed = _asked(lambda: structs.ConstituencyCRF(_tensor(span).logsumexp(-1), lengths), "log_partition")
         best = _asked(lambda: structs.ConstituencyCRF(_tensor(span).amax(-1), lengths), "log_partition")
         peers["supar"] = {"argmax": best["argmax"], "marginals": summed["marginals"]}
-    yield from _cases(
-        f"spans of {LABELS} labels", n, lambda: certus.SpanTreesBatch(span), items, _by_question(peers), "above 1"
-    )
+    yield from _cases(f"spans of {LABELS} labels, {{}}, n = {n}", "SpanTrees", [span], _by_question(peers), "above 1")
 
 
 def _grammars(rng: Any, items: int, n: int, library: Any) -> Iterator[Case]:
@@ -156,14 +170,8 @@ def _grammars(rng: Any, items: int, n: int, library: Any) -> Iterator[Case]:
             return torch_struct.SentCFG((terms, rules, roots), lengths=library.full((items,), n))
 
         peers["torch-struct"] = _asked(grammar, "partition")
-    yield from _cases(
-        f"grammars of {SYMBOLS} symbols",
-        n,
-        lambda: certus.AnchoredGrammarBatch(root, rule, emission),
-        items,
-        _by_question(peers),
-        "above 1",
-    )
+    name = f"grammars of {SYMBOLS} symbols, {{}}, n = {n}"
+    yield from _cases(name, "AnchoredGrammar", [root, rule, emission], _by_question(peers), "above 1")
 
 
 def _tensor(values: Any) -> Any:
