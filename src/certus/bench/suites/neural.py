@@ -148,9 +148,7 @@ def _spans(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterator
 
         peers["torch-struct"] = _asked(lambda: torch_struct.TreeCRF(_tensor(span[:, :-1, 1:])), "partition")
     if structs is not None:
-        import torch as library
-
-        lengths = library.full((items,), n)
+        lengths = _tensor(np.full(items, n))
         summed = _asked(lambda: structs.ConstituencyCRF(_tensor(span).logsumexp(-1), lengths), "log_partition")
         best = _asked(lambda: structs.ConstituencyCRF(_tensor(span).amax(-1), lengths), "log_partition")
         peers["supar"] = {"argmax": best["argmax"], "marginals": summed["marginals"]}
