@@ -225,7 +225,8 @@ class RelaxedForm:
             node, cell = stack.pop()
             if isinstance(node, Split):
                 stack.append((node.zero, self.fixed(cell, node.view, node.index, 0)))
-                stack.append((node.one, self.fixed(cell, node.view, node.index, 1)))
+                if self.copies(node.view, node.index):  # else nothing uses the part
+                    stack.append((node.one, self.fixed(cell, node.view, node.index, 1)))
                 continue
             u = self.multipliers(node.multipliers)
             if isinstance(node, Leaf):

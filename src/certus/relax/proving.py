@@ -135,8 +135,11 @@ class _Prover:
             return search.proof()
         leaf = self._leaf(node.multipliers, cell, inside)
         at = self._undecided(fixings, self.used[inside[0]], node.evidence[0])
-        if leaf is not None or at is None:
-            return leaf or Leaf(self.relaxation.named(node.multipliers), tuple(inside))
+        if leaf is not None:
+            return leaf
+        if at is None:  # only copies that no view has are left to differ
+            pinned = self.relaxation.pinned(node.multipliers, self.used[inside[0]], fixings)
+            return Leaf(self.relaxation.named(pinned), tuple(inside))
         return self._split(at, fixings, cell, inside, node.multipliers)
 
     def _undecided(self, fixings: Fixings, used: Floats, average: Floats) -> int | None:

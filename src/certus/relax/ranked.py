@@ -247,23 +247,8 @@ class Cells(Fixed, Divisible[Fixings]):
         return bool((cells[tuple(line)] > 0).any())
 
     def pinned(self, node: Node[Fixings]) -> Multipliers:
-        """Copies that are tied to parts decided, but that no view has, are priced so that they stay with these."""
-        r, u = self.relaxation, node.multipliers.copy()
-        sizes = (w * max(p.extent().length, 1) * p.extent().size for w, p in zip(r.weights, r.subproblems, strict=True))
-        amount, used, decided = (
-            2.0 * (sum(sizes) + float(np.abs(u).sum())),
-            self.used(node.apart),
-            r.decided(node.decided),
-        )
-        start = 0
-        for group in r.rows:
-            first, tied = group.entries[0], group.entries[-1]
-            if group.equality and not group.rhs.any() and np.array_equal(first.row, tied.row) and first is not tied:
-                free = ~decided[r.offsets[tied.block] + tied.cell]
-                sign = np.where(used[r.offsets[first.block] + first.cell] > 0, -1.0, 1.0) * first.coefficient
-                u[start + first.row[free]] += amount * sign[free]
-            start += len(group.rhs)
-        return r.named(u)
+        r = self.relaxation
+        return r.named(r.pinned(node.multipliers, self.used(node.apart), node.decided))
 
     def alike(self, structure: Any, k: int) -> Iterable[tuple[Any, float]]:
         r = self.relaxation

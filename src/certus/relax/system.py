@@ -497,6 +497,21 @@ class Relaxation:
         for view, cells, _ in self.slices[i]:
             out[cells] = self.subproblems[i].indicator(structure, view).ravel()
 
+    def pinned(self, multipliers: Floats, used: Floats, fixings: Fixings) -> Floats:
+        """Copies that are tied to parts used, or not, but that no view has, priced so that they stay with these."""
+        u = multipliers.copy()
+        extents = [(w, p.extent()) for w, p in zip(self.weights, self.subproblems, strict=True)]
+        amount = 2.0 * (sum(w * max(e.length, 1) * e.size for w, e in extents) + float(np.abs(u).sum()))
+        decided, start = self.decided(fixings), 0
+        for group in self.rows:
+            first, tied = group.entries[0], group.entries[-1]
+            if group.equality and not group.rhs.any() and np.array_equal(first.row, tied.row) and first is not tied:
+                free = ~decided[self.offsets[tied.block] + tied.cell]
+                sign = np.where(used[self.offsets[first.block] + first.cell] > 0, -1.0, 1.0) * first.coefficient
+                u[start + first.row[free]] += amount * sign[free]
+            start += len(group.rhs)
+        return u
+
     # -- multipliers by name ---------------------------------------------------------------------------------------
 
     def named(self, multipliers: Floats) -> dict[str, Floats]:
