@@ -300,11 +300,9 @@ def _by_rounding_up(
     """The results, those proved that score as much as the best where every score was rounded up.
 
     Only structures whose scores are multiples of the step can: those of nothing but 0, above all. For rank k, the
-    structures that then score more are those listed before, and no other; where ranks are told apart by multipliers,
-    a check would round what these add, so only the best can be proved so.
+    structures that then score more are those listed before, and no other.
     """
-    first = found if problem.relaxation() is None else found[:1]
-    step, still_open = step_of(problem.extent()), [r for r in first if r.certificate.reason is not None]
+    step, still_open = step_of(problem.extent()), [r for r in found if r.certificate.reason is not None]
     if not step or not any(_multiples(problem.terms(r.structure), step) for r in still_open):
         return found
     raised = rounded_up(problem)
@@ -316,7 +314,7 @@ def _by_rounding_up(
         return found
     grained, scores = whole(raised), [raised.score(r.structure) for r in found]
     out = list(found)
-    for at, (result, upper) in enumerate(zip(first, most, strict=False)):
+    for at, (result, upper) in enumerate(zip(found, most, strict=False)):
         if result.certificate.reason is None or scores[at] != result.score or upper.score > result.score:
             continue
         before = sum(score > result.score for score in scores[:at])
