@@ -415,7 +415,8 @@ class Problem(ABC, Generic[Y]):
         By default all attributes: numbers, text, arrays, problems, and lists, tuples and dicts of these; of a class
         that is registered, since no other is read again.
         """
-        if PROBLEMS.get(self.name) is not type(self):
+        known = PROBLEMS.get(self.name)
+        if known is None or known.__qualname__ != type(self).__qualname__:  # one defined again reads it as well
             raise NotSupported(f"{type(self).__name__} does not answer to_json(): enter it by certus.register first.")
         kept = {name: value for name, value in vars(self).items() if not _cached(type(self), name)}
         return {

@@ -101,7 +101,7 @@ def test_intractable_questions_say_what_to_ask_instead(question):
 
 
 def test_part_marginals_are_of_parts_that_were_given():
-    with pytest.raises(InvalidInput, match="kind is 'grandparent'; expected one of 'sibling'"):
+    with pytest.raises(InvalidInput, match="kind is 'grandparent'; expected one of 'arc', 'sibling'"):
         Dependency(np.zeros((4, 4)), np.zeros((4, 4, 4)), projective=True).part_marginals("grandparent")
     with pytest.raises(NotSupported, match="projective=True"):
         Dependency(np.zeros((4, 4)), np.zeros((4, 4, 4))).part_marginals("sibling")

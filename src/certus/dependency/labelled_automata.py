@@ -116,7 +116,7 @@ class LabelledAutomata(DynamicProgram[LabelledTree]):
     ...     def stop(self, state):
     ...         return 0.0
     >>> label = np.zeros((4, 4, 2))
-    >>> label[0, 1], label[1, 2:, 0], label[1, 2:, 1] = 5.0, 3.0, 1.0
+    >>> label[0, 1], label[1, 2:, 0], label[1, 2, 1], label[1, 3, 1] = 5.0, 3.0, 1.0, 2.0
     >>> heads, labels = LabelledAutomata(label, lambda g, h, side: Different()).decode().structure
     >>> heads.tolist(), labels.tolist()
     ([-1, 0, 1, 1], [-1, 0, 0, 1])

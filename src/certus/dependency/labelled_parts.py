@@ -112,7 +112,7 @@ class LabelledParts(LabelledAutomata):
     Two subjects (label 0) side by side cost 4, whatever their head is:
 
     >>> label = np.zeros((4, 4, 2))
-    >>> label[0, 1], label[1, 2:, 0], label[1, 2:, 1] = 5.0, 3.0, 1.0
+    >>> label[0, 1], label[1, 2:, 0], label[1, 2, 1], label[1, 3, 1] = 5.0, 3.0, 1.0, 2.0
     >>> sibling = np.zeros((4, 4, 4, 1, 2, 2))
     >>> sibling[1, 2, 3, :, 0, 0] = -4.0
     >>> heads, labels = LabelledParts(label, sibling=sibling).decode().structure
