@@ -130,6 +130,17 @@ def test_coefficients_that_are_not_whole():
         certus.verify(problem, result)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_with_crossing_arcs_are_proposed_beside_what_it_costs_to_miss_a_row(seed):
+    rng = np.random.default_rng(seed)
+    base = certus.Dependency(scores(rng, 4, 4), trisibling=scores(rng, 4, 4, 4, 4), root="multi")
+    missed = linear([(0.1, "arcs", (0, 2))], "==", 2.0, penalty=3.0)
+    problem = base.subject_to(missed, at_most(1, "arcs", [(0, 1), (0, 3)]))
+    result = problem.decode(time_limit=60.0)
+    assert result.certificate.exact
+    assert result.score == pytest.approx(max(map(problem.score, problem.all_structures())), abs=1e-12)
+
+
 def test_hard_and_soft_constraints_together():
     base, first = Tagging([[3.0, 0.0]] * 4), [(i, 0) for i in range(4)]
     problem = base.subject_to(at_most(2, "tags", first), exactly(4, "tags", first, penalty=1.0))
