@@ -47,7 +47,8 @@ class Intersected:
 
     def _own_steps(self) -> Ints:
         """The state after an edge's own parts, (E, Q); -1 if there is none."""
-        transitions, symbol = self._reader.transitions, np.append(self._reader.symbol, -1)
+        symbol = np.append(self._reader.symbol, -1)
+        transitions = np.pad(self._reader.transitions, ((0, 0), (0, 1)), constant_values=-1)  # there may be no symbol
         parts = table(self._old.part_ptr, self._old.part)
         state = np.tile(np.arange(len(transitions)), (len(parts), 1))
         for k in range(parts.shape[1]):
