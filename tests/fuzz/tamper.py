@@ -41,6 +41,8 @@ class Tamper:
         shares = np.array([KINDS[kind].share for kind in self.kinds])
         kind = str(rng.choice(self.kinds, p=shares / shares.sum()))
         case = cases.drawn(rng, kind, str(rng.choice(KINDS[kind].regimes)))
+        if kind == "factor graph":
+            case["whole"] = True  # files do not say that a small graph was taken to pieces
         try:
             problem = cases.made(case)
             table = Exact(cases.listed(case, problem))
