@@ -24,7 +24,7 @@ from certus.learn.trees import TreeModel
 from certus.learn.weights import Packed
 from certus.models.cascade import Cascade
 from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
-from certus.models.filters import ArcFilter, LengthDictionary, LinearFilter
+from certus.models.filters import LengthDictionary, LinearFilter
 from certus.models.labels import NAMELESS, Labeller, check_room
 from certus.models.nonprojective import crossing_trees
 from certus.models.scores import problem
@@ -40,8 +40,6 @@ BATCH = 256  # sentences parsed by one call of the kernel
 NAME_BITS = 19
 FILTERS = {"first": (T.FIRST_FILTER, 18), "second": (T.SECOND_FILTER, 20)}  # of a cascade: templates and bits
 
-
-ON_FILE = {"max_heads": "most", "width_share": "narrower"}  # settings with another name in files
 
 # The least and the most of each setting that is a whole number.
 _WHOLE = {
@@ -71,7 +69,8 @@ class Settings:
     label_bits: int = 21
     first_width: float = 5.0
     second_width: float = 2.5
-    width_share: float = 0.8  # of the widths, used after training: more arcs teach, fewer parse faster
+    first_share: float = 0.8  # of the widths, used after training: more arcs teach, fewer parse faster
+    second_share: float = 0.6
     pruning_error: float | None = None  # share of right arcs that each filter may lose; chooses the widths in training
     max_heads: int = 16  # that a word keeps; twice as many after the first filter
     top_words: int = 800
@@ -89,10 +88,9 @@ class Settings:
             given[name].number(0.0)
         if self.trisiblings and self.order < 3:
             raise InvalidInput(f"trisiblings are parts of order 3 and order is {self.order}; leave them out.")
-        if not 0.0 < given["width_share"].number() <= 1.0:
-            raise InvalidInput(
-                f"width_share is {self.width_share}; expected a share of the widths, above 0 and at most 1."
-            )
+        for name in ("first_share", "second_share"):
+            if not 0.0 < (share := given[name].number()) <= 1.0:
+                raise InvalidInput(f"{name} is {share}; expected a share of the width, above 0 and at most 1.")
         if self.pruning_error is not None and not 0.0 <= given["pruning_error"].number() < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
         check_learner(given["learner"].text(), projective=self.projective, order=self.order)
@@ -101,13 +99,12 @@ class Settings:
     def from_json(cls, data: Any) -> "Settings":
         """Settings as a model file has them; InvalidInput for one that is unknown or out of range."""
         given = Field.of(data, "settings")
-        names = {ON_FILE.get(field.name, field.name): field.name for field in fields(cls)}
-        given.only(list(names))
-        return given.made(lambda: cls(**{names[name]: value for name, value in given.value.items()}))
+        given.only([field.name for field in fields(cls)])
+        return given.made(lambda: cls(**given.value))
 
     def to_json(self) -> dict[str, Any]:
         """Settings as a model file has them."""
-        return {ON_FILE.get(name, name): value for name, value in asdict(self).items()}
+        return asdict(self)
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -125,7 +122,10 @@ class Settings:
 
     def cascade(self, dictionary: LengthDictionary, filters: Iterable[LinearFilter]) -> Cascade:
         """Filters as wide as in training behind a dictionary, as narrow as in use."""
-        sharper: list[ArcFilter] = [replace(stage, threshold=stage.threshold * self.width_share) for stage in filters]
+        shares = (self.first_share, self.second_share)
+        sharper = (
+            replace(stage, threshold=stage.threshold * share) for stage, share in zip(filters, shares, strict=False)
+        )
         return Cascade((dictionary, *sharper))
 
     @property
