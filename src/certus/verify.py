@@ -80,8 +80,10 @@ def _check_claims(result: Result[Any]) -> None:
     if certificate.kind not in KINDS:
         raise VerificationError(f"the certificate is of kind {certificate.kind!r}; expected one of {', '.join(KINDS)}.")
     claimed = (result.score, certificate.score, certificate.bound, certificate.tolerance)
-    if any(isinstance(x, bool) or not isinstance(x, int | float) or isnan(x) for x in claimed) or isinf(result.score):
+    if any(isinstance(x, bool) or not isinstance(x, int | float) or isnan(x) for x in claimed):
         raise VerificationError(f"score, bound and tolerance are {claimed}; expected numbers.")
+    if isinf(result.score) or certificate.bound == -inf:
+        raise VerificationError(f"score and bound are {claimed[::2]}; expected numbers, the bound inf at most.")
     if result.score != certificate.score:
         raise VerificationError(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")
     rank = certificate.rank

@@ -17,7 +17,15 @@ from math import prod
 
 NEVER = None
 EXACT, MASK = 10**9, 10**4  # a proof allows for 1 / EXACT of the scores in use, none of which counts below -MASK
-MALFORMED = ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError  # what odd files lead to
+MALFORMED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)  # odd files
 
 
 class Refused(Exception):
@@ -478,6 +486,7 @@ class Sentence:
         self.lm, self.weight, self.distortion = LanguageModel(data["lm"]), data["lm_weight"], data["distortion"]
         self.spans, self.scores = {}, [weight * float(score) for score in data["scores"]]
         for k, ((start, end, target), score) in enumerate(zip(data["options"], data["scores"], strict=True)):
+            refuse_unless(0 <= start <= end < self.n, f"option {k} lies beyond the sentence")
             if score != "-inf" and prices[k] is not NEVER:
                 self.spans.setdefault((start, end), []).append((k, tuple(target)))
         self.scored = cache(self.scored)
@@ -677,7 +686,8 @@ class Forest:
             for e in range(data["in_ptr"][v], data["in_ptr"][v + 1]):
                 tail = data["tail"][data["tail_ptr"][e] : data["tail_ptr"][e + 1]]
                 side = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
-                if data["weights"][e] != "-inf" and prices[e] is not NEVER and all(0 <= u < v for u in tail):
+                refuse_unless(all(0 <= u < v for u in tail), f"a tail of vertex {v} is not below it")
+                if data["weights"][e] != "-inf" and prices[e] is not NEVER:
                     side = [words[t] if t >= 0 else tail[~t] for t in side]
                     self.edges.append((v, e, exact(self.scores[e]) + prices[e], side))
         self.edges.append((self.top, None, 0, [BEGIN, self.top - 1, END]))
