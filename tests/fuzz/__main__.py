@@ -22,7 +22,7 @@ def main() -> int:
         prog="python -m tests.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "targets", nargs="*", help=f"{', '.join(TARGETS)}, problems:KIND or files:READER; all by default"
+        "targets", nargs="*", help=f"{', '.join(TARGETS)}, problems:KIND, tamper:KIND or files:READER; all by default"
     )
     parser.add_argument("--minutes", type=float, help="for all targets together; 5 by default, unless --count is given")
     parser.add_argument("--count", type=int, help="cases for each target")
