@@ -19,7 +19,7 @@ from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.normal import Trees as TreeSpace
 from certus.certificates.rounding import Extent, extent_of, of_best, of_log_sum, rounded_up
-from certus.certificates.sound import measured, sound, sound_list, summed
+from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import Bools, Floats, Ints, as_numbers, as_positive_int, as_scores
 from certus.dependency import normal_projective
 from certus.dependency import parts as P
@@ -27,7 +27,7 @@ from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, Limits, Penalties, Problem
 from certus.relax import ranked
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, mapped
@@ -167,13 +167,8 @@ class LabelledDependency(Problem[LabelledTree]):
         labels[1:] = scores[heads[1:], words].argmax(axis=1)
         return LabelledTree(heads, labels)
 
-    @sound
-    def decode(
-        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[LabelledTree]:
-        best = self.trees.tree_kind.decode(
-            self.trees, max_iterations=max_iterations, time_limit=time_limit, exact=exact
-        )
+    def _decode(self, limits: Limits) -> Result[LabelledTree]:
+        best = self.trees.tree_kind.decode(self.trees, limits)
         labelled, certificate = self._with_best_labels(best.structure, self.label), best.certificate
         if isinstance(certificate.duals, Mapping):
             certificate = replace(certificate, duals=self._multipliers(certificate.duals))

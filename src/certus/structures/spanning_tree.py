@@ -13,7 +13,7 @@ from certus.certificates.rounding import Extent
 from certus.checks import Floats, Ints, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, Limits, Penalties, Problem
 from certus.result import LogPartitionBounds, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -136,9 +136,7 @@ class SpanningTree(Problem[Cells]):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
-    def decode(
-        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[Cells]:
+    def _decode(self, limits: Limits) -> Result[Cells]:
         return self._undirected(self._directed.decode())
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Cells]:
