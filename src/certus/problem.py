@@ -478,6 +478,15 @@ class Problem(ABC, Generic[Y]):
             )
         return self.views[view]
 
+    def checked_part(self, view: str, index: Index, value: int) -> Index:
+        """Shape of a view whose cell ``index`` is to be fixed to ``value``; InvalidInput if that says nothing."""
+        shape = self.checked_view(view)
+        if len(index) != len(shape) or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
+            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
+        if value not in (0, 1):
+            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        return shape
+
     def error(self) -> float:
         """How far rounding may take any sum of scores of this problem from the truth."""
         extent = self.extent()

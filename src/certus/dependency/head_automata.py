@@ -19,7 +19,7 @@ from certus import kernels
 from certus.certificates import sweep
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import Graph, NormalForm
-from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.rounding import Extent, extent_of, one_rounded_up, rounded_up
 from certus.certificates.sound import summed
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import normal_automata
@@ -307,7 +307,7 @@ class HeadAutomata(Problem[Choices]):
         return self._rescored(arc, lambda weight: weight if weight >= least else -np.inf)
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return self._rescored(rounded_up(self.arc, step), lambda weight: float(np.ceil(weight / step) * step))
+        return self._rescored(rounded_up(self.arc, step), lambda weight: one_rounded_up(weight, step))
 
     def _rescored(self, arc: Floats, change: Callable[[float], float]) -> Self:
         other = type(self).__new__(type(self))

@@ -390,12 +390,8 @@ class LabelledDependency(Problem[LabelledTree]):
         return out
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
-            raise InvalidInput(f"{index} is no part of the view {view!r}, which has shape {shape}.")
+        self.checked_part(view, index, value)
         h, m = index[:2]
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
         if value == 1 and (h == m or m == 0):
             raise NotSupported(f"no tree has the arc {h} -> {m}, which is required.")
         scores = self.label.copy()
@@ -419,13 +415,23 @@ class LabelledDependency(Problem[LabelledTree]):
         return given.made(lambda: cls._of(trees, checked_labels(label), True))
 
     def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
-        heads, labels = structure
-        return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
+        return tree_to_json(structure)
 
     def structure_from_json(self, data: Any) -> LabelledTree:
-        given = Field.of(data, "structure")
-        heads, labels = (given[name].wholes(-1, MOST, (self.n + 1,)) for name in ("heads", "labels"))
-        return self._checked((heads, labels))
+        return self._checked(tree_from_json(data, self.n))
+
+
+def tree_to_json(structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
+    """A labelled tree as files have it."""
+    heads, labels = structure
+    return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
+
+
+def tree_from_json(data: Any, n: int) -> tuple[Ints, Ints]:
+    """Heads and labels of n words as ``tree_to_json`` writes them; the problem says whether they are a tree."""
+    given = Field.of(data, "structure")
+    heads, labels = (given[name].wholes(-1, MOST, (n + 1,)) for name in ("heads", "labels"))
+    return heads, labels
 
 
 def _numbered(which: Bools, first: int) -> Ints:

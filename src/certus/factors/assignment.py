@@ -90,11 +90,7 @@ class Assignment(Problem[Ints]):
         return self._with(rounded_up(self.scores, step), self._free.must)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != 2 or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
-            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        self.checked_part(view, index, value)
         score, must = self.scores.copy(), self._free.must.copy()
         if value:
             score[index[0]] = -np.inf

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.hypergraph import Forest
@@ -131,7 +131,7 @@ class DependencyGraph(Problem[Ints]):
         return type(self)(**{name: np.where(a < least, -np.inf, a) for name, a in self.arrays.items()})
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return type(self)(**{name: np.ceil(a / step) * step for name, a in self.arrays.items()})
+        return type(self)(**{name: rounded_up(a, step) for name, a in self.arrays.items()})
 
     # -- questions -------------------------------------------------------------------------------------------------
 

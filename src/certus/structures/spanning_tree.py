@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm, Trees
-from certus.certificates.rounding import Extent
+from certus.certificates.rounding import Extent, rounded_up
 from certus.checks import Floats, Ints, one_of
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
@@ -132,7 +132,7 @@ class SpanningTree(Problem[Cells]):
         return type(self)(np.where(self.edge < least, -np.inf, self.edge))
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return type(self)(np.ceil(self.edge / step) * step)
+        return type(self)(rounded_up(self.edge, step))
 
     # -- questions -------------------------------------------------------------------------------------------------
 
