@@ -174,12 +174,12 @@ class Vine(DynamicProgram[Ints]):
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         """An arc or an outer head is required by forbidding the other heads of its word; an outer modifier is not."""
-        self.checked_view(view)
+        self.checked_part(view, index, value)
         arrays = {name: array.copy() for name, array in zip(VIEWS, self.all_scores(), strict=True)}
         own = float(arrays[view][index])
         if value == 0:
             arrays[view][index] = -np.inf
-        elif view == "outer_modifier" or (view == "arcs" and index[1] == 0) or index == (0, 0) or index == (0, 1):
+        elif view == "outer_modifier" or index[view == "arcs"] == 0:  # nothing is the head of the root
             raise NotSupported(
                 f"{view}{list(index)} cannot be required of a vine parse by with_fixed(), only forbidden: ask "
                 "subject_to(certus.constraints.require(...))."
