@@ -9,18 +9,24 @@ from certus.translation.language_model import LanguageModel, LmArrays
 from certus.translation.phrase_model import PhraseModel
 from certus.translation.phrase_problem import PhraseTranslation
 from certus.translation.phrases import PhraseOption
+from certus.translation.word_models import ClassModel, FunctionModel, NgramModel, WeightedModels, WordModel
 
 __all__ = [
+    "ClassModel",
     "ForestTranslation",
+    "FunctionModel",
     "GrammarModel",
     "LanguageModel",
     "LeafGraph",
     "LmArrays",
+    "NgramModel",
     "PhraseModel",
     "PhraseOption",
     "PhraseTranslation",
     "SynchronousGrammar",
     "Translation",
     "TranslationForest",
+    "WeightedModels",
+    "WordModel",
     "cube_pruning",
 ]

@@ -31,7 +31,9 @@ from certus.translation.language_model import LanguageModel
 from certus.translation.leaf_paths import decode_by_leaves
 from certus.translation.lm_automaton import extent_of_lm, spell_out
 from certus.translation.lm_json import lm_from_json, lm_to_json
+from certus.translation.reachable import model_of_forest
 from certus.translation.scored_forest import longest, prepare
+from certus.translation.word_models import WordModel
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
@@ -59,7 +61,8 @@ class ForestTranslation(DynamicProgram[Ints]):
     ----------
     forest : TranslationForest
         Edges of weight -inf are forbidden.
-    lm : LanguageModel
+    lm : LanguageModel or WordModel
+        A model of one's own is asked about every n-gram of the forest; ``lm`` of the problem are the tables of that.
     lm_weight : float
 
     Examples
@@ -76,9 +79,11 @@ class ForestTranslation(DynamicProgram[Ints]):
     name: ClassVar[str] = "forest translation"
     certificate_kind = "combinatorial"
 
-    def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
+    def __init__(self, forest: TranslationForest, lm: LanguageModel | WordModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
             raise InvalidInput(f"lm_weight is {lm_weight!r}; expected a finite number.")
+        if not isinstance(lm, LanguageModel):
+            lm = model_of_forest(lm, forest)
         if lm.order > 7:
             raise NotSupported(f"the language model has order {lm.order}; at most 7.")
         self.translation_forest = forest

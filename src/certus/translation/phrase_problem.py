@@ -28,6 +28,8 @@ from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_json import lm_from_json, lm_to_json
 from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
 from certus.translation.phrases import Int32, PhraseOption, checked_options, pack
+from certus.translation.reachable import model_of_options
+from certus.translation.word_models import WordModel
 
 Structure = tuple[int, ...]
 Packed = tuple[int, int, float, tuple[int, ...]]  # start, end, score, ids of the target words
@@ -49,8 +51,9 @@ class PhraseTranslation(Problem[Structure]):
     Parameters
     ----------
     options : iterable of PhraseOption
-    lm : LanguageModel
-        Of any order.
+    lm : LanguageModel or WordModel
+        Of any order. A model of one's own is asked about every n-gram of the options; ``lm`` of the problem are the
+        tables of that.
     source : sequence of str
         The sentence; only its length matters here.
     lm_weight, distortion : float
@@ -81,7 +84,7 @@ class PhraseTranslation(Problem[Structure]):
     def __init__(
         self,
         options: Iterable[PhraseOption],
-        lm: LanguageModel,
+        lm: LanguageModel | WordModel,
         *,
         source: Sequence[str],
         lm_weight: float = 1.0,
@@ -89,11 +92,8 @@ class PhraseTranslation(Problem[Structure]):
         distortion_limit: int | None = 6,
         window: bool = True,
     ) -> None:
-        if not isinstance(lm, LanguageModel):
-            raise InvalidInput(f"lm is {type(lm).__name__}; expected a certus.LanguageModel.")
         self.source = as_words("source", source)
         self.options = checked_options(options, len(self.source))
-        self.lm = lm
         self.lm_weight = _number("lm_weight", lm_weight)
         self.distortion = _number("distortion", distortion)
         if distortion_limit is not None and (
@@ -107,6 +107,7 @@ class PhraseTranslation(Problem[Structure]):
             )
         self.distortion_limit = None if distortion_limit is None else int(distortion_limit)
         self.window = bool(window)
+        self.lm = lm if isinstance(lm, LanguageModel) else model_of_options(lm, self.options, self.limit)
 
     def __repr__(self) -> str:
         limit = "no limit" if self.distortion_limit is None else f"limit {self.distortion_limit}"
