@@ -1,5 +1,7 @@
 """Translation: language models, synchronous grammars, forests, and their decoders."""
 
+from certus.translation.accepted_forest import AcceptedForest
+from certus.translation.accepted_phrases import AcceptedPhrases
 from certus.translation.cube_pruning import Translation, cube_pruning
 from certus.translation.forest import LeafGraph, TranslationForest
 from certus.translation.forest_problem import ForestTranslation
@@ -12,6 +14,8 @@ from certus.translation.phrases import PhraseOption
 from certus.translation.word_models import ClassModel, FunctionModel, NgramModel, WeightedModels, WordModel
 
 __all__ = [
+    "AcceptedForest",
+    "AcceptedPhrases",
     "ClassModel",
     "ForestTranslation",
     "FunctionModel",

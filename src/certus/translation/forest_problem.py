@@ -14,7 +14,8 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.draw import Picture, phrase_tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
-from certus.problem import Index, Penalties
+from certus.hypergraph.readings import Reading
+from certus.problem import PROBLEMS, Index, Penalties
 from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
@@ -313,6 +314,11 @@ class ForestTranslation(DynamicProgram[Ints]):
         """How far rounding may take the bound at multipliers of pairs of words from the truth."""
         extent, largest = self.extent(), float(np.abs(rows[:, 2]).max(initial=0.0))
         return of_sum(4 * extent.length, self.lm.order * extent.size + 2.0 * largest)
+
+    def read_by(self, reading: Reading) -> "ForestTranslation":
+        kind: Any = PROBLEMS["accepted forest translation"]  # by its name, since it is made of this
+        restricted: ForestTranslation = kind.of(self, reading)
+        return restricted
 
     # -- forest and model, spelt out -------------------------------------------------------------------------------
 

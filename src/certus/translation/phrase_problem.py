@@ -16,7 +16,8 @@ from certus.checks import Floats, as_positive_int, as_words, one_of
 from certus.draw import Picture, phrases
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import Hypergraph, sweeps
-from certus.problem import Index, Penalties, Problem
+from certus.hypergraph.readings import Reading
+from certus.problem import PROBLEMS, Index, Penalties, Problem
 from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
@@ -26,10 +27,12 @@ from certus.translation import phrase_decoding, phrase_proof, phrase_witness
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_json import lm_from_json, lm_to_json
+from certus.translation.phrase_reading import read_options
 from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
 from certus.translation.phrases import Int32, PhraseOption, checked_options, pack
 from certus.translation.reachable import model_of_options
 from certus.translation.word_models import WordModel
+from certus.translation.word_reader import WordReader
 
 Structure = tuple[int, ...]
 Packed = tuple[int, int, float, tuple[int, ...]]  # start, end, score, ids of the target words
@@ -79,6 +82,7 @@ class PhraseTranslation(Problem[Structure]):
     """
 
     name: ClassVar[str] = "phrase translation"
+    reader: WordReader | None = None  # an automaton that translations must be accepted by
     hard_sums: ClassVar[str] = "sums over all orders of the phrases are #P-hard, as permanents are"
 
     def __init__(
@@ -240,16 +244,23 @@ class PhraseTranslation(Problem[Structure]):
         pairs = zip(self.options, added, strict=True)
         return self._with_options(replace(o, score=float(o.score) + float(x)) for o, x in pairs)
 
+    def _settings(self) -> dict[str, Any]:
+        """What a problem with other options is made with."""
+        return {
+            "source": self.source,
+            "lm_weight": self.lm_weight,
+            "distortion": self.distortion,
+            "distortion_limit": self.distortion_limit,
+            "window": self.window,
+        }
+
     def _with_options(self, options: Iterable[PhraseOption]) -> Self:
-        return type(self)(
-            options,
-            self.lm,
-            source=self.source,
-            lm_weight=self.lm_weight,
-            distortion=self.distortion,
-            distortion_limit=self.distortion_limit,
-            window=self.window,
-        )
+        return type(self)(options, self.lm, **self._settings())
+
+    def read_by(self, reading: Reading) -> "PhraseTranslation":
+        kind: Any = PROBLEMS["accepted phrase translation"]  # by its name, since it is made of this
+        restricted: PhraseTranslation = kind.of(self, reading)
+        return restricted
 
     def _penalised(self, penalties: Penalties | None) -> Self:
         problem = self
@@ -282,7 +293,11 @@ class PhraseTranslation(Problem[Structure]):
                 f"a distortion_limit below {WINDOW} and window=True, and options of fewer than {WINDOW} words."
             )
         arrays = pack(self.n, self.lm.order, self.lm.end, self._packed)
-        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self.limit, self.window, self.extent())
+        reading = None
+        if self.reader is not None:
+            reading = read_options(self.reader, [self.options[k].target for k in self._order])
+        weights = self.lm_weight, self.distortion
+        return Sentence(arrays, self.lm, *weights, self.limit, self.window, self.extent(), reading)
 
     def _check_feasible(self) -> None:
         """Infeasible unless some options cover the sentence without overlap; then source order keeps every limit."""
@@ -345,6 +360,8 @@ class PhraseTranslation(Problem[Structure]):
         width = as_positive_int("width", width)
         self._check_feasible()
         if self.n == 0:
+            if self.reader is not None and not self.reader.accepts(()):
+                raise Infeasible(phrase_decoding.NONE_ACCEPTED)
             return self.proved((), self.score(()), kind="combinatorial")
         how = method if exact or method != "optimal beam" else "beam"
         if method == "ilp":
@@ -467,8 +484,13 @@ class PhraseTranslation(Problem[Structure]):
         lm = lm_from_json(given["lm"])
         weights = {name: given[name].number() for name in ("lm_weight", "distortion")}
         limit = given["distortion_limit"].whole() if "distortion_limit" in given else None
-        window = given["window"].flag()
-        return given.made(lambda: cls(options, lm, source=source, distortion_limit=limit, window=window, **weights))
+        limits: dict[str, Any] = {"distortion_limit": limit, "window": given["window"].flag()} | cls._more(given)
+        return given.made(lambda: cls(options, lm, source=source, **limits, **weights))
+
+    @classmethod
+    def _more(cls, given: Field) -> dict[str, Any]:
+        """What kinds that are made of this one have besides."""
+        return {}
 
     def structure_to_json(self, structure: Sequence[int]) -> list[int]:
         return self._checked(structure)
