@@ -273,7 +273,7 @@ class Problem(ABC, Generic[Y]):
         return constrained
 
     def read_by(self, reading: "Reading") -> "Problem[Y] | None":
-        """The problem under a constraint on what it is read as, if that is words of its own rather than cells of a view.
+        """The problem under a constraint on what it is read as, if that is words of its own, not cells of a view.
 
         None, the default, for all others: what automata then read is ``sequence``.
         """

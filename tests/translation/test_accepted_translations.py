@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import ForestTranslation, Infeasible, InvalidInput, LanguageModel
+from certus import ForestTranslation, LanguageModel
 from certus.constraints import accepted, avoids, contains, count, in_order, length, starts_with
 from tests.oracles.questions import answer
 from tests.translation.cases import arpas, forests
@@ -40,9 +40,9 @@ def constraints(draw):
             return in_order(*order), lambda words: ordered(words, order)
         case "count":
             of = set(phrase)
-            return count(sorted(of), least, least + more), lambda words: (
-                least <= sum(w in of for w in words) <= least + more
-            )
+            return count(
+                sorted(of), least, least + more
+            ), lambda words: least <= sum(w in of for w in words) <= least + more
         case "length":
             return length(least, least + more), lambda words: least <= len(words) <= least + more
         case "prefix":

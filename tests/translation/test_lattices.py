@@ -39,7 +39,7 @@ def plf(draw, most_nodes: int = 4):
 
 
 def paths(columns):
-    """Every path: (start, end, word, score) of its words, each with the epsilons after it, the first with those before."""
+    """Every path: (start, end, word, score) of its words, with the epsilons after it, the first with those before."""
     found, agenda = [], [(0, ())]
     while agenda:
         node, taken = agenda.pop()

@@ -132,7 +132,9 @@ def _edges(data: Mapping[str, Any]) -> list[Any]:
 
 def _columns(data: Any) -> list[Any]:
     if not isinstance(data, list | tuple) or not data:
-        raise InvalidInput(f"a lattice is {type(data).__name__}; {SHAPE}." if data else f"the lattice is empty; {SHAPE}.")
+        raise InvalidInput(
+            f"a lattice is {type(data).__name__}; {SHAPE}." if data else f"the lattice is empty; {SHAPE}."
+        )
     rows = []
     for start, column in enumerate(data):
         if not isinstance(column, list | tuple):

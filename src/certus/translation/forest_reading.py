@@ -114,9 +114,7 @@ class ForestReading:
                 raise NotSupported(f"the accepted part of the forest has more than {MOST_EDGES} edges; prune it.")
         return vertices, entering
 
-    def _made(
-        self, vertices: list[tuple[int, int]], entering: list[list[tuple[int, tuple[int, ...]]]]
-    ) -> ReadForest:
+    def _made(self, vertices: list[tuple[int, int]], entering: list[list[tuple[int, tuple[int, ...]]]]) -> ReadForest:
         """What the new root reaches: its edges come from the vertices of the old one that end in a final state."""
         root, reader = self.forest.graph.root, self.reader
         ends = []
@@ -186,7 +184,7 @@ def _sides(forest: TranslationForest, alphabet: list[int], functions: _Functions
 def _forest(
     forest: TranslationForest, degree: list[int], tails: list[Sequence[int]], origin: list[int]
 ) -> TranslationForest:
-    """The new forest, without features; the sides of edges are those of the old ones, and of the new root's one unit."""
+    """The new forest, without features; sides of edges are those of the old ones, of the new root's one unit."""
     graph = Hypergraph(
         offsets(np.array(degree, dtype=np.int64)),
         offsets(np.array([len(t) for t in tails], dtype=np.int64)),
@@ -195,6 +193,9 @@ def _forest(
     )
     token, token_ptr = forest.token, forest.token_ptr
     sides = [token[token_ptr[e] : token_ptr[e + 1]] if e >= 0 else np.array([~0]) for e in origin]
-    flat, size = np.concatenate([np.zeros(0, dtype=np.int32), *sides]), np.array([len(s) for s in sides], dtype=np.int64)
+    flat, size = (
+        np.concatenate([np.zeros(0, dtype=np.int32), *sides]),
+        np.array([len(s) for s in sides], dtype=np.int64),
+    )
     weights: Floats = np.append(forest.weights, 0.0)[np.array(origin, dtype=np.int64)]
     return TranslationForest(graph, offsets(size), flat, forest.words, weights)

@@ -13,7 +13,7 @@ from certus.certificates.normal import Closed
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
-from certus.draw import Picture, phrases
+from certus.draw import Gallery, Picture, phrases
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import Hypergraph, sweeps
 from certus.hypergraph.readings import Reading
@@ -37,6 +37,7 @@ from certus.translation.word_reader import WordReader
 Structure = tuple[int, ...]
 Packed = tuple[int, int, float, tuple[int, ...]]  # start, end, score, ids of the target words
 WINDOW = 64  # bits of a coverage
+MOST_LISTED = 100_000  # sequences of options that are looked through for different words
 
 
 class PhraseTranslation(Problem[Structure]):
@@ -398,13 +399,35 @@ class PhraseTranslation(Problem[Structure]):
         result = self._penalised(penalties).decode()
         return Solution(result.structure, result.score)
 
-    @sound_list
-    def kbest(self, k: int) -> list[Result[Structure]]:
+    def kbest(self, k: int, *, distinct: bool = False) -> list[Result[Structure]]:
         """The k best translations as sequences of options, best first; fewer when there are fewer. Exact.
 
         Searches all that may score within some distance of the best, ever further until there are k. Translations of
-        the same words by different phrases, or in a different order, are different. Needs the lattice of coverages.
+        the same words by different phrases, or in a different order, are different, unless ``distinct``: then there is
+        one, the best, for each sentence of words. Its rank is still that among all sequences, and those that are better
+        are named in its certificate, so that the proof says of all of them what their words are. Needs the lattice of
+        coverages.
+
+        Raises
+        ------
+        LimitReached : k different sentences take more than ``MOST_LISTED`` sequences of options.
         """
+        if not distinct:
+            return self._kbest(k)
+        size = as_positive_int("k", k)
+        while True:
+            listed, seen = self._kbest(size), dict[tuple[str, ...], Result[Structure]]()
+            for found in listed:
+                seen.setdefault(tuple(self.words(found.structure)), found)
+            if len(seen) >= k or len(listed) < size:
+                return Gallery(list(seen.values())[:k])
+            if size >= MOST_LISTED:
+                raise LimitReached(f"the {size} best sequences of options are only {len(seen)} different translations.")
+            size = min(4 * size, MOST_LISTED)
+
+    @sound_list
+    def _kbest(self, k: int) -> list[Result[Structure]]:
+        """The k best sequences of options."""
         as_positive_int("k", k)
         self._check_feasible()
         if self.n == 0:

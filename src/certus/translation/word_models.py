@@ -222,8 +222,8 @@ class _Asked:
             total += len(word)
             if total > MOST_NGRAMS:
                 raise NotSupported(
-                    f"the problem can reach more than {MOST_NGRAMS} n-grams of order {self.model.order}, and a model of "
-                    "one's own is asked about each. Give fewer options or a smaller forest, or a lower order."
+                    f"the problem can reach more than {MOST_NGRAMS} n-grams of order {self.model.order}, and a model "
+                    "of one's own is asked about each. Give fewer options or a smaller forest, or a lower order."
                 )
             value, then = self._ask(state[origin], word)
             rows.append(np.column_stack((context[origin], word)))
@@ -259,8 +259,8 @@ class _Asked:
     def _refuse(self, context: Ints) -> None:
         words = " ".join(self.names[w] for w in context.tolist() if w >= 0)
         raise InvalidInput(
-            f"the language model has order {self.model.order}, but different states after the words {words!r}: it looks "
-            "back further, or its states hold more than what matters to the words that follow."
+            f"the language model has order {self.model.order}, but different states after the words {words!r}: it "
+            "looks back further, or its states hold more than what matters to the words that follow."
         )
 
     def _state(self, state: Hashable) -> int:
