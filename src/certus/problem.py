@@ -298,6 +298,13 @@ class Problem(ABC, Generic[Y]):
         constrained: Problem[Y] = kind.of(self, constraints)
         return constrained
 
+    def read_by(self, reading: "Reading") -> "Problem[Y] | None":
+        """The problem under a constraint on what it is read as, if that is words of its own, not cells of a view.
+
+        None, the default, for all others: what automata then read is ``sequence``.
+        """
+        return None
+
     def as_relaxed(self) -> "Problem[Y]":
         """The problem as one that is decoded, and solved, by its relaxation: subject to no constraint at all."""
         kind: Any = PROBLEMS["constrained"]
