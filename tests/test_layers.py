@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.house import walk
+
 ROOT = Path(__file__).resolve().parents[1] / "src" / "certus"
 
 # Top first. "certus" is what the package itself offers, for those above it. A package may import from its own layer.
@@ -88,18 +90,6 @@ def modules() -> dict[str, Path]:
         parts = path.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "certus"] = path
     return found
-
-
-def walk(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """The imports below a node, and whether each stands in a function."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import | ast.ImportFrom):
-            yield child, inside
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            for other in child.orelse:
-                yield from walk(other, inside)
-        else:
-            yield from walk(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
 
 
 def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from certus.hypergraph.dynamic_program import Forest
     from certus.hypergraph.readings import Reading
     from certus.relax.constraints import Constraint
+    from certus.relax.steps import StepRule
     from certus.relax.system import Relaxation
 
 Y = TypeVar("Y")
@@ -35,6 +36,18 @@ Penalties = Mapping[str, Floats]
 Index = tuple[int, ...]
 
 FAR = 2.0**20  # what a part is rewarded by, in best scores, when parts are counted
+
+
+class Limits(NamedTuple):
+    """What ends a search, and how far multipliers move in it: the arguments of ``decode`` that every kind has."""
+
+    max_iterations: int = 500
+    time_limit: float | None = None
+    exact: bool = True
+    step: "StepRule[Any] | None" = None
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class Factors(NamedTuple):
@@ -167,14 +180,27 @@ class Problem(ABC, Generic[Y]):
     # -- questions -------------------------------------------------------------------------------------------------
 
     @sound
-    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Y]:
+    def decode(
+        self,
+        *,
+        max_iterations: int = 500,
+        time_limit: float | None = None,
+        exact: bool = True,
+        step: "StepRule[Any] | None" = None,
+    ) -> Result[Y]:
         """The best structure, with its certificate. Raises Infeasible when there is none.
 
-        ``max_iterations``, ``time_limit`` (seconds) and ``exact`` matter only to problems decoded by relaxation: with
-        ``exact`` the decoder climbs from relaxation to branch and bound until proved or out of its limits.
+        The arguments matter only to problems decoded by relaxation. ``max_iterations`` limits the relaxation,
+        ``time_limit`` (seconds) all; with ``exact`` the decoder climbs from relaxation to branch and bound until proved
+        or out of its limits; ``step`` is a rule of certus.relax.steps for the multipliers. A limit that comes before
+        any structure was found raises LimitReached.
         """
+        return self._decode(Limits(max_iterations, time_limit, exact, step))
+
+    def _decode(self, limits: Limits) -> Result[Y]:
+        """What ``decode`` asks: a kind of problem that has a decoder of its own overrides this."""
         if self.relaxation() is not None:
-            return self.as_relaxed().decode(max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+            return self.as_relaxed().decode(**limits._asdict())
         solution = self.solve()
         return self.proved(solution.structure, solution.value)
 
@@ -271,6 +297,13 @@ class Problem(ABC, Generic[Y]):
         kind: Any = PROBLEMS["constrained"]
         constrained: Problem[Y] = kind.of(self, constraints)
         return constrained
+
+    def read_by(self, reading: "Reading") -> "Problem[Y] | None":
+        """The problem under a constraint on what it is read as, if that is words of its own, not cells of a view.
+
+        None, the default, for all others: what automata then read is ``sequence``.
+        """
+        return None
 
     def as_relaxed(self) -> "Problem[Y]":
         """The problem as one that is decoded, and solved, by its relaxation: subject to no constraint at all."""
@@ -451,6 +484,15 @@ class Problem(ABC, Generic[Y]):
                 f"{type(self).__name__} has no view {view!r}; it has {', '.join(map(repr, self.views))}."
             )
         return self.views[view]
+
+    def checked_part(self, view: str, index: Index, value: int) -> Index:
+        """Shape of a view whose cell ``index`` is to be fixed to ``value``; InvalidInput if that says nothing."""
+        shape = self.checked_view(view)
+        if len(index) != len(shape) or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
+            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
+        if value not in (0, 1):
+            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        return shape
 
     def error(self) -> float:
         """How far rounding may take any sum of scores of this problem from the truth."""

@@ -16,8 +16,8 @@ FEATURES = {
     "tag": "from certus.cli import main; main(['tag', 'The dog barks.'])",
     "tagging": "p = certus.Tagging(rng.normal(size=(4, 3)), bigram=rng.normal(size=(4, 4))); p.decode(); p.marginals()",
     "crossing": "certus.Dependency(rng.normal(size=(5, 5)), projective=False).decode()",
-    "crossing, siblings": "certus.Dependency(rng.normal(size=(5, 5)), sibling=rng.normal(size=(5, 5, 5))).decode()",
-    "projective, siblings": (
+    "crossing with siblings": "certus.Dependency(rng.normal(size=(5, 5)), sibling=rng.normal(size=(5, 5, 5))).decode()",
+    "projective with siblings": (
         "certus.Dependency(rng.normal(size=(5, 5)), sibling=rng.normal(size=(5, 5, 5)), projective=True).decode()"
     ),
     "batch": "b = certus.DependencyBatch(rng.normal(size=(3, 5, 5)), projective=False); b.decode(); b.marginals()",
