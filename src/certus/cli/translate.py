@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from certus import save_result as save
 from certus.cli import options as o
+from certus.cli.arguments import Option
 from certus.cli.inputs import read_lines
 from certus.cli.messages import complain, print_json, proof_fields, say
 from certus.cli.overwriting import refuse_overwriting
@@ -27,18 +26,18 @@ def translate(
     weights: o.WeightsFile = None,
     method: Annotated[
         str | None,
-        typer.Option(help="How to search; see the documentation", show_default="exact, and the fastest of these"),
+        Option(help="How to search; see the documentation", show_default="exact, and the fastest of these"),
     ] = None,
-    pops: Annotated[int | None, typer.Option(min=1, help="Grammar, --method cube: pops of cube pruning")] = None,
-    width: Annotated[int | None, typer.Option(min=1, help="Phrase table, --method stack or beam: width")] = None,
+    pops: Annotated[int | None, Option(min=1, help="Grammar, --method cube: pops of cube pruning")] = None,
+    width: Annotated[int | None, Option(min=1, help="Phrase table, --method stack or beam: width")] = None,
     max_span: o.MaxSpan = 10,
     goal: o.Goal = "S",
     distortion_limit: o.DistortionLimit = 6,
-    max_iterations: Annotated[int | None, typer.Option(min=1, help="Iterations before giving up on a proof")] = None,
+    max_iterations: Annotated[int | None, Option(min=1, help="Iterations before giving up on a proof")] = None,
     kbest: o.KBest = None,
     time_limit: o.TimeLimit = None,
     save_result: Annotated[
-        Path | None, typer.Option(help="Save the result of the one sentence, to be verified or explained")
+        Path | None, Option(help="Save the result of the one sentence, to be verified or explained")
     ] = None,
     json: o.JsonLines = False,
 ) -> int:
