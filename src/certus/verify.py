@@ -9,7 +9,7 @@ is decided as the standalone checker decides it, in exact integers.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import fsum, inf, isfinite, isinf, isnan
+from math import inf, isfinite, isinf, isnan
 from typing import Any, NamedTuple, TypeVar
 
 from certus.certificates.enumerated import structure_key
@@ -55,7 +55,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> Verified:
     _check_claims(result)
     sums = _Sums.of(problem, result.structure)
     if not abs(Fraction(result.score) - sums.total) <= sums.slack:
-        raise VerificationError(f"score is claimed to be {result.score!r}; recomputed, it is {float(sums.total)!r}.")
+        raise VerificationError(f"score is claimed to be {result.score!r}; recomputed, it is {_shown(sums.total)}.")
     _check_tolerance(certificate, sums)
     _check_better(problem, certificate, result.structure)
     proved = list[Proved]()
@@ -113,7 +113,7 @@ class _Sums(NamedTuple):
         except (CertusError, TypeError, ValueError, IndexError, KeyError, AttributeError) as wrong:
             raise VerificationError(f"the structure is not one of this problem: {wrong}") from None
         if not all(map(isfinite, scores)):
-            raise VerificationError(f"the structure scores {fsum(scores)}: it uses a forbidden part.")
+            raise VerificationError("the structure uses a forbidden part.")
         parts = [Fraction(x) for x in scores if x]
         size, counted = sum(map(abs, parts)), sum(x if x > 0 else min(-x, Fraction(MASK)) for x in parts)
         return _Sums(Fraction(sum(parts)), Fraction(EPSILON) * len(parts) * size, Fraction(counted))
@@ -133,7 +133,7 @@ def _check_tolerance(certificate: Certificate, sums: _Sums) -> None:
     if not tolerance * BILLION**2 <= sums.counted * (BILLION + 1):
         raise VerificationError(
             f"tolerance {certificate.tolerance:g} is claimed for a proof; {EXACT:g} of the scores in use is "
-            f"{EXACT * float(sums.counted):g}."
+            f"{_shown(sums.counted / BILLION)}."
         )
 
 
@@ -147,7 +147,15 @@ def _check_better(problem: Problem[Any], certificate: Certificate, structure: An
         except VerificationError as wrong:
             raise VerificationError(f"rank {rank} is claimed; of number {k}, {wrong}") from None
         if not own.total >= least - own.slack:
-            raise VerificationError(f"rank {rank} is claimed; number {k} scores {float(own.total)!r}, which is less.")
+            raise VerificationError(f"rank {rank} is claimed; number {k} scores {_shown(own.total)}, which is less.")
         seen.add(structure_key(problem, other))
         if len(seen) <= k:
             raise VerificationError(f"rank {rank} is claimed, but number {k} is listed twice.")
+
+
+def _shown(number: Fraction) -> str:
+    """An exact number to read."""
+    try:
+        return repr(float(number))
+    except OverflowError:
+        return f"{'-' if number < 0 else ''}2^{abs(int(number)).bit_length() - 1} or so"

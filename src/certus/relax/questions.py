@@ -13,6 +13,7 @@ import numpy as np
 
 from certus.certificates.evaluate import Evaluation
 from certus.certificates.normal import Referred
+from certus.certificates.rounding import OVERFLOW
 from certus.certificates.sound import hopeless, rounded_up, whole
 from certus.errors import InvalidInput, VerificationError
 from certus.problem import Problem
@@ -74,7 +75,7 @@ def claimed_limit(problem: Problem[Any], certificate: Certificate) -> float:
     if Fraction(above) > Fraction(certificate.bound) + Fraction(certificate.tolerance):
         above = float(np.nextafter(above, -inf))
     step = whole(problem)
-    if not step:
+    if not step or abs(above) > OVERFLOW:
         return above
     following = (Fraction(above) // Fraction(step) + 1) * Fraction(step)
     return max(above, float(np.nextafter(float(following), -inf)))
