@@ -70,7 +70,7 @@ class Settings:
     first_width: float = 5.0
     second_width: float = 2.5
     first_share: float = 0.8  # of the widths, used after training: more arcs teach, fewer parse faster
-    second_share: float = 0.6
+    second_share: float = 0.7
     pruning_error: float | None = None  # share of right arcs that each filter may lose; chooses the widths in training
     max_heads: int = 16  # that a word keeps; twice as many after the first filter
     top_words: int = 800

@@ -40,6 +40,7 @@ class Rewritten:
 
     text: str
     sentences: int
+    words: int
     unproved: list[tuple[int, str | None, Certificate]]
 
 
@@ -57,6 +58,10 @@ class _Piece:
     ranges: list[tuple[int, int]]
     others: list[Sentence]
     other_batch: Encoded
+
+    @property
+    def words(self) -> int:
+        return int(self.batch.length.sum() + self.other_batch.length.sum())
 
 
 def rewritten(
@@ -147,7 +152,7 @@ def _with_trees(pipeline: "Pipeline", piece: _Piece, time_limit: float | None) -
     )
     data = out[: ends[-1]].tobytes()
     if not piece.ranges:
-        return Rewritten(data.decode(), len(piece.plain), list(_unproved(piece, trees)))
+        return Rewritten(data.decode(), len(piece.plain), piece.words, list(_unproved(piece, trees)))
     other_trees = parser.decode(piece.other_batch, time_limit=time_limit)
     others = iter(parser.labelled(piece.others, piece.other_batch, other_trees))
     return _joined(piece, data, ends.tolist(), trees, (others, other_trees))
@@ -172,7 +177,7 @@ def _joined(
             if not others[1].exact[other]:
                 unproved.append((count, sentence.comment("sent_id"), others[1].certificate(other)))
             other, count = other + 1, count + 1
-    return Rewritten("".join(written), count, unproved)
+    return Rewritten("".join(written), count, piece.words, unproved)
 
 
 def _unproved(piece: _Piece, trees: Trees) -> Iterable[tuple[int, str | None, Certificate]]:
