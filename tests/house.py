@@ -109,16 +109,19 @@ class House:
         return found
 
 
-def walk(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """The imports below a node but for those of types, and whether each stands in a function."""
+def walk(
+    node: ast.AST, inside: bool = False, offered: bool = False
+) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """The imports below a node, and whether each stands in a function; ``offered``: those for types count too."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child, inside
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+        elif not offered and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             for other in child.orelse:
                 yield from walk(other, inside)
         else:
-            yield from walk(child, inside or isinstance(child, Function | ast.Lambda))
+            within = inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from walk(child, within, offered)
 
 
 def _targets(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -9,6 +9,7 @@ what it overrides: the defaults make do with the four, or say that they cannot, 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -57,13 +58,34 @@ class Factors(NamedTuple):
     tables: tuple[tuple[tuple[int, ...], Floats], ...]
 
 
+Entry = TypeVar("Entry")
+
+
+class Registry(dict[str, Entry]):
+    """What modules above this one enter when they are imported, by name: all of it, from the first look-up that fails.
+
+    ``certus`` imports such a module when one of its names is first used.
+    """
+
+    def __missing__(self, name: str) -> Entry:
+        if name not in self.complete():
+            raise KeyError(name)
+        return self[name]
+
+    def complete(self) -> Self:
+        """With all that certus offers imported."""
+        package = import_module("certus")
+        for name in package.__all__:
+            getattr(package, name)
+        return self
+
+
 # The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself; one
 # that leaves the reading to the default is entered by ``register``. No file can enter a class.
-PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
+PROBLEMS: "Registry[type[Problem[Any]]]" = Registry()
 
-# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name. They stand
-# above this module, and enter themselves.
-QUESTIONS: dict[str, Callable[..., Any]] = {}
+# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name.
+QUESTIONS: Registry[Callable[..., Any]] = Registry()
 
 # Why a kind of problem may do without a question, and what to ask in its place; the others are about sums.
 REFUSALS = {
@@ -297,6 +319,13 @@ class Problem(ABC, Generic[Y]):
         kind: Any = PROBLEMS["constrained"]
         constrained: Problem[Y] = kind.of(self, constraints)
         return constrained
+
+    def read_by(self, reading: "Reading") -> "Problem[Y] | None":
+        """The problem under a constraint on what it is read as, if that is words of its own, not cells of a view.
+
+        None, the default, for all others: what automata then read is ``sequence``.
+        """
+        return None
 
     def as_relaxed(self) -> "Problem[Y]":
         """The problem as one that is decoded, and solved, by its relaxation: subject to no constraint at all."""
@@ -535,7 +564,7 @@ def register(kind: Kind) -> Kind:
     Reading a file never imports what the file names: a program that loads results of your class registers it first.
     The class says by which ``name``, of which there is no other; one that is defined again takes the place of the old.
     """
-    known = PROBLEMS.get(kind.name)
+    known = PROBLEMS.complete().get(kind.name)
     own = known is None or known is kind
     if not kind.name or not (own or (known and known.__qualname__ == kind.__qualname__)):
         taken = "it has no name" if known is None else f"the name {kind.name!r} is taken by {known.__name__}"
@@ -556,7 +585,7 @@ def _inner_to_json(value: Any) -> Any:
 def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
     """A problem as JSON data that says its kind."""
     if problem.name not in PROBLEMS:
-        known = ", ".join(PROBLEMS)
+        known = ", ".join(PROBLEMS.complete())
         raise InvalidInput(
             f"{type(problem).__name__} is not a kind of problem that can be saved; those are {known}. "
             "A class of your own is entered by certus.register."
@@ -567,6 +596,6 @@ def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
 def problem_from_json(data: Any) -> Problem[Any]:
     """The problem that problem_to_json described."""
     given = Field.of(data, "problem")
-    kind = PROBLEMS[given["kind"].one_of(tuple(PROBLEMS))]
+    kind = PROBLEMS[given["kind"].one_of(tuple(PROBLEMS.complete()))]
     given["data"].object()
     return kind.from_json(given["data"])

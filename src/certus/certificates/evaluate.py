@@ -22,6 +22,8 @@ from certus.certificates.priced import BITS, LOWEST, Priced, PricedTrees, parts_
 from certus.certificates.rounding import EPSILON, Floats, in_steps, overflow, step_for
 from certus.checks import Bools, Ints
 
+MANY = 2.0**22  # parts and rows of a structure, for which a step each may be added by rounding
+
 
 class Cell(NamedTuple):
     """Which structures are left at a place of a proof: those that use none of ``zeros`` and all of ``ones``."""
@@ -34,7 +36,7 @@ class Evaluation:
     """A normal form, made ready to be bounded again and again."""
 
     def __init__(self, form: NormalForm) -> None:
-        self.form = form
+        self.form, self.rounding = form, 0.0  # what has been added to any bound by rounding is less than this
         self.plans = {i: sweep.levels(space) for i, space in enumerate(form.spaces) if isinstance(space, Graph)}
         self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
         for i, space in enumerate(form.spaces):
@@ -163,6 +165,7 @@ class Evaluation:
             raise overflow()
         worth = 1.01 * excess + 1e-9 * size if excess else 0.0
         step = step_for(size + 2.0 * worth * len(cell.ones), BITS)
+        self.rounding = max(self.rounding, MANY * step)
         steps = np.trunc(u / step)
         with np.errstate(over="ignore"):  # of scores that are far too low to matter
             own = scores / step

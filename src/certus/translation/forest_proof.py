@@ -75,7 +75,7 @@ def closed_form(problem: "ForestTranslation", above: float, witness: Any, weight
         raise InvalidInput("the score to be exceeded is nan; expected a number.")
     steps = _steps(problem, above, float(np.abs(rows[:, 2]).max(initial=0.0)), weights)
     prepared = prepare(problem.translation_forest, problem.lm, steps.up(weights))
-    sides, words = _sides(prepared)
+    sides, words = sides_of(prepared)
     edges = np.flatnonzero(prepared.alive)
     u = np.zeros((len(words), len(words)))
     if problem.lm.order > 2:
@@ -103,7 +103,7 @@ def _steps(problem: "ForestTranslation", above: float, largest: float, weights: 
     return Steps(step_for(most, DIGITS), lowest, 16.0 * problem.lm.order * EPSILON * lm.size, largest)
 
 
-def _sides(f: ScoredForest) -> tuple[Sides, Ints]:
+def sides_of(f: ScoredForest) -> tuple[Sides, Ints]:
     """Target sides of the edges alive over the words of the model, and these words."""
     words, number = np.unique(f.lm_word, return_inverse=True)
     a = f.arrays
