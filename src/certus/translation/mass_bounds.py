@@ -33,12 +33,18 @@ MOST_CELLS = 2e8  # of sweeps that tell states of the language model apart
 
 
 def phrase_mass_bounds(problem: "PhraseTranslation", above: float, scales: list[float]) -> list[float]:
-    """For each scale the logarithm of a bound of the sum over all translations."""
+    """For each scale, the largest last, the logarithm of a bound of the sum over all translations.
+
+    Where states of the language model are told apart nothing is relaxed: the last is the sum itself, but for rounding,
+    and the others are not asked for (inf).
+    """
     zero, options = np.zeros(problem.n), np.zeros(len(problem.options))
     try:
         search = search_of(problem, above, options, None, zero)
         if _cells(search) <= MOST_CELLS:
             search = search_of(problem, above, options, None, zero, exact=True)
+            whole = _phrase_sum(search, scales[-1] * search.step) + SLACK
+            return [np.inf] * (len(scales) - 1) + [whole]
     except InvalidInput as wrong:
         raise NotSupported(f"the mass left out cannot be bounded: {wrong}") from None
     return [_phrase_sum(search, scale * search.step) + SLACK for scale in scales]

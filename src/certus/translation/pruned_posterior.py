@@ -40,7 +40,7 @@ class Kept(NamedTuple):
 
 
 class RiskDecision(NamedTuple):
-    """A translation, its gain, and what is left of the posterior: at most ``left_out`` of its mass was not looked at."""
+    """A translation and its gain; at most ``left_out`` of the mass of the posterior was not looked at."""
 
     words: list[str]
     gain: float
@@ -207,6 +207,7 @@ End = tuple[Words, Words, bool]  # first words, last words, whether these are al
 def _spell(kept: Kept, order: int) -> Spelt:
     """The derivations, their vertices told apart by the first and last order - 1 words of what they yield."""
     graph, most = kept.graph, order - 1
+    before, after = _beside(kept)
     below: list[dict[End, int]] = []
     head, tails, origin, grams, n_new = list[int](), list[tuple[int, ...]](), list[int](), list[list[Words]](), 0
     for v in range(graph.root + 1):
@@ -214,7 +215,8 @@ def _spell(kept: Kept, order: int) -> Spelt:
         for e in graph.edges_into(v):
             tail = graph.tail_of(e).tolist()
             for choice in product(*(below[u].items() for u in tail)):
-                end, found = _joined(kept.sides[e], [c[0] for c in choice], most)
+                (first, last, whole), found = _joined(kept.sides[e], [c[0] for c in choice], most)
+                end = (first if before[v] else (), last if after[v] else (), whole and before[v] and after[v])
                 if end not in own:
                     own[end], n_new = n_new, n_new + 1
                 head.append(own[end])
@@ -238,6 +240,21 @@ def _spell(kept: Kept, order: int) -> Spelt:
         root=n_new,
     )
     return Spelt(made, np.array(origin, dtype=np.int64)[edges], [grams[e] for e in edges.tolist()])
+
+
+def _beside(kept: Kept) -> tuple[list[bool], list[bool]]:
+    """Of each vertex, whether anything may stand before what it yields, and after it; else its ends do not matter."""
+    graph = kept.graph
+    before, after = [False] * graph.n_vertices, [False] * graph.n_vertices
+    heads = graph.heads.tolist()
+    for e in range(graph.n_edges - 1, -1, -1):  # heads come after tails
+        side, tail = kept.sides[e], graph.tail_of(e).tolist()
+        for place, symbol in enumerate(side):
+            if not isinstance(symbol, str):
+                u = tail[symbol]
+                before[u] = before[u] or place > 0 or before[heads[e]]
+                after[u] = after[u] or place < len(side) - 1 or after[heads[e]]
+    return before, after
 
 
 def _joined(side: tuple[str | int, ...], ends: list[End], most: int) -> tuple[End, list[Words]]:
