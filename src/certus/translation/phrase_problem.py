@@ -116,7 +116,7 @@ class PhraseTranslation(Problem[Structure]):
 
     def __repr__(self) -> str:
         limit = "no limit" if self.distortion_limit is None else f"limit {self.distortion_limit}"
-        return f"PhraseTranslation({self.n} words, {len(self.options)} options, {limit})"
+        return f"{type(self).__name__}({self.n} words, {len(self.options)} options, {limit})"
 
     @property
     def n(self) -> int:

@@ -1,4 +1,4 @@
-"""Posteriors of translations over what is left of a pruned problem: n-grams, samples, minimum risk (SYN; Tromble 2008).
+"""Posteriors of translations over what is left of a pruned problem: n-grams, samples, minimum risk [Tromble08].
 
 p(y) is proportional to exp(scale * score). What is kept are all derivations that score more than the best less a
 margin, as proofs find them (``closed_form``). How much of the mass lies outside is bounded, not estimated: outside,
@@ -129,7 +129,7 @@ class PrunedPosterior:
         return found
 
     def minimum_risk(self, *, order: int = 4, precision: float = 0.85, ratio: float = 0.72) -> RiskDecision:
-        r"""The kept translation of the greatest expected gain, a linear approximation of BLEU (Tromble et al. 2008).
+        r"""The kept translation of the greatest expected gain, a linear approximation of BLEU [Tromble08].
 
         The gain of a translation is  -words + sum over its n-grams g of  expectation(g) / (4 precision ratio^(n - 1)).
         It is maximised exactly over what is kept; expectations, too, are over what is kept.
