@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import certus
-from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, Ngrams
 from certus.constraints import Reading, avoids, contains, count, in_order, length, starts_with
+from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, Ngrams
 from certus.translation.forest_problem import METHODS as FOREST_METHODS
 from certus.translation.phrase_decoding import METHODS as PHRASE_METHODS
 from tests.fuzz.cases import Case, Kind, Listed
