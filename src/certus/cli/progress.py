@@ -45,6 +45,29 @@ def counted(doing: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
+@contextmanager
+def estimated(doing: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr that says when the end is to be expected, moved on by calling it; nothing without a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    bar = BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("to go"), TimeRemainingColumn()
+    columns = (TextColumn(doing), *bar)
+    with _on_terminal(Progress(*columns, console=Console(file=terminal(sys.stderr)), transient=True)) as progress:
+        task = progress.add_task(doing, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
 def stop() -> None:
     """Take away what is shown, and show the cursor again: the process is about to end."""
     for progress in _shown:

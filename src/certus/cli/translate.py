@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from certus import save_result as save
 from certus.cli import options as o
+from certus.cli.arguments import Option
 from certus.cli.inputs import Line, read_lines
 from certus.cli.messages import complain, print_json, proof_fields, say
 from certus.cli.overwriting import refuse_overwriting
@@ -33,35 +32,31 @@ def translate(
     weights: o.WeightsFile = None,
     method: Annotated[
         str | None,
-        typer.Option(help="How to search; see the documentation", show_default="exact, and the fastest of these"),
+        Option(help="How to search; see the documentation", show_default="exact, and the fastest of these"),
     ] = None,
-    pops: Annotated[int | None, typer.Option(min=1, help="Grammar, --method cube: pops of cube pruning")] = None,
-    width: Annotated[int | None, typer.Option(min=1, help="Phrase table, --method stack or beam: width")] = None,
+    pops: Annotated[int | None, Option(min=1, help="Grammar, --method cube: pops of cube pruning")] = None,
+    width: Annotated[int | None, Option(min=1, help="Phrase table, --method stack or beam: width")] = None,
     max_span: o.MaxSpan = 10,
     goal: o.Goal = "S",
     distortion_limit: o.DistortionLimit = 6,
-    max_iterations: Annotated[int | None, typer.Option(min=1, help="Iterations before giving up on a proof")] = None,
+    max_iterations: Annotated[int | None, Option(min=1, help="Iterations before giving up on a proof")] = None,
     kbest: o.KBest = None,
-    distinct: Annotated[
-        bool, typer.Option("--distinct", help="--kbest: of derivations of the same words the best")
-    ] = False,
-    constraints: Annotated[
-        Path | None, typer.Option(help="What each translation must be like, a JSON object a line")
-    ] = None,
-    terminology: Annotated[Path | None, typer.Option(help="Terms: source words, a tab, target words")] = None,
-    lattice: Annotated[bool, typer.Option("--lattice", help="Lines are lattices, in PLF or JSON")] = False,
-    log_scores: Annotated[bool, typer.Option("--log-scores", help="--lattice: scores are logarithms already")] = False,
+    distinct: Annotated[bool, Option("--distinct", help="--kbest: of derivations of the same words the best")] = False,
+    constraints: Annotated[Path | None, Option(help="What each translation must be like, a JSON object a line")] = None,
+    terminology: Annotated[Path | None, Option(help="Terms: source words, a tab, target words")] = None,
+    lattice: Annotated[bool, Option("--lattice", help="Lines are lattices, in PLF or JSON")] = False,
+    log_scores: Annotated[bool, Option("--log-scores", help="--lattice: scores are logarithms already")] = False,
     minimum_risk: Annotated[
-        bool, typer.Option("--minimum-risk", help="The translation of the greatest expected n-gram matches instead")
+        bool, Option("--minimum-risk", help="The translation of the greatest expected n-gram matches instead")
     ] = False,
-    margin: Annotated[float, typer.Option(min=0, help="--minimum-risk: how far below the best is looked at")] = 3.0,
-    scale: Annotated[float, typer.Option(min=0, help="--minimum-risk: what scores are multiplied by")] = 1.0,
+    margin: Annotated[float, Option(min=0, help="--minimum-risk: how far below the best is looked at")] = 3.0,
+    scale: Annotated[float, Option(min=0, help="--minimum-risk: what scores are multiplied by")] = 1.0,
     time_limit: o.TimeLimit = None,
-    workers: Annotated[int, typer.Option(min=1, help="Threads")] = 1,
+    workers: Annotated[int, Option(min=1, help="Threads")] = 1,
     save_result: Annotated[
-        Path | None, typer.Option(help="Save the result of the one sentence, to be verified or explained")
+        Path | None, Option(help="Save the result of the one sentence, to be verified or explained")
     ] = None,
-    save_results: Annotated[Path | None, typer.Option(help="Save the results of all sentences in a folder")] = None,
+    save_results: Annotated[Path | None, Option(help="Save the results of all sentences in a folder")] = None,
     json: o.JsonLines = False,
 ) -> int:
     """Translate sentences, one a line, tokenised, from text, files or stdin; one translation a line.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import EPSILON
+from certus.certificates.rounding import EPSILON, in_steps, step_for
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput, NotSupported
 from certus.translation.forest_closed import assembled, score_grams
@@ -45,9 +45,7 @@ class Steps(NamedTuple):
 
     def up(self, scores: Floats) -> Floats:
         """Scores in steps, rounded up; -inf stays."""
-        scores = np.where(scores == -np.inf, scores, np.maximum(scores, self.lowest))
-        number = np.ceil(scores / self.step)
-        return number + (number * self.step < scores)  # the quotient of tiny ones may be 0
+        return in_steps(np.where(scores == -np.inf, scores, np.maximum(scores, self.lowest)), self.step)
 
     def limit(self, score: float) -> float:
         """A score in steps: whole numbers of steps are above this if and only if they score more."""
@@ -102,8 +100,7 @@ def _steps(problem: "ForestTranslation", above: float, largest: float, weights: 
     most = 4.0 * length * (4.0 * size + 2.0 * largest)
     if not most < 2.0**960:
         raise NotSupported(f"scores of derivations may add up to {most:.3g}, too much to be checked.")
-    step = 2.0 ** (np.ceil(np.log2(most)) - DIGITS)
-    return Steps(float(step), lowest, 16.0 * problem.lm.order * EPSILON * lm.size, largest)
+    return Steps(step_for(most, DIGITS), lowest, 16.0 * problem.lm.order * EPSILON * lm.size, largest)
 
 
 def sides_of(f: ScoredForest) -> tuple[Sides, Ints]:

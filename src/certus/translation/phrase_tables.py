@@ -9,12 +9,12 @@ Place p is where the next source word would be without a jump: 0 at the start, e
 """
 
 from collections.abc import Iterator
-from math import ceil, frexp, inf, isfinite, isnan
+from math import ceil, inf, isfinite, isnan
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from certus.certificates.rounding import overflow
+from certus.certificates.rounding import in_steps, overflow, step_for
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput
 from certus.translation.language_model import LanguageModel
@@ -39,8 +39,7 @@ class Units(NamedTuple):
         """Scores, rounded up."""
         if not (scores < inf).all():
             raise InvalidInput("a score of the language model is no number, or inf; expected finite ones, or -inf.")
-        rounded: Ints = np.ceil(np.maximum(scores, -self.most * self.step) / self.step).astype(np.int64)
-        return rounded
+        return in_steps(np.maximum(scores, -self.most * self.step), self.step).astype(np.int64)
 
 
 def units_for(problem: "PhraseTranslation", above: float, penalties: Floats, multipliers: Floats) -> Units:
@@ -57,7 +56,7 @@ def units_for(problem: "PhraseTranslation", above: float, penalties: Floats, mul
         raise overflow()
     terms = 3 + max((len(o.target) for o in problem.options), default=0)  # of one option
     bits = 60 - ceil(np.log2(terms + 5 * problem.n + 8))
-    step = 2.0 ** max(frexp(matters)[1] + 1 - bits, -1000)
+    step = step_for(2.0 * max(matters, 2.0**-940), bits)
     least = int(above // step) if isfinite(above) else -(2**61)
     return Units(step, 2**bits, -(2 * problem.n + 2) * 2**bits, least)
 
