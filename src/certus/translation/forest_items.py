@@ -10,7 +10,7 @@ Scores are whole numbers held in float64, as in ``forest_tables``.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,8 @@ class Model(NamedTuple):
         """Whether nothing before so many words, which the state is after, matters to what follows."""
         a = self.lm.arrays
         unknown = (a.state_length[state] < count) | ~a.state_extendable[state]
-        return (count == self.span) | ((count > 1) & unknown)
+        closed: Bools = (count == self.span) | ((count > 1) & unknown)
+        return closed
 
 
 class Ways(NamedTuple):
@@ -75,7 +76,7 @@ class _Ends(NamedTuple):
     """What is known of stretches of words: of items, or of beginnings of target sides."""
 
     left: Ints  # (n, span) first words, -1 after them
-    count: Ints  # how many first words there are
+    seen: Ints  # how many first words there are
     closed: Bools
     state: Ints
     before_last: Ints  # -1 for none
@@ -84,10 +85,12 @@ class _Ends(NamedTuple):
     lead: Floats  # optimistic scores of the first words; phi after them if it is closed
 
     def take(self, at: Ints | Bools) -> "_Ends":
-        return _Ends(*(a[at] for a in self))
+        arrays: Any = self
+        return _Ends(*(a[at] for a in arrays))
 
     def joined(self, other: "_Ends") -> "_Ends":
-        return _Ends(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        pairs: Any = zip(self, other, strict=True)
+        return _Ends(*map(np.concatenate, pairs))
 
 
 class _Partial(NamedTuple):
@@ -130,7 +133,7 @@ class Items:
         for v in range(n_vertices):
             if sides.in_ptr[v] < sides.in_ptr[v + 1]:
                 found.append(self._vertex(v, top=v == n_vertices - 1))
-            self.first[v + 1] = len(self.items.count)
+            self.first[v + 1] = len(self.items.seen)
         self.ways = self._joined(found)
 
     def _rest(self) -> None:
@@ -170,7 +173,7 @@ class Items:
         order = np.lexsort((-ends.score, number))  # the best of each item first
         partial, to_pay, number = partial.take(order), to_pay[order], number[order]
         best = np.flatnonzero(np.diff(number, prepend=-1))
-        head = len(self.items.count) + number
+        head = len(self.items.seen) + number
         self.items, self.to_pay = self.items.joined(partial.ends.take(best)), np.append(self.to_pay, to_pay[best])
         return Ways(head, partial.edge, partial.tail, partial.term, terms, -1)
 
@@ -261,7 +264,9 @@ class Items:
     def _follow(self, y: _Partial, item: Ints, terms: list[Ints]) -> _Partial:
         """Each partial with an item after it, -1 for none."""
         there, items, bounds = item >= 0, self.items, self.bounds
-        left, count, closed, state, before_last, last, score, lead = (a.copy() for a in y.ends)
+        old = y.ends
+        left, count, closed, state = old.left.copy(), old.seen.copy(), old.closed.copy(), old.state.copy()
+        before_last, last, score, lead = old.before_last.copy(), old.last.copy(), old.score.copy(), old.lead.copy()
         for j in range(self.model.span):
             word = items.left[item, j]
             at = np.flatnonzero(there & (word >= 0))
@@ -301,7 +306,7 @@ class Items:
             _padded([w.tail for w in found], [len(w.head) for w in found]),
             _padded([w.term for w in found], [len(w.head) for w in found]),
             np.concatenate([np.empty((0, 2), dtype=np.int64), *(w.terms for w in found)]),
-            len(self.items.count) - 1 if self.first[-2] < self.first[-1] else -1,
+            len(self.items.seen) - 1 if self.first[-2] < self.first[-1] else -1,
         )
 
 
