@@ -17,6 +17,15 @@ from math import prod
 
 NEVER = None
 EXACT, MASK = 10**9, 10**4  # a proof allows for 1 / EXACT of the scores in use, none of which counts below -MASK
+MALFORMED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)  # odd files
 
 
 class Refused(Exception):
@@ -477,6 +486,7 @@ class Sentence:
         self.lm, self.weight, self.distortion = LanguageModel(data["lm"]), data["lm_weight"], data["distortion"]
         self.spans, self.scores = {}, [weight * float(score) for score in data["scores"]]
         for k, ((start, end, target), score) in enumerate(zip(data["options"], data["scores"], strict=True)):
+            refuse_unless(0 <= start <= end < self.n, f"option {k} lies beyond the sentence")
             if score != "-inf" and prices[k] is not NEVER:
                 self.spans.setdefault((start, end), []).append((k, tuple(target)))
         self.scored = cache(self.scored)
@@ -676,7 +686,8 @@ class Forest:
             for e in range(data["in_ptr"][v], data["in_ptr"][v + 1]):
                 tail = data["tail"][data["tail_ptr"][e] : data["tail_ptr"][e + 1]]
                 side = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
-                if data["weights"][e] != "-inf" and prices[e] is not NEVER and all(0 <= u < v for u in tail):
+                refuse_unless(all(0 <= u < v for u in tail), f"a tail of vertex {v} is not below it")
+                if data["weights"][e] != "-inf" and prices[e] is not NEVER:
                     side = [words[t] if t >= 0 else tail[~t] for t in side]
                     self.edges.append((v, e, exact(self.scores[e]) + prices[e], side))
         self.edges.append((self.top, None, 0, [BEGIN, self.top - 1, END]))
@@ -919,36 +930,39 @@ def check(data):
     refuse_unless(data["format"] == "certus proof" and data["version"] == 1, "the file is no proof of version 1")
     data = closed(data)
     numbers = Numbers(exponent([data["scores"], data["spaces"], data["rows"], data["claim"], data["proof"]]))
-    one, claim = 1 << numbers.k, data["claim"]
+    claim = data["claim"]
     score, bound, tolerance = (numbers.of(claim[name]) for name in ("score", "bound", "tolerance"))
     problem = Problem(data, numbers)
-    parts = [problem.scores[p] for p in problem.uses(data["structure"])]
-    refuse_unless(NEVER not in parts, "the structure uses a forbidden part")
-    off = abs(sum(parts) - score) << 52
-    refuse_unless(off <= len(parts) * sum(map(abs, parts)), "the score is not that of the structure")
+    total, slack, counted = sums(problem, data["structure"])
+    refuse_unless(tolerance is not NEVER and tolerance >= 0, "the tolerance is negative")
+    refuse_unless(abs(total - score) << 52 <= slack, "the score is not that of the structure")
     better = data["better"]
     refuse_unless(claim["rank"] == 1 + len(better), "the rank does not fit the number of better structures")
     listed = [data["structure"], *better]
     refuse_unless(all(y != z for i, y in enumerate(listed) for z in listed[:i]), "a structure is listed twice")
     for y in better:
-        own = [problem.scores[p] for p in problem.uses(y)]
-        refuse_unless(NEVER not in own, "a better structure uses a forbidden part")
-        slack = tolerance + (len(own) * sum(map(abs, own)) >> 52) + 1
-        refuse_unless(sum(own) >= score - slack, "a better structure scores less")
-    refuse_unless(tolerance >= 0, "the tolerance is negative")
+        own, slack, _ = sums(problem, y)
+        refuse_unless(own - score + tolerance << 52 >= -slack, "a better structure scores less")
     if claim["exact"] is True:
         refuse_unless(2 * (bound - score) <= tolerance, "bound and score are too far apart for a proof")
-        counted = sum(x if x > 0 else min(-x, MASK * one) for x in parts)
-        refuse_unless(tolerance * EXACT <= counted + counted // EXACT + 1, "the tolerance is too wide for a proof")
+        refuse_unless(tolerance * EXACT**2 <= counted * (EXACT + 1), "the tolerance is too wide for a proof")
     found = proved(problem, with_integers(data["proof"], numbers), better)
     limit = (bound + tolerance) << numbers.k
     grain = greatest_divisor(x for x in problem.scores if x is not NEVER) << numbers.k
-    if found is not NEVER and grain:
-        found = found // grain * grain  # structures score multiples of it
+    if found is not NEVER:
+        found = found // grain * grain if grain else min(found, 0)  # structures score multiples of it
     refuse_unless(below(found, limit), "the proof shows less than is claimed")
     what = "optimal" if claim["exact"] is True else "bounded"
     trusts = "".join(f"; provided {x}" for x in data.get("trusts", ()))
     return f"verified, {what}, rank {claim['rank']}: score {claim['score']}, bound {claim['bound']}{trusts}"
+
+
+def sums(problem, structure):
+    """Of a structure: its score, 2^52 times what rounding may have added to it, and what a tolerance is a share of."""
+    parts = [problem.scores[p] for p in problem.uses(structure)]
+    refuse_unless(NEVER not in parts, "a structure uses a forbidden part")
+    counted = sum(x if x > 0 else min(-x, MASK << problem.coefficients.k) for x in parts)
+    return sum(parts), sum(1 for x in parts if x) * sum(map(abs, parts)), counted
 
 
 def with_integers(nodes, numbers):
@@ -994,7 +1008,7 @@ def main(paths):
                 said = check(json.load(file))
         except Refused as reason:
             said, code = f"FALSE: {reason}", 1
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, *MALFORMED) as error:
             said, code = f"cannot be checked: {type(error).__name__}: {error}", code or 2
         print(f"{path}: {said}", flush=True)
     return code

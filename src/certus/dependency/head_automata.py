@@ -19,8 +19,8 @@ from certus import kernels
 from certus.certificates import sweep
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import Graph, NormalForm
-from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.certificates.sound import sound, summed
+from certus.certificates.rounding import Extent, extent_of, one_rounded_up, rounded_up
+from certus.certificates.sound import summed
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import normal_automata
 from certus.dependency import parts as P
@@ -28,7 +28,7 @@ from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS
 from certus.dependency.problem import Dependency, checked_arcs
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, Limits, Penalties, Problem
 from certus.result import LogPartitionBounds, Result, Solution
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ class HeadAutomata(Problem[Choices]):
         return self._rescored(arc, lambda weight: weight if weight >= least else -np.inf)
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return self._rescored(rounded_up(self.arc, step), lambda weight: float(np.ceil(weight / step) * step))
+        return self._rescored(rounded_up(self.arc, step), lambda weight: one_rounded_up(weight, step))
 
     def _rescored(self, arc: Floats, change: Callable[[float], float]) -> Self:
         other = type(self).__new__(type(self))
@@ -371,10 +371,7 @@ class HeadAutomata(Problem[Choices]):
             supposed[1:] = lattices.arc_head[lattices.up[lattices.up_ptr[1:-1] + column[1:]]]
         return Solution(Choices(arcs, supposed), total)
 
-    @sound
-    def decode(
-        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[Choices]:
+    def _decode(self, limits: Limits) -> Result[Choices]:
         solution = self.solve()
         return self.proved(solution.structure, solution.value, kind="dynamic program")
 

@@ -467,9 +467,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
     @classmethod
     def from_json(cls, data: Any) -> Self:
         given = Field.of(data, "")
-        graph, weights = formats.from_json(given["graph"])
-        if weights is None:
-            given["graph"].fail("a graph with weights")
+        graph, weights = formats.weighted_from_json(given["graph"])
         b = given["b"].numbers((None,))
         A = given["A"].numbers((len(b), graph.n_edges))
         return given.made(lambda: cls(graph, weights, A, b))

@@ -14,7 +14,8 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.draw import Picture, phrase_tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
-from certus.problem import Index, Penalties
+from certus.hypergraph.readings import Reading
+from certus.problem import PROBLEMS, Index, Penalties
 from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
@@ -31,7 +32,9 @@ from certus.translation.language_model import LanguageModel
 from certus.translation.leaf_paths import decode_by_leaves
 from certus.translation.lm_automaton import extent_of_lm, spell_out
 from certus.translation.lm_json import lm_from_json, lm_to_json
+from certus.translation.reachable import model_of_forest
 from certus.translation.scored_forest import longest, prepare
+from certus.translation.word_models import WordModel
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
@@ -59,7 +62,8 @@ class ForestTranslation(DynamicProgram[Ints]):
     ----------
     forest : TranslationForest
         Edges of weight -inf are forbidden.
-    lm : LanguageModel
+    lm : LanguageModel or WordModel
+        A model of one's own is asked about every n-gram of the forest; ``lm`` of the problem are the tables of that.
     lm_weight : float
 
     Examples
@@ -76,9 +80,11 @@ class ForestTranslation(DynamicProgram[Ints]):
     name: ClassVar[str] = "forest translation"
     certificate_kind = "combinatorial"
 
-    def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
+    def __init__(self, forest: TranslationForest, lm: LanguageModel | WordModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
             raise InvalidInput(f"lm_weight is {lm_weight!r}; expected a finite number.")
+        if not isinstance(lm, LanguageModel):
+            lm = model_of_forest(lm, forest)
         if lm.order > 7:
             raise NotSupported(f"the language model has order {lm.order}; at most 7.")
         self.translation_forest = forest
@@ -308,6 +314,11 @@ class ForestTranslation(DynamicProgram[Ints]):
         """How far rounding may take the bound at multipliers of pairs of words and of contexts from the truth."""
         extent, largest = self.extent(), sum(float(np.abs(values[:, -1]).max(initial=0.0)) for values in rows.values())
         return of_sum(4 * extent.length, self.lm.order * extent.size + 2.0 * largest)
+
+    def read_by(self, reading: Reading) -> "ForestTranslation":
+        kind: Any = PROBLEMS["accepted forest translation"]  # by its name, since it is made of this
+        restricted: ForestTranslation = kind.of(self, reading)
+        return restricted
 
     # -- forest and model, spelt out -------------------------------------------------------------------------------
 

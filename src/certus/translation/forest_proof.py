@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import EPSILON
+from certus.certificates.rounding import EPSILON, in_steps, step_for
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput, NotSupported
 from certus.translation.forest_closed import assembled, score_terms
@@ -46,9 +46,7 @@ class Steps(NamedTuple):
 
     def up(self, scores: Floats) -> Floats:
         """Scores in steps, rounded up; -inf stays."""
-        scores = np.where(scores == -np.inf, scores, np.maximum(scores, self.lowest))
-        number = np.ceil(scores / self.step)
-        return number + (number * self.step < scores)  # the quotient of tiny ones may be 0
+        return in_steps(np.where(scores == -np.inf, scores, np.maximum(scores, self.lowest)), self.step)
 
     def limit(self, score: float) -> float:
         """A score in steps: whole numbers of steps are above this if and only if they score more."""
@@ -78,7 +76,7 @@ def closed_form(problem: "ForestTranslation", above: float, witness: Any, weight
         raise InvalidInput("the score to be exceeded is nan; expected a number.")
     steps = _steps(problem, above, [float(np.abs(y[:, -1]).max(initial=0.0)) for y in (rows, contexts)], weights)
     prepared = prepare(problem.translation_forest, problem.lm, steps.up(weights))
-    sides, words = _sides(prepared)
+    sides, words = sides_of(prepared)
     edges = np.flatnonzero(prepared.alive)
     u = np.zeros((len(words), len(words)))
     if problem.lm.order > 2:
@@ -126,11 +124,10 @@ def _steps(problem: "ForestTranslation", above: float, largest: list[float], wei
     most = 4.0 * length * ((2.0 + problem.lm.order) * size + 4.0 * most_u)
     if not most < 2.0**960:
         raise NotSupported(f"scores of derivations may add up to {most:.3g}, too much to be checked.")
-    step = 2.0 ** (np.ceil(np.log2(most)) - DIGITS)
-    return Steps(float(step), lowest, 16.0 * problem.lm.order * EPSILON * lm.size, most_u)
+    return Steps(step_for(most, DIGITS), lowest, 16.0 * problem.lm.order * EPSILON * lm.size, most_u)
 
 
-def _sides(f: ScoredForest) -> tuple[Sides, Ints]:
+def sides_of(f: ScoredForest) -> tuple[Sides, Ints]:
     """Target sides of the edges alive over the words of the model, and these words."""
     words, number = np.unique(f.lm_word, return_inverse=True)
     a = f.arrays

@@ -18,13 +18,16 @@ from certus.certificates.ragged import offsets, ranges
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput, NotSupported
 from certus.translation.phrase_coverings import AT_ONCE, Bits, Bounds, Lattice, Limits, build, covered, free, sweep
+from certus.translation.phrase_reading import read_options
 from certus.translation.phrase_tables import (
+    NOWHERE,
     Options,
     Places,
     Targets,
     meet,
     packed_options,
     places_of,
+    read,
     rows_of,
     units_for,
 )
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
 
 MOST_STATES = 3_000_000
 WINDOW = 64  # bits of a coverage
-NOWHERE = -(2**62)  # less than any sum
 
 
 class States(NamedTuple):
@@ -103,7 +105,7 @@ class Search(NamedTuple):
         score += o.score[option] + self.places.rows.score[before, option]
         after = self.places.rows.after[before, option]
         context = self.places.context[o.end[span] + 1, after]
-        kept = score + self.bounds.value[self.bounds.ptr[node] + context] > self.above
+        kept = (after >= 0) & (score + self.bounds.value[self.bounds.ptr[node] + context] > self.above)
         row = row[kept]
         return origin[kept], option[kept], States(node[kept], g[row], window[row], after[kept], score[kept])
 
@@ -131,14 +133,17 @@ def closed_form(
     targets = [tuple([ids[word] for word in problem.options[k].target]) for k in options.number.tolist()]
     target_words = Targets(problem.lm, problem.lm_weight, units, targets)
     met = meet(problem.n, problem.limit, options, target_words)
-    rows = rows_of(met, options, target_words, problem.limit)
+    rows, begin = rows_of(met, options, target_words, problem.limit), int(met.number[problem.lm.begin_state])
+    if problem.reader is not None:
+        reading = read_options(problem.reader, [problem.options[k].target for k in options.number.tolist()])
+        met, rows = read(met, rows, reading, units)
+        begin = begin * reading.n_states + reading.initial
     jump = units.up(-problem.distortion * np.arange(problem.n + 1, dtype=np.float64))
     own = jump[np.abs(options.start - np.arange(problem.n + 1)[:, None])] + sums[options.end + 1] - sums[options.start]
     lattice = build(limits, options, tracked)
     places = places_of(problem.lm, met, rows, options, own, limits.limit, tracked is not None)
     bounds = sweep(problem.n, options, lattice, places, units)
     place = np.concatenate([np.full(b - a, p) for _, p, a, b in lattice.group])
-    begin = int(met.number[problem.lm.begin_state])
     search = Search(limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]))
     return _form(problem, _above(search, *_closed(search)))
 
