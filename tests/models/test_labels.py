@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from certus.errors import InvalidInput
 from certus.features.encode import Encoder
 from certus.features.templates import LABEL, LABEL_PAIR
 from certus.learn.weights import Packed
@@ -17,7 +16,7 @@ from certus.text import Sentence, Token
 pytestmark = pytest.mark.compiled
 
 ABSENT = -2
-BEFORE = 0xD6E8FEB86659FD93
+MIX, BEFORE = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 TREES = [[0], [0, 1], [2, 0, 2], [2, 0, 2, 2], [0, 1, 1, 1], [3, 3, 0, 3, 4], [0, 1, 2, 3]]
 
 
@@ -94,30 +93,16 @@ def allowed(labeller, batch, s, heads):
 
 def total(labeller, batch, s, heads, labels):
     """Sum of the weights of the features of all words and of neighbouring modifiers, one by one."""
-    result = 0.0
+    mask, result = (1 << labeller.bits) - 1, 0.0
     for m, label in enumerate(labels, start=1):
         h = heads[m]
         below = [k for k in range(1, len(heads)) if heads[k] == m] or [ABSENT]
         row = [h, m, heads[h] if h else ABSENT, below[0], below[-1]]
         index = features_of(batch, s, np.array(row), LABEL, labeller.bits).tolist()
-        result += sum(weight_of(labeller, i, label) for i in index)
+        result += sum(labeller.weight.floats[(i + (label + 1) * MIX) & mask] for i in index)
         before = [k for k in range(1, m) if heads[k] == h]
         if before:
             index = features_of(batch, s, np.array([h, m, before[-1]]), LABEL_PAIR, labeller.bits).tolist()
-            shift = (labels[before[-1] - 1] + 1) * BEFORE
-            result += sum(weight_of(labeller, i + shift, label) for i in index)
+            shift = (labels[before[-1] - 1] + 1) * BEFORE + (label + 1) * MIX
+            result += sum(labeller.weight.floats[(i + shift) & mask] for i in index)
     return result
-
-
-def weight_of(labeller, feature, label):
-    """The weight of a feature with a label, in a row of weights for all labels that lies inside the table."""
-    size, width = 1 << labeller.bits, -(-len(labeller.labels) // 8) * 8
-    start = feature % size
-    return labeller.weight.floats[(start if start + width <= size else start - width) + label]
-
-
-def test_fewer_weights_than_labels_are_refused():
-    batch = Encoder.of(TREEBANK, clusters={}, top=10).encode(TREEBANK)
-    trees, labels = [s.heads for s in TREEBANK], [[t.deprel for t in s] for s in TREEBANK]
-    with pytest.raises(InvalidInput, match=r"label_bits is 3; 3 labels need at least 4"):
-        LabelTrainer(batch, trees, labels, bits=3, seed=1)

@@ -2,14 +2,10 @@
 
 A label is scored by the part of its word m, with the roles "hmglr": head, modifier, the head's head, and the leftmost
 and rightmost modifiers of m, ABSENT where there is none; and together with the label of the modifier of the same head
-before it, by the part "hms". The weights of a feature with all labels stand side by side, in a row that begins at a
-place found by hashing, and overlap with those of other features: one look at the memory a feature, not one a label.
-seen[right, coarse tag of h, coarse tag of m, label] says which labels come into question; all do where none was seen.
-The name of an arc is the label that it would likely have, by its two words alone, as a number that is added to the
-codes of features.
+before it, by the part "hms". A feature and a label share a weight with other pairs by hashing. seen[right, coarse tag
+of h, coarse tag of m, label] says which labels come into question; all do where none was seen. The name of an arc is
+the label that it would likely have, by its two words alone, as a number that is added to the codes of features.
 """
-
-from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint32, uint64
@@ -19,7 +15,7 @@ from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, role_codes, summed_features
 from certus.kernels.tuples import Sentence
 
-LANES = 8  # rows are as wide as whole registers: the number of labels, rounded up
+_MIX = uint64(0x9E3779B97F4A7C15)
 _BEFORE = uint64(0xD6E8FEB86659FD93)
 NAME = uint32(0x9E3779B1)  # times the number of a label and one: the name of an arc
 
@@ -43,46 +39,10 @@ def label_parts(heads, alone, part):
             part[h, 4] = m
 
 
-class Rows(NamedTuple):
-    """2**bits weights, in which the row of a feature is ``width`` wide; ``total`` is room for a sum of rows."""
-
-    weight: Any
-    bits: Any
-    width: Any
-    total: Any
-
-
 @njit(cache=True, nogil=True)
-def rows_of(labeller):
-    """The weights of a labeller; there are at least as many as a row is wide."""
-    width = (labeller.seen.shape[3] + LANES - 1) // LANES * LANES
-    return Rows(labeller.model.weight, labeller.model.bits, uint64(width), np.empty(width))
-
-
-@njit(cache=True, nogil=True)
-def row_start(feature, before, rows):
-    """Where the row of a feature begins, with the label of the modifier before; -1 for a feature without one."""
-    size = uint64(1) << uint64(rows.bits)
-    start = (uint64(feature) + uint64(before + 1) * _BEFORE) & (size - uint64(1))
-    return start if start + rows.width <= size else start - rows.width
-
-
-@njit(cache=True, nogil=True)
-def add_rows(index, count, before, rows, first):
-    """rows.total <- first, plus the rows of the features index[:count]."""
-    weight, width, total = rows.weight, rows.width, rows.total
-    for label in range(width):
-        total[label] = first
-    for k in range(count):
-        start = row_start(index[k], before, rows)
-        for label in range(width):
-            total[label] += weight[start + label]
-
-
-@njit(cache=True, nogil=True)
-def best_label(index, count, allowed, gold, rows, score):
+def best_label(index, count, bits, allowed, gold, weight, score):
     """Best label by the features in index[:count]; with gold >= 0, every other label gets a cost of 1 on top."""
-    add_rows(index, count, np.int64(-1), rows, 0.0)
+    mask = uint64((1 << bits) - 1)
     any_allowed = False
     for label in range(allowed.shape[0]):
         any_allowed = any_allowed or allowed[label]
@@ -90,8 +50,12 @@ def best_label(index, count, allowed, gold, rows, score):
     for label in range(allowed.shape[0]):
         if any_allowed and not allowed[label] and label != gold:
             continue
-        score[label] = rows.total[label] + (1.0 if gold >= 0 and label != gold else 0.0)
-        if best < 0 or score[label] > score[best]:
+        shift = uint64(label + 1) * _MIX
+        total = 1.0 if gold >= 0 and label != gold else 0.0
+        for k in range(count):
+            total += weight[(index[k] + shift) & mask]
+        score[label] = total
+        if best < 0 or total > score[best]:
             best = label
     return best
 
@@ -104,9 +68,8 @@ def label_scores(sentence, heads, gold, alone, labeller, feature, score):
     every other label than gold[m] gets a cost of 1 on top; with ``alone`` an arc is seen without the rest of the tree.
     """
     n = heads.shape[0] - 1
-    templates, bits, _ = labeller.model
+    templates, bits, weight = labeller.model
     coarse, base = sentence.coarse, sentence.base
-    rows = rows_of(labeller)
     part = np.empty((n + 1, 5), dtype=np.int64)
     label_parts(heads, alone, part)
     count = np.zeros(n + 1, dtype=np.int64)
@@ -116,7 +79,7 @@ def label_scores(sentence, heads, gold, alone, labeller, feature, score):
         allowed = labeller.seen[int(heads[m] < m), coarse[base + heads[m]], coarse[base + m]]
         for label in range(score.shape[1]):
             score[m, label] = -np.inf
-        best_label(feature[m], count[m], allowed, gold[m], rows, score[m])
+        best_label(feature[m], count[m], bits, allowed, gold[m], weight, score[m])
     return count
 
 
@@ -129,6 +92,12 @@ def pair_features(codes, sentence, labeller, part, index):
     return summed_features(codes, sentence, part, uint32(0), labeller.pairs, labeller.model.bits, index)
 
 
+@njit(cache=True, nogil=True)
+def pair_shift(before, label):
+    """What two labels next to each other add to a feature."""
+    return uint64(before + 1) * _BEFORE + uint64(label + 1) * _MIX
+
+
 @njit(cache=True, nogil=True, inline="always")
 def best_labels(sentence, heads, labeller, score, labels):
     """The labels of a tree with the best sum of score and of the pairs of labels of neighbouring modifiers of a head.
@@ -137,7 +106,8 @@ def best_labels(sentence, heads, labeller, score, labels):
     """
     n = heads.shape[0] - 1
     n_labels = score.shape[1]
-    rows = rows_of(labeller)
+    weight = labeller.model.weight
+    mask = uint64((1 << labeller.model.bits) - 1)
     codes = role_codes(sentence, labeller.pairs)
     index = np.empty(labeller.pairs.max_features, dtype=np.uint32)
     part = np.empty(3, dtype=np.int64)
@@ -158,14 +128,17 @@ def best_labels(sentence, heads, labeller, score, labels):
         count = pair_features(codes, sentence, labeller, part, index)
         for label in range(n_labels):
             total[m, label] = -np.inf
-        for other in range(n_labels):
-            if total[p, other] == -np.inf:
+            if score[m, label] == -np.inf:
                 continue
-            add_rows(index, count, other, rows, total[p, other])
-            for label in range(n_labels):
-                value = rows.total[label] + score[m, label]
-                if value > total[m, label]:
-                    total[m, label] = value
+            for other in range(n_labels):
+                if total[p, other] == -np.inf:
+                    continue
+                shift = pair_shift(other, label)
+                value = total[p, other]
+                for k in range(count):
+                    value += weight[(index[k] + shift) & mask]
+                if value + score[m, label] > total[m, label]:
+                    total[m, label] = value + score[m, label]
                     back[m, label] = other
     for h in range(n + 1):
         m = last[h]
@@ -196,11 +169,11 @@ def label_trees(batch, start, heads, labeller, labels):
 
 
 @njit(cache=True, nogil=True)
-def shift_weights(features, right, left, rows, step, rate, clock, weights):
-    """Move the weights of features towards ``right`` and away from ``left``, each the label before and the label."""
+def shift_weights(features, change, mask, step, rate, clock, weights):
+    """Move the weights of features towards a label or pair of labels and away from another; change is (right, left)."""
     for feature in features:
-        nudge(row_start(feature, right[0], rows) + uint64(right[1]), 1.0, step, rate, clock, weights)
-        nudge(row_start(feature, left[0], rows) + uint64(left[1]), -1.0, step, rate, clock, weights)
+        nudge((feature + change[0]) & mask, 1.0, step, rate, clock, weights)
+        nudge((feature + change[1]) & mask, -1.0, step, rate, clock, weights)
 
 
 @njit(cache=True, nogil=True)
@@ -210,8 +183,8 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
     With ``alone`` every word is by itself: there are no pairs, and its arc is seen without the rest of the tree.
     """
     n = heads.shape[0] - 1
-    weight, none = labeller.model.weight, np.int64(-1)
-    rows = rows_of(labeller)
+    weight = labeller.model.weight
+    mask = uint64((1 << labeller.model.bits) - 1)
     index = np.empty(labeller.pairs.max_features, dtype=np.uint32)
     feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint32)
     score = np.empty((n + 1, labeller.seen.shape[3]))
@@ -235,8 +208,8 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
             step = min(learner.cap, loss[h] / norm[h]) if move and norm[h] > 0.0 else 0.0
             if left != right:
                 if move:
-                    own = feature[m, : count[m]]
-                    shift_weights(own, (none, right), (none, left), rows, step, learner.rate, clock, weights)
+                    ahead, behind = uint64(right + 1) * _MIX, uint64(left + 1) * _MIX
+                    shift_weights(feature[m, : count[m]], (ahead, behind), mask, step, learner.rate, clock, weights)
                 else:
                     loss[h] += score[m, left] - score[m, right]
                     norm[h] += 2.0 * count[m]
@@ -244,15 +217,14 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
             if p >= 0 and (left != right or guess[p] != gold[p]):
                 part[0], part[1], part[2] = h, m, p
                 size = pair_features(codes, sentence, labeller, part, index)
-                ahead, behind = (gold[p], right), (guess[p], left)
+                ahead, behind = pair_shift(gold[p], right), pair_shift(guess[p], left)
                 if move:
                     found = index[: np.int64(size)]
-                    shift_weights(found, ahead, behind, rows, step, learner.rate, clock, weights)
+                    shift_weights(found, (ahead, behind), mask, step, learner.rate, clock, weights)
                 else:
                     norm[h] += 2.0 * size
                     for k in range(size):
-                        loss[h] += weight[row_start(index[k], behind[0], rows) + uint64(left)]
-                        loss[h] -= weight[row_start(index[k], ahead[0], rows) + uint64(right)]
+                        loss[h] += weight[(index[k] + behind) & mask] - weight[(index[k] + ahead) & mask]
     return wrong
 
 
@@ -260,13 +232,13 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
 def name_arcs(sentence, allowed, namer, names):
     """names[h, m] <- the name of each allowed arc, uint32, 0 elsewhere; nothing is named without templates."""
     n = allowed.shape[0] - 1
-    templates, bits, _ = namer.model
+    templates, bits, weight = namer.model
     coarse, base = sentence.coarse, sentence.base
     names[:] = 0
     if templates.seed.shape[0] == 0:
         return
     index = np.empty(templates.max_features, dtype=np.uint32)
-    rows, score = rows_of(namer), np.empty(namer.seen.shape[3])
+    score = np.empty(namer.seen.shape[3])
     part = np.full(5, ABSENT, dtype=np.int64)
     codes = role_codes(sentence, templates)
     for h in range(n + 1):
@@ -276,5 +248,5 @@ def name_arcs(sentence, allowed, namer, names):
                 part[1] = m
                 count = summed_features(codes, sentence, part, uint32(0), templates, bits, index)
                 likely = namer.seen[int(h < m), coarse[base + h], coarse[base + m]]
-                label = best_label(index, np.int64(count), likely, np.int64(-1), rows, score)
+                label = best_label(index, np.int64(count), bits, likely, np.int64(-1), weight, score)
                 names[h, m] = uint32((label + 1) * NAME)

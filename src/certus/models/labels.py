@@ -58,13 +58,6 @@ NAMELESS = Labeller(
 )
 
 
-def check_room(labels: int, bits: int) -> None:
-    """InvalidInput if the row of a feature, a weight for each label, has no room in 2**bits weights."""
-    if labels + 8 > 1 << bits:
-        least = (labels + 7).bit_length()
-        raise InvalidInput(f"label_bits is {bits}; {labels} labels need at least {least}.")
-
-
 class LabelTrainer:
     """Trains a labeller on trees with known labels, epoch by epoch; with ``alone`` on their arcs one by one.
 
@@ -88,7 +81,6 @@ class LabelTrainer:
         self.names = tuple(sorted({label for sentence in labels for label in sentence}))
         if not self.names:
             raise InvalidInput("there is no label to learn: every sentence is empty.")
-        check_room(len(self.names), bits)
         number = {label: k for k, label in enumerate(self.names)}
         self.batch, self.trees, self.seed = batch, trees, seed
         self.templates, self.alone, self.step = templates, alone, find_learner(learner).steps(LABELS)

@@ -25,7 +25,7 @@ from certus.learn.weights import Packed
 from certus.models.cascade import Cascade
 from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
 from certus.models.filters import LengthDictionary, LinearFilter
-from certus.models.labels import NAMELESS, Labeller, check_room
+from certus.models.labels import NAMELESS, Labeller
 from certus.models.nonprojective import crossing_trees
 from certus.models.scores import problem
 from certus.models.trees import Parsed, Room, Trees, about_no_tree
@@ -311,7 +311,6 @@ class Parser:
             encoder = Encoder(config["coarse"].names(), *_lexicon(stored), columns)
             check_templates(config, templates_digest(settings, encoder))
             labels, single = tuple(config["labels"].names(least=1)), config["single"].flag()
-            check_room(len(labels), min(settings.label_bits, NAME_BITS))
             side = MOST_COARSE + 1
             longest = stored.wholes("longest", np.int16, (2, side, side), 0, 2**15 - 1).astype(np.int64)
             seen = stored.wholes("seen", np.uint8, (2, side, side, len(labels)), 0, 1).astype(np.bool_)

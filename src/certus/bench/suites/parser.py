@@ -13,6 +13,7 @@ from typing import Any
 import certus
 from certus.bench.cases import Case, Row, Skipped, best_seconds, data_folder, exponent
 from certus.io.conllu import read_conllu
+from certus.text import Sentence, tokenize
 
 SETTINGS = (
     "iterations=1;use_gold_tags=1;embedding_form=50;embedding_upostag=20;embedding_feats=20;embedding_deprel=20;"
@@ -49,6 +50,24 @@ def run(
             items=words,
             unit="word",
             bar="without / ours at least 1 / 1.2",
+        )
+        path = folder / "test.conllu.gz"
+        yield Case(
+            f"{name}, CoNLL-U file to CoNLL-U",
+            lambda p=pipeline: "".join(piece.text for piece in p.parse_file(path, workers=1)),
+            {"sentence by sentence": lambda p=pipeline: "".join(map(str, p.parse(read_conllu(path), workers=1)))},
+            items=words,
+            unit="word",
+            same=str.__eq__,
+        )
+        text = "\n\n".join(filter(None, (s.comment("text") for s in test)))
+        yield Case(
+            f"{name}, text to CoNLL-U",
+            lambda p=pipeline, t=text: "".join(
+                map(str, p.parse((Sentence.from_words(words) for words in tokenize(t)), workers=1))
+            ),
+            items=words,
+            unit="word",
         )
         times = {}
         for least in LENGTHS:
