@@ -128,13 +128,11 @@ def _is_text(block: bytes) -> bool:
 
 def _laid_out(text: NDArray[np.uint8]) -> TextLayout:
     lines = int(np.count_nonzero(text == ord("\n"))) + 1
-    of_sentences = [np.zeros(lines, dtype=np.int64) for _ in range(3)]
-    of_words = [np.zeros(lines, dtype=np.int64) for _ in range(4)]
+    start, end, line, form, feats, head, tail = (np.zeros(lines, dtype=np.int64) for _ in range(7))
     odd, word = np.zeros(lines, dtype=np.bool_), np.zeros(lines + 1, dtype=np.int64)
-    room = TextLayout(*of_sentences, odd, word, *of_words)
-    count = kernels.conllu.lay_out(text, MAX_WORDS, room)
-    start, end, line, odd, word = (array[: count + (array is room.word)] for array in room[:5])
-    return TextLayout(start, end, line, odd, word, *room[5:])
+    count = kernels.conllu.lay_out(text, MAX_WORDS, TextLayout(start, end, line, odd, word, form, feats, head, tail))
+    start, end, line, odd = (array[:count] for array in (start, end, line, odd))
+    return TextLayout(start, end, line, odd, word[: count + 1], form, feats, head, tail)
 
 
 def _with_trees(pipeline: "Pipeline", piece: _Piece, time_limit: float | None) -> Rewritten:
