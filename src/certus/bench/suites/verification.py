@@ -64,18 +64,21 @@ def run(
     ranks: int = 20,
     alone: int = 2,
     seconds: float = 150.0,
+    only: str = "",
 ) -> Iterator[Row | Skipped]:
     """``model`` is the folder of a parser of trees with crossing arcs, for test sentences of nl_cdb, twice as many;
     ``penn`` that of the models which the suite "lexicalized" keeps in ``work``, for half as many of the Penn sample.
 
     Lists of the three best are checked for ``ranks`` problems of a kind, the ``alone`` shortest ones by the standalone
-    checker. After so many ``seconds`` of a kind no other problem is begun; "results" says how many there were.
+    checker. After so many ``seconds`` of a kind no other problem is begun; "results" says how many there were. With
+    ``only``, kinds whose names begin with it: "Hiero", "phrases", "joint", "crossing".
     """
-    for name, problems in [
-        *_translations(data, sentences),
-        *_joint(data, penn, sentences // 2),
-        *_crossing(data, model, 2 * sentences),
-    ]:
+    kinds = chain(
+        _translations(data, sentences) if any(name.startswith(only) for name in TRANSLATIONS) else (),
+        _joint(data, penn, sentences // 2) if "joint lexicalised".startswith(only[:5]) else (),
+        _crossing(data, model, 2 * sentences),
+    )
+    for name, problems in ((name, problems) for name, problems in kinds if name.startswith(only)):
         first = problems[0]()
         certus.verify(first, first.decode())  # compiles
         _measured(problems[:1], seconds, lambda p: p.kbest(3)[-1])
@@ -85,6 +88,7 @@ def run(
         cells = found | {f"rank 3: {key}": value for key, value in ranked.items()}
         cells |= _by_itself(problems[:alone], few)
         yield Row(name, cells | {"GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6})
+    yield Row("standalone checker", {"lines": len(Path(standalone.__file__).read_text(encoding="utf-8").splitlines())})
     if not penn:
         yield Skipped("joint lexicalised parses: give the folder of trained models with --set penn=FOLDER")
     if not model:
