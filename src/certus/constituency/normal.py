@@ -86,9 +86,9 @@ class _Chart:
                 known = self.words.weight > -np.inf
                 here[self.words.position[known], self.words.base[known]] = True
             else:
-                for row, start in enumerate(i.tolist()):  # few rules cut a span: row by row they stay in the cache
-                    cut = self.ends[start, self.left] & self.starts[start + width, self.right]
-                    here[row, self.parent[cut.any(axis=1)]] = True
+                for at in i.tolist():  # few rules cut a span: one by one they stay in the cache
+                    cut = self.ends[at, self.left] & self.starts[at + width, self.right]
+                    here[at, self.parent[cut.any(axis=1)]] = True
             row, chain = np.nonzero(here[:, self.base])
             here[row, self.top[chain]] = True
             self.alive[i, i + width] = here
@@ -145,7 +145,7 @@ class _Chart:
         tails = np.empty((len(r), 2), dtype=np.int64)
         tails[:, 0] = self.item(i, k, self.left[r])
         tails[:, 1] = self.item(k, i + width, self.right[r])
-        return self._of(width, row, self.parent[r], tails, self.rule[r][:, None], tops=False)
+        return self._of(width, row, self.parent[r], tails, self.rule[r].astype(np.int64)[:, None], tops=False)
 
     def _of(self, width: int, row: Ints, heads: NDArray[np.integer], tails: Ints, parts: Ints, *, tops: bool) -> _Edges:
         """The edges of the used symbols of all spans of a width, tops or bases, sorted by span and symbol."""
