@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -215,10 +216,11 @@ def parse(
     load(name)  # what is wrong with it is said here, not by a worker
     for parent in {Path(path).parent for file in files for path in (file.target, file.record)}:
         parent.mkdir(parents=True, exist_ok=True)
-    for file, answer in runner.run(Corpus(name, settings, again=again), files):
-        if isinstance(answer, CertusError | OSError | UnicodeError):
-            yield FileDone(file.source, file.target, error=str(answer), size=file.size)
-        elif isinstance(answer, Exception):
-            raise answer
-        else:
-            yield answer
+    with closing(runner.run(Corpus(name, settings, again=again), files)) as run:
+        for file, answer in run:
+            if isinstance(answer, CertusError | OSError | UnicodeError):
+                yield FileDone(file.source, file.target, error=str(answer), size=file.size)
+            elif isinstance(answer, Exception):
+                raise answer
+            else:
+                yield answer

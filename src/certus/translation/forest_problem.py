@@ -217,7 +217,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         if method == "cube":
             pops = as_positive_int("pops", pops)
             oracle.offer(cube_pruning(self.translation_forest, self.lm, self.lm_weight, pops).edges)
-            return self._result(oracle, oracle.relaxation.value(), oracle.relaxation.u)
+            return self._result(oracle, oracle.relaxation.value(), np.zeros(oracle.relaxation.size))
         oracle.exact = exact
         at = bigram_relaxation.decode(
             oracle, step or bigram_relaxation.default_rule(), max_iterations, beams=method == "beam"
@@ -248,8 +248,8 @@ class ForestTranslation(DynamicProgram[Ints]):
         run, relaxation = oracle.run, oracle.relaxation
         structure = np.array(run.structure, dtype=np.int64)
         bound = max(run.score, bound)
-        rows = relaxation.multipliers(u.reshape(relaxation.q.shape))
-        duals, error = {"pairs": rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
+        rows = relaxation.multipliers(u)
+        duals, error = {**rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
         scores = partial(self.terms, structure)
         return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
 
@@ -289,7 +289,7 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Floats]:
         """Multipliers of "pairs" of words that bring the bigram relaxation down towards ``above``."""
-        return {"pairs": multipliers_below(self, self._penalised(penalties), above)}
+        return multipliers_below(self, self._penalised(penalties), above)
 
     def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> Closed:
         """Every derivation that scores more than ``above`` under the penalties, as paths through one graph.
@@ -310,9 +310,9 @@ class ForestTranslation(DynamicProgram[Ints]):
         self.translation_forest.yields(edges)
         return path(form, self.translation_forest, edges)
 
-    def dual_error(self, rows: Floats) -> float:
-        """How far rounding may take the bound at multipliers of pairs of words from the truth."""
-        extent, largest = self.extent(), float(np.abs(rows[:, 2]).max(initial=0.0))
+    def dual_error(self, rows: Mapping[str, Floats]) -> float:
+        """How far rounding may take the bound at multipliers of pairs of words and of contexts from the truth."""
+        extent, largest = self.extent(), sum(float(np.abs(values[:, -1]).max(initial=0.0)) for values in rows.values())
         return of_sum(4 * extent.length, self.lm.order * extent.size + 2.0 * largest)
 
     def read_by(self, reading: Reading) -> "ForestTranslation":

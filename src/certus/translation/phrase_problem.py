@@ -116,7 +116,7 @@ class PhraseTranslation(Problem[Structure]):
 
     def __repr__(self) -> str:
         limit = "no limit" if self.distortion_limit is None else f"limit {self.distortion_limit}"
-        return f"PhraseTranslation({self.n} words, {len(self.options)} options, {limit})"
+        return f"{type(self).__name__}({self.n} words, {len(self.options)} options, {limit})"
 
     @property
     def n(self) -> int:
@@ -505,7 +505,7 @@ class PhraseTranslation(Problem[Structure]):
             start, end, target = option.items(size=3)
             options.append(PhraseOption(start.whole(), end.whole(), tuple(target.texts()), score))
         lm = lm_from_json(given["lm"])
-        weights = {name: given[name].number() for name in ("lm_weight", "distortion")}
+        weights: dict[str, Any] = {name: given[name].number() for name in ("lm_weight", "distortion")}
         limit = given["distortion_limit"].whole() if "distortion_limit" in given else None
         limits: dict[str, Any] = {"distortion_limit": limit, "window": given["window"].flag()} | cls._more(given)
         return given.made(lambda: cls(options, lm, source=source, **limits, **weights))
