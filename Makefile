@@ -44,9 +44,9 @@ tests: $(VENV)/test.stamp
 	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels --ignore=src/certus/torch -m "not browser and not torch and not ray and not wheel"
 
 # Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around and of
-# what becomes of infinities, as it should be.
+# what becomes of infinities, as it should be. Nothing is compiled, so any worker may run any test.
 tests-interpreted: $(VENV)/test.stamp
-	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel -W ignore::RuntimeWarning -m "not browser and not torch and not ray and not wheel"
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) --dist worksteal tests --require-every-kernel -W ignore::RuntimeWarning -m "not browser and not torch and not ray and not wheel"
 
 # What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster. Learners and models
 # have small tests that are interpreted instead: what they call takes minutes to compile. Factor graphs and taggers, whose

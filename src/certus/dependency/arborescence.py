@@ -67,7 +67,8 @@ def max_marginals(arc: Floats, root: str) -> Floats:
 def _max_marginals(arc: Floats, root: str) -> Floats:
     n = len(arc) - 1
     out = np.empty((n + 1, n + 1))
-    kernels.arborescence.max_marginals(arc.reshape(-1), n + 1, n, root == "single", out)
+    flat = arc.flatten()  # one that may be written to, whatever arc is: other types are compiled anew
+    kernels.arborescence.max_marginals(flat, n + 1, n, root == "single", out)
     if n > 0 and not (out > -np.inf).any():
         raise no_tree(arc, root)
     return out
