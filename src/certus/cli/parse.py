@@ -22,6 +22,8 @@ from certus.models.trees import Parsed
 def parse(
     inputs: Inputs = None,
     model: ParserModel = "en",
+    add: Annotated[str | None, typer.Option(help="Folder of a network: trees best by the scores of both")] = None,
+    scale: Annotated[float, typer.Option(help="--add: what the scores of the network count")] = 1.0,
     conllu: Conllu = False,
     lines: Lines = False,
     tokenised: Tokenised = False,
@@ -50,7 +52,7 @@ def parse(
     trees, best first, with rank and score in comments.
     """
     sentences = read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines)
-    pipeline = load(model)
+    pipeline = load(model, add=add, scale=scale)
     if calibration is not None:
         pipeline = replace(pipeline, calibration=Calibration.load(calibration))
     if kbest is not None:
