@@ -210,7 +210,7 @@ def test_arrays_with_the_modifier_first():
         certus.DependencyBatch(arc, axes="mm")
     without_root = np.where(np.arange(4)[:, None] == 0, -np.inf, arc)
     for projective in (True, False):
-        with pytest.raises(Infeasible, match="item 0 of the batch: .*the head first"):
+        with pytest.raises(Infeasible, match=r"item 0 of the batch: .*the head first"):
             certus.DependencyBatch(without_root, projective=projective).decode()
 
 
