@@ -77,7 +77,7 @@ def as_words(name: str, words: Any) -> tuple[str, ...]:
     for k, word in enumerate(found):
         if not isinstance(word, str):
             raise InvalidInput(
-                f"{name}[{k}] is {type(word).__name__}; expected a list of words. Lattices and confusion networks are "
-                "not read: give one path."
+                f"{name}[{k}] is {type(word).__name__}; expected a list of words. A lattice is read by "
+                "certus.io.lattices.WordLattice."
             )
     return found

@@ -1,5 +1,6 @@
 """Text to trees: tokeniser, tagger and parser as one, loaded from a folder."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -190,16 +191,11 @@ def load(
     Traceback (most recent call last):
     certus.errors.InvalidInput: nowhere: there is no parser.safetensors in it; train one with certus train parser.
     """
-    folder = Path(model)
-    linear = (folder / FILE).is_file()
-    if not linear and os.fspath(model) in bundled():
-        folder, linear = BUNDLED / os.fspath(model), True
-    if not linear and (folder / NEURAL_FILE).is_file():
+    folder = _folder(model)
+    if not (folder / FILE).is_file():
         if add is not None:
             raise InvalidInput(f"{model} holds a network; expected a linear model, to which one is added.")
         return Pipeline(_network(folder), _tagger(folder, None))
-    if not linear:
-        raise InvalidInput(f"{model}: there is no {FILE} in it; train one with certus train parser.")
     parser = Parser.load(folder / FILE)
     tagger = _tagger(folder, pair_of(folder / FILE))
     if add is None:
@@ -233,6 +229,25 @@ def _tagger(folder: Path, pair: str | None) -> Tagger | None:
             f"is not the tagger that {FILE} was trained with; train both together with --tagger, or remove it.",
         )
     return None if file is None else Tagger.load(file)
+
+
+def _folder(model: str | os.PathLike[str]) -> Path:
+    """Where a model is, by its name if it is bundled."""
+    folder = Path(model)
+    if not (folder / FILE).is_file() and os.fspath(model) in bundled():
+        folder = BUNDLED / os.fspath(model)
+    if not (folder / FILE).is_file() and not (folder / NEURAL_FILE).is_file():
+        raise InvalidInput(f"{model}: there is no {FILE} in it; train one with certus train parser.")
+    return folder
+
+
+def model_digest(model: str | os.PathLike[str] = "en") -> str:
+    """Of the files of a model, parser and tagger."""
+    folder = _folder(model)
+    code, own = hashlib.sha256(), folder / (FILE if (folder / FILE).is_file() else NEURAL_FILE)
+    for file in (own, tagger_file(folder, pair_of(own))):
+        code.update(b"" if file is None else hashlib.sha256(file.read_bytes()).digest())
+    return f"sha256:{code.hexdigest()}"
 
 
 def tagger_file(folder: Path, pair: str | None) -> Path | None:
