@@ -65,7 +65,7 @@ fuzz: $(VENV)/test.stamp
 tests-torch: $(VENV)/test.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint tests/torch/constraints.txt --editable '.[torch]' \
 		|| echo "torch cannot be installed here: the tests of certus.torch are skipped, if there is none" >&2
-	$(PYTEST) tests/torch tests/docs/test_snippets.py -k torch
+	$(PYTEST) tests/torch tests/docs/test_snippets.py tests/docs/test_examples.py -m torch
 
 # Files and problems on a Ray of two workers, of which one is killed.
 tests-ray: $(VENV)/test.stamp

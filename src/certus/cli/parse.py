@@ -33,6 +33,8 @@ class EngineName(StrEnum):
 def parse(
     inputs: FilesOrText = None,
     model: ParserModel = "en",
+    add: Annotated[str | None, Option(help="Folder of a network: trees best by the scores of both")] = None,
+    scale: Annotated[float, Option(help="--add: what the scores of the network count")] = 1.0,
     conllu: Conllu = False,
     lines: Lines = False,
     tokenised: Tokenised = False,
@@ -67,8 +69,8 @@ def parse(
     not at all; a run that was broken off goes on where it was.
     """
     if output is not None:
-        if conllu or calibration or kbest is not None or save_results:
-            raise InvalidInput("--conllu, --calibration, --kbest and --save-results do not go with --output.")
+        if add or conllu or calibration or kbest is not None or save_results:
+            raise InvalidInput("--add, --conllu, --calibration, --kbest and --save-results do not go with --output.")
         from certus.cli.corpus_run import parse_corpus
 
         settings = {"tokenised": tokenised, "lines": lines, "confidences": confidences, "certificates": certificates}
@@ -85,7 +87,7 @@ def parse(
         )
     if engine is not None or address is not None or again or format in PARQUET:
         raise InvalidInput("--engine, --address, --again and Parquet are for files: give a folder with --output.")
-    pipeline = load(model)
+    pipeline = load(model, add=add, scale=scale)
     plain = kbest is None and not (confidences or certificates or save_results or json) and format is Form.conllu
     streams = conllu_streams(inputs or [], conllu=conllu) if plain and not sys.stdout.isatty() else None
     if streams is not None:

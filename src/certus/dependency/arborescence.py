@@ -95,7 +95,8 @@ def no_tree(arc: Floats, root: str, words: Sequence[str] | None = None) -> Infea
             return Infeasible(f"{token(m)} has no head: all {n} arcs into it are -inf. Allow one.")
     lost = _listed(~_reachable(allowed, 0))
     if lost:
-        return Infeasible(f"no path of allowed arcs leads from the root to {lost}. Allow an arc into that set.")
+        turned = "" if (arc[0, 1:] > -np.inf).any() else " All arcs from node 0 are -inf: arc[h, m] has the head first."
+        return Infeasible(f"no path of allowed arcs leads from the root to {lost}. Allow an arc into that set.{turned}")
     candidates = [int(m) for m in np.flatnonzero(allowed[0])]
     allowed[0] = False
     least = min((_reachable(allowed, m) for m in candidates), key=lambda seen: int((~seen[1:]).sum()))

@@ -4,19 +4,19 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property, partial
-from itertools import islice
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from certus import kernels
+from certus.checks import Bools
 from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
-from certus.features.encode import COLUMNS, MOST_COARSE, Encoded, Encoder
+from certus.features.encode import COLUMNS, MOST_COARSE, PAD, Encoded, Encoder
 from certus.io.files import unpacked
 from certus.kernels import tuples
 from certus.learn.learners import LEARNERS, check_learner
@@ -28,15 +28,13 @@ from certus.models.filters import LengthDictionary, LinearFilter
 from certus.models.labels import NAMELESS, Labeller
 from certus.models.nonprojective import crossing_trees
 from certus.models.scores import problem
-from certus.models.trees import Parsed, Room, Trees, about_no_tree
-from certus.result import Result
+from certus.models.tree_parser import BATCH, TreeParser
+from certus.models.trees import Room, Trees, with_trees
 from certus.schema import Field, in_file, parse_json
-from certus.text import Sentence, Token
-from certus.threads import interruptible
+from certus.text import Sentence
 
 KIND, VERSION = "parser", 7
 FILE = "parser.safetensors"  # its name in a folder of models
-BATCH = 256  # sentences parsed by one call of the kernel
 NAME_BITS = 19
 FILTERS = {"first": (T.FIRST_FILTER, 18), "second": (T.SECOND_FILTER, 20)}  # of a cascade: templates and bits
 
@@ -167,7 +165,7 @@ def _packed(stored: Stored, name: str, bits: int) -> Packed:
 
 
 @dataclass(frozen=True)
-class Parser:
+class Parser(TreeParser[Encoded]):
     """Turns tagged sentences into labelled dependency trees."""
 
     settings: Settings
@@ -180,33 +178,14 @@ class Parser:
 
     # -- use -------------------------------------------------------------------------------------------------------
 
-    def parse(self, sentences: Iterable[Sentence], *, time_limit: float | None = None) -> Iterator[Sentence]:
-        """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams.
-
-        ``time_limit`` is that of ``decode``.
-        """
-        stream = iter(sentences)
-        while batch := list(islice(stream, BATCH)):
-            encoded = self.encoder.encode(batch)
-            trees = interruptible(partial(self.decode, encoded, time_limit=time_limit))
-            yield from interruptible(self.labelled, batch, encoded, trees)
+    def encode(self, sentences: Sequence[Sentence]) -> Encoded:
+        """The sentences as arrays of attributes."""
+        return self.encoder.encode(sentences)
 
     def labelled(self, sentences: Sequence[Sentence], batch: Encoded, trees: Trees) -> list[Sentence]:
         """Sentences, encoded as ``batch``, with these trees and their best labels; threads may call it at one time."""
-        labels = self.labeller.label(batch, trees.start, trees.heads).tolist()
-        names = self.labeller.labels
-        flat = trees.heads.tolist()
-        return [
-            replace(
-                sentence,
-                tokens=[
-                    Token(t.id, t.form, t.lemma, t.upos, t.xpos, t.feats, head, names[label], t.deps, t.misc)
-                    for t, head, label in zip(sentence.tokens, flat[at + 1 :], labels[at + 1 :], strict=False)
-                ],
-                comments=about_no_tree(sentence.comments),
-            )
-            for at, sentence in zip(trees.start.tolist(), sentences, strict=True)
-        ]
+        labels = self.labeller.label(batch, trees.start, trees.heads)
+        return with_trees(sentences, trees, labels, self.labeller.labels)
 
     def decode(self, batch: Encoded, *, search: bool = True, time_limit: float | None = None) -> Trees:
         """The best tree of each sentence over the arcs that the cascade keeps, with its score and a bound.
@@ -229,23 +208,30 @@ class Parser:
         kind = "dynamic program" if self.model.projective else "combinatorial"
         return room.trees(self.weight.unit, room.value, [kind] * len(batch.length), {})
 
-    def problem(self, sentence: Sentence) -> Dependency:
-        """The trees of a tagged sentence over the arcs that the cascade leaves, with the scores of the model.
+    def problem_of(
+        self, batch: Encoded, s: int, allowed: Bools | None = None, *, unit: float | None = None
+    ) -> Dependency:
+        """The trees of sentence s over the allowed arcs, by default those that the cascade leaves."""
+        return problem(self, batch, s, allowed, unit=unit)
 
-        A problem like any other: ask it for the k best trees, marginals, samples or a certificate.
-        """
-        return problem(self, self.encoder.encode([sentence]), 0)
+    def seen(self, batch: Encoded, s: int) -> bytes:
+        """The attributes of the words of sentence s and around it."""
+        rows = slice(int(batch.base[s]) - PAD, int(batch.base[s] + batch.length[s]) + 1 + PAD)
+        attributes = batch.attribute[rows]
+        head = f"{int(batch.length[s])} {attributes.shape[1]}\n".encode()
+        return head + attributes.astype("<u8", copy=False).tobytes() + batch.coarse[rows].astype("<i8").tobytes()
 
-    def saved(self, parsed: Parsed) -> tuple[Dependency, Result[Any], dict[str, str]]:
-        """What ``certus.save_result`` takes: the problem of a parsed sentence, its tree, and where they come from.
+    @property
+    def projective(self) -> bool:
+        return self.model.projective
 
-        The tree and its certificate are those of the parse: nothing is decoded again.
-        """
-        sentence = parsed.sentence
-        heads = np.array([-1, *(token.head for token in sentence)], dtype=np.int64)
-        words = "\n".join("\t".join((t.form, t.lemma, t.upos, t.xpos)) for t in sentence)
-        source = {"model": self.digest, "sentence": f"sha256:{hashlib.sha256(words.encode()).hexdigest()}"}
-        return self.problem(sentence), Result(heads, parsed.certificate.score, parsed.certificate), source
+    @property
+    def single(self) -> bool:
+        return self.model.single
+
+    @property
+    def unit(self) -> float:
+        return self.weight.unit
 
     @property
     def pruning(self) -> tuples.Cascade:

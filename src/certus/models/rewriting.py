@@ -18,6 +18,7 @@ from certus.features.encode import Encoded
 from certus.io.conllu import parse_conllu
 from certus.kernels.tuples import TextLayout
 from certus.models.lengths import MAX_WORDS, of_bounded_length
+from certus.models.parser import Parser
 from certus.models.trees import Trees
 from certus.result import Certificate
 from certus.text import Sentence
@@ -68,17 +69,24 @@ def rewritten(
     pipeline: "Pipeline", stream: BinaryIO, path: object, *, time_limit: float | None, workers: int | None
 ) -> Iterator[Rewritten]:
     """The sentences of a stream of CoNLL-U with their trees, in order, in pieces; see ``Pipeline.parse_file``."""
+    parser = pipeline.parser
+    if not isinstance(parser, Parser):  # networks look at words, not at rows of hashes
+        for one in pipeline.results(parse_conllu(stream, path=path), time_limit=time_limit, workers=workers):
+            found, proof = one.sentence, one.certificate
+            unproved = [] if proof.exact else [(0, found.comment("sent_id"), proof)]
+            yield Rewritten(str(found), 1, len(found), unproved)
+        return
 
     def with_trees(piece: _Piece) -> Rewritten:
-        return interruptible(_with_trees, pipeline, piece, time_limit)
+        return interruptible(_with_trees, parser, piece, time_limit)
 
-    yield from in_order(with_trees, _pieces(pipeline, stream, path), thread_count(workers))
+    yield from in_order(with_trees, _pieces(pipeline, parser, stream, path), thread_count(workers))
 
 
-def _pieces(pipeline: "Pipeline", stream: BinaryIO, path: object) -> Iterator[_Piece]:
+def _pieces(pipeline: "Pipeline", parser: Parser, stream: BinaryIO, path: object) -> Iterator[_Piece]:
     line = sentences = 0
     for block in _blocks(stream):
-        piece = _prepared(pipeline, block, path, line, sentences)
+        piece = _prepared(pipeline, parser, block, path, (line, sentences))
         yield piece
         line, sentences = line + block.count(b"\n"), sentences + len(piece.plain) + len(piece.others)
 
@@ -97,8 +105,9 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
         yield bytes(held if held.endswith(b"\n") else held + b"\n")
 
 
-def _prepared(pipeline: "Pipeline", block: bytes, path: object, line: int, sentences: int) -> _Piece:
+def _prepared(pipeline: "Pipeline", parser: Parser, block: bytes, path: object, behind: tuple[int, int]) -> _Piece:
     """A block, behind so many lines and sentences."""
+    line, sentences = behind
     text = np.frombuffer(block, dtype=np.uint8)
     layout = _laid_out(text)
     odd = layout.odd.copy()
@@ -112,7 +121,7 @@ def _prepared(pipeline: "Pipeline", block: bytes, path: object, line: int, sente
         own = list(of_bounded_length(found, before=before))
         ranges.append((s, len(own)))
         others += own
-    encoder, plain, tagged = pipeline.parser.encoder, np.flatnonzero(~odd), pipeline.tagged(others)
+    encoder, plain, tagged = parser.encoder, np.flatnonzero(~odd), pipeline.tagged(others)
     return _Piece(
         text, layout, plain, encoder.encode_bytes(text, layout, plain), ranges, tagged, encoder.encode(tagged)
     )
@@ -135,8 +144,7 @@ def _laid_out(text: NDArray[np.uint8]) -> TextLayout:
     return TextLayout(start, end, line, odd, word[: count + 1], form, feats, head, tail)
 
 
-def _with_trees(pipeline: "Pipeline", piece: _Piece, time_limit: float | None) -> Rewritten:
-    parser = pipeline.parser
+def _with_trees(parser: Parser, piece: _Piece, time_limit: float | None) -> Rewritten:
     trees = parser.decode(piece.batch, time_limit=time_limit)
     labels = parser.labeller.label(piece.batch, trees.start, trees.heads)
     names = [name.encode() for name in parser.labeller.labels]
