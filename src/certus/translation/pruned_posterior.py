@@ -12,7 +12,7 @@ and sums over all derivations are bounded by a relaxation that can be summed (``
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class PrunedPosterior:
             if not isinstance(number, int | float) or not 0.0 < number < np.inf:
                 raise InvalidInput(f"{name} is {number!r}; expected a number above 0.")
         self.problem, self.margin, self.scale = problem, float(margin), float(scale)
-        self.best: Result = problem.decode()
+        self.best: Result[Any] = problem.decode()
         above = self.best.score - margin
         witness = problem.make_witness(above)
         try:
@@ -180,7 +180,7 @@ def _kept(problem: ForestTranslation | PhraseTranslation, closed: Closed) -> Kep
     if not len(g.tail_ptr) - 1:
         raise NotSupported("nothing scores more than the best less the margin; give a larger margin.")
     part_edge = np.repeat(np.arange(len(g.part_ptr) - 1), np.diff(g.part_ptr))
-    scores = np.bincount(part_edge, form.scores[g.part], len(g.part_ptr) - 1)
+    scores = np.bincount(part_edge, form.scores[g.part], len(g.part_ptr) - 1).astype(np.float64)
     (cells,) = form.cells.values()
     named = np.full(len(form.scores), -1)
     named[cells[cells >= 0]] = np.flatnonzero(cells >= 0)

@@ -88,7 +88,7 @@ def _growth(phrases: Phrases, model: Any) -> Row:
 def _terms(phrases: Phrases, model: Any) -> Row:
     """A word of the reference that the best translation lacks, where some option has it, must stand in the output."""
     references = (phrases.folder / "test.en").read_text(encoding="utf-8").split("\n")
-    proved, free, bound = 0, [], []
+    proved, free, bound = 0, list[float](), list[float]()
     for source, reference in zip(phrases.first, references, strict=False):
         problem, clock = model.problem(source), Clock()
         best = problem.decode()
