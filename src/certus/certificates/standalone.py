@@ -742,10 +742,9 @@ class ReadForest(Forest):
         own, n, edges = data["translation"], 0, []
         for v, e, weight, side in self.edges[:-1]:
             tokens = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
-            parts = [
-                [(words[own["words"][t]], w)] if t >= 0 else list(reached[w].items())
-                for t, w in zip(tokens, side, strict=True)
-            ]
+            parts = []
+            for t, w in zip(tokens, side, strict=True):
+                parts.append([(words[own["words"][t]], w)] if t >= 0 else list(reached[w].items()))
             for choice in product(*parts):
                 f = tuple(reader.states)
                 for g, _ in choice:
