@@ -20,7 +20,7 @@ from certus.certificates.normal import Referred
 from certus.certificates.rounding import EPSILON, EXACT, allowed, total
 from certus.certificates.sound import hopeless, rounded_up, whole
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
-from certus.problem import Problem
+from certus.problem import Problem, checked_pair
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import PROOFS
 from certus.relax.proving import proof_of, witness_of
@@ -57,6 +57,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> Verified:
     ------
     VerificationError : the structure is none of this problem, or score, bound, rank or tolerance is wrong.
     """
+    checked_pair(problem, result)
     certificate = result.certificate
     _check_claims(result)
     scores = _scores(problem, result.structure)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, rounded_up
 from certus.certificates.sound import sound
-from certus.checks import Bools, Floats, Ints, as_scores
+from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors.choices import Choices
 from certus.problem import Index, Penalties, Problem
@@ -33,6 +33,8 @@ class Assignment(Problem[Ints]):
         Finite, or -inf to forbid a pair. Pairs that score less than 0 are never of use: add a constant to all of them,
         larger than any difference, to have as many pairs as there can be.
 
+    Notes
+    -----
     A structure has the column of each row, -1 for none. The view is "matches" (n, m).
 
     Examples
@@ -139,7 +141,7 @@ class Assignment(Problem[Ints]):
         )
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        score = self.scores + (penalties or {}).get("matches", 0.0)
+        score = self.scores + as_penalties(penalties).get("matches", 0.0)
         columns = best_columns(score, self._free.must)
         rows = np.flatnonzero(columns >= 0)
         return Solution(columns, float(score[rows, columns[rows]].sum()))

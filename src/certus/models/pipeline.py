@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from certus.checks import as_positive_int
+from certus.checks import as_positive_int, of_kind
 from certus.errors import FormatError, InvalidInput
 from certus.evaluate.calibration import Calibration
 from certus.features.encode import Encoded
@@ -18,6 +18,7 @@ from certus.models.scores import confidences_of, problem
 from certus.models.tagger import Tagger
 from certus.models.trees import Confidences, Parsed, Trees, proof_of, ranked_trees
 from certus.text import Sentence, tokenize
+from certus.text.sentence import as_sentences
 from certus.threads import in_order, interruptible, thread_count
 
 TAGGER_FILE = "tagger.safetensors"
@@ -145,12 +146,7 @@ class Pipeline:
 
 
 def _of_bounded_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    for number, sentence in enumerate(sentences, start=1):
-        if not isinstance(sentence, Sentence):
-            raise InvalidInput(
-                f"sentence {number} is {type(sentence).__name__}; expected a list of certus.text.Sentence: "
-                "Sentence.from_words(words) makes one, and parse_text(text) takes plain text."
-            )
+    for number, sentence in enumerate(as_sentences(sentences), start=1):
         if len(sentence) > MAX_WORDS:
             name = sentence.comment("sent_id")
             raise InvalidInput(
@@ -173,7 +169,7 @@ def load(model: str | os.PathLike[str] = "en") -> Pipeline:
     Traceback (most recent call last):
     certus.errors.InvalidInput: nowhere: there is no parser.safetensors in it; train one with certus train parser.
     """
-    folder = Path(model)
+    folder = Path(of_kind("model", model, (str, os.PathLike), 'the name of a bundled parser, "en", or a folder'))
     if not (folder / FILE).is_file() and os.fspath(model) in bundled():
         folder = BUNDLED / os.fspath(model)
     if not (folder / FILE).is_file():

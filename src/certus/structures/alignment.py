@@ -29,6 +29,8 @@ class Alignment(CellProgram):
     score : array_like of shape (n + 1, m + 1, 3)
         ``-inf`` forbids a step; steps that would leave the table are not read.
 
+    Notes
+    -----
     Structures are tuples of (i, j, op), in order. The one view is "steps", in the shape of ``score``.
 
     Examples

@@ -29,6 +29,8 @@ class Segmentation(CellProgram):
         behind the last word are not read. n may be 0.
     transition : array_like of shape (C, C), optional
 
+    Notes
+    -----
     Structures are tuples of (i, j, c): words i .. j - 1 of class c. The one view is "segments", in the shape of
     ``segment``.
 

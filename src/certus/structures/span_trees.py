@@ -36,6 +36,8 @@ class SpanTrees(CellProgram):
         ``span[i, j, l]``: words i .. j - 1 under label l; cells with i >= j are not read. ``-inf`` forbids a span.
     empty : int, optional
 
+    Notes
+    -----
     Structures are tuples of (i, j, l), or (i, j) without labels, in the order of the first word, longer spans first.
     The one view is "spans", in the shape of ``span``.
 
@@ -57,7 +59,9 @@ class SpanTrees(CellProgram):
         first = as_array("span", array, (None, None, None) if labelled else (None, None))
         if first.shape[0] != first.shape[1] or not first.shape[0] or (labelled and not first.shape[2]):
             raise InvalidInput(f"span has shape {first.shape}; expected (words + 1, words + 1) or these and labels.")
-        if empty is not None and (not labelled or not 0 <= empty < first.shape[2]):
+        if empty is not None and (
+            not labelled or not isinstance(empty, int | np.integer) or not 0 <= empty < first.shape[2]
+        ):
             raise InvalidInput(
                 f"empty is {empty!r}; expected the number of a label of span, whose shape is {first.shape}."
             )

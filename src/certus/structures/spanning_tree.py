@@ -34,6 +34,8 @@ class SpanningTree(Problem[Cells]):
     edge : array_like of shape (n, n)
         Symmetric; ``-inf`` where there is no edge. The diagonal is not read.
 
+    Notes
+    -----
     Structures are tuples of edges (i, j) with i < j. The one view is "edges", of shape (n, n): the edge between i and j
     is its cell [i, j] with i < j, and the other cells are never used.
 

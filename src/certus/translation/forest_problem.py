@@ -10,7 +10,7 @@ import numpy as np
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
-from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_positive_int, as_scores, of_kind, one_of
 from certus.draw import Picture, phrase_tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
@@ -79,6 +79,13 @@ class ForestTranslation(DynamicProgram[Ints]):
     def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
             raise InvalidInput(f"lm_weight is {lm_weight!r}; expected a finite number.")
+        of_kind(
+            "forest",
+            forest,
+            TranslationForest,
+            "a certus.TranslationForest: SynchronousGrammar.forest(words) or TranslationForest.read(path)",
+        )
+        of_kind("lm", lm, LanguageModel, 'a certus.LanguageModel: LanguageModel.read("lm.arpa")')
         if lm.order > 7:
             raise NotSupported(f"the language model has order {lm.order}; at most 7.")
         self.translation_forest = forest
