@@ -23,10 +23,11 @@ ATTACHMENTS = [
     "(S (NP (PRP I)) (VP (VBD saw) (NP (NP (DT a) (NN man)) (PP (IN with) (NP (DT a) (NN telescope))))))",
 ]
 LONG = (
-    "The committee said on Monday that the bridge over the river , which was built by a company from the north when the "
-    "old road had become too narrow for the trucks that carried stones to the harbour every day , will be closed for two "
-    "years because the engineers who looked at it in the spring found that the steel below the road is much weaker than "
-    "the plans of the city had promised , and that nobody can say how long it would hold the trains ."
+    "The committee said on Monday that the bridge over the river , which was built by a company from the north "
+    "when the old road had become too narrow for the trucks that carried stones to the harbour every day , "
+    "will be closed for two years because the engineers who looked at it in the spring found that the steel "
+    "below the road is much weaker than the plans of the city had promised , and that nobody can say how long "
+    "it would hold the trains ."
 )
 WORDS = ["Red", "flies", "some", "large", "jet"]
 

@@ -40,8 +40,8 @@ def explain(
     """Explain the heads that a parser gives to the words of a sentence.
 
     For each word: its head, the head it has in the best other tree, by how much that tree scores less, and with --word
-    what speaks for the head (+) and against it (-), by kind of evidence: the groups sum up to the difference. Below each
-    are the strongest features in it, in words; --json has all, with the names that templates give them.
+    what speaks for the head (+) and against it (-), by kind of evidence: groups sum up to the difference. Below each
+    stand its strongest features, in words; --json has all, with the names that templates give them.
 
     With --output a page shows the tree with its confidences, the rivals of every head, the next best trees, and the
     proof, round by round where it has any. With --result it does so for any result that was saved.
