@@ -400,11 +400,11 @@ class Problem(ABC, Generic[Y]):
             return picture_of(structure, words)
         if "arcs" in self.views:
             used = np.argwhere(self.indicator(structure, "arcs") > 0)
-            return arcs(_named(words, self.views["arcs"][0] - 1), [(h, m) for h, m in used.tolist() if m])
+            return arcs(named_words(words, self.views["arcs"][0] - 1), [(h, m) for h, m in used.tolist() if m])
         if "tags" in self.views:
             n, n_tags = self.views["tags"]
             path = self.indicator(structure, "tags").argmax(axis=1).tolist() if n else []
-            return lattice(_named(words, n), path, self.tags or [str(t) for t in range(n_tags)])
+            return lattice(named_words(words, n), path, self.tags or [str(t) for t in range(n_tags)])
         return picture_of(structure, words)
 
     # -- travel ----------------------------------------------------------------------------------------------------
@@ -480,7 +480,7 @@ class Problem(ABC, Generic[Y]):
         return NotSupported(f"{type(self).__name__} does not answer {question}(): {why}. Ask {instead}.")
 
 
-def _named(words: Sequence[str] | None, n: int) -> list[str]:
+def named_words(words: Sequence[str] | None, n: int) -> list[str]:
     """The words, or numbers in their place."""
     if words is None:
         return [str(i) for i in range(1, n + 1)]

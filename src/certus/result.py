@@ -248,7 +248,7 @@ class BatchResult(Drawn):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BatchRanks:
+class BatchRanks(Drawn):
     """The k best structures of each item of a batch: padded arrays, and lists of ordinary results."""
 
     structure: NDArray[np.int64]  # (B, k, ...)
@@ -262,6 +262,11 @@ class BatchRanks:
     def __getitem__(self, item: int) -> list[Result[Any]]:
         """The results of one item, best first."""
         return self.results[item]
+
+    def picture(self) -> Picture:
+        """The best structures of the first items below each other."""
+        best = [results[0].picture() for results in self.results[:8] if results]
+        return stacked(best, repr(self))
 
     def __repr__(self) -> str:
         return f"BatchRanks({len(self)} items, up to {self.score.shape[1]} structures each)"

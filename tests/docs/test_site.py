@@ -1,6 +1,9 @@
 """The site that was built last, page by page in a browser: no errors, nothing clipped or wider than the window."""
 
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -14,10 +17,28 @@ CLIPPED = """
 """
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and does not speak of it."""
+
+    def log_message(self, *_):
+        pass
+
+
 @pytest.fixture(scope="module")
 def browser():
     with Browser() as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The address of the site, served from this process."""
+    if not pages():
+        pytest.skip("there is no site: make docs or make site builds it")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=SITE)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 def pages() -> list[Path]:
@@ -25,11 +46,9 @@ def pages() -> list[Path]:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_pages_of_the_site(browser, width):
-    if not pages():
-        pytest.skip("there is no site: make docs or make site builds it")
+def test_pages_of_the_site(browser, site, width):
     for page in pages():
-        browser.open(page, width=width, dark=width == 390)
+        browser.open(f"{site}/{page.relative_to(SITE).as_posix()}", width=width, dark=width == 390)
         assert browser.overflow() <= 0, page
         assert browser.evaluate(CLIPPED) == [], page
         assert not browser.errors, (page, browser.errors)
@@ -37,11 +56,8 @@ def test_pages_of_the_site(browser, width):
         assert browser.evaluate(broken) == [], page
 
 
-def test_formulas_are_drawn_by_the_browser_itself(browser):
-    page = SITE / "relaxation.html"
-    if not page.exists():
-        pytest.skip("there is no site: make docs or make site builds it")
-    browser.open(page)
+def test_formulas_are_drawn_by_the_browser_itself(browser, site):
+    browser.open(f"{site}/relaxation.html")
     assert (
         browser.evaluate(
             "[...document.querySelectorAll('math')].filter(m => m.getBoundingClientRect().width > 5).length"
@@ -50,11 +66,8 @@ def test_formulas_are_drawn_by_the_browser_itself(browser):
     )
 
 
-def test_every_question_is_under_its_problem(browser):
-    page = SITE / "api" / "tagging.html"
-    if not page.exists():
-        pytest.skip("there is no site: make docs or make site builds it")
-    browser.open(page)
+def test_every_question_is_under_its_problem(browser, site):
+    browser.open(f"{site}/api/tagging.html")
     for question in (
         "decode",
         "kbest",

@@ -1,6 +1,6 @@
 """Assignment: a best matching of rows and columns, proved by prices of the columns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import Extent, rounded_up
 from certus.certificates.sound import sound
 from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
+from certus.draw import Picture, alignment
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors.choices import Choices
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, Penalties, Problem, named_words
 from certus.relax.branch import Start, climb
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution
@@ -139,6 +140,12 @@ class Assignment(Problem[Ints]):
         return climb(
             self, self._relaxation, max_iterations=max_iterations, time_limit=time_limit, exact=exact, start=start
         )
+
+    def picture(self, structure: Ints, words: Sequence[str] | None = None) -> Picture:
+        """Rows above, columns below, with a link for each pair; ``words`` are those of the rows."""
+        rows, columns = self.scores.shape
+        links = [(i, int(j)) for i, j in enumerate(structure) if j >= 0]
+        return alignment(named_words(words, rows), named_words(None, columns), links, title="Assignment")
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
         score = self.scores + as_penalties(penalties).get("matches", 0.0)

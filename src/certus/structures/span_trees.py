@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.checks import Ints, as_numbers
+from certus.draw import Picture
 from certus.errors import InvalidInput, NotSupported
-from certus.problem import Index
+from certus.problem import Index, named_words
 from certus.schema import Field
 from certus.structures.layout import Edges, Layout, edges, layout_of
 from certus.structures.program import CellProgram, as_array, as_rows
@@ -133,6 +134,10 @@ class SpanTrees(CellProgram):
                 node = [Tree(part, node)]
             made[k] = node[0]
         return made[0]
+
+    def picture(self, structure: Any, words: Sequence[str] | None = None) -> Picture:
+        """The spans as a tree over the words, or over their numbers."""
+        return self.tree(structure, named_words(words, self.n)).picture() if self.n else super().picture(structure)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         if value and self.empty is not None:
