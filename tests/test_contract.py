@@ -18,6 +18,7 @@ from certus.hypergraph import Forest
 from certus.io.arpa import Arpa, Ngrams
 from certus.problem import PROBLEMS, Problem, problem_from_json, problem_to_json
 from certus.relax.constrained import Constrained
+from certus.relax.steps import constant
 from certus.relax.system import Relaxation
 from tests.constituency.spines import RandomSpines
 
@@ -120,6 +121,8 @@ MADE = {
     "set cover": lambda: certus.SetCover(whole(4) + 4.0, [[0, 1], [1, 2], [0, 2], [2]]),
     "forest translation": forest_translation,
     "phrase translation": phrase_translation,
+    "accepted forest translation": lambda: forest_translation().subject_to(constraints.contains(["b"])),
+    "accepted phrase translation": lambda: phrase_translation().subject_to(constraints.starts_with(["a"])),
 }
 
 PAGE = (Path(__file__).parents[1] / "docs" / "questions.md").read_text().split("\n## ")[1]
@@ -312,6 +315,21 @@ def test_capabilities_are_declared(name):
     assert relaxation is None or isinstance(relaxation, Relaxation)
     if relaxation is None and not isinstance(case.problem, certus.ConstrainedHyperpath | certus.ForestTranslation):
         assert case.problem.decode().certificate.kind in (case.problem.certificate_kind, "dynamic program")
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_decode_takes_the_same_limits_whatever_the_problem(name):
+    """Limits and step rule by name, the same defaults but for how many iterations; what a method needs comes beside."""
+    _, *given = inspect.signature(type(made(name).problem).decode).parameters.values()
+    assert [p.name for p in given[:3]] == ["max_iterations", "time_limit", "exact"]
+    assert "step" in {p.name for p in given}
+    assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in given)
+    assert isinstance(given[0].default, int)
+    assert (given[1].default, given[2].default) == (None, True)
+    case = made(name)
+    result = case.problem.decode(max_iterations=3, time_limit=60.0, exact=False, step=constant(0.5))
+    assert close(result.score, case.scores[key(result.structure)])
+    assert result.certificate.bound >= case.values[0] - 1e-9
 
 
 def test_every_public_kind_of_problem_is_asked():

@@ -346,3 +346,16 @@ def test_a_problem_that_shares_nothing_is_named():
     tagging = Tagging(np.zeros((2, 2)))
     with pytest.raises(InvalidInput, match="problem 2 shares none of the views"):
         Joint(tagging, tagging, certus.Dependency(np.zeros((3, 3))), on=["tags"])
+
+
+def test_ranks_of_three_where_derivations_use_an_edge_twice_are_checked_alike():
+    """What is claimed of a rank is true, and both checkers say so."""
+    rng = np.random.default_rng(1)
+    graph = Hypergraph([0, 2, 4], [0, 0, 0, 1, 3], [0, 0, 0])
+    problem = Joint(*(Hyperpath(graph, rng.integers(-4, 5, 4)) for _ in range(3)), on="edges")
+    values = sorted(map(problem.score, problem.all_structures()), reverse=True)
+    for r in problem.kbest(3):
+        assert values[r.certificate.rank - 1] <= r.certificate.bound + r.certificate.tolerance
+        certus.verify(problem, r)
+        if np.isfinite(r.certificate.bound):
+            standalone.check(json.loads(json.dumps(proof_to_json(problem, r))))

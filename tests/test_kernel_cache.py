@@ -10,7 +10,7 @@ import numba
 import pytest
 
 import certus.kernels
-from certus.kernels import compiling
+from certus.kernels import cache, compiling
 
 INNER = """
 from certus.kernels.compiling import njit
@@ -43,7 +43,7 @@ def kernels(tmp_path):
     kernels = tmp_path / "certus" / "kernels"
     kernels.mkdir(parents=True)
     (tmp_path / "certus" / "__init__.py").touch()
-    for module in (certus.kernels, compiling):
+    for module in (certus.kernels, cache, compiling):
         shutil.copy(module.__file__, kernels)
     (kernels / "outer.py").write_text(OUTER)
     (kernels / "inner.py").write_text(INNER.format(1))
@@ -62,7 +62,7 @@ def test_the_cache_is_ours_alone(monkeypatch):
     kernel = compiling.njit(cache=True)(answer)
     assert numba.config.CACHE_DIR == "theirs"
     if not numba.config.DISABLE_JIT:
-        assert Path(kernel.stats.cache_path).is_relative_to(compiling.CACHE)
+        assert Path(kernel.stats.cache_path).is_relative_to(cache.FOLDER)
 
 
 @pytest.mark.slow
@@ -73,6 +73,7 @@ def test_where_no_folder_can_be_written_kernels_run_uncached(tmp_path, kernels):
     assert {path.name for path in kernels.iterdir()} == {
         "__init__.py",
         "__pycache__",
+        "cache.py",
         "compiling.py",
         "inner.py",
         "outer.py",
@@ -81,24 +82,24 @@ def test_where_no_folder_can_be_written_kernels_run_uncached(tmp_path, kernels):
 
 def test_the_cache_is_in_the_first_folder_that_can_be_written(tmp_path, kernels, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    monkeypatch.setattr(compiling, "__file__", str(kernels / "compiling.py"))
+    monkeypatch.setattr(cache, "__file__", str(kernels / "cache.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
-    assert Path(compiling._cache()).parent == kernels / "__pycache__"
+    assert Path(cache.user_folder()).parent == kernels / "__pycache__"
     shutil.rmtree(kernels / "__pycache__")
     (kernels / "__pycache__").touch()
-    assert Path(compiling._cache()).parent == tmp_path / "user" / "certus"
+    assert Path(cache.user_folder()).parent == tmp_path / "user" / "certus"
     monkeypatch.setenv("XDG_CACHE_HOME", "~/.cache")  # as it is for a user without a home
-    assert compiling._cache() is None
+    assert cache.user_folder() is None
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "own"))
-    assert Path(compiling._cache()).parent == tmp_path / "own"
+    assert Path(cache.user_folder()).parent == tmp_path / "own"
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(kernels / "inner.py" / "own"))
-    assert compiling._cache() is None
+    assert cache.user_folder() is None
 
 
 def test_a_full_disk_does_not_stop_a_kernel_and_leftovers_go(tmp_path, monkeypatch):
     if numba.config.DISABLE_JIT:
         pytest.skip("nothing is compiled")
-    monkeypatch.setattr(compiling, "CACHE", str(tmp_path))
+    monkeypatch.setattr(cache, "FOLDER", str(tmp_path))
     kernel = compiling.njit(cache=True)(half)
     folder = Path(kernel.stats.cache_path)
     assert folder.is_relative_to(tmp_path)

@@ -1,9 +1,11 @@
 """Imports point down the layers, packages form no cycle, and an import inside a function has a reason.
 
-Everything that is imported counts, in functions too, but not what only types need (TYPE_CHECKING).
+Everything that is imported counts, in functions too, but not what only types need (TYPE_CHECKING), unless it is what a
+package offers and imports when it is used (certus.lazy).
 """
 
 import ast
+import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -12,12 +14,14 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.house import walk
+
 ROOT = Path(__file__).resolve().parents[1] / "src" / "certus"
 
 # Top first. "certus" is what the package itself offers, for those above it. A package may import from its own layer.
 LAYERS = [
     {"cli", "bench", "reproduce", "__main__"},
-    {"report", "engines"},
+    {"report", "engines", "warmup", "shipping"},
     {"certus"},
     {"models"},
     {"learn", "features", "evaluate", "data"},
@@ -37,7 +41,7 @@ LAYERS = [
     {"relax", "certificates", "hypergraph", "problem", "batch", "result", "verify", "saved", "proof_file"},
     {"io"},
     {"text", "draw"},
-    {"errors", "checks", "clock", "schema", "serialize", "writing", "threads"},
+    {"errors", "checks", "clock", "schema", "serialize", "writing", "threads", "lazy"},
     {"kernels"},
 ]
 # What takes long to import, or need not be installed: an import of these, or of a module that has one at its top, may
@@ -54,9 +58,11 @@ HEAVY = {
     "sacrebleu",
     "safetensors",
     "kenlm",
-    "typer",
     "rich",
     "ray",
+    "zstandard",
+    "pyarrow",
+    "multiprocessing",
 }
 
 # Two modules that need each other: the first imports the second where it calls it.
@@ -90,18 +96,6 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def walk(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """The imports below a node, and whether each stands in a function."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import | ast.ImportFrom):
-            yield child, inside
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            for other in child.orelse:
-                yield from walk(other, inside)
-        else:
-            yield from walk(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
-
-
 def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """What an import names, a module if it is one."""
     if isinstance(node, ast.Import):
@@ -112,7 +106,7 @@ def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     for name in names:
         parts = name.split(".")
         if parts[0] != "certus":
-            yield parts[0]
+            yield f"Python's {parts[0]}" if parts[0] in sys.stdlib_module_names - HEAVY else parts[0]
             continue
         while len(parts) > 1 and ".".join(parts[1:]) not in modules():
             parts.pop()
@@ -124,7 +118,7 @@ def imports() -> list[Import]:
     return [
         Import(name, target, inside, node.lineno)
         for name, path in modules().items()
-        for node, inside in walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node, inside in walk(ast.parse(path.read_text(encoding="utf-8")), offered=path.name == "__init__.py")
         for target in targets(node)
     ]
 

@@ -141,6 +141,6 @@ def as_words(name: str, words: Any) -> tuple[str, ...]:
     found = tuple(words)
     for k, word in enumerate(found):
         if not isinstance(word, str):
-            hint = "" if np.isscalar(word) else " Lattices and confusion networks are not read: give one path."
+            hint = "" if np.isscalar(word) else " A lattice is read by certus.io.lattices.WordLattice."
             raise InvalidInput(f"{name}[{k}] is {shown(word)}; expected a list of words.{hint}")
     return found

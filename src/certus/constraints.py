@@ -1,6 +1,6 @@
 """Constraints for ``problem.subject_to(...)``, under the name users know them by."""
 
-from certus.hypergraph.readings import Reading, accepted, avoids, contains, count, in_order, length
+from certus.hypergraph.readings import Reading, accepted, avoids, contains, count, in_order, length, starts_with
 from certus.relax.constrained import Constrained
 from certus.relax.constraints import (
     Constraint,
@@ -34,4 +34,5 @@ __all__ = [
     "length",
     "linear",
     "require",
+    "starts_with",
 ]

@@ -1,6 +1,8 @@
-"""Decode many problems of any kind on threads, in order."""
+"""Decode many problems of any kind on threads, processes or Ray, in order."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from importlib import import_module
 from typing import Any
 
 from certus.checks import one_of
@@ -14,11 +16,13 @@ def decode_all(
     problems: Iterable[Problem[Any]],
     *,
     workers: int | None = None,
+    engine: str = "threads",
+    address: str | None = None,
     progress: Callable[[int], object] | None = None,
     errors: str = "raise",
     **limits: Any,
 ) -> Iterator[Result[Any] | CertusError]:
-    """Decode problems of mixed kind and length on threads; yields their results in order, as they come.
+    """Decode problems of mixed kind and length; yields their results in order, as they come.
 
     Problems are drawn only as fast as they are decoded, so an endless stream of them is fine. The kernels run without
     the GIL; the answers do not depend on the number of threads.
@@ -27,7 +31,12 @@ def decode_all(
     ----------
     problems : iterable of Problem
     workers : int, optional
-        Threads; by default as many as there are processors.
+        Threads, or processes; by default as many as there are processors.
+    engine : "threads", "processes" or "ray"
+        Where they are decoded. Processes, of this machine or of a Ray cluster, pay for problems of more than some
+        milliseconds whose work is Python's; problems and results travel to them and back.
+    address : str, optional
+        Of a Ray cluster; without it Ray is started on this machine.
     progress : function of the number of problems done, optional
         Called after each result, in order, from the caller's thread.
     errors : "raise" or "yield"
@@ -43,8 +52,11 @@ def decode_all(
     >>> [r.score for r in decode_all(problems)]
     [3.0, 4.0]
     """
-    threads = thread_count(workers)
     one_of("errors", errors, ("raise", "yield"))
+    if engine != "threads":  # engines stand above problems, and are found by name
+        found = import_module("certus.engines.engine").decoded(problems, engine, workers, address, limits)
+        return _told(_raised(found, errors), progress)
+    threads = thread_count(workers)
 
     def decode(problem: Problem[Any]) -> Result[Any] | CertusError:
         try:
@@ -55,6 +67,15 @@ def decode_all(
             return error
 
     return _told(in_order(decode, problems, threads), progress)
+
+
+def _raised(found: Generator[Any], errors: str) -> Iterator[Result[Any] | CertusError]:
+    """The answers of workers, of which an error is one; the workers end with it."""
+    with closing(found):
+        for answer in found:
+            if isinstance(answer, Exception) and not (errors == "yield" and isinstance(answer, CertusError)):
+                raise answer
+            yield answer
 
 
 def _told(

@@ -9,20 +9,20 @@ from typing import Any, Self
 import numpy as np
 
 from certus.certificates.rounding import WIDTH, Extent
-from certus.certificates.sound import sound, sound_list, summed
+from certus.certificates.sound import sound_list, summed
 from certus.checks import Floats, as_members, as_positive_int, of_kind, shown
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors import FactorGraph, merged
 from certus.hypergraph import Forest
 from certus.hypergraph.readings import Reading
-from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
+from certus.problem import Index, Limits, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch, ranked, sums
 from certus.relax.constraints import Constraint
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.proof import Fix, Leaf, Split
 from certus.relax.run import Run
-from certus.relax.steps import StepRule, polyak
+from certus.relax.steps import polyak
 from certus.relax.system import Relaxation
 from certus.result import Certificate, LogPartitionBounds, Result, Solution, certified, with_proof_of
 from certus.schema import Field
@@ -252,20 +252,8 @@ class Joint(Problem[Structures]):
     def _tied(self) -> Relaxation:
         return Relaxation.side_by_side([Relaxation.of(p) for p in self.problems], self.weights, self.ties)
 
-    @sound
-    def decode(
-        self,
-        *,
-        max_iterations: int = 500,
-        time_limit: float | None = None,
-        exact: bool = True,
-        step: StepRule[Any] | None = None,
-    ) -> Result[Structures]:
-        """The best structures. ``step`` is a rule of certus.relax.steps; see certus.relax.branch.climb for the limits.
-
-        Raises Infeasible when none agree, and LimitReached when the time ran out before any were found.
-        """
-        return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+    def _decode(self, limits: Limits) -> Result[Structures]:
+        return branch.decode(self, limits)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Structures]]:

@@ -9,6 +9,7 @@ what it overrides: the defaults make do with the four, or say that they cannot, 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from certus.hypergraph.dynamic_program import Forest
     from certus.hypergraph.readings import Reading
     from certus.relax.constraints import Constraint
+    from certus.relax.steps import StepRule
     from certus.relax.system import Relaxation
 
 Y = TypeVar("Y")
@@ -37,6 +39,18 @@ Index = tuple[int, ...]
 FAR = 2.0**20  # what a part is rewarded by, in best scores, when parts are counted
 
 
+class Limits(NamedTuple):
+    """What ends a search, and how far multipliers move in it: the arguments of ``decode`` that every kind has."""
+
+    max_iterations: int = 500
+    time_limit: float | None = None
+    exact: bool = True
+    step: "StepRule[Any] | None" = None
+
+
+DEFAULT_LIMITS = Limits()
+
+
 class Factors(NamedTuple):
     """Scores of labels, one for each row of an exclusive view: alone (n, K), and in tables over rows of the view."""
 
@@ -44,13 +58,34 @@ class Factors(NamedTuple):
     tables: tuple[tuple[tuple[int, ...], Floats], ...]
 
 
+Entry = TypeVar("Entry")
+
+
+class Registry(dict[str, Entry]):
+    """What modules above this one enter when they are imported, by name: all of it, from the first look-up that fails.
+
+    ``certus`` imports such a module when one of its names is first used.
+    """
+
+    def __missing__(self, name: str) -> Entry:
+        if name not in self.complete():
+            raise KeyError(name)
+        return self[name]
+
+    def complete(self) -> Self:
+        """With all that certus offers imported."""
+        package = import_module("certus")
+        for name in package.__all__:
+            getattr(package, name)
+        return self
+
+
 # The kinds of problems that can be saved, by name. A class that says its name and how it is read enters itself; one
 # that leaves the reading to the default is entered by ``register``. No file can enter a class.
-PROBLEMS: "dict[str, type[Problem[Any]]]" = {}
+PROBLEMS: "Registry[type[Problem[Any]]]" = Registry()
 
-# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name. They stand
-# above this module, and enter themselves.
-QUESTIONS: dict[str, Callable[..., Any]] = {}
+# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name.
+QUESTIONS: Registry[Callable[..., Any]] = Registry()
 
 # Why a kind of problem may do without a question, and what to ask in its place; the others are about sums.
 REFUSALS = {
@@ -167,14 +202,27 @@ class Problem(ABC, Generic[Y]):
     # -- questions -------------------------------------------------------------------------------------------------
 
     @sound
-    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Y]:
+    def decode(
+        self,
+        *,
+        max_iterations: int = 500,
+        time_limit: float | None = None,
+        exact: bool = True,
+        step: "StepRule[Any] | None" = None,
+    ) -> Result[Y]:
         """The best structure, with its certificate. Raises Infeasible when there is none.
 
-        ``max_iterations``, ``time_limit`` (seconds) and ``exact`` matter only to problems decoded by relaxation: with
-        ``exact`` the decoder climbs from relaxation to branch and bound until proved or out of its limits.
+        The arguments matter only to problems decoded by relaxation. ``max_iterations`` limits the relaxation,
+        ``time_limit`` (seconds) all; with ``exact`` the decoder climbs from relaxation to branch and bound until proved
+        or out of its limits; ``step`` is a rule of certus.relax.steps for the multipliers. A limit that comes before
+        any structure was found raises LimitReached.
         """
+        return self._decode(Limits(max_iterations, time_limit, exact, step))
+
+    def _decode(self, limits: Limits) -> Result[Y]:
+        """What ``decode`` asks: a kind of problem that has a decoder of its own overrides this."""
         if self.relaxation() is not None:
-            return self.as_relaxed().decode(max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+            return self.as_relaxed().decode(**limits._asdict())
         solution = self.solve()
         return self.proved(solution.structure, solution.value)
 
@@ -271,6 +319,13 @@ class Problem(ABC, Generic[Y]):
         kind: Any = PROBLEMS["constrained"]
         constrained: Problem[Y] = kind.of(self, constraints)
         return constrained
+
+    def read_by(self, reading: "Reading") -> "Problem[Y] | None":
+        """The problem under a constraint on what it is read as, if that is words of its own, not cells of a view.
+
+        None, the default, for all others: what automata then read is ``sequence``.
+        """
+        return None
 
     def as_relaxed(self) -> "Problem[Y]":
         """The problem as one that is decoded, and solved, by its relaxation: subject to no constraint at all."""
@@ -452,6 +507,15 @@ class Problem(ABC, Generic[Y]):
             )
         return self.views[view]
 
+    def checked_part(self, view: str, index: Index, value: int) -> Index:
+        """Shape of a view whose cell ``index`` is to be fixed to ``value``; InvalidInput if that says nothing."""
+        shape = self.checked_view(view)
+        if len(index) != len(shape) or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
+            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
+        if value not in (0, 1):
+            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        return shape
+
     def error(self) -> float:
         """How far rounding may take any sum of scores of this problem from the truth."""
         extent = self.extent()
@@ -503,7 +567,7 @@ def register(kind: Kind) -> Kind:
     """
     if not (isinstance(kind, type) and issubclass(kind, Problem)):
         raise InvalidInput(f"{shown(kind)} cannot be registered; expected a class made from certus.Problem.")
-    known = PROBLEMS.get(kind.name)
+    known = PROBLEMS.complete().get(kind.name)
     own = known is None or known is kind
     if not kind.name or not (own or (known and known.__qualname__ == kind.__qualname__)):
         taken = "it has no name" if known is None else f"the name {kind.name!r} is taken by {known.__name__}"
@@ -533,7 +597,7 @@ def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
     """A problem as JSON data that says its kind."""
     of_kind("problem", problem, Problem, "a problem, such as certus.Tagging(scores)")
     if problem.name not in PROBLEMS:
-        known = ", ".join(PROBLEMS)
+        known = ", ".join(PROBLEMS.complete())
         raise InvalidInput(
             f"{type(problem).__name__} is not a kind of problem that can be saved; those are {known}. "
             "A class of your own is entered by certus.register."
@@ -544,6 +608,6 @@ def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
 def problem_from_json(data: Any) -> Problem[Any]:
     """The problem that problem_to_json described."""
     given = Field.of(data, "problem")
-    kind = PROBLEMS[given["kind"].one_of(tuple(PROBLEMS))]
+    kind = PROBLEMS[given["kind"].one_of(tuple(PROBLEMS.complete()))]
     given["data"].object()
     return kind.from_json(given["data"])

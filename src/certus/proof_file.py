@@ -18,10 +18,10 @@ from certus.problem import Problem, checked_pair
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Close, Fix, Leaf, Proof, Split, first_multipliers
 from certus.relax.proving import proof_of, witness_of
+from certus.relax.questions import Proved, claimed_limit, proved_bound, questions
 from certus.relax.system import Relaxation
 from certus.result import Certificate, Result
 from certus.serialize import floats_to_json, write_json
-from certus.verify import answered, claimed_limit
 
 FORMAT, VERSION = "certus proof", 1
 
@@ -43,6 +43,37 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         raise InvalidInput(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")
     if not isfinite(certificate.bound + certificate.tolerance):
         raise NotSupported("the bound is infinite: nothing is claimed that a proof could show.")
+    proved = list[Proved]()
+    for asked in questions(problem, certificate, result.score):
+        above = claimed_limit(asked, certificate)
+        proved.append(proved_bound(asked, certificate, above))
+        if proved[-1].bound <= above:
+            return _written(asked, result, above)
+    shown = exact_proof(problem, result, proved)
+    return _written(asked, result, above) if shown is None else shown
+
+
+def exact_proof(problem: Problem[Any], result: Result[Any], proved: list[Proved]) -> dict[str, Any] | None:
+    """A proof that holds in exact integers, where bounds of the questions with outward rounding are too high.
+
+    None if there is none, or they are higher than rounding may have made them.
+    """
+    for asked, found in zip(questions(problem, result.certificate, result.score), proved, strict=True):
+        above = claimed_limit(asked, result.certificate)
+        if found.bound - above < found.rounding:
+            try:
+                data = _written(asked, result, above)
+                check: Any = standalone.check
+                check(json.loads(json.dumps(data)))
+            except (NotSupported, InvalidInput, standalone.Refused, *standalone.MALFORMED):
+                continue
+            return data
+    return None
+
+
+def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str, Any]:
+    """The proof that one of the questions about a result has no structure above this."""
+    certificate = result.certificate
     claim = {
         "score": float(result.score),
         "bound": float(certificate.bound),
@@ -50,9 +81,7 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         "rank": certificate.rank,
         "exact": bool(certificate.exact),
     }
-    head = {"format": FORMAT, "version": VERSION, "problem": problem.name, "claim": claim}
-    asked = answered(problem, result)
-    above = claimed_limit(asked, certificate)
+    head = {"format": FORMAT, "version": VERSION, "problem": asked.name, "claim": claim}
     relaxed, proof = _prepared(asked, certificate, above)
     tree = proof.rest if isinstance(proof, Close) else proof
     if not isinstance(tree, Leaf | Fix | Split):

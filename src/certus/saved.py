@@ -12,10 +12,10 @@ from certus.errors import NotSupported, VerificationError
 from certus.problem import Problem, checked_pair, problem_from_json, problem_to_json
 from certus.relax import proof
 from certus.relax.proving import witness_of
+from certus.relax.questions import answered, claimed_limit, questions
 from certus.result import KINDS, Certificate, Result, Trace
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json, load_json, write_json
-from certus.verify import answered, claimed_limit, questions
 
 FORMAT, VERSION = "certus result", 3
 
@@ -46,7 +46,7 @@ def result_to_json(
     described = problem_to_json(problem)
     try:
         # Where nothing is allowed for rounding, it may be the scores rounded up of which the bound can be shown.
-        asked = next(questions(problem, c, result.score)) if c.tolerance else answered(problem, result)
+        asked = next(questions(problem, c, result.score)) if c.tolerance else answered(problem, c, result.score)
         witness = witness_of(asked, c, claimed_limit(asked, c))
     except (NotSupported, VerificationError):  # whoever verifies the file will say so
         witness = None

@@ -7,10 +7,13 @@ locked: one that is not locked was left by a run that was killed, and the next o
 import os
 import re
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EINVAL
 from functools import lru_cache
 from pathlib import Path
 from secrets import token_hex
+from typing import BinaryIO
 
 from certus.checks import as_path
 from certus.errors import FormatError
@@ -35,7 +38,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
             with open(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
                 stream.write(data)
         else:
-            _replace(target, data)
+            with _replacing(target) as stream:
+                stream.write(data)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -63,12 +67,26 @@ def _replaceable(path: Path) -> Path | None:
     return path
 
 
-def _replace(target: Path, data: bytes) -> None:
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A stream to write a file by, which is in its place when all is written, or not at all. FormatError as above."""
+    try:
+        target = _replaceable(Path(path))
+        if target is None:
+            raise OSError(EINVAL, "is no regular file")
+        with _replacing(target) as stream:
+            yield stream
+    except OSError as error:
+        raise FormatError(path, None, f"cannot be written: {error.strerror or error}.") from None
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
     _remove_leftovers(Path(os.path.realpath(target.parent)))
     handle, temporary = _new_file(target.parent)
     try:
         with open(handle, "wb") as stream:
-            stream.write(data)
+            yield stream
             stream.flush()
             os.fsync(handle)
             with suppress(FileNotFoundError):

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import certus
@@ -76,3 +76,27 @@ def test_extents():
     assert extent_of(0, np.empty(0), np.array([-inf])) == (0, 0.0, 0.0)
     assert Extent(2, -1.0, 3.0).joined(Extent(1, -4.0, 1.0), 2.0) == (3, -8.0, 3.0)
     assert rounding.of_sum(2**60, 1.0) == inf
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-1000, 1000),
+)
+@example(5e-324, 200)  # the quotient is 0
+@example(-5e-324, 200)
+def test_scores_in_steps_are_rounded_up_and_by_less_than_a_step(score, exponent):
+    step = 2.0**exponent
+    (number,) = rounding.in_steps(np.array([score]), step).tolist()
+    if abs(number) == np.inf:  # beyond float64, as what is far too low or high for its step
+        assert abs(Fraction(score)) > Fraction(step) * 2**1000
+    else:
+        assert (Fraction(number) - 1) * Fraction(step) < Fraction(score) <= Fraction(number) * Fraction(step)
+        assert number == round(number)
+
+
+@given(st.floats(1e-290, 1e290), st.integers(20, 60))
+def test_steps_are_powers_of_two_that_leave_so_many_bits(most, bits):
+    step = rounding.step_for(most, bits)
+    assert np.frexp(step)[0] == 0.5
+    assert 2 ** (bits - 1) <= Fraction(most) / Fraction(step) < 2**bits or step == 2.0**-1020
+    assert Fraction(most) <= Fraction(step) * 2**bits

@@ -177,3 +177,71 @@ def test_text_with_marks_is_refused(certus, tmp_path):
     ran = certus("train", "lm", "--text", tmp_path / "text", "--output", tmp_path / "lm")
     assert "sentence 2 holds '<s>'" in ran.complaint
     assert not (tmp_path / "lm").exists()
+
+
+def phrase_options(folder):
+    named = {"--phrase-table": "table", "--lm": "lm.gz", "--weights": "phrase-weights.json"}
+    return [part for name, file in named.items() for part in (name, folder / file)]
+
+
+def test_constraints_and_terminology_hold_and_a_refused_sentence_is_reported(certus, files):
+    (files / "terms").write_text("# terms\nchien\ta dog\n")
+    ran = certus("translate", *options(files), "--terminology", files / "terms", stdin="le chien aboie\naboie\n")
+    assert (ran.code, ran.out) == (0, "a dog barks\nbarks\n")
+    (files / "asked").write_text(
+        '{"starts_with": "barks", "length": [1, 3]}\n{"contains": ["cat"]}\n\n{"avoids": ["the"]}\n'
+    )
+    lines = "le chien aboie\nle chien\nle chien\nle chien\nle chien\n"
+    ran = certus("translate", *options(files), "--constraints", files / "asked", "--workers", 2, stdin=lines)
+    assert (ran.code, ran.out) == (2, "barks the dog\n\nthe dog\na dog\n\n")
+    assert "stdin:2: no derivation of the forest satisfies the constraints" in ran.err
+    assert "stdin:5: --constraints has 4 lines" in ran.err
+    assert "3 sentences, 3 proved optimal" in ran.err
+    (files / "asked").write_text('{"contain": ["cat"]}\n')
+    assert (
+        "asked:1: expected a JSON object with some of"
+        in certus("translate", *options(files), "--constraints", files / "asked", "le chien").complaint
+    )
+    (files / "terms").write_text("chien a dog\n")
+    assert (
+        "terms:1: expected the source words"
+        in certus("translate", *options(files), "--terminology", files / "terms", "le chien").complaint
+    )
+
+
+def test_lattices_are_translated(certus, files):
+    lattice = "((('le',1.0,1),),(('chien',0.9,1),('chat',0.1,1),),(('aboie',0.5,1),('*EPS*',0.5,1),),)"
+    for model in (options, phrase_options):
+        ran = certus("translate", *model(files), "--lattice", stdin=lattice + "\n((('le',1,0),),)\n")
+        assert ran.code == 2
+        assert ran.out.split("\n")[0] in ("the dog barks", "the dog")
+        assert "stdin:2: lattice: arc 0 of the lattice leads from node 0 to 0" in ran.err
+    logs = certus("translate", *options(files), "--lattice", "--log-scores", '[[["le chien", 0, 1]]]')
+    assert "without blanks" in logs.err
+    assert "not in lattices" in certus("translate", *options(files), "--lattice", "--terminology", "x", "y").complaint
+    assert "about the scores of --lattice" in certus("translate", *options(files), "--log-scores", "y").complaint
+
+
+def test_all_results_are_saved_and_verified(certus, files):
+    (files / "table").write_text(TABLE + TABLE.replace("the dog", "a dog"))
+    more = ["--kbest", 3, "--distinct", "--save-results", files / "saved"]
+    ran = certus("translate", *phrase_options(files), *more, stdin="le chien aboie\n\naboie\n")
+    assert ran.code == 0
+    lines = [line.split(" ||| ") for line in ran.out.splitlines()]
+    assert [line[0] for line in lines] == ["0", "0", "0", "2"]
+    assert len({line[1] for line in lines[:3]}) == 3
+    saved = sorted((files / "saved").iterdir())
+    assert [path.name for path in saved] == ["000001.1.json", "000001.2.json", "000001.3.json", "000003.1.json"]
+    assert certus("verify", *saved).code == 0
+    assert "--distinct is for lists" in certus("translate", *phrase_options(files), "--distinct", "aboie").complaint
+
+
+def test_the_translation_of_least_risk(certus, files):
+    for model in (options, phrase_options):
+        ran = certus("translate", *model(files), "--minimum-risk", "--margin", 9, stdin="le chien aboie\n\n")
+        assert (ran.code, ran.out) == (0, "the dog barks\n\n")
+        found = json.loads(certus("translate", *model(files), "--minimum-risk", "--json", "le chien").out)
+        assert found["translation"] == found["best"] == "the dog"
+        assert 0.0 <= found["left_out"] < 1.0
+        assert found["kept"] >= 1
+    assert "a choice among many" in certus("translate", *options(files), "--minimum-risk", "--kbest", 2, "y").complaint

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import certus
 from certus import Dependency, Infeasible, InvalidInput, LimitReached, NotSupported, load_result, save_result
 from certus.dependency import flow, nonprojective
+from certus.problem import Limits
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.run import Run
@@ -179,7 +180,7 @@ def test_the_kernel_and_the_general_relaxation_make_the_same_steps(model):
         if optimum(problem) == -np.inf:
             continue
         rule = per_increase(problem.extent().size)
-        result = nonprojective.decode(problem, step=rule, exact=False, max_iterations=30, estimate=False)
+        result = nonprojective.decode(problem, Limits(30, exact=False, step=rule), estimate=False)
         relaxation, run = nonprojective.relaxation(problem), Run()
         subproblems = Subproblems(relaxation)
         oracle = Lagrangian(subproblems, subproblems.initial)
@@ -207,7 +208,7 @@ def test_bursts_and_single_rounds_are_the_same_descent(model, rule):
         problem = draw_problem(np.random.default_rng(seed), model, 4, projective=False)
         if optimum(problem) == -np.inf:
             continue
-        burst, rounds = (nonprojective.decode(problem, step=r, estimate=False) for r in (rule, single))
+        burst, rounds = (nonprojective.decode(problem, Limits(step=r), estimate=False) for r in (rule, single))
         assert burst.score == rounds.score == optimum(problem)
         assert rounds.info["decoded"] == 1.0
         a, b = burst.trace, rounds.trace

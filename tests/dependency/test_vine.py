@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from certus import Dependency, InvalidInput, verify
+from certus import Dependency, InvalidInput, NotSupported, verify
 from certus.constraints import at_most
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.pruning import long_arcs, supported
@@ -148,3 +148,18 @@ def test_words_whose_head_is_outside_the_band_do_not_spoil_proofs_under_constrai
     assert result.certificate.exact
     assert result.score == max(score for k, score in scores.items() if constraint.holds({"arcs": used[k]}))
     verify(problem, result)
+
+
+@pytest.mark.parametrize("view", ["arcs", "outer_head"])
+def test_every_part_that_a_parse_uses_can_be_required(view):
+    """The arc from the root to the first word too, which no rivals of the root stand beside."""
+    rng = np.random.default_rng(5)
+    problem = Vine(rng.integers(-5, 6, (4, 4)), rng.integers(-5, 6, (4, 2)), rng.integers(-5, 6, (4, 2)), band=1)
+    every = list(problem.all_structures())
+    for part in np.argwhere(sum(problem.indicator(y, view) for y in every) > 0).tolist():
+        best = max(problem.score(y) for y in every if problem.indicator(y, view)[tuple(part)])
+        assert problem.with_fixed(view, tuple(part), 1).decode().score == best
+    with pytest.raises(NotSupported, match="only forbidden"):
+        problem.with_fixed("outer_modifier", (0, 1), 1)
+    with pytest.raises(InvalidInput, match="outside view"):
+        problem.with_fixed(view, (7, 0), 0)

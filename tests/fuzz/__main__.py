@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.fuzz.runner import Run, say
 from tests.fuzz.targets import TARGETS, everything, target
+from tests.fuzz.workers import spread
 
 
 def main() -> int:
@@ -21,11 +22,12 @@ def main() -> int:
         prog="python -m tests.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "targets", nargs="*", help=f"{', '.join(TARGETS)}, problems:KIND or files:READER; all by default"
+        "targets", nargs="*", help=f"{', '.join(TARGETS)}, problems:KIND, tamper:KIND or files:READER; all by default"
     )
     parser.add_argument("--minutes", type=float, help="for all targets together; 5 by default, unless --count is given")
     parser.add_argument("--count", type=int, help="cases for each target")
     parser.add_argument("--seed", type=int, help="drawn and printed by default")
+    parser.add_argument("--workers", type=int, default=1, help="processes that the cases are spread over")
     parser.add_argument("--first", type=int, default=0, help="number of the first case, to try one again")
     parser.add_argument("--failures", type=Path, default=Path(".cache/fuzz"), help="folder for what fails")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="try saved failures again")
@@ -35,24 +37,25 @@ def main() -> int:
     if options.replay:
         return replay(options.replay)
     try:
-        chosen = [target(name) for name in options.targets or everything()]
+        chosen = {name: target(name) for name in options.targets or everything()}
     except ValueError as error:
         parser.error(str(error))
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     minutes = 5.0 if options.minutes is None and options.count is None else options.minutes
-    say(f"seed {seed}; {', '.join(one.name for one in chosen)}")
+    say(f"seed {seed}; {', '.join(chosen)}")
     if not options.targets and len(chosen) < len(TARGETS):
         say("guided is left out: atheris is not installed; python -m pip install -e '.[fuzz]'")
     reports = []
     try:
-        for one in chosen:
+        for named, one in chosen.items():
             run = Run(one, seed, options.failures)
+            seconds = None if minutes is None else 60 * minutes / len(chosen)
+            limits = {"seconds": seconds, "count": options.count, "first": options.first}
             try:
-                run.go(
-                    seconds=None if minutes is None else 60 * minutes / len(chosen),
-                    count=options.count,
-                    first=options.first,
-                )
+                if options.workers > 1:
+                    run = spread(named, seed, options.failures, workers=options.workers, **limits)
+                else:
+                    run.go(**limits)
             finally:
                 reports.append(run.report())
     except KeyboardInterrupt:

@@ -30,9 +30,12 @@ class Finding(NamedTuple):
 class Tally(Counter[str]):
     """Counts, and the longest time that any question took."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: dict[str, float] = {}
+    def __init__(self, counts: dict[str, int] | None = None, seconds: dict[str, float] | None = None) -> None:
+        super().__init__(counts or {})
+        self.seconds: dict[str, float] = {} if seconds is None else seconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tally, (dict(self), self.seconds)
 
     def slowest(self, name: str, seconds: float) -> None:
         self.seconds[name] = max(self.seconds.get(name, 0.0), seconds)
@@ -59,14 +62,17 @@ class Run:
         self.failed: Counter[str] = Counter()
         self.cases, self.seconds = 0, 0.0
 
-    def go(self, *, seconds: float | None = None, count: int | None = None, first: int = 0) -> "Run":
-        """Try cases until the time is over or there were ``count``; Ctrl-C ends it too, and is raised again."""
+    def go(self, *, seconds: float | None = None, count: int | None = None, first: int = 0, step: int = 1) -> "Run":
+        """Try cases until the time is over or there were ``count``; Ctrl-C ends it too, and is raised again.
+
+        The numbers of the cases are first, first + step, and so on.
+        """
         started = told = time.perf_counter()
         try:
             while (count is None or self.cases < count) and (
                 seconds is None or time.perf_counter() - started < seconds
             ):
-                number = first + self.cases
+                number = first + step * self.cases
                 rng = np.random.default_rng([self.seed, number])
                 for finding in self.target.one(rng, self.tally):
                     self.keep(number, finding)
@@ -94,6 +100,14 @@ class Run:
             name = f"{self.target.name} {sort} {self.seed} {number}"
             path = self.folder / f"{'-'.join(''.join(c if c.isalnum() else ' ' for c in name).split())}.json"
             path.write_text(json.dumps(data) + "\n")
+
+    def add(self, tally: Tally, failed: Counter[str], cases: int, seconds: float) -> None:
+        """Count what another run of the same target and seed tried at the same time as this one."""
+        self.tally.update(tally)
+        for name, longest in tally.seconds.items():
+            self.tally.slowest(name, longest)
+        self.failed.update(failed)
+        self.cases, self.seconds = self.cases + cases, max(self.seconds, seconds)
 
     def report(self) -> dict[str, Any]:
         """What was tried and what failed, as JSON."""

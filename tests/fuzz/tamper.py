@@ -15,15 +15,18 @@ from certus.certificates import standalone
 from certus.problem import PROBLEMS, problem_to_json
 from certus.proof_file import proof_to_json
 from certus.result import KINDS as CERTIFICATES
-from tests.fuzz import cases
+from tests.fuzz import cases, large
 from tests.fuzz.cases import KINDS, Case
 from tests.fuzz.claims import Claim, about
 from tests.fuzz.runner import Finding, Tally
 from tests.fuzz.scores import MASKS, Rng
 from tests.oracles.exact import Exact, units
 
-EACH = 5  # forgeries of a result
+EACH = 2  # forgeries of a result
 FINE = ("a tolerance above 1e-9 of the parts", "two scores")  # wrong of a decoder to say, but no false result
+COMPOUND = "joint of many", "soft"  # kinds of cases that are kinds of problems by other names
+LARGE, SHARE = "large", 1.5  # and how often they are drawn, beside the others
+DIFFERENT = "the two checkers differ"
 Json = dict[str, Any]
 
 
@@ -32,26 +35,30 @@ class Tamper:
 
     name = "tamper"
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: tuple[str, ...] = ()) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "result.json"
-        self.kinds = [kind for kind in KINDS if kind in PROBLEMS and kind != "lexicalized constituency"]
+        self.kinds = [kind for kind in KINDS if kind in kinds or (not kinds and kind in saved_kinds())]
+        self.kinds += [LARGE] if LARGE in kinds or not kinds else []
 
     def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
-        shares = np.array([KINDS[kind].share for kind in self.kinds])
+        shares = np.array([SHARE if kind == LARGE else KINDS[kind].share for kind in self.kinds])
         kind = str(rng.choice(self.kinds, p=shares / shares.sum()))
-        case = cases.drawn(rng, kind, str(rng.choice(KINDS[kind].regimes)))
+        case = large.draw(rng) if kind == LARGE else cases.drawn(rng, kind, str(rng.choice(KINDS[kind].regimes)))
         if kind == "factor graph":
             case["whole"] = True  # files do not say that a small graph was taken to pieces
         try:
-            problem = cases.made(case)
-            table = Exact(cases.listed(case, problem))
+            problem = made(case)
+            table = listed(case, problem)
             results = problem.kbest(2) if rng.random() < 0.3 else [problem.decode()]
         except certus.CertusError:
             return
         result = results[int(rng.integers(len(results)))]
         certus.save_result(self.path, problem, result)
         saved = json.loads(self.path.read_text())
+        if kind == LARGE:
+            size = large.nodes(certus.load_result(self.path)[1].certificate.witness)
+            tally[f"large: proofs of {'1 node' if size < 2 else f'{10 ** len(str(size - 1))} nodes at most'}"] += 1
         if any(claim.claim not in FINE for claim in false(table, result)):
             tally["results that are false already"] += 1  # which the target "problems" is about
         else:
@@ -60,8 +67,9 @@ class Tamper:
             tally[f"true results: {verdict.partition(':')[0]}"] += 1
             if verdict not in ("accepted", "not supported"):
                 yield Finding(kind, "a true result refused", verdict, partial(kept, case, saved))
-            if self.alone("true results", verdict, tally) == "refused" and verdict == "accepted":
-                yield Finding(kind, "a true result refused by the standalone checker", "", partial(kept, case, saved))
+            alone = self.alone("true results", verdict, tally)
+            if alone and not verdict.startswith(alone):
+                yield Finding(kind, DIFFERENT, f"{verdict}; standalone: {alone}", partial(kept, case, saved))
         if not len(table):
             return
         for _ in range(EACH):
@@ -70,6 +78,9 @@ class Tamper:
             verdict = self.verdict(forged)
             tally[f"tampered: {verdict.partition(':')[0]}"] += 1
             alone = self.alone("tampered", verdict, tally)
+            if alone and not verdict.startswith(alone):
+                detail = f"{way}: {verdict}; standalone: {alone}"
+                yield Finding(kind, DIFFERENT, detail, partial(kept, changed, forged))
             if verdict.startswith("bare"):
                 yield Finding(kind, verdict.partition(",")[0], f"{way}: {verdict}", partial(kept, changed, forged))
             elif "accepted" in (verdict, alone):
@@ -77,10 +88,7 @@ class Tamper:
                     yield Finding(kind, f"accepted: {name}", f"{way}: {detail}", partial(kept, changed, forged))
 
     def alone(self, what: str, verdict: str, tally: Tally) -> str:
-        """What the standalone checker makes of the result in the file, where certus.verify had something to say of it.
-
-        The two may differ where rounding decides: one rounds up, the other does not round.
-        """
+        """What the standalone checker makes of the result in the file, if certus.verify had something to say of it."""
         if not verdict.startswith(("accepted", "refused")):
             return ""
         try:
@@ -120,18 +128,37 @@ class Tamper:
     def judged(self, case: Case) -> list[Claim]:
         """What is false about the result in the file, which is one of this case's problem."""
         problem, result = certus.load_result(self.path)
-        table = Exact(cases.listed(case, problem))
+        try:
+            table = listed(case, problem)
+        except certus.Infeasible:
+            return [Claim("there is no structure", "")]
         return [claim for claim in false(table, result) if claim.claim not in FINE]
 
     def replay(self, data: Any) -> list[Claim]:
         case = cases.from_json(data["case"])
         verdict = self.verdict(data["saved"])
-        claims = self.judged(case)
+        alone, claims = self.alone("", verdict, Tally()), self.judged(case)
+        if alone and not verdict.startswith(alone):
+            return [Claim(DIFFERENT, f"{verdict}; standalone: {alone}")]
         if verdict.startswith("bare"):
             return [Claim(verdict, "")]
         if verdict == "accepted":
             return claims
         return [] if claims or verdict == "not supported" else [Claim("a true result refused", verdict)]
+
+
+def made(case: Case) -> Any:
+    return large.make(case) if case["kind"] == LARGE else cases.made(case)
+
+
+def listed(case: Case, problem: Any) -> Exact:
+    """The structures of a problem, or the best of them; Infeasible if there are none of a large problem."""
+    return large.Ranked(problem) if case["kind"] == LARGE else Exact(cases.listed(case, problem))
+
+
+def saved_kinds() -> list[str]:
+    """Of problems that files hold, but for the large ones."""
+    return [kind for kind in KINDS if kind in (*PROBLEMS, *COMPOUND) and kind != "lexicalized constituency"]
 
 
 def kept(case: Case, saved: Json) -> Json:
@@ -242,8 +269,8 @@ def cell(rng: Rng, case: Case, problem: Any, table: Exact, data: Json) -> Case |
     k = int(rng.integers(array.size))
     array[k] = rng.choice(MASKS) if rng.random() < 0.5 else float(number(rng, array[k]))
     try:
-        made = cases.made(changed)
-        data["problem"], data["digests"] = problem_to_json(made), {"problem": certus.problem_digest(made)}
+        other = made(changed)
+        data["problem"], data["digests"] = problem_to_json(other), {"problem": certus.problem_digest(other)}
     except certus.CertusError:
         return None
     return changed

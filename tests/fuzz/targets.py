@@ -11,7 +11,7 @@ from tests.fuzz.mutants import Mutants
 from tests.fuzz.problems import Problems
 from tests.fuzz.runner import Target
 from tests.fuzz.sums import Sums
-from tests.fuzz.tamper import Tamper
+from tests.fuzz.tamper import LARGE, Tamper, saved_kinds
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "problems": Problems,
@@ -26,6 +26,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
 PARTS: dict[str, tuple[Callable[[tuple[str, ...]], Target], list[str]]] = {
     "problems": (Problems, list(KINDS)),
     "answers": (Answers, list(ANSWER_KINDS)),
+    "tamper": (Tamper, [*saved_kinds(), LARGE]),
     "files": (Mutants, [reader.name for reader in READERS]),
 }
 

@@ -13,6 +13,7 @@ from tests.fuzz.claims import about
 from tests.fuzz.problems import check
 from tests.fuzz.runner import Finding, Run, shrunk
 from tests.fuzz.targets import target
+from tests.fuzz.workers import spread
 from tests.oracles.exact import Exact
 
 SAVED = sorted((Path(__file__).parent / "saved").glob("*.json"))
@@ -97,6 +98,15 @@ def test_failures_are_saved_and_the_run_goes_on(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"odd-kind-of-a-claim-4-{k}.json" for k in (0, 2, 4)]
     saved = json.loads((tmp_path / "odd-kind-of-a-claim-4-2.json").read_text())
     assert (saved["target"], saved["detail"], saved["case"]) == ("odd", "that fails", {"number": 3})
+
+
+@pytest.mark.slow
+def test_workers_try_the_same_cases():
+    alone = Run(target("problems:hyperpath"), 2).go(count=21, first=5).report()
+    spread_out = spread("problems:hyperpath", 2, workers=2, count=21, first=5).report()
+    for part in ("target", "seed", "cases", "counts", "failed"):
+        assert spread_out[part] == alone[part]
+    assert spread_out["slowest"].keys() == alone["slowest"].keys()
 
 
 def test_the_same_seed_draws_the_same_cases():

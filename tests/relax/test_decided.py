@@ -25,7 +25,8 @@ def drawn(rng, kind):
         return base, base, []
     for _ in range(int(rng.integers(1, 3))):
         part = [int(rng.integers(size)) for size in base.views[view]]
-        made.append(require(view, part) if rng.random() < 0.4 else forbid(view, part))
+        required = rng.random() < 0.4 and view != "outer_modifier"  # which vine parses decide by a row, and say so
+        made.append(require(view, part) if required else forbid(view, part))
     every = [y for y, parts in KINDS[kind].listed(case, base) if -np.inf not in parts]
     return (
         base,

@@ -66,6 +66,14 @@ KINDS = {
     "ctc": Made(
         lambda f: ct.CTC(f, torch.tensor([[1, 2], [-1, -1], [1, -1]]), lengths=[3, 0, 1]), [(3, 3, 3)], (0, 1, 0)
     ),
+    "grammar": Made(
+        lambda e, o, r: ct.AnchoredGrammar(o, r, e, lengths=[3, 2]), [(2, 3, 2), (1,), (1, 3, 3)], (0, 0, 1)
+    ),
+    "grammars": Made(
+        lambda s, o, r, e: ct.AnchoredGrammar(o, r, e, s, lengths=[2, 3]),
+        [(2, 4, 4, 3), (2, 2), (2, 2, 3, 3), (2, 3, 1)],
+        (1, 0, 2, 0),
+    ),
     "edges": Made(lambda e: ct.SpanningTree(symmetric(e), lengths=[3, 0, 2]), [(3, 3, 3)], (0, 0, 1)),
     "arcs of graphs": Made(lambda a: ct.DependencyGraph(a, lengths=LENGTHS), trees(), (0, 0, 1)),
     "coparents": Made(lambda a, c: ct.DependencyGraph(a, coparent=c, lengths=LENGTHS), trees(PAIR), (0, 0, 1)),

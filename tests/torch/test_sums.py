@@ -75,6 +75,15 @@ def test_large_scores_have_gradients():
         assert given.grad.abs().max() < 1e-3
 
 
+def test_grammars_with_weights_far_apart_have_second_derivatives():
+    """Products of matrices would lose some of them: the graph of the trees is swept instead."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(1, 3, 2), (2,), (2, 4, 4)]
+    emission, root, rule = (torch.randn(s, dtype=torch.float64, generator=generator) for s in shapes)
+    given = [tensor.detach().requires_grad_() for tensor in (emission, root, rule - 400.0 * (rule > 1.0))]
+    assert gradgradcheck(lambda e, o, r: ct.AnchoredGrammar(o, r, e).log_partition(), given, fast_mode=True)
+
+
 @pytest.mark.parametrize("name", ["crossing", "crossing, roots", "labelled"])
 def test_gradients_where_words_prefer_each_other(name):
     """Words 1 and 2 head each other far better than anything else: no matrix of such weights can be inverted."""

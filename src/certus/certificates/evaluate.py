@@ -11,7 +11,7 @@ structure that uses them could matter are raised to where they still do not.
 """
 
 from collections.abc import Sequence
-from math import ceil, inf, isnan, log2
+from math import inf, isnan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,10 @@ import numpy as np
 from certus.certificates import sweep
 from certus.certificates.normal import Closed, Closing, Graph, NormalForm, Referred, Searched, Trees
 from certus.certificates.priced import BITS, LOWEST, Priced, PricedTrees, parts_of_known
-from certus.certificates.rounding import EPSILON, Floats, overflow
+from certus.certificates.rounding import EPSILON, Floats, in_steps, overflow, step_for
 from certus.checks import Bools, Ints
+
+MANY = 2.0**22  # parts and rows of a structure, for which a step each may be added by rounding
 
 
 class Cell(NamedTuple):
@@ -34,7 +36,7 @@ class Evaluation:
     """A normal form, made ready to be bounded again and again."""
 
     def __init__(self, form: NormalForm) -> None:
-        self.form = form
+        self.form, self.rounding = form, 0.0  # what has been added to any bound by rounding is less than this
         self.plans = {i: sweep.levels(space) for i, space in enumerate(form.spaces) if isinstance(space, Graph)}
         self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
         for i, space in enumerate(form.spaces):
@@ -162,11 +164,12 @@ class Evaluation:
         if not size + excess < 1e300:
             raise overflow()
         worth = 1.01 * excess + 1e-9 * size if excess else 0.0
-        step = 2.0 ** (ceil(log2(size + 2.0 * worth * len(cell.ones))) - BITS)
+        step = step_for(size + 2.0 * worth * len(cell.ones), BITS)
+        self.rounding = max(self.rounding, MANY * step)
         steps = np.trunc(u / step)
         with np.errstate(over="ignore"):  # of scores that are far too low to matter
             own = scores / step
-        units = np.ceil(own)
+        units = in_steps(scores, step)
         constant = 0.0
         if len(u):
             onto = self._onto_parts(steps)

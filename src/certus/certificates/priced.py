@@ -9,7 +9,7 @@ import numpy as np
 from certus.certificates import sweep
 from certus.certificates.arborescence_dual import LaminarDual, dual_bound, laminar_dual
 from certus.certificates.normal import Closed, Closing, Graph, Referred, Searched, Space, Trees
-from certus.certificates.rounding import EPSILON, Floats
+from certus.certificates.rounding import EPSILON, Floats, in_steps
 from certus.checks import Bools, Ints
 from certus.errors import InvalidInput, NotSupported
 
@@ -256,7 +256,7 @@ class _PricedSearch:
         self.closed = space.closed(*asked, self.witness)
         form, (graph,) = self.closed.form, self.closed.form.spaces
         assert isinstance(graph, Graph)
-        own = np.ceil(form.scores / step)
+        own = in_steps(form.scores, step)
         own = np.where(own > -inf, np.maximum(own, LOWEST), -inf)
         self.cell = np.concatenate([form.cells[view] for view in space.views])
         own[self.cell[self.cell >= 0]] += self.score[self.cell >= 0]

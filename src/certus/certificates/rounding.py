@@ -30,11 +30,14 @@ tolerance for the rest.
 Nothing beside something. A structure whose parts all score 0 has no tolerance to be proved within. With every score
 rounded up to a multiple of ``step_of`` the problem, sums are not rounded any more, and no structure scores less than
 before: if the best is then 0, or whatever multiple the structure scores, nothing beats it in exact arithmetic.
+
+Whole numbers. Checks work in steps: a power of two (``step_for``) so coarse that no sum of scores rounded up to whole
+numbers of it (``in_steps``) is rounded again. What they show of such sums holds for the scores too.
 """
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from math import fsum, inf
+from math import frexp, fsum, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -148,9 +151,28 @@ def step_of(extent: Extent) -> float:
     return float(step) if extent.length * extent.size < step * 2.0**52 else 0.0
 
 
+def step_for(most: float, bits: int) -> float:
+    """A power of two of which numbers up to ``most``, at most 2^1000, have no more than 2^bits; at least 2^-1020."""
+    return 2.0 ** max(frexp(most)[1] - bits, -1020)
+
+
+def in_steps(scores: Floats, step: float) -> Floats:
+    """The scores rounded up to whole numbers of a power of two, in such numbers; -inf stays."""
+    with np.errstate(over="ignore"):  # of scores so low that they are as good as forbidden
+        number = np.ceil(scores / step)
+    if step > 1.0:  # the quotient of tiny ones may be 0
+        number += number * step < scores
+    return number
+
+
 def rounded_up(scores: Floats, step: float) -> Floats:
     """The scores rounded up to multiples of a power of two."""
-    return np.ceil(scores / step) * step
+    return in_steps(scores, step) * step
+
+
+def one_rounded_up(score: float, step: float) -> float:
+    """The same of one score."""
+    return float(rounded_up(np.array([score]), step)[0])
 
 
 def too_wide(tolerance: float) -> str:

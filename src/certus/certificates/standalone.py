@@ -17,6 +17,15 @@ from math import prod
 
 NEVER = None
 EXACT, MASK = 10**9, 10**4  # a proof allows for 1 / EXACT of the scores in use, none of which counts below -MASK
+MALFORMED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)  # odd files
 
 
 class Refused(Exception):
@@ -466,6 +475,41 @@ class LanguageModel:
         return total + self.value[*context, word], after
 
 
+class Reader:
+    """An automaton that translations must be accepted by: the state after a word, None where it is refused."""
+
+    def __init__(self, data):
+        words, n = data["words"], data["states"]
+        refuse_unless(len(set(words)) == len(words), "an automaton has a word twice")
+        refuse_unless(len(data["steps"]) == n * len(words), "the steps of an automaton do not fit its states")
+        refuse_unless(all(-1 <= q < n for q in data["steps"]), "a step of an automaton leads nowhere")
+        self.number, self.initial, self.finals = {w: k for k, w in enumerate(words)}, data["initial"], data["finals"]
+        self.states, self.steps = range(n), [q if q >= 0 else None for q in data["steps"]]
+        refuse_unless(0 <= self.initial < n, "an automaton begins nowhere")
+
+    def step(self, q, word):
+        if q is None or word not in self.number:
+            return None
+        return self.steps[q * len(self.number) + self.number[word]]
+
+
+class ReadModel:
+    """A language model whose contexts hold the state of an automaton too; what is refused has no value."""
+
+    def __init__(self, lm, reader):
+        self.lm, self.reader = lm, reader
+
+    def kept(self, words):
+        return self.reader.initial, self.lm.kept(words)
+
+    def advance(self, context, word):
+        (q, own), at_end = context, word == END
+        value, after = self.lm.advance(own, word)
+        then = q if at_end else self.reader.step(q, word)
+        accepted = q in self.reader.finals if at_end else then is not None
+        return value if accepted else None, (then, after)
+
+
 class Sentence:
     """The options of a sentence, and which of them may follow where."""
 
@@ -475,8 +519,12 @@ class Sentence:
         limit = data.get("distortion_limit")
         self.limit = self.n if limit is None else min(limit, self.n)
         self.lm, self.weight, self.distortion = LanguageModel(data["lm"]), data["lm_weight"], data["distortion"]
+        if "reader" in data:
+            self.lm = ReadModel(self.lm, Reader(data["reader"]))
         self.spans, self.scores = {}, [weight * float(score) for score in data["scores"]]
         for k, ((start, end, target), score) in enumerate(zip(data["options"], data["scores"], strict=True)):
+            refuse_unless(0 <= start <= end < self.n, f"option {k} lies beyond the sentence")
+            refuse_unless("reader" not in data or END not in target, f"option {k} has the end of a sentence inside")
             if score != "-inf" and prices[k] is not NEVER:
                 self.spans.setdefault((start, end), []).append((k, tuple(target)))
         self.scored = cache(self.scored)
@@ -486,7 +534,7 @@ class Sentence:
         terms = []
         for word in words:
             value, context = self.lm.advance(context, word)
-            terms.append(self.outer * (self.weight * value))
+            terms.append(float("-inf") if value is None else self.outer * (self.weight * value))
         return terms, context
 
     def jump(self, place, start):
@@ -676,10 +724,38 @@ class Forest:
             for e in range(data["in_ptr"][v], data["in_ptr"][v + 1]):
                 tail = data["tail"][data["tail_ptr"][e] : data["tail_ptr"][e + 1]]
                 side = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
-                if data["weights"][e] != "-inf" and prices[e] is not NEVER and all(0 <= u < v for u in tail):
+                refuse_unless(all(0 <= u < v for u in tail), f"a tail of vertex {v} is not below it")
+                if data["weights"][e] != "-inf" and prices[e] is not NEVER:
                     side = [words[t] if t >= 0 else tail[~t] for t in side]
                     self.edges.append((v, e, exact(self.scores[e]) + prices[e], side))
         self.edges.append((self.top, None, 0, [BEGIN, self.top - 1, END]))
+
+
+class ReadForest(Forest):
+    """What of a forest an automaton accepts: a vertex for each function of states that its derivations are."""
+
+    def __init__(self, data, model, prices, reader):
+        super().__init__(data, model, prices)
+        words, reached = {}, [{} for _ in range(self.top)]  # per vertex: function -> new vertex
+        for name in data["translation"]["words"]:
+            words[name] = tuple(reader.step(q, name) for q in reader.states)
+        own, n, edges = data["translation"], 0, []
+        for v, e, weight, side in self.edges[:-1]:
+            tokens = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
+            parts = [
+                [(words[own["words"][t]], w)] if t >= 0 else list(reached[w].items()) for t, w in zip(tokens, side)
+            ]
+            for choice in product(*parts):
+                f = tuple(reader.states)
+                for g, _ in choice:
+                    f = tuple(None if q is None else g[q] for q in f)
+                if any(q is not None for q in f):
+                    if f not in reached[v]:
+                        reached[v][f], n = n, n + 1
+                    edges.append((reached[v][f], e, weight, [w for _, w in choice]))
+        ends = [x for f, x in reached[-1].items() if f[reader.initial] in reader.finals]
+        self.top, self.edges = n, sorted(edges, key=lambda edge: edge[0])
+        self.edges += [(n, None, 0, [BEGIN, x, END]) for x in ends]
 
 
 class Tables:
@@ -790,7 +866,8 @@ def closed_forest(data, weight, prices, witness, limit):
     """
     own, weights = data["forest"], (weight, float(data["lm_weight"]))
     model = Model(data["lm"], weights, witness["pairs"], own["translation"]["words"])
-    forest, ends = Forest(own, model, prices), None
+    reader, ends = Reader(data["reader"]) if "reader" in data else None, None
+    forest = Forest(own, model, prices) if reader is None else ReadForest(own, model, prices, reader)
     for _ in range(ROUNDS):
         tables = Tables(forest, model, ends)
         through = tables.complete()
@@ -868,6 +945,7 @@ class Items:
 
 
 CLOSED = {"phrase translation": closed_phrases, "forest translation": closed_forest}
+CLOSED |= {f"accepted {name}": closing for name, closing in CLOSED.items()}
 
 
 def closed(data):
@@ -919,36 +997,39 @@ def check(data):
     refuse_unless(data["format"] == "certus proof" and data["version"] == 1, "the file is no proof of version 1")
     data = closed(data)
     numbers = Numbers(exponent([data["scores"], data["spaces"], data["rows"], data["claim"], data["proof"]]))
-    one, claim = 1 << numbers.k, data["claim"]
+    claim = data["claim"]
     score, bound, tolerance = (numbers.of(claim[name]) for name in ("score", "bound", "tolerance"))
     problem = Problem(data, numbers)
-    parts = [problem.scores[p] for p in problem.uses(data["structure"])]
-    refuse_unless(NEVER not in parts, "the structure uses a forbidden part")
-    off = abs(sum(parts) - score) << 52
-    refuse_unless(off <= len(parts) * sum(map(abs, parts)), "the score is not that of the structure")
+    total, slack, counted = sums(problem, data["structure"])
+    refuse_unless(tolerance is not NEVER and tolerance >= 0, "the tolerance is negative")
+    refuse_unless(abs(total - score) << 52 <= slack, "the score is not that of the structure")
     better = data["better"]
     refuse_unless(claim["rank"] == 1 + len(better), "the rank does not fit the number of better structures")
     listed = [data["structure"], *better]
     refuse_unless(all(y != z for i, y in enumerate(listed) for z in listed[:i]), "a structure is listed twice")
     for y in better:
-        own = [problem.scores[p] for p in problem.uses(y)]
-        refuse_unless(NEVER not in own, "a better structure uses a forbidden part")
-        slack = tolerance + (len(own) * sum(map(abs, own)) >> 52) + 1
-        refuse_unless(sum(own) >= score - slack, "a better structure scores less")
-    refuse_unless(tolerance >= 0, "the tolerance is negative")
+        own, slack, _ = sums(problem, y)
+        refuse_unless(own - score + tolerance << 52 >= -slack, "a better structure scores less")
     if claim["exact"] is True:
         refuse_unless(2 * (bound - score) <= tolerance, "bound and score are too far apart for a proof")
-        counted = sum(x if x > 0 else min(-x, MASK * one) for x in parts)
-        refuse_unless(tolerance * EXACT <= counted + counted // EXACT + 1, "the tolerance is too wide for a proof")
+        refuse_unless(tolerance * EXACT**2 <= counted * (EXACT + 1), "the tolerance is too wide for a proof")
     found = proved(problem, with_integers(data["proof"], numbers), better)
     limit = (bound + tolerance) << numbers.k
     grain = greatest_divisor(x for x in problem.scores if x is not NEVER) << numbers.k
-    if found is not NEVER and grain:
-        found = found // grain * grain  # structures score multiples of it
+    if found is not NEVER:
+        found = found // grain * grain if grain else min(found, 0)  # structures score multiples of it
     refuse_unless(below(found, limit), "the proof shows less than is claimed")
     what = "optimal" if claim["exact"] is True else "bounded"
     trusts = "".join(f"; provided {x}" for x in data.get("trusts", ()))
     return f"verified, {what}, rank {claim['rank']}: score {claim['score']}, bound {claim['bound']}{trusts}"
+
+
+def sums(problem, structure):
+    """Of a structure: its score, 2^52 times what rounding may have added to it, and what a tolerance is a share of."""
+    parts = [problem.scores[p] for p in problem.uses(structure)]
+    refuse_unless(NEVER not in parts, "a structure uses a forbidden part")
+    counted = sum(x if x > 0 else min(-x, MASK << problem.coefficients.k) for x in parts)
+    return sum(parts), sum(1 for x in parts if x) * sum(map(abs, parts)), counted
 
 
 def with_integers(nodes, numbers):
@@ -994,7 +1075,7 @@ def main(paths):
                 said = check(json.load(file))
         except Refused as reason:
             said, code = f"FALSE: {reason}", 1
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, *MALFORMED) as error:
             said, code = f"cannot be checked: {type(error).__name__}: {error}", code or 2
         print(f"{path}: {said}", flush=True)
     return code

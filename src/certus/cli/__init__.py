@@ -14,9 +14,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import NoReturn
 
-import typer
-
-from certus.cli.app import app
+from certus.cli.app import run
 from certus.cli.messages import FAULT, INTERRUPTED, READER_GONE, complain, say
 from certus.cli.progress import stop
 from certus.cli.streams import discard, usable_streams
@@ -60,7 +58,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _answered(arguments: Sequence[str] | None) -> int:
     """The exit code of a command; what went wrong is said."""
     try:
-        return _command(arguments)
+        return run(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
         return READER_GONE
     except CertusError as error:
@@ -75,21 +73,8 @@ def _answered(arguments: Sequence[str] | None) -> int:
     except MemoryError:
         return complain("there is too little memory for this.", FAULT)
     except Exception as error:
-        usage = getattr(error, "format_message", None)  # typer's usage errors, under any version's class names
-        if usage is not None:
-            return complain(usage())
         say(traceback.format_exc().rstrip())
         return complain(f"{type(error).__name__}: a fault of certus, not of the input. Please report it.", FAULT)
-
-
-def _command(arguments: Sequence[str] | None) -> int:
-    """What typer makes of the arguments."""
-    try:
-        return int(app(args=arguments, prog_name="certus", standalone_mode=False) or 0)
-    except typer.Abort as error:  # what it makes of an EOFError
-        raise error.__cause__ or error from None
-    except SystemExit:  # its answer to a pipe that nobody reads
-        raise BrokenPipeError from None
 
 
 def _leave() -> NoReturn:

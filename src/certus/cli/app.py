@@ -1,80 +1,59 @@
-"""The command tree."""
+"""The commands of certus: names, and where each stands. The module of a command is imported when it is called."""
 
-from typing import Annotated
-
-import typer
+import inspect
+from collections.abc import Sequence
+from importlib import import_module
 
 from certus import __version__
-from certus.cli.bench import bench
-from certus.cli.calibrate import calibrate
-from certus.cli.cluster import cluster
-from certus.cli.compare import compare
-from certus.cli.constituents import constituents
-from certus.cli.evaluate import evaluate
-from certus.cli.explain import explain
-from certus.cli.parse import parse
-from certus.cli.plot import plot
-from certus.cli.projectivize import projectivize
-from certus.cli.search_errors import search_errors
-from certus.cli.tag import tag
-from certus.cli.train_grammar import grammar
-from certus.cli.train_lm import lm
-from certus.cli.train_parser import parser
-from certus.cli.train_tagger import tagger
-from certus.cli.translate import translate
-from certus.cli.verify import verify
+from certus.cli.arguments import HELP, Command, columns, filled, no_such_command
 
-app = typer.Typer(
-    name="certus",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS = (
+    *("parse", "constituents", "tag", "explain", "verify", "evaluate", "calibrate", "plot", "compare"),
+    *("projectivize", "cluster", "translate", "search-errors", "warmup", "bench", "train"),
 )
-train = typer.Typer(rich_markup_mode=None, no_args_is_help=False)
+TRAIN = ("grammar", "tagger", "parser", "lm")
+ABOUT = "Find the best structure for a sentence, and prove it."
+ABOUT_TRAIN = "Train a grammar, a tagger, a dependency parser or a language model."
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def run(words: Sequence[str]) -> int:
+    """What a command line asks for; returns its exit code."""
+    first = words[0] if words else "--help"
+    if first == "--version":
         print(f"certus {__version__}")
-        raise typer.Exit
+        return 0
+    if first in HELP:
+        versions = [("--version", "Print the version")]
+        print(_help("", ABOUT, COMMANDS, versions))
+        return 0
+    if first == "train":
+        return _train(words[1:])
+    if first not in COMMANDS:
+        raise no_such_command(first, COMMANDS)
+    return command(first).run(words[1:])
 
 
-@app.callback(invoke_without_command=True)
-def certus(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Find the best structure for a sentence, and prove it."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+def _train(words: Sequence[str]) -> int:
+    first = words[0] if words else "--help"
+    if first in HELP:
+        print(_help("train ", ABOUT_TRAIN, TRAIN))
+        return 0
+    if first not in TRAIN:
+        raise no_such_command(first, TRAIN, "train ")
+    return command(f"train {first}").run(words[1:])
 
 
-@train.callback(invoke_without_command=True)
-def help_on_train(context: typer.Context) -> None:
-    """Train a grammar, a tagger, a dependency parser or a language model."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+def command(name: str) -> Command:
+    """A command by its name, such as "train parser"; its module and function are called so too."""
+    module = import_module(f"certus.cli.{name.replace(' ', '_').replace('-', '_')}")
+    return Command(name, getattr(module, name.rpartition(" ")[2].replace("-", "_")))
 
 
-app.command()(parse)
-app.command()(constituents)
-app.command()(tag)
-app.command()(explain)
-app.command()(verify)
-app.command()(evaluate)
-app.command()(calibrate)
-app.command()(plot)
-app.command()(compare)
-app.command()(projectivize)
-app.command()(cluster)
-app.command()(translate)
-app.command()(search_errors)
-app.command()(bench)
-train.command()(grammar)
-train.command()(tagger)
-train.command()(parser)
-train.command()(lm)
-app.add_typer(train, name="train")
+def _help(group: str, about: str, names: Sequence[str], options: Sequence[tuple[str, str]] = ()) -> str:
+    rows = []
+    for name in names:
+        text = ABOUT_TRAIN if name == "train" else inspect.getdoc(command(group + name).function) or ""
+        rows.append((name, " ".join(text.split("\n\n")[0].split())))
+    shown = columns([*options, ("-h, --help", "Show this message and exit.")])
+    usage = f"Usage: certus {group}COMMAND [OPTIONS] [ARGUMENTS]"
+    return "\n\n".join([usage, filled(about), f"Options:\n{shown}", f"Commands:\n{columns(rows)}"])

@@ -4,23 +4,20 @@ import json as json_
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from certus.bench import runner
+from certus.cli.arguments import Argument, Option
 from certus.cli.messages import print_json
 from certus.cli.options import JsonLines
 from certus.errors import InvalidInput
 
 
 def bench(
-    suites: Annotated[
-        list[str] | None, typer.Argument(metavar="[SUITE]...", help="Without any, all are listed")
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder with treebanks and translation models")] = None,
-    against: Annotated[Path | None, typer.Option(help="Another checkout of certus, measured in turns")] = None,
-    setting: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Of the suite")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns at most; the best one counts")] = 15,
-    clock: Annotated[str, typer.Option(help="cpu: processor time; wall: time gone by")] = "cpu",
+    suites: Annotated[list[str] | None, Argument(metavar="[SUITE]...", help="Without any, all are listed")] = None,
+    data: Annotated[Path | None, Option(help="Folder with treebanks and translation models")] = None,
+    against: Annotated[Path | None, Option(help="Another checkout of certus, measured in turns")] = None,
+    setting: Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="Of the suite")] = None,
+    rounds: Annotated[int, Option(min=1, help="Turns at most; the best one counts")] = 15,
+    clock: Annotated[str, Option(help="cpu: processor time; wall: time gone by")] = "cpu",
     json: JsonLines = False,
 ) -> int:
     """Measure what a suite claims: ours and the peers that are installed take turns, and ratios are printed.

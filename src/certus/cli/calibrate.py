@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from certus.cli.arguments import Argument, Option
 from certus.cli.messages import print_json
 from certus.cli.options import JsonObject, ParserModel
 from certus.cli.overwriting import refuse_overwriting
@@ -16,10 +15,10 @@ from certus.models.pipeline import load
 
 
 def calibrate(
-    dev: Annotated[Path, typer.Argument(help="Gold trees that the parser was not trained on, in CoNLL-U")],
-    output: Annotated[Path, typer.Option(help="Where the calibration goes, for certus parse --calibration")],
+    dev: Annotated[Path, Argument(help="Gold trees that the parser was not trained on, in CoNLL-U")],
+    output: Annotated[Path, Option(help="Where the calibration goes, for certus parse --calibration")],
     model: ParserModel = "en",
-    test: Annotated[Path | None, typer.Option(help="Other gold trees, to measure what it gains")] = None,
+    test: Annotated[Path | None, Option(help="Other gold trees, to measure what it gains")] = None,
     json: JsonObject = False,
 ) -> None:
     """Calibrate confidences: learn from gold trees how often arcs of each confidence are right.

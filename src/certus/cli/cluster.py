@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from certus.cli.arguments import Argument, Option
 from certus.cli.messages import say
 from certus.cli.overwriting import refuse_overwriting
 from certus.cli.progress import counted
@@ -12,10 +11,10 @@ from certus.features import brown
 
 
 def cluster(
-    text: Annotated[Path, typer.Argument(help="Tokenised text, one sentence a line; plain or .gz")],
-    output: Annotated[Path, typer.Option(help="Where bit string, word and count of each word go")],
-    clusters: Annotated[int, typer.Option(min=1, help="How many clusters")] = 1000,
-    min_count: Annotated[int, typer.Option(min=1, help="Leave out words seen less often")] = 1,
+    text: Annotated[Path, Argument(help="Tokenised text, one sentence a line; plain or .gz")],
+    output: Annotated[Path, Option(help="Where bit string, word and count of each word go")],
+    clusters: Annotated[int, Option(min=1, help="How many clusters")] = 1000,
+    min_count: Annotated[int, Option(min=1, help="Leave out words seen less often")] = 1,
 ) -> None:
     """Cluster words by the words around them (Brown clusters); a heuristic."""
     refuse_overwriting(output, text)

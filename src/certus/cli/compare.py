@@ -4,8 +4,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from certus.cli.arguments import Argument, Option
 from certus.cli.overwriting import refuse_overwriting
 from certus.errors import InvalidInput
 from certus.io.conllu import read_conllu
@@ -15,10 +14,10 @@ from certus.writing import write_atomically
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="Parses in CoNLL-U, plain or .gz; the gold standard, say")],
-    second: Annotated[Path, typer.Argument(help="Other parses of the same sentences")],
-    output: Annotated[Path, typer.Option(help="The page to write")],
-    most: Annotated[int, typer.Option(min=1, help="Sentences to draw")] = 100,
+    first: Annotated[Path, Argument(help="Parses in CoNLL-U, plain or .gz; the gold standard, say")],
+    second: Annotated[Path, Argument(help="Other parses of the same sentences")],
+    output: Annotated[Path, Option(help="The page to write")],
+    most: Annotated[int, Option(min=1, help="Sentences to draw")] = 100,
 ) -> None:
     """Compare two parses of the same sentences: a page of counts and of pictures of what differs, with filters."""
     refuse_overwriting(output, first, second)

@@ -4,9 +4,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from certus import save_result as save
+from certus.cli.arguments import Option
 from certus.cli.inputs import read_lines
 from certus.cli.messages import complain, print_json, proof_fields
 from certus.cli.options import Inputs, JsonLines, TaggerFile, TimeLimit, Tokenised
@@ -31,21 +30,17 @@ class Format(StrEnum):
 
 def constituents(
     inputs: Inputs = None,
-    format: Annotated[Format, typer.Option(help="One line a sentence, or an indented tree")] = Format.brackets,
-    grammar: Annotated[
-        Path | None, typer.Option(help="Rules as text, or a trained grammar", show_default="bundled")
-    ] = None,
+    format: Annotated[Format, Option(help="One line a sentence, or an indented tree")] = Format.brackets,
+    grammar: Annotated[Path | None, Option(help="Rules as text, or a trained grammar", show_default="bundled")] = None,
     tagger: TaggerFile = None,
-    tagger_weight: Annotated[float, typer.Option(help="What a score of --tagger is worth")] = 1.0,
+    tagger_weight: Annotated[float, Option(help="What a score of --tagger is worth")] = 1.0,
     model: Annotated[
-        str | None, typer.Option(help="Lexicalised grammar: name or folder of a dependency parser to agree with")
+        str | None, Option(help="Lexicalised grammar: name or folder of a dependency parser to agree with")
     ] = None,
-    weight: Annotated[float | None, typer.Option(help="What a score of --model is worth", show_default="1")] = None,
-    joint: Annotated[bool, typer.Option(help="Have grammar and tagger agree, or the grammar alone")] = True,
-    save_result: Annotated[
-        Path | None, typer.Option(help="Save the result of the one sentence, to be verified")
-    ] = None,
-    max_iterations: Annotated[int, typer.Option(min=1, help="Iterations before giving up on a proof")] = 500,
+    weight: Annotated[float | None, Option(help="What a score of --model is worth", show_default="1")] = None,
+    joint: Annotated[bool, Option(help="Have grammar and tagger agree, or the grammar alone")] = True,
+    save_result: Annotated[Path | None, Option(help="Save the result of the one sentence, to be verified")] = None,
+    max_iterations: Annotated[int, Option(min=1, help="Iterations before giving up on a proof")] = 500,
     time_limit: TimeLimit = None,
     tokenised: Tokenised = False,
     json: JsonLines = False,

@@ -14,6 +14,11 @@ class Form(StrEnum):
     svg = "svg"
     html = "html"
     ascii = "ascii"
+    parquet = "parquet"
+    parquet_sentences = "parquet-sentences"
+
+
+PARQUET = (Form.parquet, Form.parquet_sentences)
 
 
 def print_drawings(form: Form, pictures: Iterable[tuple[Picture, str]]) -> None:

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from certus.cli.arguments import Argument, Option
 from certus.cli.messages import print_json
 from certus.cli.options import JsonObject
 from certus.errors import InvalidInput
@@ -13,12 +12,12 @@ from certus.io.conllu import is_conllu
 
 
 def evaluate(
-    gold: Annotated[Path, typer.Argument(help="Gold standard: .conllu, or bracketed trees; plain or .gz")],
-    system: Annotated[Path, typer.Argument(help="System output, in the same format")],
-    by_length: Annotated[bool, typer.Option("--by-length", help="CoNLL-U: short and long sentences too")] = False,
-    bleu: Annotated[bool, typer.Option("--bleu", help="The files are translations, one sentence a line")] = False,
+    gold: Annotated[Path, Argument(help="Gold standard: .conllu, or bracketed trees; plain or .gz")],
+    system: Annotated[Path, Argument(help="System output, in the same format")],
+    by_length: Annotated[bool, Option("--by-length", help="CoNLL-U: short and long sentences too")] = False,
+    bleu: Annotated[bool, Option("--bleu", help="The files are translations, one sentence a line")] = False,
     tokenizer: Annotated[
-        str | None, typer.Option(help="--bleu: tokenizer of sacrebleu; none for text that is tokenised", metavar="NAME")
+        str | None, Option(help="--bleu: tokenizer of sacrebleu; none for text that is tokenised", metavar="NAME")
     ] = None,
     json: JsonObject = False,
 ) -> None:

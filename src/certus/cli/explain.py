@@ -4,9 +4,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from certus import load_result
+from certus.cli.arguments import Option
 from certus.cli.inputs import read_sentences
 from certus.cli.messages import print_json
 from certus.cli.options import Conllu, Inputs, JsonLines, Lines, ParserModel, Tokenised
@@ -21,16 +20,16 @@ from certus.writing import write_atomically
 
 def explain(
     inputs: Inputs = None,
-    word: Annotated[int | None, typer.Option(min=1, help="Explain this word", show_default="every word")] = None,
+    word: Annotated[int | None, Option(min=1, help="Explain this word", show_default="every word")] = None,
     instead: Annotated[
-        int | None, typer.Option(min=0, help="Rather than this head, 0 for the root", show_default="the next best")
+        int | None, Option(min=0, help="Rather than this head, 0 for the root", show_default="the next best")
     ] = None,
-    sentence: Annotated[int, typer.Option(min=1, help="Which sentence of the input")] = 1,
-    features: Annotated[int, typer.Option(min=0, help="Features to print for a word, the strongest ones")] = 15,
-    output: Annotated[Path | None, typer.Option(help="Write all of it as one page of HTML")] = None,
-    result: Annotated[Path | None, typer.Option(help="--output: explain this saved result instead")] = None,
-    words: Annotated[str | None, typer.Option(help="--result: the words, where the problem has none")] = None,
-    kbest: Annotated[int, typer.Option(min=1, help="--output: structures to flip through")] = 5,
+    sentence: Annotated[int, Option(min=1, help="Which sentence of the input")] = 1,
+    features: Annotated[int, Option(min=0, help="Features to print for a word, the strongest ones")] = 15,
+    output: Annotated[Path | None, Option(help="Write all of it as one page of HTML")] = None,
+    result: Annotated[Path | None, Option(help="--output: explain this saved result instead")] = None,
+    words: Annotated[str | None, Option(help="--result: the words, where the problem has none")] = None,
+    kbest: Annotated[int, Option(min=1, help="--output: structures to flip through")] = 5,
     model: ParserModel = "en",
     conllu: Conllu = False,
     lines: Lines = False,

@@ -15,11 +15,11 @@ from typing import BinaryIO
 from certus.cli.messages import say
 from certus.cli.overwriting import refuse_reading_output
 from certus.cli.streams import stdin_bytes
-from certus.errors import FormatError, InvalidInput
+from certus.errors import InvalidInput
 from certus.io.conllu import is_conllu, parse_conllu, read_conllu
+from certus.io.files import opened
+from certus.io.texts import found_files, numbered_lines, sentences_of
 from certus.text import Sentence, tokenize
-
-LONGEST_PARAGRAPH = 1 << 16  # characters; text without empty lines is cut at the end of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def read_sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: b
     of a text is a sentence of words; with ``lines`` it is a sentence, to be split into words; otherwise sentences are
     found too.
     """
-    for given in inputs or ["-"]:
+    for given in _each(inputs):
         if is_conllu(given):
             refuse_reading_output(given, given)
             yield from read_conllu(given)
@@ -63,25 +63,15 @@ def read_sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: b
             refuse_reading_output("stdin", sys.stdin)
             yield from parse_conllu(stream, path="stdin")
         else:
-            for piece in _pieces(given, lines=lines or tokenised):
-                sentences = tokenize(piece, style="blank" if tokenised else "web")
-                for words in [list(chain.from_iterable(sentences))] if lines else sentences:
-                    yield Sentence.from_words(words)
+            text = (line for _, _, line in _numbered([given]))
+            yield from sentences_of(text, tokenised=tokenised, lines=lines)
 
 
-def _pieces(given: str, *, lines: bool) -> Iterator[str]:
-    """The text of one input, in pieces that end at empty lines; with ``lines``, line by line."""
-    held: list[str] = []
-    size = 0
-    for _, _, text in _numbered([given]):
-        if text.strip():
-            held.append(text)
-            size += len(text)
-        if held and (lines or not text.strip() or size > LONGEST_PARAGRAPH):
-            yield "\n".join(held)
-            held, size = [], 0
-    if held:
-        yield "\n".join(held)
+def _each(inputs: list[str]) -> Iterator[str]:
+    """The inputs, with the files of a folder or of a pattern in its place."""
+    for given in inputs or ["-"]:
+        found = found_files(given) if given != "-" else None
+        yield from [given] if found is None else (str(path) for path, _ in found)
 
 
 def _numbered(inputs: list[str]) -> Iterator[tuple[str, int, str]]:
@@ -92,11 +82,11 @@ def _numbered(inputs: list[str]) -> Iterator[tuple[str, int, str]]:
             if sys.stdin.isatty():
                 say("certus: reading from the terminal; Ctrl-D ends.")
             refuse_reading_output("stdin", sys.stdin)
-            yield from _lines_of("stdin", stream)
+            yield from _placed("stdin", stream)
         elif _names_a_file(given):
-            with open(given, "rb") as stream:
-                refuse_reading_output(given, stream)
-                yield from _lines_of(given, stream)
+            refuse_reading_output(given, given)
+            with opened(given) as stream:
+                yield from _placed(given, stream)
         else:
             try:
                 given.encode()
@@ -121,12 +111,5 @@ def _names_a_file(given: str) -> bool:
     return False
 
 
-def _lines_of(source: str, stream: BinaryIO) -> Iterator[tuple[str, int, str]]:
-    for number, raw in enumerate(stream, start=1):
-        try:
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise FormatError(source, number, f"not UTF-8 text (byte {error.start} of the line).") from None
-        if "\0" in text:
-            raise FormatError(source, number, "holds a NUL character; the input must be text.")
-        yield source, number, text.rstrip("\r\n")
+def _placed(source: str, stream: BinaryIO) -> Iterator[tuple[str, int, str]]:
+    return ((source, number, text) for number, text in numbered_lines(source, stream))

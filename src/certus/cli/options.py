@@ -3,44 +3,43 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from certus.cli.arguments import Argument, Option
 from certus.errors import InvalidInput
 from certus.translation import GrammarModel, PhraseModel
 
-Inputs = Annotated[
-    list[str] | None, typer.Argument(metavar="[TEXT|FILE|-]...", help="A sentence, a file, or - for stdin")
+FilesOrText = Annotated[
+    list[str] | None,
+    Argument(metavar="[TEXT|FILE|FOLDER|-]...", help="A sentence, a file, a folder, a pattern, or - for stdin"),
 ]
-TaggerFile = Annotated[Path | None, typer.Option(help="A trained tagger [bundled]")]
-Conllu = Annotated[bool, typer.Option("--conllu", help="stdin is CoNLL-U")]
-Lines = Annotated[bool, typer.Option("--lines", help="Every line of a text is a sentence")]
-Tokenised = Annotated[bool, typer.Option("--tokenised", help="Words are separated by blanks already")]
-JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line")]
-JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object")]
-ParserModel = Annotated[str, typer.Option(help="Name or folder of a trained parser")]
-KBest = Annotated[int | None, typer.Option(min=1, help="So many of the best of each sentence, each proved")]
-TimeLimit = Annotated[float | None, typer.Option(min=0, help="Seconds for one sentence")]
+Inputs = Annotated[list[str] | None, Argument(metavar="[TEXT|FILE|-]...", help="A sentence, a file, or - for stdin")]
+TaggerFile = Annotated[Path | None, Option(help="A trained tagger [bundled]")]
+Conllu = Annotated[bool, Option("--conllu", help="stdin is CoNLL-U")]
+Lines = Annotated[bool, Option("--lines", help="Every line of a text is a sentence")]
+Tokenised = Annotated[bool, Option("--tokenised", help="Words are separated by blanks already")]
+JsonLines = Annotated[bool, Option("--json", help="Print one JSON object a line")]
+JsonObject = Annotated[bool, Option("--json", help="Print one JSON object")]
+ParserModel = Annotated[str, Option(help="Name or folder of a trained parser")]
+KBest = Annotated[int | None, Option(min=1, help="So many of the best of each sentence, each proved")]
+TimeLimit = Annotated[float | None, Option(min=0, help="Seconds for one sentence")]
 
 # -- training --------------------------------------------------------------------------------------------------------
 
-TrainFiles = Annotated[list[Path], typer.Option(help=".conllu, or bracketed trees; plain or .gz; may be repeated")]
-ClustersFile = Annotated[Path | None, typer.Option(help="Word clusters, from certus cluster")]
-Seed = Annotated[int, typer.Option(min=0, help="Order of the sentences")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with a training that was broken off")]
+TrainFiles = Annotated[list[Path], Option(help=".conllu, or bracketed trees; plain or .gz; may be repeated")]
+ClustersFile = Annotated[Path | None, Option(help="Word clusters, from certus cluster")]
+Seed = Annotated[int, Option(min=0, help="Order of the sentences")]
+Resume = Annotated[bool, Option("--resume", help="Go on with a training that was broken off")]
 
 # -- translation -----------------------------------------------------------------------------------------------------
 
-GrammarFile = Annotated[Path | None, typer.Option(help="Synchronous rules in cdec's text form, plain or .gz")]
-GlueFile = Annotated[Path | None, typer.Option(help="Glue rules, which cover any number of words from the first on")]
-PhraseTableFile = Annotated[Path | None, typer.Option(help="Phrase table of Moses, instead of a grammar")]
-LmFile = Annotated[Path | None, typer.Option(help="Language model in ARPA format, plain or .gz, or KenLM's binary one")]
-LmUnknown = Annotated[
-    float | None, typer.Option(help="log10 probability of unknown words, for a model without <unk>", max=0)
-]
-WeightsFile = Annotated[Path | None, typer.Option(help="Feature weights: JSON, or lines of name and value")]
-MaxSpan = Annotated[int, typer.Option(min=1, help="Grammar: source words an ordinary rule covers at most")]
-Goal = Annotated[str, typer.Option(help="Grammar: the nonterminal that covers a sentence")]
-DistortionLimit = Annotated[int, typer.Option(min=0, help="Phrase table: longest jump")]
+GrammarFile = Annotated[Path | None, Option(help="Synchronous rules in cdec's text form, plain or .gz")]
+GlueFile = Annotated[Path | None, Option(help="Glue rules, which cover any number of words from the first on")]
+PhraseTableFile = Annotated[Path | None, Option(help="Phrase table of Moses, instead of a grammar")]
+LmFile = Annotated[Path | None, Option(help="Language model in ARPA format, plain or .gz, or KenLM's binary one")]
+LmUnknown = Annotated[float | None, Option(help="log10 probability of unknown words, for a model without <unk>", max=0)]
+WeightsFile = Annotated[Path | None, Option(help="Feature weights: JSON, or lines of name and value")]
+MaxSpan = Annotated[int, Option(min=1, help="Grammar: source words an ordinary rule covers at most")]
+Goal = Annotated[str, Option(help="Grammar: the nonterminal that covers a sentence")]
+DistortionLimit = Annotated[int, Option(min=0, help="Phrase table: longest jump")]
 
 
 def translation_model(

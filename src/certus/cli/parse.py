@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from certus import save_result
-from certus.cli.drawing import Form, print_drawings
+from certus.cli.arguments import Option
+from certus.cli.drawing import PARQUET, Form, print_drawings
 from certus.cli.inputs import read_sentences
 from certus.cli.messages import complain, print_json
-from certus.cli.options import Conllu, Inputs, JsonLines, KBest, Lines, ParserModel, TimeLimit, Tokenised
+from certus.cli.options import Conllu, FilesOrText, JsonLines, KBest, Lines, ParserModel, TimeLimit, Tokenised
 from certus.cli.progress import watched
 from certus.errors import InvalidInput
 from certus.evaluate import Calibration
@@ -19,36 +19,69 @@ from certus.models.pipeline import Pipeline, load
 from certus.models.trees import Parsed
 
 
+class EngineName(StrEnum):
+    """Where files are parsed."""
+
+    threads = "threads"
+    processes = "processes"
+    ray = "ray"
+
+
 def parse(
-    inputs: Inputs = None,
+    inputs: FilesOrText = None,
     model: ParserModel = "en",
     conllu: Conllu = False,
     lines: Lines = False,
     tokenised: Tokenised = False,
-    confidences: Annotated[
-        bool, typer.Option("--confidences", help="Marginals of arcs, or estimates, in MISC")
-    ] = False,
-    calibration: Annotated[
-        Path | None, typer.Option(help="--confidences: calibrated by this, from certus calibrate")
-    ] = None,
-    certificates: Annotated[
-        bool, typer.Option("--certificates", help="Score, bound, proof and digests in comments")
-    ] = False,
+    confidences: Annotated[bool, Option("--confidences", help="Marginals of arcs, or estimates, in MISC")] = False,
+    calibration: Annotated[Path | None, Option(help="--confidences: calibrated by this, from certus calibrate")] = None,
+    certificates: Annotated[bool, Option("--certificates", help="Score, bound, proof and digests in comments")] = False,
     kbest: KBest = None,
     save_results: Annotated[
-        Path | None, typer.Option(help="Folder for problem, tree and certificate of each sentence, for certus verify")
+        Path | None, Option(help="Folder for problem, tree and certificate of each sentence, for certus verify")
     ] = None,
     time_limit: TimeLimit = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads", show_default="all processors")] = None,
-    format: Annotated[Form, typer.Option(help="CoNLL-U, or drawings of the trees")] = Form.conllu,
+    workers: Annotated[int | None, Option(min=1, help="Threads, or processes", show_default="all processors")] = None,
+    format: Annotated[
+        Form,
+        Option(help="CoNLL-U, or drawings of the trees; with --output, Parquet, a row a token or a sentence"),
+    ] = Form.conllu,
+    output: Annotated[Path | None, Option(help="Folder for a file of output for each file of input")] = None,
+    engine: Annotated[
+        EngineName | None, Option(help="--output: where files are parsed", show_default="threads")
+    ] = None,
+    address: Annotated[str | None, Option(help="--engine ray: of a cluster, instead of this machine")] = None,
+    again: Annotated[bool, Option("--again", help="--output: parse files too that are done already")] = False,
     json: JsonLines = False,
-) -> None:
+) -> int:
     """Parse text, files or stdin into dependency trees.
 
     Files that end in .conllu (or .conllu.gz) keep their words, tags and comments; text is split into sentences and
     words. For phrase structure there is certus constituents. With --kbest every sentence is printed as often as it has
     trees, best first, with rank and score in comments.
+
+    With --output every file, and every file of a folder or a pattern, is parsed into a file of that folder, whole or
+    not at all; a run that was broken off goes on where it was.
     """
+    if output is not None:
+        if conllu or calibration or kbest is not None or save_results:
+            raise InvalidInput("--conllu, --calibration, --kbest and --save-results do not go with --output.")
+        from certus.cli.corpus_run import parse_corpus
+
+        settings = {"tokenised": tokenised, "lines": lines, "confidences": confidences, "certificates": certificates}
+        return parse_corpus(
+            inputs or [],
+            output,
+            settings | {"format": str(format), "time_limit": time_limit},
+            model=model,
+            engine=str(engine or EngineName.threads),
+            workers=workers,
+            address=address,
+            again=again,
+            json=json,
+        )
+    if engine is not None or address is not None or again or format in PARQUET:
+        raise InvalidInput("--engine, --address, --again and Parquet are for files: give a folder with --output.")
     sentences = read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines)
     pipeline = load(model)
     if calibration is not None:
@@ -70,6 +103,7 @@ def parse(
             print_json(_fields(parsed)) if json else print(parsed.annotated(), end="")
     else:
         print_drawings(format, ((p.annotated().picture(), p.certificate.in_words()) for p in checked))
+    return 0
 
 
 def _checked(lists: Iterator[list[Parsed]]) -> Iterator[Parsed]:

@@ -6,9 +6,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from certus import load_result
+from certus.cli.arguments import Argument, Option
 from certus.cli.overwriting import refuse_overwriting
 from certus.clock import Clock
 from certus.errors import InvalidInput
@@ -42,12 +41,12 @@ RULES = {
 
 
 def plot(
-    kind: Annotated[Kind, typer.Argument(help="What to plot")],
-    files: Annotated[list[Path], typer.Argument(help="Saved results, or parses, or messages of a training")],
-    output: Annotated[Path, typer.Option(help="The figure: .svg, .pdf or .png")],
-    model: Annotated[str, typer.Option(help="lengths: name or folder of a trained parser")] = "en",
-    calibration: Annotated[Path | None, typer.Option(help="calibration: draw what this makes of it too")] = None,
-    title: Annotated[str, typer.Option(help="Above the figure")] = "",
+    kind: Annotated[Kind, Argument(help="What to plot")],
+    files: Annotated[list[Path], Argument(help="Saved results, or parses, or messages of a training")],
+    output: Annotated[Path, Option(help="The figure: .svg, .pdf or .png")],
+    model: Annotated[str, Option(help="lengths: name or folder of a trained parser")] = "en",
+    calibration: Annotated[Path | None, Option(help="calibration: draw what this makes of it too")] = None,
+    title: Annotated[str, Option(help="Above the figure")] = "",
 ) -> None:
     """Plot what was measured, with matplotlib (the extra certus[plot]).
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from certus.cli.arguments import Argument
 from certus.cli.messages import say
 from certus.cli.overwriting import refuse_overwriting
 from certus.cli.progress import watched
@@ -14,8 +13,8 @@ from certus.writing import write_atomically
 
 
 def projectivize(
-    treebank: Annotated[Path, typer.Argument(help="CoNLL-U with heads; plain or .gz")],
-    output: Annotated[Path, typer.Argument(help="Where the projective trees go")],
+    treebank: Annotated[Path, Argument(help="CoNLL-U with heads; plain or .gz")],
+    output: Annotated[Path, Argument(help="Where the projective trees go")],
 ) -> None:
     """Replace every tree by the nearest projective one.
 

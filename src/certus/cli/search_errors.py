@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from certus.cli import options as o
+from certus.cli.arguments import Option
 from certus.cli.inputs import read_lines
 from certus.cli.messages import complain, print_json
 from certus.cli.progress import watched
@@ -22,18 +21,18 @@ def search_errors(
     lm: o.LmFile = None,
     lm_unknown: o.LmUnknown = None,
     weights: o.WeightsFile = None,
-    pops: Annotated[list[int] | None, typer.Option(min=1, help="Cube pruning with this many pops; repeat")] = None,
-    stack: Annotated[list[int] | None, typer.Option(min=1, help="Stack decoding of this width; repeat")] = None,
+    pops: Annotated[list[int] | None, Option(min=1, help="Cube pruning with this many pops; repeat")] = None,
+    stack: Annotated[list[int] | None, Option(min=1, help="Stack decoding of this width; repeat")] = None,
     translations: Annotated[
         list[Path] | None,
-        typer.Option(help="A line a sentence, or JSON with scores as certus translate prints; repeat"),
+        Option(help="A line a sentence, or JSON with scores as certus translate prints; repeat"),
     ] = None,
-    method: Annotated[str | None, typer.Option(help="How the optimum is sought")] = None,
+    method: Annotated[str | None, Option(help="How the optimum is sought")] = None,
     max_span: o.MaxSpan = 10,
     goal: o.Goal = "S",
     distortion_limit: o.DistortionLimit = 6,
-    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds for one optimum")] = None,
-    tolerance: Annotated[float, typer.Option(min=0, help="Shortfall that is not an error")] = 1e-3,
+    time_limit: Annotated[float | None, Option(min=0, help="Seconds for one optimum")] = None,
+    tolerance: Annotated[float, Option(min=0, help="Shortfall that is not an error")] = 1e-3,
     json: o.JsonObject = False,
 ) -> int:
     """Decode every sentence exactly and count the search errors of other searches under the same model.

@@ -3,8 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
+from certus.cli.arguments import Option
 from certus.cli.inputs import read_lines, read_sentences
 from certus.cli.messages import print_json
 from certus.cli.options import Conllu, Inputs, JsonLines, Lines, TaggerFile, Tokenised
@@ -29,7 +28,7 @@ def tag(
     inputs: Inputs = None,
     tagger: TaggerFile = None,
     format: Annotated[
-        Format, typer.Option(help="word/TAG on one line, a word and its tag a line, or all columns of CoNLL-U")
+        Format, Option(help="word/TAG on one line, a word and its tag a line, or all columns of CoNLL-U")
     ] = Format.inline,
     conllu: Conllu = False,
     lines: Lines = False,

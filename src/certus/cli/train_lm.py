@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from certus.cli.arguments import Option
 from certus.cli.messages import say
 from certus.cli.overwriting import refuse_overwriting
 from certus.cli.progress import watched
@@ -14,9 +13,9 @@ from certus.translation.kneser_ney import estimate_kneser_ney
 
 
 def lm(
-    text: Annotated[list[Path], typer.Option(help="Tokenised sentences, one a line, plain or .gz; may be repeated")],
-    output: Annotated[Path, typer.Option(help="Where the model goes, in ARPA format; .gz by its name")],
-    order: Annotated[int, typer.Option(min=1, help="Longest n-grams")] = 3,
+    text: Annotated[list[Path], Option(help="Tokenised sentences, one a line, plain or .gz; may be repeated")],
+    output: Annotated[Path, Option(help="Where the model goes, in ARPA format; .gz by its name")],
+    order: Annotated[int, Option(min=1, help="Longest n-grams")] = 3,
 ) -> None:
     """Estimate an n-gram language model with modified Kneser-Ney smoothing, interpolated, without pruning.
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from certus.cli.arguments import Option
 from certus.cli.corpora import read_corpus, read_dev
 from certus.cli.messages import report_epoch, say
 from certus.cli.options import ClustersFile, Resume, Seed, TrainFiles
@@ -22,25 +21,21 @@ from certus.text import Sentence
 
 def parser(
     train: TrainFiles,
-    output: Annotated[Path, typer.Option(help="Folder for the model; made if there is none")],
-    dev: Annotated[Path | None, typer.Option(help="Trees to choose the best epoch by")] = None,
-    order: Annotated[int, typer.Option(min=1, max=3, help="1 arcs, 2 siblings and grandparents, 3 both at once")] = 3,
-    trisiblings: Annotated[
-        bool, typer.Option("--trisiblings", help="At order 3, three modifiers in a row as well")
-    ] = False,
-    projective: Annotated[bool, typer.Option(help="Trees without crossing arcs, or any trees")] = True,
-    learner: Annotated[str, typer.Option(metavar="|".join(LEARNERS), help="How weights are found")] = "mira",
+    output: Annotated[Path, Option(help="Folder for the model; made if there is none")],
+    dev: Annotated[Path | None, Option(help="Trees to choose the best epoch by")] = None,
+    order: Annotated[int, Option(min=1, max=3, help="1 arcs, 2 siblings and grandparents, 3 both at once")] = 3,
+    trisiblings: Annotated[bool, Option("--trisiblings", help="At order 3, three modifiers in a row as well")] = False,
+    projective: Annotated[bool, Option(help="Trees without crossing arcs, or any trees")] = True,
+    learner: Annotated[str, Option(metavar="|".join(LEARNERS), help="How weights are found")] = "mira",
     clusters: ClustersFile = None,
     tagger: Annotated[
-        bool, typer.Option("--tagger", help="For plain text: train a tagger, and the parser on the tags it would give")
+        bool, Option("--tagger", help="For plain text: train a tagger, and the parser on the tags it would give")
     ] = False,
-    epochs: Annotated[int, typer.Option(min=1, help="Times through the trees, at most")] = 10,
-    bits: Annotated[int, typer.Option(min=10, max=30, help="2 to this power weights")] = 22,
+    epochs: Annotated[int, Option(min=1, help="Times through the trees, at most")] = 10,
+    bits: Annotated[int, Option(min=10, max=30, help="2 to this power weights")] = 22,
     pruning_error: Annotated[
         float | None,
-        typer.Option(
-            help="Share of right arcs each filter may lose, such as 0.002", show_default="filters as wide as usual"
-        ),
+        Option(help="Share of right arcs each filter may lose, such as 0.002", show_default="filters as wide as usual"),
     ] = None,
     seed: Seed = 1,
     resume: Resume = False,

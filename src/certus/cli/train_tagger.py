@@ -4,8 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from certus.cli.arguments import Option
 from certus.cli.corpora import read_corpus, read_dev
 from certus.cli.messages import report_epoch, say
 from certus.cli.options import ClustersFile, Resume, Seed, TrainFiles
@@ -28,18 +27,18 @@ class Column(StrEnum):
 
 def tagger(
     train: TrainFiles,
-    output: Annotated[Path, typer.Option(help="Where the tagger goes")],
-    dev: Annotated[Path | None, typer.Option(help="Tagged sentences to choose the best epoch by")] = None,
+    output: Annotated[Path, Option(help="Where the tagger goes")],
+    dev: Annotated[Path | None, Option(help="Tagged sentences to choose the best epoch by")] = None,
     column: Annotated[
-        list[Column] | None, typer.Option(help="Which tags of .conllu files; may be repeated", show_default="upos")
+        list[Column] | None, Option(help="Which tags of .conllu files; may be repeated", show_default="upos")
     ] = None,
-    learner: Annotated[str, typer.Option(metavar="|".join(online()), help="How weights are found")] = "adagrad",
+    learner: Annotated[str, Option(metavar="|".join(online()), help="How weights are found")] = "adagrad",
     clusters: ClustersFile = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Times through the sentences, at most")] = 12,
-    bits: Annotated[int, typer.Option(min=8, max=28, help="2 to this power weights for each column")] = 20,
+    epochs: Annotated[int, Option(min=1, help="Times through the sentences, at most")] = 12,
+    bits: Annotated[int, Option(min=8, max=28, help="2 to this power weights for each column")] = 20,
     seed: Seed = 0,
     resume: Resume = False,
-    hmm: Annotated[bool, typer.Option("--hmm", help="A hidden Markov model, to be joined with a grammar")] = False,
+    hmm: Annotated[bool, Option("--hmm", help="A hidden Markov model, to be joined with a grammar")] = False,
 ) -> None:
     """Train a trigram tagger; after every epoch the state is saved beside the output, for --resume."""
     columns = [str(c) for c in column or [Column.upos]]

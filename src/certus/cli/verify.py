@@ -6,11 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from certus import load_result, save_proof
 from certus import verify as check
 from certus.certificates import standalone as checker
+from certus.cli.arguments import Argument, Option
 from certus.cli.messages import REFUSED, complain, print_json
 from certus.cli.options import JsonLines
 from certus.errors import CertusError, FormatError, VerificationError
@@ -20,15 +19,15 @@ from certus.saved import load_problem
 
 
 def verify(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Results saved as JSON")],
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="Results saved as JSON")],
     problem: Annotated[
-        Path | None, typer.Option(help="Your own copy of the problem, or a result of it: the files must be about that")
+        Path | None, Option(help="Your own copy of the problem, or a result of it: the files must be about that")
     ] = None,
     standalone: Annotated[
-        bool, typer.Option("--standalone", help="Let the standalone checker decide, in exact integers")
+        bool, Option("--standalone", help="Let the standalone checker decide, in exact integers")
     ] = False,
     proof: Annotated[
-        Path | None, typer.Option(help="Write the proof in normal form, for the standalone checker or one of your own")
+        Path | None, Option(help="Write the proof in normal form, for the standalone checker or one of your own")
     ] = None,
     json: JsonLines = False,
 ) -> int:

@@ -8,14 +8,14 @@ left out: the words around add no more than the best that each could by itself.
 An open half in state 0 is the finished half below it, and the halves of a bare tag are nothing at all.
 """
 
-from math import ceil, inf, log2
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certus.certificates.priced import BITS, LOWEST
-from certus.certificates.rounding import overflow
+from certus.certificates.rounding import in_steps, overflow, step_for
 from certus.checks import Bools, Floats, Ints
 from certus.constituency.lexicalized_tables import Tables
 from certus.errors import InvalidInput
@@ -45,15 +45,12 @@ def scores_in_steps(t: Tables, length: int, above: float, arcs: Floats, tags: Fl
     size = (positive + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
     if not size < 2.0**960:
         raise overflow()
-    step = 2.0 ** (ceil(log2(size)) - BITS)
+    step = step_for(size, BITS)
 
     def up(scores: Floats) -> Floats:
         if above == -inf:  # whatever there is counts
             return np.where(scores > -inf, 0.0, -inf)
-        number = scores / step
-        np.ceil(number, out=number)
-        if step > 1.0:
-            number += number * step < scores  # the quotient of tiny ones may be 0
+        number = in_steps(scores, step)
         low = number < LOWEST
         if low.any():
             number[low & (scores > -inf)] = LOWEST

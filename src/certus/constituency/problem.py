@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from certus import kernels
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import Extent, extent_of
+from certus.certificates.rounding import Extent, extent_of, one_rounded_up
 from certus.certificates.sound import measured, summed
 from certus.checks import Floats, as_penalties, as_scores, as_words, of_kind
 from certus.constituency.binarise import Binary, Chain, Symbol
@@ -406,10 +406,10 @@ class Constituency(DynamicProgram[Tree]):
 
     def with_scores_rounded_up(self, step: float) -> Self:
         g = self.grammar
-        binary = {rule: float(np.ceil(w / step) * step) for rule, w in g.binary.items()}
-        chains = {chain: float(np.ceil(w / step) * step) for chain, w in g.chains.items()}
+        binary = {rule: one_rounded_up(w, step) for rule, w in g.binary.items()}
+        chains = {chain: one_rounded_up(w, step) for chain, w in g.chains.items()}
         new = type(self)(Grammar(g.root, binary, chains, g.lexicon, memory=g.memory, tags=g.tags), ())
-        entries = tuple(tuple((s, float(np.ceil(w / step) * step)) for s, w in entry) for entry in self._entries)
+        entries = tuple(tuple((s, one_rounded_up(w, step)) for s, w in entry) for entry in self._entries)
         return new._about(self.words, entries)
 
     # -- travel ----------------------------------------------------------------------------------------------------

@@ -8,14 +8,13 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
-from certus.certificates.sound import floored, sound, sound_list, summed
+from certus.certificates.sound import floored, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency import automata_tables, sum_bounds, sum_estimates
 from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import ROOTS, checked_arcs
-from certus.problem import Index, PartBounds, Penalties, Problem
-from certus.relax.steps import StepRule
+from certus.problem import Index, Limits, PartBounds, Penalties, Problem
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -110,18 +109,10 @@ class AutomataDependency(Problem[Ints]):
     def _over(self, automata: HeadAutomata) -> Self:
         return type(self)(automata.arc, automata.automaton_of, by_head=automata.by_head, root=self.root)
 
-    @sound
-    def decode(
-        self,
-        *,
-        max_iterations: int = 500,
-        time_limit: float | None = None,
-        exact: bool = True,
-        step: StepRule[Any] | None = None,
-    ) -> Result[Ints]:
+    def _decode(self, limits: Limits) -> Result[Ints]:
         from certus.dependency import nonprojective
 
-        return nonprojective.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+        return nonprojective.decode(self, limits)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:

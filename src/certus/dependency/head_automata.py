@@ -19,8 +19,8 @@ from certus import kernels
 from certus.certificates import sweep
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import Graph, NormalForm
-from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.certificates.sound import sound, summed
+from certus.certificates.rounding import Extent, extent_of, one_rounded_up, rounded_up
+from certus.certificates.sound import summed
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import normal_automata
 from certus.dependency import parts as P
@@ -28,7 +28,7 @@ from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS
 from certus.dependency.problem import Dependency, checked_arcs
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, Limits, Penalties, Problem
 from certus.result import LogPartitionBounds, Result, Solution
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ class HeadAutomata(Problem[Choices]):
         return self._rescored(arc, lambda weight: weight if weight >= least else -np.inf)
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return self._rescored(rounded_up(self.arc, step), lambda weight: float(np.ceil(weight / step) * step))
+        return self._rescored(rounded_up(self.arc, step), lambda weight: one_rounded_up(weight, step))
 
     def _rescored(self, arc: Floats, change: Callable[[float], float]) -> Self:
         other = type(self).__new__(type(self))
@@ -371,10 +371,7 @@ class HeadAutomata(Problem[Choices]):
             supposed[1:] = lattices.arc_head[lattices.up[lattices.up_ptr[1:-1] + column[1:]]]
         return Solution(Choices(arcs, supposed), total)
 
-    @sound
-    def decode(
-        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[Choices]:
+    def _decode(self, limits: Limits) -> Result[Choices]:
         solution = self.solve()
         return self.proved(solution.structure, solution.value, kind="dynamic program")
 
@@ -522,44 +519,10 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
     in_ptr, src = [0], list[int]()
     weights: list[list[float]] = []
     for h, side in product(range(n + 1), (LEFT, RIGHT)):
-        heads = automata.heads_of(h)
-        sides = [automata.automaton(g, h, side) for g in heads]
-        first = len(state_arc)
-        reached: list[tuple[Hashable, ...]] = [tuple(a.start for a in sides)]
-        ranks, arcs = [-1], [-1]
-        entering: list[list[tuple[int, list[float]]]] = [[]]
+        heads, first = automata.heads_of(h), len(state_arc)
+        ranks, entering = _states_of(automata, h, side)
         words = automata.outwards(h, side)
-        for rank, m in enumerate(words):
-            place: dict[tuple[Hashable, ...], int] = {}
-            for v in range(len(reached)):
-                if ranks[v] == rank:
-                    break
-                if v and not entering[v]:
-                    continue
-                steps = [automata.step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
-                weight = _checked([w for _, w in steps], h, side)
-                if max(weight, default=-np.inf) == -np.inf:
-                    continue
-                after = tuple(q for q, _ in steps)
-                if after not in place:
-                    place[after] = len(reached)
-                    reached.append(after)
-                    ranks.append(rank)
-                    arcs.append(int(arc_id[h, m]))
-                    entering.append([])
-                entering[place[after]].append((v, weight))
-            if not place:  # no sequence takes m: a state that nothing enters stands for it
-                reached.append(())
-                ranks.append(rank)
-                arcs.append(int(arc_id[h, m]))
-                entering.append([])
-        alive = [v for v in range(len(reached)) if v == 0 or entering[v]]
-        stops = [(v, [a.stop(q) for a, q in zip(sides, reached[v], strict=True)]) for v in alive]
-        for _, weight in stops:
-            _checked(weight, h, side)
-        entering.append([(v, weight) for v, weight in stops if max(weight, default=-np.inf) > -np.inf])
-        ranks.append(len(words))
-        arcs.append(-1)
+        arcs = [int(arc_id[h, words[rank]]) if 0 <= rank < len(words) else -1 for rank in ranks]
         state_arc += arcs
         state_rank += ranks
         for transitions in entering:
@@ -581,6 +544,43 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
         value_ptr=np.array(value_ptr),
     )
     return lattices
+
+
+def _states_of(automata: HeadAutomata, h: int, side: int) -> tuple[list[int], list[list[tuple[int, list[float]]]]]:
+    """The states of the automata of one head and side, side by side: the place of the last word taken, -1 at the start
+    and the number of words at the end; and what enters each, states with weights below each head.
+    """
+    heads, words = automata.heads_of(h), automata.outwards(h, side)
+    sides = [automata.automaton(g, h, side) for g in heads]
+    reached: list[tuple[Hashable, ...]] = [tuple(a.start for a in sides)]
+    ranks, entering = [-1], list[list[tuple[int, list[float]]]]([[]])
+    for rank, m in enumerate(words):
+        place: dict[tuple[Hashable, ...], int] = {}
+        for v in range(len(reached)):
+            if ranks[v] == rank:
+                break
+            if v and not entering[v]:
+                continue
+            steps = [automata.step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
+            weight = _checked([w for _, w in steps], h, side)
+            if max(weight, default=-np.inf) == -np.inf:
+                continue
+            after = tuple(q for q, _ in steps)
+            if after not in place:
+                place[after] = len(reached)
+                reached.append(after)
+                ranks.append(rank)
+                entering.append([])
+            entering[place[after]].append((v, weight))
+        if not place:  # no sequence takes m: a state that nothing enters stands for it
+            reached.append(())
+            ranks.append(rank)
+            entering.append([])
+    alive = [v for v in range(len(reached)) if v == 0 or entering[v]]
+    stops = [(v, _checked([a.stop(q) for a, q in zip(sides, reached[v], strict=True)], h, side)) for v in alive]
+    entering.append([(v, weight) for v, weight in stops if max(weight, default=-np.inf) > -np.inf])
+    ranks.append(len(words))
+    return ranks, entering
 
 
 def _checked(weights: list[float], h: int, side: int) -> list[float]:

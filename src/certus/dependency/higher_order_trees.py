@@ -8,7 +8,7 @@ from certus.certificates.sound import floored
 from certus.checks import Floats, Ints
 from certus.dependency import nonprojective, sum_bounds, sum_estimates
 from certus.dependency.tree_kind import TreeKind
-from certus.problem import PartBounds, Penalties, Problem
+from certus.problem import Limits, PartBounds, Penalties, Problem
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
@@ -26,8 +26,8 @@ class HigherOrderTrees(TreeKind):
         "log_partition": "log_partition_bounds(), arc-factored scores, or projective=True",
     }
 
-    def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:
-        return nonprojective.decode(problem, **limits)
+    def decode(self, problem: "Dependency", limits: Limits) -> Result[Ints]:
+        return nonprojective.decode(problem, limits)
 
     def kbest(self, problem: "Dependency", k: int) -> list[Result[Ints]]:
         return nonprojective.kbest(problem, k)

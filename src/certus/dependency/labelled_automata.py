@@ -21,13 +21,13 @@ from certus.dependency import automata_tables
 from certus.dependency import parts as P
 from certus.dependency.automata_items import Items
 from certus.dependency.head_automata import NO_HEAD, Automaton, AutomatonOf, HeadAutomata
-from certus.dependency.labels import LabelledTree, checked_labels, checked_tree
+from certus.dependency.labels import LabelledTree, checked_labels, checked_tree, tree_from_json, tree_to_json
 from certus.dependency.part_kinds import LEFT, RIGHT
 from certus.dependency.problem import ROOTS
 from certus.errors import InvalidInput
 from certus.hypergraph import DynamicProgram, Forest
 from certus.problem import Index
-from certus.schema import MOST, Field
+from certus.schema import Field
 from certus.serialize import floats_to_json
 
 
@@ -218,11 +218,7 @@ class LabelledAutomata(DynamicProgram[LabelledTree]):
         return out
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
-            raise InvalidInput(f"{index} is no part of the view {view!r}, which has shape {shape}.")
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        self.checked_part(view, index, value)
         at: Any = (slice(None), index[0] + 1, index[1]) if view == "tags" else index
         label, m = self.label.copy(), at[1]
         if value:
@@ -291,10 +287,7 @@ class LabelledAutomata(DynamicProgram[LabelledTree]):
         return made
 
     def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
-        heads, labels = structure
-        return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
+        return tree_to_json(structure)
 
     def structure_from_json(self, data: Any) -> LabelledTree:
-        given = Field.of(data, "structure")
-        heads, labels = (given[name].wholes(-1, MOST, (self.n + 1,)) for name in ("heads", "labels"))
-        return self._checked((heads, labels))
+        return self._checked(tree_from_json(data, self.n))

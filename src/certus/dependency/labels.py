@@ -19,7 +19,7 @@ from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.normal import Trees as TreeSpace
 from certus.certificates.rounding import Extent, extent_of, of_best, of_log_sum, rounded_up
-from certus.certificates.sound import measured, sound, sound_list, summed
+from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import Bools, Floats, Ints, as_generator, as_numbers, as_penalties, as_positive_int, as_scores
 from certus.dependency import normal_projective
 from certus.dependency import parts as P
@@ -27,7 +27,7 @@ from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, Limits, Penalties, Problem
 from certus.relax import ranked
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, mapped
@@ -167,13 +167,8 @@ class LabelledDependency(Problem[LabelledTree]):
         labels[1:] = scores[heads[1:], words].argmax(axis=1)
         return LabelledTree(heads, labels)
 
-    @sound
-    def decode(
-        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[LabelledTree]:
-        best = self.trees.tree_kind.decode(
-            self.trees, max_iterations=max_iterations, time_limit=time_limit, exact=exact
-        )
+    def _decode(self, limits: Limits) -> Result[LabelledTree]:
+        best = self.trees.tree_kind.decode(self.trees, limits)
         labelled, certificate = self._with_best_labels(best.structure, self.label), best.certificate
         if isinstance(certificate.duals, Mapping):
             certificate = replace(certificate, duals=self._multipliers(certificate.duals))
@@ -395,12 +390,8 @@ class LabelledDependency(Problem[LabelledTree]):
         return out
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
-            raise InvalidInput(f"{index} is no part of the view {view!r}, which has shape {shape}.")
+        self.checked_part(view, index, value)
         h, m = index[:2]
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
         if value == 1 and (h == m or m == 0):
             raise NotSupported(f"no tree has the arc {h} -> {m}, which is required.")
         scores = self.label.copy()
@@ -424,13 +415,23 @@ class LabelledDependency(Problem[LabelledTree]):
         return given.made(lambda: cls._of(trees, checked_labels(label), True))
 
     def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
-        heads, labels = structure
-        return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
+        return tree_to_json(structure)
 
     def structure_from_json(self, data: Any) -> LabelledTree:
-        given = Field.of(data, "structure")
-        heads, labels = (given[name].wholes(-1, MOST, (self.n + 1,)) for name in ("heads", "labels"))
-        return self._checked((heads, labels))
+        return self._checked(tree_from_json(data, self.n))
+
+
+def tree_to_json(structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
+    """A labelled tree as files have it."""
+    heads, labels = structure
+    return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
+
+
+def tree_from_json(data: Any, n: int) -> tuple[Ints, Ints]:
+    """Heads and labels of n words as ``tree_to_json`` writes them; the problem says whether they are a tree."""
+    given = Field.of(data, "structure")
+    heads, labels = (given[name].wholes(-1, MOST, (n + 1,)) for name in ("heads", "labels"))
+    return heads, labels
 
 
 def _numbered(which: Bools, first: int) -> Ints:

@@ -19,7 +19,7 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Bools, Floats, Ints, as_scores
 from certus.errors import Infeasible
-from certus.problem import Index, Penalties, Problem
+from certus.problem import Index, Limits, Penalties, Problem
 from certus.result import Result, Solution
 
 if TYPE_CHECKING:
@@ -99,9 +99,7 @@ class Lineages(Problem[Lineage]):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
-    def decode(
-        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[Lineage]:
+    def _decode(self, limits: Limits) -> Result[Lineage]:
         solution = self.solve()
         return self.proved(solution.structure, solution.value)
 

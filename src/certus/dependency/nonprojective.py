@@ -27,7 +27,7 @@ from certus.dependency.lineages import Lineages
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
-from certus.problem import Index, PartBounds, Problem
+from certus.problem import DEFAULT_LIMITS, Index, Limits, PartBounds, Problem
 from certus.relax import branch, descent, part_values, ranked
 from certus.relax.descent import Burst, Descent, Oracle, Round, descend
 from certus.relax.normal_form import RelaxedForm
@@ -130,11 +130,8 @@ def polyak_rule(iterations: int, rounds: int) -> tuple[float, float, int, float,
 
 def decode(
     problem: "Dependency | AutomataDependency",
+    limits: Limits = DEFAULT_LIMITS,
     *,
-    max_iterations: int = 500,
-    time_limit: float | None = None,
-    exact: bool = True,
-    step: StepRule[Any] | None = None,
     share: float = SHARE,
     lazy: bool = True,
     estimate: bool = True,
@@ -148,10 +145,9 @@ def decode(
     ----------
     problem : Dependency or AutomataDependency
         A problem with ``projective=False``.
-    max_iterations, time_limit, exact
-        Iterations of one run of the relaxation; seconds for all; whether to go on to fixing and branching.
-    step : StepRule, optional
-        Polyak's by default. Rules that kernels know are fast, others are as good.
+    limits : Limits
+        Iterations of one run of the relaxation; seconds for all; whether to go on to fixing and branching; and the step
+        rule, Polyak's by default. Rules that kernels know are fast, others are as good.
     share : float
         Share of the arc scores that the tree gets. Any value gives the same optimum, at different speed.
     lazy : bool
@@ -165,7 +161,8 @@ def decode(
     LimitReached : the time ran out before any tree was found.
     """
     if isinstance(problem, Dependency) and problem.model.ancestors > 1:
-        return branch.decode(problem, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+        return branch.decode(problem, limits)
+    max_iterations, time_limit, exact, step = limits
     run: Run[Ints] = Run(max_iterations=max_iterations, time_limit=time_limit)
     as_positive_int("max_iterations", max_iterations)
     rule = of_kind("step", step or POLYAK, StepRule, "a rule of certus.relax.steps, such as polyak()")

@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.certificates.sound import measured, sound, sound_list, summed
+from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import Floats, Ints, as_numbers, as_penalties, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import TreeKind
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
-from certus.problem import PROBLEMS, Index, PartBounds, Penalties, Problem
-from certus.relax.steps import StepRule
+from certus.problem import PROBLEMS, Index, Limits, PartBounds, Penalties, Problem
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import Field
@@ -314,18 +313,8 @@ class Dependency(Problem[Heads]):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
-    @sound
-    def decode(
-        self,
-        *,
-        max_iterations: int = 500,
-        time_limit: float | None = None,
-        exact: bool = True,
-        step: StepRule[Any] | None = None,
-    ) -> Result[Heads]:
-        """The best tree, with its certificate; ``step`` is a rule of certus.relax.steps, for trees that are relaxed."""
-        limits = {"max_iterations": max_iterations, "time_limit": time_limit, "exact": exact, "step": step}
-        return self.tree_kind.decode(self, **limits)
+    def _decode(self, limits: Limits) -> Result[Heads]:
+        return self.tree_kind.decode(self, limits)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Heads]]:

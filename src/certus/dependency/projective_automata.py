@@ -11,7 +11,7 @@ from certus.checks import Ints
 from certus.dependency.automata_items import Items
 from certus.dependency.automata_problem import AutomataDependency
 from certus.hypergraph import DynamicProgram, Forest
-from certus.relax.steps import StepRule
+from certus.problem import Limits
 from certus.result import LogPartitionBounds, MarginalEstimates, Result
 
 
@@ -57,16 +57,8 @@ class ProjectiveAutomata(DynamicProgram[Ints], AutomataDependency):
         heads[mod] = head
         return heads
 
-    def decode(
-        self,
-        *,
-        max_iterations: int = 500,
-        time_limit: float | None = None,
-        exact: bool = True,
-        step: StepRule[Any] | None = None,
-    ) -> Result[Ints]:
-        """The best tree. The limits and the step rule are for trees that are relaxed."""
-        return DynamicProgram.decode(self)
+    def _decode(self, limits: Limits) -> Result[Ints]:
+        return DynamicProgram._decode(self, limits)
 
     def relaxation(self) -> None:
         """None: there is an exact algorithm."""

@@ -11,7 +11,7 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
-from certus.problem import PartBounds, Penalties
+from certus.problem import Limits, PartBounds, Penalties
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
@@ -37,7 +37,7 @@ class TreeKind(ABC):
         for served in cls.serves:
             TreeKind.kinds[served] = cls()
 
-    def decode(self, problem: "Dependency", **limits: Any) -> Result[Ints]:
+    def decode(self, problem: "Dependency", limits: Limits) -> Result[Ints]:
         """The best tree, with its certificate. The limits of ``Dependency.decode`` are for trees that are relaxed."""
         solution = self.solve(problem, None)
         return problem.proved(solution.structure, solution.value, scores=problem._terms(solution.structure))

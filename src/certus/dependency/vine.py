@@ -11,14 +11,13 @@ from certus import kernels
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.certificates.sound import sound
 from certus.checks import Bools, Floats, Ints, as_positive_int, as_scores, one_of
 from certus.dependency.normal_vine import of_vine
 from certus.dependency.parts import first_crossing
 from certus.dependency.problem import ROOTS, checked_arcs
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
-from certus.problem import Index
+from certus.problem import Index, Limits
 from certus.result import Result
 from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
@@ -86,8 +85,7 @@ class Vine(DynamicProgram[Ints]):
     def terms(self, structure: ArrayLike) -> list[float]:
         return self._terms(self._checked(structure))
 
-    @sound
-    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
+    def _decode(self, limits: Limits) -> Result[Ints]:
         solution = self.solve()  # not checked again: that would take n^2 steps
         y = solution.structure
         return self.proved(y, solution.value, scores=self._terms(y))
@@ -176,12 +174,12 @@ class Vine(DynamicProgram[Ints]):
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         """An arc or an outer head is required by forbidding the other heads of its word; an outer modifier is not."""
-        self.checked_view(view)
+        self.checked_part(view, index, value)
         arrays = {name: array.copy() for name, array in zip(VIEWS, self.all_scores(), strict=True)}
         own = float(arrays[view][index])
         if value == 0:
             arrays[view][index] = -np.inf
-        elif view == "outer_modifier" or (view == "arcs" and index[1] == 0) or index == (0, 0) or index == (0, 1):
+        elif view == "outer_modifier" or index[view == "arcs"] == 0:  # nothing is the head of the root
             raise NotSupported(
                 f"{view}{list(index)} cannot be required of a vine parse by with_fixed(), only forbidden: ask "
                 "subject_to(certus.constraints.require(...))."

@@ -49,7 +49,8 @@ def lattice(
             places.append(edge + wide[high] / 2)
             edge += wide[high]
             high += 1
-        y = _band(canvas, y, range(low, high), places, words, columns, tags, share, (path, other))
+        spots = dict(zip(range(low, high), places, strict=True))
+        y = _band(canvas, y, spots, words, columns, tags, share, (path, other))
         right, low = max(right, edge), high
     if other is not None:
         right = max(right, legend(canvas, MARGIN, y + 4, {"first": "the first", "second dash": "the second"}))
@@ -73,21 +74,20 @@ def _column(i: int, path: Sequence[int], other: Sequence[int] | None, share: Flo
 def _band(
     canvas: Canvas,
     top: float,
-    band: range,
-    places: list[float],
+    places: dict[int, float],
     words: Sequence[str],
     columns: list[list[int]],
     tags: Sequence[str],
     share: Floats | None,
     paths: tuple[Sequence[int], Sequence[int] | None],
 ) -> float:
-    tall = max(len(columns[i]) for i in band)
-    at = [(x, top + 36) for x in places]
+    """Draw the words that have a place from left to right; returns where the next band begins."""
+    tall, y = max(len(columns[i]) for i in places), top + 36
     for path, classes in zip(paths, ("first bold", "second dash"), strict=True):
         if path is not None:
-            spots = [(x, y + ROW * columns[i].index(int(path[i]))) for i, (x, y) in zip(band, at, strict=True)]
+            spots = [(x, y + ROW * columns[i].index(int(path[i]))) for i, x in places.items()]
             canvas.path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in spots), classes)
-    for i, (x, y) in zip(band, at, strict=True):
+    for i, x in places.items():
         canvas.open("word", data_word=i + 1)
         canvas.text(x, top + 12, shortened(words[i]), "ink w")
         for k, t in enumerate(columns[i]):

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, rounded_up
-from certus.certificates.sound import sound
 from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
 from certus.draw import Picture, alignment
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors.choices import Choices
-from certus.problem import Index, Penalties, Problem, named_words
+from certus.problem import Index, Limits, Penalties, Problem, named_words
 from certus.relax.branch import Start, climb
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution
@@ -94,11 +93,7 @@ class Assignment(Problem[Ints]):
         return self._with(rounded_up(self.scores, step), self._free.must)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != 2 or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
-            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        self.checked_part(view, index, value)
         score, must = self.scores.copy(), self._free.must.copy()
         if value:
             score[index[0]] = -np.inf
@@ -133,13 +128,10 @@ class Assignment(Problem[Ints]):
                 taken.add(int(columns[row]))
         return columns
 
-    @sound
-    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
+    def _decode(self, limits: Limits) -> Result[Ints]:
         columns = best_columns(self.scores, self._free.must)
         start = Start((columns,), -prices(self.scores, columns))
-        return climb(
-            self, self._relaxation, max_iterations=max_iterations, time_limit=time_limit, exact=exact, start=start
-        )
+        return climb(self, self._relaxation, limits, start)
 
     def picture(self, structure: Ints, words: Sequence[str] | None = None) -> Picture:
         """Rows above, columns below, with a link for each pair; ``words`` are those of the rows."""

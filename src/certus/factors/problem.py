@@ -10,16 +10,15 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import rounded_up
-from certus.certificates.sound import measured, sound, sound_list, summed
+from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import Floats, Ints, as_members, of_kind, shown
 from certus.errors import InvalidInput, NotSupported
 from certus.factors import relaxed
 from certus.factors.piece import Piece
 from certus.factors.scores import Labelled
 from certus.hypergraph import Forest
-from certus.problem import Factors, Index, PartBounds, Penalties
+from certus.problem import Factors, Index, Limits, PartBounds, Penalties
 from certus.relax import branch
-from certus.relax.steps import StepRule
 from certus.relax.system import Relaxation
 from certus.result import Result, Solution
 from certus.schema import MOST, Field
@@ -110,11 +109,7 @@ class FactorGraph(Labelled):
         return self._with(rounded_up(self.unary, step), [rounded_up(table, step) for table in self.tables])
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != 2 or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
-            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        self.checked_part(view, index, value)
         unary = self.unary.copy()
         if value:
             unary[index[0]] = -np.inf
@@ -196,20 +191,11 @@ class FactorGraph(Labelled):
 
     # -- decoding --------------------------------------------------------------------------------------------------
 
-    @sound
-    def decode(
-        self,
-        *,
-        max_iterations: int = 500,
-        time_limit: float | None = None,
-        exact: bool = True,
-        step: StepRule[Any] | None = None,
-    ) -> Result[Ints]:
-        """The best labels. ``step`` is a rule of certus.relax.steps; see certus.relax.branch.climb for the limits."""
+    def _decode(self, limits: Limits) -> Result[Ints]:
         if self._whole is not None:
             solution = self._whole.solve()
             return self.proved(solution.structure, solution.value, kind="dynamic program")
-        return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+        return branch.decode(self, limits)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
         if self._whole is not None:

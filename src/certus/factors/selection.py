@@ -103,11 +103,7 @@ class Selection(Problem[Items]):
         return self._again(rounded_up(self.item_score, step), self._must)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != 1 or not 0 <= index[0] < shape[0]:
-            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        self.checked_part(view, index, value)
         score, must = self.item_score.copy(), self._must.copy()
         if value:
             must[index] = True

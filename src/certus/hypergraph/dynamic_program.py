@@ -10,13 +10,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from certus.certificates.sound import measured, sound, sound_list, summed
+from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import Floats, Ints, as_numbers, as_penalties, as_positive_int
 from certus.errors import Infeasible, InvalidInput
 from certus.hypergraph import sweeps
 from certus.hypergraph.graph import Hypergraph
 from certus.hypergraph.reference import best_value
-from certus.problem import Index, PartBounds, Penalties, Problem
+from certus.problem import Index, Limits, PartBounds, Penalties, Problem
 from certus.result import Result, Solution
 
 Y = TypeVar("Y")
@@ -104,8 +104,7 @@ class DynamicProgram(Problem[Y]):
     def from_edges(self, edges: Sequence[int]) -> Y:
         """The structure of a hyperpath of ``forest()``, given by its edges, head before tails."""
 
-    @sound
-    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Y]:
+    def _decode(self, limits: Limits) -> Result[Y]:
         solution = self.solve()
         return self.proved(solution.structure, solution.value)
 

@@ -126,6 +126,14 @@ def from_json(data: Any) -> Weighted:
     return graph, given["weights"].scores((graph.n_edges,)) if "weights" in given else None
 
 
+def weighted_from_json(data: Field) -> tuple[Hypergraph, Floats]:
+    """Graph and weights of the JSON form; InvalidInput if it has no weights."""
+    graph, weights = from_json(data)
+    if weights is None:
+        data.fail("a graph with weights")
+    return graph, weights
+
+
 def save(path: str | os.PathLike[str], graph: Hypergraph, weights: Floats | None = None) -> None:
     """Write a graph to a file, whole or not at all: as JSON if its name ends in .json, else as text."""
     if str(path).endswith(".json"):

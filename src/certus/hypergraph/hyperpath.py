@@ -185,9 +185,7 @@ class Hyperpath(DynamicProgram[Int32]):
     @classmethod
     def from_json(cls, data: Any) -> Self:
         given = Field.of(data, "")
-        graph, weights = formats.from_json(given["graph"])
-        if weights is None:
-            given["graph"].fail("a graph with weights")
+        graph, weights = formats.weighted_from_json(given["graph"])
         required = given["required"].wholes(0, graph.n_edges - 1).tolist() if "required" in given else []
         problem = cls(graph, weights)
         return problem._restricted(problem.weights, required) if required else problem

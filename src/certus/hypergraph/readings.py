@@ -42,8 +42,22 @@ class Reading:
         """The same under another name."""
         return replace(self, name=name)
 
-    def restricted(self, problem: Problem[Y]) -> Accepted[Y]:
+    def over(self, words: Sequence[str]) -> tuple[tuple[str, ...], Automaton]:
+        """The alphabet and the automaton for sequences of words: of these, and of those that the constraint names."""
+        if self.symbols is not None or self.view is not None:
+            raise InvalidInput(f"{self.name}: translations are read as their words; leave symbols and view out.")
+        numbers: dict[Hashable, int] = {word: k for k, word in enumerate(words)}
+        for symbol in self.mentioned:
+            if not isinstance(symbol, str):
+                raise InvalidInput(f"{self.name}: {symbol!r} is no word; translations are read as words.")
+        mentioned = [numbers.setdefault(symbol, len(numbers)) for symbol in self.mentioned]
+        return tuple(map(str, numbers)), self.build(mentioned, len(numbers))
+
+    def restricted(self, problem: Problem[Y]) -> Problem[Y]:
         """The problem restricted to the structures whose sequence is accepted."""
+        own = problem.read_by(self)
+        if own is not None:
+            return own
         if not problem.has_sequence:
             raise NotSupported(f"{type(problem).__name__} has no sequence that {self.name} could read.")
         view = next(iter(problem.views)) if self.view is None else self.view
@@ -96,6 +110,20 @@ def avoids(phrase: Symbols, *, view: str | None = None, symbols: Symbols | None 
         return Automaton(np.where(table == found, -1, table), finals=range(found))
 
     return _reading(f"avoids({list(phrase)})", _phrase("avoids", phrase), build, view, symbols)
+
+
+def starts_with(phrase: Symbols, *, view: str | None = None, symbols: Symbols | None = None) -> Reading:
+    """The sequence begins with the symbols of the phrase; none at all are allowed: then anything does."""
+
+    def build(numbers: list[int], size: int) -> Automaton:
+        table = np.full((len(numbers) + 1, size), -1)
+        table[np.arange(len(numbers)), numbers] = np.arange(1, len(numbers) + 1)
+        table[-1] = len(numbers)
+        return Automaton(table, finals=[len(numbers)])
+
+    if isinstance(phrase, str):
+        raise InvalidInput(f"starts_with({phrase!r}): expected a list of symbols.")
+    return _reading(f"starts_with({list(phrase)})", tuple(phrase), build, view, symbols)
 
 
 def in_order(*order: Hashable, view: str | None = None, symbols: Symbols | None = None) -> Reading:

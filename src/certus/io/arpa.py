@@ -39,7 +39,7 @@ MAX_ORDERS = 32
 
 @dataclass(frozen=True, slots=True)
 class Ngrams:
-    """The n-grams of one order: ``words[i]`` are word ids, the other arrays logarithms to base 10."""
+    """The n-grams of one order: ``words[i]`` are word ids, the other arrays logarithms, to base 10 in files."""
 
     words: NDArray[np.int32]  # (count, order)
     log_probability: Floats
@@ -52,6 +52,7 @@ class Arpa:
 
     words: list[str]
     orders: list[Ngrams]
+    natural: bool = False  # logarithms are natural ones, not to base 10
 
 
 def read_arpa(path: str | os.PathLike[str], *, unknown: float | None = None) -> Arpa:

@@ -19,8 +19,8 @@ _OTHER_ID = re.compile(r"([0-9]+)([-.])([0-9]+)")
 
 
 def is_conllu(path: str | os.PathLike[str]) -> bool:
-    """Whether the name of a file ends in .conllu or .conllu.gz."""
-    return os.fspath(path).removesuffix(".gz").endswith(".conllu")
+    """Whether the name of a file ends in .conllu, .conllu.gz or .conllu.zst."""
+    return os.fspath(path).removesuffix(".gz").removesuffix(".zst").endswith(".conllu")
 
 
 def read_conllu(path: str | os.PathLike[str], *, require_heads: bool = False) -> Iterator[Sentence]:

@@ -1,11 +1,11 @@
-"""Files that are read, plain or gzip: the one place that opens, unpacks and decodes them, with a limit on bombs."""
+"""Files that are read, plain or packed: the one place that opens, unpacks and decodes them, with a limit on bombs."""
 
 import gzip
 import io
 import math
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
@@ -16,7 +16,7 @@ from certus.writing import write_atomically
 
 LIMIT = "CERTUS_UNPACK_LIMIT"  # the environment variable that holds the most bytes a packed file may become
 MIN_LIMIT, MAX_RATIO = 1 << 28, 20  # without it: 256 MiB, or so many times the packed size if that is more
-_MAGIC = b"\x1f\x8b"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 def unpack_limit(packed: int) -> int:
@@ -38,12 +38,49 @@ def _beyond(path: object, limit: int) -> FormatError:
     )
 
 
-class _Unpacked(io.RawIOBase):
-    """The bytes of a gzip stream, as far as the limit."""
+class _Zstd:
+    """The bytes of zstd frames; EOFError if the last one is cut short, which the library's own reader does not say."""
 
-    def __init__(self, path: object, packed: BinaryIO, limit: int) -> None:
-        self._path, self._left, self._limit = path, limit, limit
-        self._stream = gzip.GzipFile(fileobj=packed)
+    def __init__(self, packed: BinaryIO, frame: Callable[[], Any]) -> None:
+        self._packed, self._new = packed, frame
+        self._frame: Any = None
+        self._rest = self._held = b""
+
+    def read1(self, size: int) -> bytes:
+        """Some bytes, as many at most; none at the end."""
+        while not self._held:
+            data = self._rest or self._packed.read(1024)  # which unpack to some 30 MB at most
+            if not data:
+                if self._frame is not None:
+                    raise EOFError("it ends within a frame")
+                return b""
+            self._frame = self._frame or self._new()
+            self._held = self._frame.decompress(data)
+            self._rest = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame = None
+        data, self._held = self._held[:size], self._held[size:]
+        return data
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a packed stream, as far as the limit."""
+
+    def __init__(self, path: object, packed: BinaryIO, kind: str) -> None:
+        self._path, self._kind = path, kind
+        self._left = self._limit = unpack_limit(os.fstat(packed.fileno()).st_size)
+        self._errors: tuple[type[Exception], ...] = (EOFError, zlib.error, gzip.BadGzipFile)
+        self._stream: Any
+        if kind == "gzip":
+            self._stream = gzip.GzipFile(fileobj=packed)
+        else:
+            try:
+                import zstandard
+            except ImportError:
+                missing = "is packed with zstd, which needs zstandard: pip install 'certus[zstd]'."
+                raise FormatError(path, None, missing) from None
+            self._errors = (EOFError, zstandard.ZstdError)
+            self._stream = _Zstd(packed, lambda: zstandard.ZstdDecompressor().decompressobj())
 
     def readable(self) -> bool:
         return True
@@ -51,8 +88,8 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._stream.read1(len(buffer))
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FormatError(self._path, None, f"the gzip data is damaged or cut short: {error}.") from None
+        except self._errors as error:
+            raise FormatError(self._path, None, f"the {self._kind} data is damaged or cut short: {error}.") from None
         self._left -= len(data)
         if self._left < 0:
             raise _beyond(self._path, self._limit)
@@ -62,7 +99,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file's bytes as a stream, unpacked if they are gzip; FormatError if it cannot be read."""
+    """A file's bytes as a stream, unpacked if they are gzip or zstd; FormatError if it cannot be read."""
     as_path("path", path)
     try:
         stream = open(path, "rb")  # noqa: SIM115
@@ -72,11 +109,14 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FormatError(ascii(path), None, "cannot be read: there is a NUL in its name.") from None
     with stream:
         try:
-            if stream.peek(2)[:2] == _MAGIC:
-                limit = unpack_limit(os.fstat(stream.fileno()).st_size)
-                yield cast(BinaryIO, io.BufferedReader(_Unpacked(path, stream, limit), 1 << 17))
-            elif os.fspath(path).endswith(".gz"):
+            begins, name = stream.peek(4)[:4], os.fspath(path)
+            kind = "gzip" if begins[:2] == _GZIP else "zstd" if begins == _ZSTD else None
+            if kind is not None:
+                yield cast(BinaryIO, io.BufferedReader(_Unpacked(path, stream, kind), 1 << 17))
+            elif name.endswith(".gz"):
                 raise FormatError(path, None, "not a gzip file, though its name ends in .gz.")
+            elif name.endswith(".zst"):
+                raise FormatError(path, None, "not a zstd file, though its name ends in .zst.")
             else:
                 yield stream
         except OSError as error:

@@ -17,6 +17,6 @@ def __getattr__(name: str) -> Any:
         if missing.name != f"certus.kernels.{name}":
             raise
         raise AttributeError(f"there are no kernels called {name!r}.") from None
-    if "certus.kernels.compiling" in sys.modules:
+    if "certus.kernels.compiling" in sys.modules and name != "cache":
         import_module("certus.kernels.quick_typing")
     return module

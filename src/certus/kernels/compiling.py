@@ -1,91 +1,24 @@
-"""How kernels are compiled, where what was compiled is kept, and what it cost. Importing this imports numba."""
+"""How kernels are compiled, and what it cost. Importing this imports numba; ``cache.py`` says where they are kept."""
 
-import hashlib
-import re
 import sys
-import tempfile
 import threading
 from contextlib import suppress
-from functools import lru_cache, partial
-from pathlib import Path
-from time import perf_counter, time
+from functools import cached_property, partial
+from time import perf_counter
 from typing import Any
 
 _BEGUN = perf_counter()
 
 import numba  # noqa: E402
 from numba.core import config, event  # noqa: E402
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator  # noqa: E402
 from numba.core.codegen import JITCodeLibrary  # noqa: E402
 from numba.core.compiler import Compiler  # noqa: E402
-from numba.misc.appdirs import AppDirs  # noqa: E402
 
-STALE = 3600  # seconds; a temporary file of the cache lives for milliseconds, if nobody kills its owner
+import certus.kernels.cache as kept  # noqa: E402
 
-
-def _cache() -> str | None:
-    """Where compiled kernels are kept; NUMBA_CACHE_DIR says, if set. None if no folder can be written to."""
-    name = "kernels-bounds" if config.BOUNDSCHECK else "kernels"  # which numba does not see
-    own = (Path(__file__).parent / "__pycache__" / name, Path(AppDirs("certus").user_cache_dir) / name)
-    for place in [Path(config.CACHE_DIR, name)] if config.CACHE_DIR else own:
-        with suppress(OSError):
-            if config.CACHE_DIR or place.is_absolute():  # not so if there is no home: ~ stays ~
-                place.mkdir(parents=True, exist_ok=True)
-                tempfile.TemporaryFile(dir=place).close()
-                return str(place)
-    return None
-
-
-CACHE: str | None = _cache()
-
-_IMPORTED = re.compile(r"^from certus\.kernels(?:\.(\w+))? import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
-
-
-@lru_cache
-def _sources(path: Path) -> dict[str, bytes]:
-    """The text of a module of kernels and of all that it calls into, by name."""
-    found, pending = dict[str, bytes](), [path]
-    while pending:
-        source = pending.pop()
-        if source.stem not in found and source.is_file():
-            found[source.stem] = source.read_bytes()
-            for module, *names in _IMPORTED.findall(found[source.stem].decode()):
-                imported = [module] if module else re.findall(r"\w+", " ".join(names))
-                pending += [path.with_name(f"{name}.py") for name in imported]
-    return found
-
-
-class _Locator(UserProvidedCacheLocator):
-    """A folder named after a digest of the sources: numba sees a change in a kernel's own file, not in its callees'.
-
-    It does not depend on where the sources lie, so that copies of the same kernels share what was compiled.
-    """
-
-    def __init__(self, function: Any, file: str) -> None:
-        self._py_file, self._lineno = file, function.__code__.co_firstlineno
-        digest = hashlib.blake2b(digest_size=8)
-        for name, text in sorted(_sources(Path(file)).items()):
-            digest.update(f"{name} {len(text)}\n".encode() + text)
-        self._cache_path = str(Path(CACHE or "", f"{Path(file).stem}-{digest.hexdigest()}"))
-
-    @classmethod
-    def from_function(cls, function: Any, file: str) -> "_Locator | None":
-        return cls(function, file)
-
-
-class _CacheFiles(CompileResultCacheImpl):
-    _locator_classes = (_Locator,)
-
-
-class _Cache(FunctionCache):
-    """The cache of certus, which other packages that use numba do not share."""
-
-    _impl_class = _CacheFiles
-
-    def save_overload(self, *overload: Any) -> None:
-        with suppress(OSError):  # a full disk is no reason to stop: what was compiled can run
-            _remove_leftovers(self.cache_path)
-            super().save_overload(*overload)
+# Kernels are compiled as parts by means that numba promises nothing of: with versions that are not known each is
+# compiled by itself, which takes longer and gives the same.
+PARTS = kept.KNOWN
 
 
 class _Linked(JITCodeLibrary):
@@ -96,11 +29,6 @@ class _Linked(JITCodeLibrary):
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
-
-
-# Kernels are compiled as parts by means that numba promises nothing of: with other versions than these each is compiled
-# by itself, which takes longer and gives the same.
-PARTS = not config.DISABLE_JIT and numba.__version__.rpartition(".")[0] in ("0.68",)
 
 
 class _PartCompiler(Compiler):
@@ -114,25 +42,38 @@ class _PartCompiler(Compiler):
 
 
 def njit(*, cache: bool = False, **options: Any) -> Any:
-    """``numba.njit``; with ``cache=True`` what it compiles is kept in the cache of certus, if there is one.
+    """``numba.njit``; with ``cache=True`` what it compiles is kept in the cache of certus.
 
     A kernel is compiled for Python only when Python calls it. What kernels call is a part of them, and optimised once,
     with them: numba would optimise it by itself first, and again in every kernel on the way up.
     """
     options["no_cfunc_wrapper"] = True
-    cached = cache and CACHE is not None and not config.DISABLE_JIT
+    cached = cache and not config.DISABLE_JIT
 
     def compiled(function: Any) -> Any:
         kernel = numba.njit(**options)(function)
         if cached:
-            kernel._cache = _Cache(function)
+            kernel._cache = kept.KernelCache(function)
         if PARTS:
-            part = numba.njit(pipeline_class=_PartCompiler, **options)(function)
-            part.add_overload = partial(_add_part, part)
-            kernel.get_call_template, kernel.get_overload = part.get_call_template, part.get_overload
+            part = _Part(function, options)
+            kernel.get_call_template = lambda *asked: part.dispatcher.get_call_template(*asked)
+            kernel.get_overload = lambda *asked: part.dispatcher.get_overload(*asked)
         return kernel
 
     return compiled
+
+
+class _Part:
+    """A kernel as a part of others, made when the first of them is compiled."""
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        self.function, self.options = function, options
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        part = numba.njit(pipeline_class=_PartCompiler, **self.options)(self.function)
+        part.add_overload = partial(_add_part, part)
+        return part
 
 
 def _add_part(part: Any, compiled: Any) -> None:
@@ -142,30 +83,51 @@ def _add_part(part: Any, compiled: Any) -> None:
     part.overloads[tuple(compiled.signature.args)] = compiled._replace(entry_point=library)
 
 
-@lru_cache
-def _remove_leftovers(folder: str) -> None:
-    """Remove, once, temporary files of runs that were killed while they wrote there."""
-    for path in Path(folder).glob("*.nb[ic].tmp.*"):
-        with suppress(OSError):
-            if time() - path.stat().st_mtime > STALE:
-                path.unlink()
+# -- what it costs -----------------------------------------------------------------------------------------------------
+
+SECONDS = 0.6  # for a kernel, and
+SECONDS_A_BYTE = 4e-4  # of Python's code in it and in the kernels that it calls: roughly, on a processor of 2024
+
+
+def reached(function: Any) -> list[Any]:
+    """A kernel's function and those of all kernels that it calls."""
+    found: dict[Any, None] = {}
+    pending = [function]
+    while pending:
+        one = pending.pop()
+        if one not in found:
+            found[one] = None
+            named = (one.__globals__.get(name) for name in one.__code__.co_names)
+            pending += [called.py_func for called in named if hasattr(called, "py_func")]
+    return list(found)
 
 
 class _Announcer(event.Listener):
-    """Says once, on stderr, that kernels are being compiled: a cold start is slow and should not look hung."""
+    """Says on stderr which kernel is being compiled, and how long that may take: it is slow and should not look hung.
+
+    What is compiled as a part of it, and what takes less than a second, is not said.
+    """
 
     def __init__(self) -> None:
-        self.said = False
+        self.depth = threading.local()
 
     def on_start(self, event: event.Event) -> None:
-        if not self.said and sys.stderr is not None:
-            self.said = True
-            once = "this happens once" if CACHE is not None else "set NUMBA_CACHE_DIR to a folder that can keep them"
-            with suppress(OSError, ValueError):
-                print(f"certus: compiling kernels for this machine; {once}.", file=sys.stderr, flush=True)
+        depth = getattr(self.depth, "value", 0)
+        self.depth.value = depth + 1
+        if depth or sys.stderr is None:
+            return
+        function = event.data["dispatcher"].py_func
+        parts = reached(function)
+        seconds = SECONDS + SECONDS_A_BYTE * sum(len(part.__code__.co_code) for part in parts)
+        name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        more = f", {len(parts) - 1} parts" if len(parts) > 1 else ""
+        after = "kept for later runs" if kept.FOLDER else "set NUMBA_CACHE_DIR to a folder of yours that can keep them"
+        with suppress(OSError, ValueError):
+            words = f"certus: compiling kernels for this machine: {name}{more}, about {seconds:.0f} s; {after}."
+            print(words, file=sys.stderr, flush=True)
 
     def on_end(self, event: event.Event) -> None:
-        pass
+        self.depth.value -= 1
 
 
 class _Preparation(event.Listener, threading.local):

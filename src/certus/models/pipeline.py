@@ -1,5 +1,6 @@
 """Text to trees: tokeniser, tagger and parser as one, loaded from a folder."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from certus.checks import as_positive_int, of_kind
+from certus.checks import as_positive_int
 from certus.errors import FormatError, InvalidInput
 from certus.evaluate.calibration import Calibration
 from certus.features.encode import Encoded
@@ -169,11 +170,7 @@ def load(model: str | os.PathLike[str] = "en") -> Pipeline:
     Traceback (most recent call last):
     certus.errors.InvalidInput: nowhere: there is no parser.safetensors in it; train one with certus train parser.
     """
-    folder = Path(of_kind("model", model, (str, os.PathLike), 'the name of a bundled parser, "en", or a folder'))
-    if not (folder / FILE).is_file() and os.fspath(model) in bundled():
-        folder = BUNDLED / os.fspath(model)
-    if not (folder / FILE).is_file():
-        raise InvalidInput(f"{model}: there is no {FILE} in it; train one with certus train parser.")
+    folder = _folder(model)
     parser, pair = Parser.load(folder / FILE), pair_of(folder / FILE)
     file = tagger_file(folder, pair)
     if file is None and (folder / TAGGER_FILE).is_file():
@@ -184,6 +181,25 @@ def load(model: str | os.PathLike[str] = "en") -> Pipeline:
             f"is not the tagger that {FILE} was trained with; train both together with --tagger, or remove it.",
         )
     return Pipeline(parser, None if file is None else Tagger.load(file))
+
+
+def _folder(model: str | os.PathLike[str]) -> Path:
+    """Where a model is, by its name if it is bundled."""
+    folder = Path(of_kind("model", model, (str, os.PathLike), 'the name of a bundled parser, "en", or a folder'))
+    if not (folder / FILE).is_file() and os.fspath(model) in bundled():
+        folder = BUNDLED / os.fspath(model)
+    if not (folder / FILE).is_file():
+        raise InvalidInput(f"{model}: there is no {FILE} in it; train one with certus train parser.")
+    return folder
+
+
+def model_digest(model: str | os.PathLike[str] = "en") -> str:
+    """Of the files of a model, parser and tagger."""
+    folder = _folder(model)
+    code = hashlib.sha256()
+    for file in (folder / FILE, tagger_file(folder, pair_of(folder / FILE))):
+        code.update(b"" if file is None else hashlib.sha256(file.read_bytes()).digest())
+    return f"sha256:{code.hexdigest()}"
 
 
 def tagger_file(folder: Path, pair: str | None) -> Path | None:

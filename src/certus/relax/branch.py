@@ -8,7 +8,7 @@ import numpy as np
 
 from certus.checks import Floats
 from certus.errors import Infeasible
-from certus.problem import Problem
+from certus.problem import DEFAULT_LIMITS, Limits, Problem
 from certus.relax.descent import Descent, descend
 from certus.relax.fixing import removable, without
 from certus.relax.lagrangian import Lagrangian, Subproblems
@@ -38,29 +38,13 @@ class Start(NamedTuple):
     multipliers: Floats
 
 
-def decode(
-    problem: Problem[Y],
-    *,
-    max_iterations: int = 500,
-    time_limit: float | None = None,
-    exact: bool = True,
-    step: StepRule[Any] | None = None,
-) -> Result[Y]:
+def decode(problem: Problem[Y], limits: Limits = DEFAULT_LIMITS) -> Result[Y]:
     """Decode any problem through its relaxation. See ``climb`` for the limits."""
-    return climb(
-        problem, Relaxation.of(problem), max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step
-    )
+    return climb(problem, Relaxation.of(problem), limits)
 
 
 def climb(
-    problem: Problem[Y],
-    relaxation: Relaxation,
-    *,
-    max_iterations: int = 500,
-    time_limit: float | None = None,
-    exact: bool = True,
-    step: StepRule[Any] | None = None,
-    start: Start | None = None,
+    problem: Problem[Y], relaxation: Relaxation, limits: Limits = DEFAULT_LIMITS, start: Start | None = None
 ) -> Result[Y]:
     """Climb the ladder over a relaxation of the problem, from where another solver got to if ``start`` says so.
 
@@ -72,6 +56,7 @@ def climb(
     Infeasible : it is proved that no structure satisfies the rows.
     LimitReached : the time ran out before a structure was found.
     """
+    max_iterations, time_limit, exact, step = limits
     run: Run[tuple[Any, ...]] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=relaxation.scale)
     easier = None if start is not None else relaxation.easier()
     rule = step or (polyak() if easier is None else deflected())

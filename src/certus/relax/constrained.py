@@ -12,16 +12,15 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from certus.certificates.rounding import EXACT, MASK, WIDTH, Extent
-from certus.certificates.sound import sound, sound_list
+from certus.certificates.sound import sound_list
 from certus.checks import Floats, as_positive_int
 from certus.draw import Picture
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph.readings import Reading
-from certus.problem import Index, Penalties, Problem, problem_from_json, problem_to_json
+from certus.problem import Index, Limits, Penalties, Problem, problem_from_json, problem_to_json
 from certus.relax import branch, ranked
 from certus.relax.constraints import Constraint, forbid, require
 from certus.relax.soft import Slack
-from certus.relax.steps import StepRule
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution, certified, with_proof_of
 from certus.schema import Field
@@ -210,16 +209,8 @@ class Constrained(Problem[Y]):
         rhs = np.array([sign * constraint.bound])
         return Rows(constraint.name, tuple(entries), rhs, constraint.sense == "==", (1,))
 
-    @sound
-    def decode(
-        self,
-        *,
-        max_iterations: int = 500,
-        time_limit: float | None = None,
-        exact: bool = True,
-        step: StepRule[Any] | None = None,
-    ) -> Result[Y]:
-        return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact, step=step)
+    def _decode(self, limits: Limits) -> Result[Y]:
+        return branch.decode(self, limits)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Y]:
         result = branch.climb(self, self.relaxation().penalised(penalties))

@@ -23,7 +23,7 @@ from certus.checks import Floats, Ints
 from certus.clock import Clock
 from certus.errors import Infeasible, LimitReached, NotSupported
 from certus.hypergraph import Forest
-from certus.problem import Index, Problem
+from certus.problem import Index, Limits, Problem
 from certus.relax.branch import Start, climb
 from certus.relax.proof import Fix, Leaf, Split
 from certus.relax.system import Fixings, Relaxation
@@ -334,7 +334,7 @@ def solve_ilp(problem: Problem[Y], *, time_limit: float | None = None) -> Result
 def proved_from(problem: Problem[Y], relaxation: Relaxation, start: Start, clock: Clock) -> Result[Y]:
     """What branch and bound makes of the solution of an integer program, in the time that is left."""
     left = None if clock.limit is None else max(clock.limit - clock.seconds, 0.1)
-    found = climb(problem, relaxation, time_limit=left, start=start)
+    found = climb(problem, relaxation, Limits(time_limit=left), start)
     proof = found.certificate.duals
     tree = proof if isinstance(proof, Leaf | Fix | Split) else Leaf(proof)
     return replace(found, certificate=replace(found.certificate, kind="integer program", duals=tree))

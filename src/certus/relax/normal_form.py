@@ -103,9 +103,6 @@ class RelaxedForm:
             return cell
         left = self.form.scores.copy()
         left[low] = -inf
-        for space in self.form.spaces:
-            if isinstance(space, Trees) and space.labels is not None:  # an arc goes with its labels
-                left[space.part[(space.part >= 0) & (space.arc_scores(left) == -inf)]] = -inf
         _forbid_unused(left, self.form.rows)
         return cell._replace(zeros=cell.zeros | (left == -inf))
 
@@ -114,7 +111,11 @@ class RelaxedForm:
         scores = self.form.scores
         ceiling = self.evaluation.ceiling(scores)
         least = above - ceiling - 1e-6 * (abs(above) + ceiling) if above < inf else -inf
-        return np.flatnonzero((scores < least) & (scores > -inf))
+        left = np.where(scores < least, -inf, scores)
+        for space in self.form.spaces:
+            if isinstance(space, Trees) and space.labels is not None:  # an arc goes with its labels
+                left[space.part[(space.part >= 0) & (space.arc_scores(left) == -inf)]] = -inf
+        return np.flatnonzero((left == -inf) & (scores > -inf))
 
     def multipliers(self, named: Any) -> Floats:
         """Of all rows; those of required parts are 0, as ``Evaluation`` sees to these itself."""
@@ -207,6 +208,12 @@ class RelaxedForm:
     @cached_property
     def _closings(self) -> "dict[tuple[bytes, float], tuple[Closing, RelaxedForm]]":
         return {}
+
+    @property
+    def rounding(self) -> float:
+        """What has been added to any bound by rounding is less than this."""
+        closed = [form.rounding for _, form in self._closings.values() if form is not self]
+        return max([self.evaluation.rounding, *closed])
 
     def bound(self, proof: Proof | Close, above: float, better: Sequence[Any] = ()) -> float:
         """What the proof tree shows that no structure beats, but for the better ones.

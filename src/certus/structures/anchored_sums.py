@@ -61,7 +61,7 @@ def widths(n: int) -> list[_Width]:
     return out
 
 
-class _Far(Exception):
+class Far(Exception):
     """Weights lie too far apart."""
 
 
@@ -75,16 +75,16 @@ def _weights(scores: Floats, axis: Any) -> tuple[Floats, Floats]:
 
 
 def _check(weights: Floats, some: Bools) -> None:
-    """Raise _Far if one of those that are not 0 is as good as that."""
+    """Raise Far if one of those that are not 0 is as good as that."""
     if ((weights < LEAST) & some).any():
-        raise _Far
+        raise Far
 
 
 def sums(scores: Scores) -> Sums:
     """Everything about sums, by the fastest way that loses nothing."""
     try:
         return _weighted(scores)
-    except _Far:
+    except Far:
         return _by_logs(scores)
 
 

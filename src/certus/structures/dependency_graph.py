@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import Extent, extent_of
-from certus.certificates.sound import sound
+from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.hypergraph import Forest
-from certus.problem import Index, PartBounds, Penalties, Problem
+from certus.problem import Index, Limits, PartBounds, Penalties, Problem
 from certus.relax import branch
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution
@@ -134,7 +133,7 @@ class DependencyGraph(Problem[Ints]):
         return type(self)(**{name: np.where(a < least, -np.inf, a) for name, a in self.arrays.items()})
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return type(self)(**{name: np.ceil(a / step) * step for name, a in self.arrays.items()})
+        return type(self)(**{name: rounded_up(a, step) for name, a in self.arrays.items()})
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -170,12 +169,11 @@ class DependencyGraph(Problem[Ints]):
             led=True,
         )
 
-    @sound
-    def decode(self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True) -> Result[Ints]:
+    def _decode(self, limits: Limits) -> Result[Ints]:
         if not self._others:
             solution = self._lead.solve()
             return self.proved(solution.structure, solution.value)
-        return branch.decode(self, max_iterations=max_iterations, time_limit=time_limit, exact=exact)
+        return branch.decode(self, limits)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
         relaxation = self.relaxation()

@@ -40,6 +40,7 @@ class ArrayKind:
     own: tuple[str, ...] = ()
     symmetric: bool = False  # cells [i, j] and [j, i] are one
     quick: tuple[type[Batch], ...] = ()  # with kernels for sums, whose view is all that the first array has
+    sums: "type[PartSums] | None" = None  # a way of its own to sums and their derivatives
 
     def by_item(self, name: str, axes: int) -> bool:
         """Whether an array with so many axes has one over items."""
@@ -61,7 +62,7 @@ class Numbered:
     """A problem whose scores are the numbers of its cells, from 1 on, array after array."""
 
     def __init__(self, kind: ArrayKind, shapes: tuple[Shape, ...], options: Options, own: Options) -> None:
-        self._made = partial(_numbered, kind, shapes, options, own)
+        self._made, self.shapes = partial(_numbered, kind, shapes, options, own), shapes
         self.size = sum(prod(shape.size) for shape in shapes)
 
     @cached_property

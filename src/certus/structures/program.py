@@ -128,11 +128,7 @@ class ArrayProgram(DynamicProgram[Y]):
         return used
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != len(shape) or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
-            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        shape = self.checked_part(view, index, value)
         scores, cell = self.arrays[self.names[0]].copy(), int(np.ravel_multi_index(index, shape))
         if value:
             beside = Walk(self.layout.graph, self.layout.cell).beside(cell, self.layout.cells)

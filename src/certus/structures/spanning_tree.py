@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm, Trees
-from certus.certificates.rounding import Extent
+from certus.certificates.rounding import Extent, rounded_up
 from certus.checks import Floats, Ints, one_of
 from certus.dependency.problem import Dependency
 from certus.draw import Picture, arcs
 from certus.errors import InvalidInput
-from certus.problem import Index, Penalties, Problem, named_words
+from certus.problem import Index, Limits, Penalties, Problem, named_words
 from certus.result import LogPartitionBounds, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -139,13 +139,11 @@ class SpanningTree(Problem[Cells]):
         return type(self)(np.where(self.edge < least, -np.inf, self.edge))
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return type(self)(np.ceil(self.edge / step) * step)
+        return type(self)(rounded_up(self.edge, step))
 
     # -- questions -------------------------------------------------------------------------------------------------
 
-    def decode(
-        self, *, max_iterations: int = 500, time_limit: float | None = None, exact: bool = True
-    ) -> Result[Cells]:
+    def _decode(self, limits: Limits) -> Result[Cells]:
         return self._undirected(self._directed.decode())
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Cells]:

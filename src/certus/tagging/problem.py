@@ -246,11 +246,7 @@ class Tagging(DynamicProgram[Ints]):
         return cells
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        shape = self.checked_view(view)
-        if len(index) != 2 or not all(0 <= k < size for k, size in zip(index, shape, strict=True)):
-            raise InvalidInput(f'index {index} is outside view "{view}" of shape {shape}.')
-        if value not in (0, 1):
-            raise InvalidInput(f"value is {value!r}; a part is fixed to 0 or 1.")
+        self.checked_part(view, index, value)
         i, t = index
         unary = self.unary.copy()
         if value:

@@ -8,6 +8,7 @@ from certus.torch.structure import SparseMAP, Structure, sparsemap
 from certus.torch.structures import (
     CTC,
     Alignment,
+    AnchoredGrammar,
     Assignment,
     Dependency,
     DependencyGraph,
@@ -20,6 +21,7 @@ from certus.torch.structures import (
 __all__ = [
     "CTC",
     "Alignment",
+    "AnchoredGrammar",
     "Assignment",
     "Decoded",
     "Dependency",

@@ -84,7 +84,9 @@ class Scored(Eager):
             for name, tensor in self.arrays.items()
         ]
         options = {name: value for name, value in self.options.items() if name not in PADDING}
-        return PartSums(self.kind, shapes, dict(zip("nm", self._lengths.values(), strict=False)), options)
+        return (self.kind.sums or PartSums)(
+            self.kind, shapes, dict(zip("nm", self._lengths.values(), strict=False)), options
+        )
 
     def taken(self, items: Ints, shift: Tensor | None = None, temperature: float = 1.0) -> Self:
         """Some of the items, in any number and order, with ``shift`` added to their first array; all over a number."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from certus.checks import Floats, Ints, as_positive_int, one_of
 from certus.errors import InvalidInput, NotSupported
-from certus.problem import Penalties, Problem
+from certus.problem import Limits, Penalties, Problem
 from certus.relax import branch
 from certus.torch.functions import eager, to_numpy, to_tensor
 from certus.torch.scored import Scored, Views
@@ -224,7 +224,7 @@ def _solved(problem: Problem[Any], penalties: Penalties, time_limit: float | Non
     if relaxation is None:
         solution = problem.solve(penalties)
         return solution.structure, solution.value
-    found = branch.climb(problem, relaxation.penalised(penalties), time_limit=time_limit)
+    found = branch.climb(problem, relaxation.penalised(penalties), Limits(time_limit=time_limit))
     return found.structure, found.certificate.bound
 
 

@@ -7,11 +7,20 @@ from torch import Tensor
 
 from certus.checks import Ints
 from certus.dependency.batch import DependencyBatch
-from certus.structures.batches import AlignmentBatch, CTCBatch, SegmentationBatch, SpanningTreeBatch, SpanTreesBatch
+from certus.errors import InvalidInput
+from certus.structures.batches import (
+    AlignmentBatch,
+    AnchoredGrammarBatch,
+    CTCBatch,
+    SegmentationBatch,
+    SpanningTreeBatch,
+    SpanTreesBatch,
+)
 from certus.structures.part_sums import ArrayKind
 from certus.tagging.batch import TaggingBatch
 from certus.torch.batches import HIGHER_AXES, TREE_AXES, AssignmentBatch, GraphBatch, LabelledTreeBatch, trees
 from certus.torch.functions import to_numpy
+from certus.torch.grammar import GrammarSums
 from certus.torch.scored import Views
 from certus.torch.structure import Structure
 
@@ -113,6 +122,49 @@ class SpanTrees(Structure):
 
     def __init__(self, span: Tensor, empty: int | None = None, *, lengths: Any = None, mask: Any = None) -> None:
         super().__init__({"span": span}, {"empty": empty, "lengths": lengths, "mask": mask})
+
+
+class AnchoredGrammar(Structure):
+    """Trees of grammars whose rules are scored for each sentence. See ``certus.AnchoredGrammarBatch``.
+
+    Parameters
+    ----------
+    root : tensor of shape (A,), for all items, or (B, A)
+    rule : tensor of shape (A, S, S), for all items, or (B, A, S, S)
+        A phrases, then P tags, S = A + P symbols.
+    emission : tensor of shape (B, N, P)
+    span : tensor of shape (B, N + 1, N + 1, S), optional
+        Scores of symbols over spans; 0 by default. Marginals are theirs.
+    lengths, mask : optional
+        (B,) words of each item, two at least, or (B, N), true where a word is not padding.
+    """
+
+    kind = ArrayKind(
+        AnchoredGrammarBatch, {"span": "nn.", "root": ".", "rule": "...", "emission": "n."}, more=1, sums=GrammarSums
+    )
+
+    def __init__(
+        self,
+        root: Tensor,
+        rule: Tensor,
+        emission: Tensor,
+        span: Maybe = None,
+        *,
+        lengths: Any = None,
+        mask: Any = None,
+    ) -> None:
+        arrays = {"root": root, "rule": rule, "emission": emission}
+        for name, tensor in arrays.items():
+            axes = len(self.kind.axes[name]) + 1
+            if tensor.ndim != axes and not (name != "emission" and tensor.ndim == axes - 1):
+                raise InvalidInput(
+                    f"{name} has shape {tuple(tensor.shape)}; expected {axes} axes, that of items first"
+                    + ("." if name == "emission" else ", or one less for all items.")
+                )
+        if span is None:
+            side = emission.shape[1] + 1
+            span = emission.new_zeros(len(emission), side, side, rule.shape[-1])
+        super().__init__({"span": span, **arrays}, {"lengths": lengths, "mask": mask})
 
 
 class Segmentation(Structure):

@@ -14,7 +14,8 @@ from certus.checks import Floats, Ints, as_positive_int, as_scores, of_kind, one
 from certus.draw import Picture, phrase_tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
-from certus.problem import Index, Penalties
+from certus.hypergraph.readings import Reading
+from certus.problem import PROBLEMS, Index, Penalties
 from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
@@ -31,7 +32,9 @@ from certus.translation.language_model import LanguageModel
 from certus.translation.leaf_paths import decode_by_leaves
 from certus.translation.lm_automaton import extent_of_lm, spell_out
 from certus.translation.lm_json import lm_from_json, lm_to_json
+from certus.translation.reachable import model_of_forest
 from certus.translation.scored_forest import longest, prepare
+from certus.translation.word_models import WordModel
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
@@ -59,7 +62,8 @@ class ForestTranslation(DynamicProgram[Ints]):
     ----------
     forest : TranslationForest
         Edges of weight -inf are forbidden.
-    lm : LanguageModel
+    lm : LanguageModel or WordModel
+        A model of one's own is asked about every n-gram of the forest; ``lm`` of the problem are the tables of that.
     lm_weight : float
 
     Examples
@@ -76,16 +80,14 @@ class ForestTranslation(DynamicProgram[Ints]):
     name: ClassVar[str] = "forest translation"
     certificate_kind = "combinatorial"
 
-    def __init__(self, forest: TranslationForest, lm: LanguageModel, lm_weight: float = 1.0) -> None:
+    def __init__(self, forest: TranslationForest, lm: LanguageModel | WordModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
             raise InvalidInput(f"lm_weight is {lm_weight!r}; expected a finite number.")
-        of_kind(
-            "forest",
-            forest,
-            TranslationForest,
-            "a certus.TranslationForest: SynchronousGrammar.forest(words) or TranslationForest.read(path)",
-        )
-        of_kind("lm", lm, LanguageModel, 'a certus.LanguageModel: LanguageModel.read("lm.arpa")')
+        how = "a certus.TranslationForest: SynchronousGrammar.forest(words) or TranslationForest.read(path)"
+        of_kind("forest", forest, TranslationForest, how)
+        of_kind("lm", lm, (LanguageModel, WordModel), 'a certus.LanguageModel: LanguageModel.read("lm.arpa")')
+        if not isinstance(lm, LanguageModel):
+            lm = model_of_forest(lm, forest)
         if lm.order > 7:
             raise NotSupported(f"the language model has order {lm.order}; at most 7.")
         self.translation_forest = forest
@@ -218,7 +220,7 @@ class ForestTranslation(DynamicProgram[Ints]):
         if method == "cube":
             pops = as_positive_int("pops", pops)
             oracle.offer(cube_pruning(self.translation_forest, self.lm, self.lm_weight, pops).edges)
-            return self._result(oracle, oracle.relaxation.value(), oracle.relaxation.u)
+            return self._result(oracle, oracle.relaxation.value(), np.zeros(oracle.relaxation.size))
         oracle.exact = exact
         at = bigram_relaxation.decode(
             oracle, step or bigram_relaxation.default_rule(), max_iterations, beams=method == "beam"
@@ -249,8 +251,8 @@ class ForestTranslation(DynamicProgram[Ints]):
         run, relaxation = oracle.run, oracle.relaxation
         structure = np.array(run.structure, dtype=np.int64)
         bound = max(run.score, bound)
-        rows = relaxation.multipliers(u.reshape(relaxation.q.shape))
-        duals, error = {"pairs": rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
+        rows = relaxation.multipliers(u)
+        duals, error = {**rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
         scores = partial(self.terms, structure)
         return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
 
@@ -290,7 +292,7 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Floats]:
         """Multipliers of "pairs" of words that bring the bigram relaxation down towards ``above``."""
-        return {"pairs": multipliers_below(self, self._penalised(penalties), above)}
+        return multipliers_below(self, self._penalised(penalties), above)
 
     def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> Closed:
         """Every derivation that scores more than ``above`` under the penalties, as paths through one graph.
@@ -311,10 +313,15 @@ class ForestTranslation(DynamicProgram[Ints]):
         self.translation_forest.yields(edges)
         return path(form, self.translation_forest, edges)
 
-    def dual_error(self, rows: Floats) -> float:
-        """How far rounding may take the bound at multipliers of pairs of words from the truth."""
-        extent, largest = self.extent(), float(np.abs(rows[:, 2]).max(initial=0.0))
+    def dual_error(self, rows: Mapping[str, Floats]) -> float:
+        """How far rounding may take the bound at multipliers of pairs of words and of contexts from the truth."""
+        extent, largest = self.extent(), sum(float(np.abs(values[:, -1]).max(initial=0.0)) for values in rows.values())
         return of_sum(4 * extent.length, self.lm.order * extent.size + 2.0 * largest)
+
+    def read_by(self, reading: Reading) -> "ForestTranslation":
+        kind: Any = PROBLEMS["accepted forest translation"]  # by its name, since it is made of this
+        restricted: ForestTranslation = kind.of(self, reading)
+        return restricted
 
     # -- forest and model, spelt out -------------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from certus.checks import Floats, as_positive_int, as_words, of_kind, one_of, shown
 from certus.errors import FormatError, InvalidInput
 from certus.io.hiero import RuleTable, parse_rules, read_rules
+from certus.io.lattices import WordLattice
 from certus.translation.forest import TranslationForest, feature_weights
-from certus.translation.parse_forest import parse_forest
+from certus.translation.parse_forest import parse_forest, parse_lattice
 
 Int32 = NDArray[np.int32]
 
@@ -136,13 +137,16 @@ class SynchronousGrammar:
     def __repr__(self) -> str:
         return f"SynchronousGrammar({len(self.rules)} rules, nonterminals {', '.join(self.rules.nonterminals)})"
 
-    def forest(self, words: Sequence[str], *, unknown: str = "copy") -> TranslationForest:
+    def forest(
+        self, words: Sequence[str] | WordLattice, *, unknown: str = "copy", lattice_weight: float = 1.0
+    ) -> TranslationForest:
         """All derivations of a sentence, as a forest whose root is the goal over all words (LR 5.1, ex. 5.1.2).
 
         Parameters
         ----------
-        words : sequence of str
-            The source sentence.
+        words : sequence of str, or WordLattice
+            The source sentence; or a lattice, of which every path is one. Spans are then as long as their nodes are
+            apart, and the scores of the arcs, times ``lattice_weight``, are part of the weights of the rules.
         unknown : "copy" or "error"
             What happens to a word that no one-word rule covers: it may be translated by itself, with the feature
             PassThrough=1 if that has a weight, and the left-hand side of the first ordinary rule; or only by the rules.
@@ -151,8 +155,10 @@ class SynchronousGrammar:
         ------
         Infeasible : the sentence is empty, or no derivation covers it.
         """
-        source = list(as_words("words", words))
-        return parse_forest(self, source, copy=one_of("unknown", unknown, ("copy", "error")) == "copy")
+        copy = one_of("unknown", unknown, ("copy", "error")) == "copy"
+        if isinstance(words, WordLattice):
+            return parse_lattice(self, words, copy=copy, weight=lattice_weight)
+        return parse_forest(self, list(as_words("words", words)), copy=copy)
 
     def source_ids(self, words: Iterable[str]) -> Int32:
         """Numbers of source words; -1 for a word that is in no rule."""

@@ -264,7 +264,7 @@ class _Trie:
 def _automaton(arpa: Arpa) -> LmArrays:
     """The automaton of a model: trie of n-grams, suffix links, minimal states, hash table."""
     grams = _closed(arpa)
-    n_words = len(arpa.words)
+    n_words, unit = len(arpa.words), 1.0 if arpa.natural else LN10
     sizes = [1] + [len(words) for words, _, _, _ in grams]
     first = np.cumsum([0, *sizes])
     n_nodes = int(first[-1])
@@ -284,7 +284,7 @@ def _automaton(arpa: Arpa) -> LmArrays:
         nodes = slice(int(first[order]), int(first[order + 1]))
         parent[nodes], word[nodes] = above[order_of], words[order_of, -1]
         length[nodes] = order
-        log_probability[nodes], back_off[nodes] = value[order_of] * LN10, back[order_of] * LN10
+        log_probability[nodes], back_off[nodes] = value[order_of] * unit, back[order_of] * unit
         if order > 1:
             shorter = trie.find(order - 1, suffix[parent[nodes]], word[nodes]) if order > 2 else 1 + word[nodes]
             suffix[nodes] = shorter

@@ -8,7 +8,7 @@ import numpy as np
 from certus.io.arpa import Arpa, Ngrams
 from certus.schema import Field
 from certus.serialize import floats_to_json
-from certus.translation.language_model import LN10, LanguageModel
+from certus.translation.language_model import LanguageModel
 
 
 def lm_to_json(lm: LanguageModel, words: Iterable[str]) -> dict[str, Any]:
@@ -58,6 +58,6 @@ def lm_from_json(data: Any) -> LanguageModel:
                     word.fail("one of the words of the model")
                 ids.append(number[word.value])
         size = len(ids) // n
-        values = (grams[name].numbers((size,)) / LN10 for name in ("log_probability", "back_off"))
+        values = (grams[name].numbers((size,)) for name in ("log_probability", "back_off"))
         orders.append(Ngrams(np.array(ids, dtype=np.int32).reshape(size, n), *values))
-    return given.made(lambda: LanguageModel(Arpa(words, orders)))
+    return given.made(lambda: LanguageModel(Arpa(words, orders, natural=True)))

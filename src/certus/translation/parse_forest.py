@@ -9,7 +9,9 @@ from certus import kernels
 from certus.errors import Infeasible
 from certus.hypergraph import Hypergraph
 from certus.hypergraph.graph import gathered
+from certus.io.lattices import WordLattice
 from certus.translation.forest import TranslationForest
+from certus.translation.lattice_parsing import LatticeParser, Matches
 
 if TYPE_CHECKING:
     from certus.translation.grammar import SynchronousGrammar
@@ -22,18 +24,44 @@ def parse_forest(grammar: "SynchronousGrammar", words: list[str], *, copy: bool)
     """The forest of a sentence; see ``SynchronousGrammar.forest``."""
     if not words:
         raise Infeasible("the sentence is empty; a rule covers at least one word.")
-    rules, trie, n = grammar.rules, grammar.trie, len(words)
+    trie, n = grammar.trie, len(words)
     sentence = grammar.source_ids(words)
     copied = _without_own_rule(grammar, sentence) if copy else np.zeros(n, dtype=bool)
-    n_labels = len(rules.nonterminals)
+    n_labels = len(grammar.rules.nonterminals)
     vertex_at = np.empty((n + 1) * (n + 1) * n_labels, dtype=np.int32)
     max_span = n if grammar.max_span is None else grammar.max_span
     matches, match_ptr, match_tail, vertices = kernels.scfg.parse_source(
         trie, sentence, copied, grammar.copy_label, grammar.unary_order, max_span, vertex_at
     )
+    start, score = np.where(matches[:, 0] < 0, matches[:, 1], -1), np.zeros(len(matches))
+    found = Matches(matches, match_ptr, match_tail, vertices, vertex_at, score, start.astype(np.int32))
+    return _forest_of(grammar, words, words, found)
+
+
+def parse_lattice(
+    grammar: "SynchronousGrammar", lattice: WordLattice, *, copy: bool, weight: float
+) -> TranslationForest:
+    """The forest of all sentences of a lattice; the scores of the arcs, weighted, go to the rules that take them."""
+    plain = lattice.without_epsilons()
+    words = [arc.word for arc in plain.arcs]
+    if not words:
+        raise Infeasible("the lattice has no word; a rule covers at least one.")
+    copied = _without_own_rule(grammar, grammar.source_ids(words)) if copy else np.zeros(len(words), dtype=bool)
+    found = LatticeParser(grammar, plain, copied).matches()
+    with np.errstate(invalid="ignore"):
+        score = np.where(found.score == -np.inf, -np.inf, weight * found.score)
+    return _forest_of(grammar, words, list(plain.positions()), found._replace(score=score))
+
+
+def _forest_of(
+    grammar: "SynchronousGrammar", words: list[str], positions: list[str], found: Matches
+) -> TranslationForest:
+    """The forest of what was matched; ``words`` are what copies are taken from."""
+    rules, trie, n, n_labels = grammar.rules, grammar.trie, len(positions), len(grammar.rules.nonterminals)
+    matches, match_ptr, match_tail, vertices, vertex_at = found[:5]
     root = vertex_at[n * n_labels + rules.nonterminals.index(grammar.goal)]
     if root < 0:
-        raise Infeasible(_why(grammar, words, vertices))
+        raise Infeasible(_why(grammar, positions, vertices))
 
     copies = np.flatnonzero(matches[:, 0] < 0)
     node = np.maximum(matches[:, 0], 0)
@@ -52,8 +80,10 @@ def parse_forest(grammar: "SynchronousGrammar", words: list[str], *, copy: bool)
     edges = np.flatnonzero(used[head])
     edges = edges[np.argsort(head[edges], kind="stable")]
     number = np.cumsum(used) - 1
-    found = _Edges(number[head[edges]], rule[edges], i[edges], match_ptr[match[edges]], number[match_tail])
-    return _assemble(grammar, words, found, vertices[used])
+    start, score = found.arc[match[edges]].astype(np.int64), found.score[match[edges]]
+    kept = _Edges(number[head[edges]], rule[edges], start, match_ptr[match[edges]], number[match_tail])
+    made = _assemble(grammar, words, kept, vertices[used])
+    return made.with_weights(made.weights + score) if score.any() else made
 
 
 class _Edges(NamedTuple):

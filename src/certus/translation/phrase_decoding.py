@@ -21,7 +21,7 @@ import numpy as np
 
 from certus import kernels
 from certus.checks import Floats
-from certus.errors import LimitReached
+from certus.errors import Infeasible, LimitReached
 from certus.relax.beams import WINDOW, Beam, BeamOracle
 from certus.relax.descent import Descent, Round, descend
 from certus.relax.run import Run
@@ -33,6 +33,7 @@ METHODS = ("optimal beam", "alternating", "staged", "tight", "astar", "ilp", "be
 WIDEST = MOST_HYPOTHESES  # a beam that prunes nothing
 MOST_TRACKED = 60
 AT_ONCE = 3  # words more that a tighter lattice tracks
+NONE_ACCEPTED = "no translation satisfies the constraints: none of those that the options make is accepted."
 PATIENCE = 1000  # beams as wide as this come before words are tracked
 
 
@@ -65,6 +66,8 @@ class LatticeOracle(BeamOracle):
         """The dual value at u, which leaves the bounds for searches; a witness if no word is tracked."""
         self.run.allow(self.error(u))
         value = self.relaxation.sweep(u)
+        if value == -inf:
+            raise Infeasible(NONE_ACCEPTED)
         if not self.tracked and (self.witness is None or value < self.witness.bound):
             self.witness = Witness(value, u)
         return value
@@ -156,6 +159,8 @@ def decode(
             oracle.search(0 if method == "astar" else width, u)
         run.iterations += 1
         run.log.add(dual, run.score, 0.0, 0)
+    if run.structure is None and run.proof is not None and sentence.reading is not None:
+        raise Infeasible(NONE_ACCEPTED)
     if run.structure is None:
         raise LimitReached(
             f"the search ended at its limits before any translation was found; a wider beam than {width}, more time or "
@@ -168,12 +173,17 @@ def decode(
 
 
 def _start(run: Run[Int32], sentence: Sentence, limit: int) -> None:
-    """A first translation: the best one within a narrower limit, which is quick to find. There is always one."""
+    """A first translation: the best one within a narrower limit, which is quick to find.
+
+    There is always one, unless an automaton refuses all of these.
+    """
     narrow = replace(sentence, limit=min(limit, sentence.limit), gap=True)
     lattice = narrow.lattice(None)
     if lattice is not None:
         oracle = LatticeOracle(run, PhraseRelaxation(narrow, lattice, exact_contexts=False))
         u = np.zeros(narrow.arrays.n)
+        if oracle.relaxation.sweep(u) == -inf:
+            return  # an automaton accepts none within the narrower limit
         for width in (1, 10, 1000):
             oracle.search(width, u)
         run.proof = None

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
+from typing import Any
 
 from certus.checks import as_words, of_kind
 from certus.errors import InvalidInput
 from certus.io.hiero import read_weights
 from certus.io.kenlm import target_words
+from certus.io.lattices import WordLattice, is_words
 from certus.io.moses import PhraseTable, read_phrase_table
 from certus.translation.language_model import LanguageModel
 from certus.translation.phrase_problem import PhraseTranslation
@@ -15,7 +17,7 @@ from certus.translation.phrases import PhraseOption
 
 # Names of the weights: of the columns of a table with four scores, and of everything else.
 COLUMNS = ("PhraseFE", "LexFE", "PhraseEF", "LexEF")
-WORDS, PHRASES, DISTORTION, LM = "Words", "Phrases", "Distortion", "LM"
+WORDS, PHRASES, DISTORTION, LM, LATTICE = "Words", "Phrases", "Distortion", "LM", "Lattice"
 
 
 class PhraseModel:
@@ -31,7 +33,8 @@ class PhraseModel:
     lm : LanguageModel
     weights : mapping of names to numbers
         ``PhraseFE``, ``LexFE``, ``PhraseEF`` and ``LexEF`` for the columns of a table with four scores, ``Score1``,
-        ``Score2``, ... for others; ``Words``, ``Phrases``, ``Distortion`` and ``LM``.
+        ``Score2``, ... for others; ``Words``, ``Phrases``, ``Distortion`` and ``LM``; ``Lattice`` for the scores of
+        the arcs of lattices, 1 if it is missing.
     distortion_limit, window
         As in PhraseTranslation.
     unknown : float or None
@@ -63,6 +66,7 @@ class PhraseModel:
             raise InvalidInput(f"the weights lack {', '.join(missing)}; give a number for each, 0 to leave it out.")
         self.table, self.lm = table, lm
         self.weights = {name: float(weights[name]) for name in named}
+        self.lattice_weight = float(weights.get(LATTICE, 1.0))
         self.distortion_limit, self.window, self.unknown = distortion_limit, window, unknown
         self._scored: dict[tuple[str, ...], list[tuple[tuple[str, ...], float]]] = {}
 
@@ -91,18 +95,40 @@ class PhraseModel:
         table = read_phrase_table(phrase_table, sentences)
         return cls(table, lm, given, distortion_limit=distortion_limit, window=window, unknown=unknown)
 
-    def options(self, source: Sequence[str]) -> list[PhraseOption]:
-        """The options of a sentence, by place."""
+    def options(self, source: Sequence[str] | WordLattice) -> list[PhraseOption]:
+        """The options of a sentence, by place; those of a lattice cover its nodes but the last, from the first on."""
+        if isinstance(source, WordLattice):
+            return self._lattice_options(source.without_epsilons())
         out = []
         longest = self.table.longest
         for i in range(len(source)):
             for j in range(i, min(len(source), max(i + longest, i + 1))):
                 words = tuple(source[i : j + 1])
-                found = self._scored.get(words)
-                if found is None:
-                    found = self._scored[words] = self._score(words)
-                out += [PhraseOption(i, j, target, score) for target, score in found]
+                out += [PhraseOption(i, j, target, score) for target, score in self._targets(words)]
         return out
+
+    def _lattice_options(self, lattice: WordLattice) -> list[PhraseOption]:
+        """Of options between the same nodes with the same target the best is kept."""
+        leaving, best = lattice.leaving(), dict[tuple[int, int, tuple[str, ...]], float]()
+        for start in range(lattice.n_nodes - 1):
+            agenda: list[tuple[int, tuple[str, ...], float]] = [(start, (), 0.0)]
+            while agenda:
+                node, words, total = agenda.pop()
+                for arc in leaving[node] if len(words) < max(self.table.longest, 1) else ():
+                    path, score = (*words, arc.word), total + arc.score
+                    agenda.append((arc.end, path, score))
+                    cost = -inf if score == -inf else self.lattice_weight * score
+                    for target, own in self._targets(path):
+                        key = start, arc.end - 1, target
+                        best[key] = max(best.get(key, -inf), own + cost)
+        return [PhraseOption(*key, score) for key, score in sorted(best.items())]
+
+    def _targets(self, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], float]]:
+        """Targets of a source side, with scores; made once."""
+        found = self._scored.get(words)
+        if found is None:
+            found = self._scored[words] = self._score(words)
+        return found
 
     def _score(self, source: tuple[str, ...]) -> list[tuple[tuple[str, ...], float]]:
         """Targets of a source side, with scores."""
@@ -116,13 +142,16 @@ class PhraseModel:
             out.append((source, self.unknown + w[WORDS] + w[PHRASES]))
         return out
 
-    def problem(self, source: Sequence[str]) -> PhraseTranslation:
-        """The translation problem of a sentence, given as its words."""
-        source = as_words("source", source)
+    def problem(self, source: Sequence[Any] | Mapping[str, Any] | WordLattice) -> PhraseTranslation:
+        """The translation problem of a sentence, given as its words, or of a lattice (``certus.io.lattices``).
+
+        Positions in a lattice, and jumps, are counted by its nodes.
+        """
+        given = as_words("source", source) if is_words(source) else WordLattice.of(source)
         return PhraseTranslation(
-            self.options(source),
+            self.options(given),
             self.lm,
-            source=source,
+            source=given.positions() if isinstance(given, WordLattice) else given,
             lm_weight=self.weights[LM],
             distortion=self.weights[DISTORTION],
             distortion_limit=self.distortion_limit,

@@ -13,10 +13,11 @@ from certus.certificates.normal import Closed
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, one_of
-from certus.draw import Picture, phrases
+from certus.draw import Gallery, Picture, phrases
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import Hypergraph, sweeps
-from certus.problem import Index, Penalties, Problem
+from certus.hypergraph.readings import Reading
+from certus.problem import PROBLEMS, Index, Penalties, Problem
 from certus.relax.run import Run
 from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
@@ -26,12 +27,17 @@ from certus.translation import phrase_decoding, phrase_proof, phrase_witness
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_json import lm_from_json, lm_to_json
+from certus.translation.phrase_reading import read_options
 from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
 from certus.translation.phrases import Int32, PhraseOption, checked_options, pack
+from certus.translation.reachable import model_of_options
+from certus.translation.word_models import WordModel
+from certus.translation.word_reader import WordReader
 
 Structure = tuple[int, ...]
 Packed = tuple[int, int, float, tuple[int, ...]]  # start, end, score, ids of the target words
 WINDOW = 64  # bits of a coverage
+MOST_LISTED = 100_000  # sequences of options that are looked through for different words
 
 
 class PhraseTranslation(Problem[Structure]):
@@ -49,8 +55,9 @@ class PhraseTranslation(Problem[Structure]):
     Parameters
     ----------
     options : iterable of PhraseOption
-    lm : LanguageModel
-        Of any order.
+    lm : LanguageModel or WordModel
+        Of any order. A model of one's own is asked about every n-gram of the options; ``lm`` of the problem are the
+        tables of that.
     source : sequence of str
         The sentence; only its length matters here.
     lm_weight, distortion : float
@@ -76,12 +83,13 @@ class PhraseTranslation(Problem[Structure]):
     """
 
     name: ClassVar[str] = "phrase translation"
+    reader: WordReader | None = None  # an automaton that translations must be accepted by
     hard_sums: ClassVar[str] = "sums over all orders of the phrases are #P-hard, as permanents are"
 
     def __init__(
         self,
         options: Iterable[PhraseOption],
-        lm: LanguageModel,
+        lm: LanguageModel | WordModel,
         *,
         source: Sequence[str],
         lm_weight: float = 1.0,
@@ -89,11 +97,8 @@ class PhraseTranslation(Problem[Structure]):
         distortion_limit: int | None = 6,
         window: bool = True,
     ) -> None:
-        if not isinstance(lm, LanguageModel):
-            raise InvalidInput(f"lm is {type(lm).__name__}; expected a certus.LanguageModel.")
         self.source = as_words("source", source)
         self.options = checked_options(options, len(self.source))
-        self.lm = lm
         self.lm_weight = _number("lm_weight", lm_weight)
         self.distortion = _number("distortion", distortion)
         if distortion_limit is not None and (
@@ -107,10 +112,11 @@ class PhraseTranslation(Problem[Structure]):
             )
         self.distortion_limit = None if distortion_limit is None else int(distortion_limit)
         self.window = bool(window)
+        self.lm = lm if isinstance(lm, LanguageModel) else model_of_options(lm, self.options, self.limit)
 
     def __repr__(self) -> str:
         limit = "no limit" if self.distortion_limit is None else f"limit {self.distortion_limit}"
-        return f"PhraseTranslation({self.n} words, {len(self.options)} options, {limit})"
+        return f"{type(self).__name__}({self.n} words, {len(self.options)} options, {limit})"
 
     @property
     def n(self) -> int:
@@ -239,16 +245,23 @@ class PhraseTranslation(Problem[Structure]):
         pairs = zip(self.options, added, strict=True)
         return self._with_options(replace(o, score=float(o.score) + float(x)) for o, x in pairs)
 
+    def _settings(self) -> dict[str, Any]:
+        """What a problem with other options is made with."""
+        return {
+            "source": self.source,
+            "lm_weight": self.lm_weight,
+            "distortion": self.distortion,
+            "distortion_limit": self.distortion_limit,
+            "window": self.window,
+        }
+
     def _with_options(self, options: Iterable[PhraseOption]) -> Self:
-        return type(self)(
-            options,
-            self.lm,
-            source=self.source,
-            lm_weight=self.lm_weight,
-            distortion=self.distortion,
-            distortion_limit=self.distortion_limit,
-            window=self.window,
-        )
+        return type(self)(options, self.lm, **self._settings())
+
+    def read_by(self, reading: Reading) -> "PhraseTranslation":
+        kind: Any = PROBLEMS["accepted phrase translation"]  # by its name, since it is made of this
+        restricted: PhraseTranslation = kind.of(self, reading)
+        return restricted
 
     def _penalised(self, penalties: Penalties | None) -> Self:
         problem = self
@@ -281,7 +294,11 @@ class PhraseTranslation(Problem[Structure]):
                 f"a distortion_limit below {WINDOW} and window=True, and options of fewer than {WINDOW} words."
             )
         arrays = pack(self.n, self.lm.order, self.lm.end, self._packed)
-        return Sentence(arrays, self.lm, self.lm_weight, self.distortion, self.limit, self.window, self.extent())
+        reading = None
+        if self.reader is not None:
+            reading = read_options(self.reader, [self.options[k].target for k in self._order])
+        weights = self.lm_weight, self.distortion
+        return Sentence(arrays, self.lm, *weights, self.limit, self.window, self.extent(), reading)
 
     def _check_feasible(self) -> None:
         """Infeasible unless some options cover the sentence without overlap; then source order keeps every limit."""
@@ -344,6 +361,8 @@ class PhraseTranslation(Problem[Structure]):
         width = as_positive_int("width", width)
         self._check_feasible()
         if self.n == 0:
+            if self.reader is not None and not self.reader.accepts(()):
+                raise Infeasible(phrase_decoding.NONE_ACCEPTED)
             return self.proved((), self.score(()), kind="combinatorial")
         how = method if exact or method != "optimal beam" else "beam"
         if method == "ilp":
@@ -380,13 +399,35 @@ class PhraseTranslation(Problem[Structure]):
         result = self._penalised(penalties).decode()
         return Solution(result.structure, result.score)
 
-    @sound_list
-    def kbest(self, k: int) -> list[Result[Structure]]:
+    def kbest(self, k: int, *, distinct: bool = False) -> list[Result[Structure]]:
         """The k best translations as sequences of options, best first; fewer when there are fewer. Exact.
 
         Searches all that may score within some distance of the best, ever further until there are k. Translations of
-        the same words by different phrases, or in a different order, are different. Needs the lattice of coverages.
+        the same words by different phrases, or in a different order, are different, unless ``distinct``: then there is
+        one, the best, for each sentence of words. Its rank is still that among all sequences, and those that are better
+        are named in its certificate, so that the proof says of all of them what their words are. Needs the lattice of
+        coverages.
+
+        Raises
+        ------
+        LimitReached : k different sentences take more than ``MOST_LISTED`` sequences of options.
         """
+        if not distinct:
+            return self._kbest(k)
+        size = as_positive_int("k", k)
+        while True:
+            listed, seen = self._kbest(size), dict[tuple[str, ...], Result[Structure]]()
+            for found in listed:
+                seen.setdefault(tuple(self.words(found.structure)), found)
+            if len(seen) >= k or len(listed) < size:
+                return Gallery(list(seen.values())[:k])
+            if size >= MOST_LISTED:
+                raise LimitReached(f"the {size} best sequences of options are only {len(seen)} different translations.")
+            size = min(4 * size, MOST_LISTED)
+
+    @sound_list
+    def _kbest(self, k: int) -> list[Result[Structure]]:
+        """The k best sequences of options."""
         as_positive_int("k", k)
         self._check_feasible()
         if self.n == 0:
@@ -464,10 +505,15 @@ class PhraseTranslation(Problem[Structure]):
             start, end, target = option.items(size=3)
             options.append(PhraseOption(start.whole(), end.whole(), tuple(target.texts()), score))
         lm = lm_from_json(given["lm"])
-        weights = {name: given[name].number() for name in ("lm_weight", "distortion")}
+        weights: dict[str, Any] = {name: given[name].number() for name in ("lm_weight", "distortion")}
         limit = given["distortion_limit"].whole() if "distortion_limit" in given else None
-        window = given["window"].flag()
-        return given.made(lambda: cls(options, lm, source=source, distortion_limit=limit, window=window, **weights))
+        limits: dict[str, Any] = {"distortion_limit": limit, "window": given["window"].flag()} | cls._more(given)
+        return given.made(lambda: cls(options, lm, source=source, **limits, **weights))
+
+    @classmethod
+    def _more(cls, given: Field) -> dict[str, Any]:
+        """What kinds that are made of this one have besides."""
+        return {}
 
     def structure_to_json(self, structure: Sequence[int]) -> list[int]:
         return self._checked(structure)

@@ -18,13 +18,16 @@ from certus.certificates.ragged import offsets, ranges
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput, NotSupported
 from certus.translation.phrase_coverings import AT_ONCE, Bits, Bounds, Lattice, Limits, build, covered, free, sweep
+from certus.translation.phrase_reading import read_options
 from certus.translation.phrase_tables import (
+    NOWHERE,
     Options,
     Places,
     Targets,
     meet,
     packed_options,
     places_of,
+    read,
     rows_of,
     units_for,
 )
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
 
 MOST_STATES = 3_000_000
 WINDOW = 64  # bits of a coverage
-NOWHERE = -(2**62)  # less than any sum
 
 
 class States(NamedTuple):
@@ -72,6 +74,7 @@ class Search(NamedTuple):
     own: Ints  # (n + 1, S) the jump from a place to a span, and the multipliers of its words
     start: int  # the state of the language model at the start
     above: int
+    step: float  # of the scores, which are whole numbers of it
 
     def chunks(self, node: Ints) -> Iterator[slice]:
         """States of these nodes, as many at once as leave room for the steps from them."""
@@ -103,7 +106,7 @@ class Search(NamedTuple):
         score += o.score[option] + self.places.rows.score[before, option]
         after = self.places.rows.after[before, option]
         context = self.places.context[o.end[span] + 1, after]
-        kept = score + self.bounds.value[self.bounds.ptr[node] + context] > self.above
+        kept = (after >= 0) & (score + self.bounds.value[self.bounds.ptr[node] + context] > self.above)
         row = row[kept]
         return origin[kept], option[kept], States(node[kept], g[row], window[row], after[kept], score[kept])
 
@@ -121,6 +124,22 @@ def closed_form(
     if above == inf:
         none = np.zeros(0, dtype=np.int64)
         return _form(problem, Paths(none, none, none, none, none))
+    search = search_of(problem, above, added, tracked, multipliers)
+    return _form(problem, _above(search, *_closed(search)))
+
+
+def search_of(
+    problem: "PhraseTranslation",
+    above: float,
+    added: Floats,
+    tracked: Ints | None,
+    multipliers: Floats,
+    exact: bool | None = None,
+) -> Search:
+    """What a search above a bound reads, with numbers added to the scores of the options.
+
+    Its bounds tell apart states of the language model if ``exact``, by default where not all words are tracked.
+    """
     units = units_for(problem, above, added, multipliers)
     options = packed_options(problem, units, added)
     limits = Limits(problem.n, problem.limit, problem.window)
@@ -131,16 +150,19 @@ def closed_form(
     targets = [tuple([ids[word] for word in problem.options[k].target]) for k in options.number.tolist()]
     target_words = Targets(problem.lm, problem.lm_weight, units, targets)
     met = meet(problem.n, problem.limit, options, target_words)
-    rows = rows_of(met, options, target_words, problem.limit)
+    rows, begin = rows_of(met, options, target_words, problem.limit), int(met.number[problem.lm.begin_state])
+    if problem.reader is not None:
+        reading = read_options(problem.reader, [problem.options[k].target for k in options.number.tolist()])
+        met, rows = read(met, rows, reading, units)
+        begin = begin * reading.n_states + reading.initial
     jump = units.up(-problem.distortion * np.arange(problem.n + 1, dtype=np.float64))
     own = jump[np.abs(options.start - np.arange(problem.n + 1)[:, None])] + sums[options.end + 1] - sums[options.start]
     lattice = build(limits, options, tracked)
-    places = places_of(problem.lm, met, rows, options, own, limits.limit, tracked is not None)
+    told_apart = tracked is not None if exact is None else exact
+    places = places_of(problem.lm, met, rows, options, own, limits.limit, told_apart)
     bounds = sweep(problem.n, options, lattice, places, units)
     place = np.concatenate([np.full(b - a, p) for _, p, a, b in lattice.group])
-    begin = int(met.number[problem.lm.begin_state])
-    search = Search(limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]))
-    return _form(problem, _above(search, *_closed(search)))
+    return Search(limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]), units.step)
 
 
 def _read(problem: "PhraseTranslation", witness: Any) -> tuple[Ints | None, Floats]:

@@ -17,6 +17,7 @@ from certus.certificates.rounding import Extent, of_sum
 from certus.checks import Floats
 from certus.threads import long_call
 from certus.translation.language_model import LanguageModel
+from certus.translation.phrase_reading import OptionReading, read_arrays, read_contexts
 from certus.translation.phrases import Int32, PhraseArrays
 
 MOST_NODES = 60_000  # of a lattice; above, multipliers are faster
@@ -34,6 +35,7 @@ class Sentence:
     limit: int  # no larger than the sentence
     gap: bool
     extent: Extent  # of the problem
+    reading: OptionReading | None = None  # what translations must be accepted by
 
     def error(self, multipliers: Floats) -> float:
         """How far rounding may take a dual value at these multipliers from the truth."""
@@ -45,7 +47,13 @@ class Sentence:
         """States that may be met, and scores after them."""
         k, lm, p = kernels.phrase_contexts, self.lm.arrays, self.arrays
         met = k.meet(lm, p, self.lm_weight, self.limit)
-        return met, k.head_and_body_scores(lm, p, self.lm_weight, met.state)
+        scores = k.head_and_body_scores(lm, p, self.lm_weight, met.state)
+        return (met, scores) if self.reading is None else read_contexts(p, self.reading, met, scores)
+
+    @cached_property
+    def searched(self) -> PhraseArrays:
+        """The options as searches see them: under an automaton every one scores, and goes on, by its states too."""
+        return self.arrays if self.reading is None else read_arrays(self.arrays)
 
     def contexts(self, exact: bool) -> Any:
         """Contexts that may precede each phrase: states, or last words."""
@@ -69,7 +77,7 @@ class PhraseRelaxation:
     """A lattice with contexts and multipliers, its dual value, and the bounds it gives to a search."""
 
     def __init__(self, sentence: Sentence, lattice: Any, *, exact_contexts: bool) -> None:
-        k, p = kernels.phrase_search, sentence.arrays
+        k, p = kernels.phrase_search, sentence.searched
         contexts = sentence.contexts(exact_contexts)
         self.sentence = sentence
         self.model = k.Model(lattice, p, contexts, sentence.distortion, sentence.limit, sentence.gap)
@@ -96,7 +104,8 @@ class PhraseRelaxation:
         return float(self.bounds.value[0]) - float(multipliers.sum())
 
     def path_and_residual(self) -> tuple[Int32, Floats]:
-        """After a sweep: options, in packed order, of a best path, and how often it covers each word, less one."""
+        """After a sweep that found a path: options, in packed order, of a best one, and how often it covers each word,
+        less one."""
         p = self.sentence.arrays
         path: Int32 = kernels.phrase_search.walk(self.model, self.tables, self.bounds)
         spans = p.phrase_span[path]

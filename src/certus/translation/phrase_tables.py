@@ -9,18 +9,22 @@ Place p is where the next source word would be without a jump: 0 at the start, e
 """
 
 from collections.abc import Iterator
-from math import ceil, frexp, inf, isfinite, isnan
+from math import ceil, inf, isfinite, isnan
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from certus.certificates.rounding import overflow
+from certus.certificates.rounding import in_steps, overflow, step_for
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput
 from certus.translation.language_model import LanguageModel
+from certus.translation.phrase_reading import OptionReading
 
 if TYPE_CHECKING:
     from certus.translation.phrase_problem import PhraseTranslation
+
+REFUSED = -2
+NOWHERE = -(2**62)  # less than any sum
 
 
 class Units(NamedTuple):
@@ -35,8 +39,7 @@ class Units(NamedTuple):
         """Scores, rounded up."""
         if not (scores < inf).all():
             raise InvalidInput("a score of the language model is no number, or inf; expected finite ones, or -inf.")
-        rounded: Ints = np.ceil(np.maximum(scores, -self.most * self.step) / self.step).astype(np.int64)
-        return rounded
+        return in_steps(np.maximum(scores, -self.most * self.step), self.step).astype(np.int64)
 
 
 def units_for(problem: "PhraseTranslation", above: float, penalties: Floats, multipliers: Floats) -> Units:
@@ -53,7 +56,7 @@ def units_for(problem: "PhraseTranslation", above: float, penalties: Floats, mul
         raise overflow()
     terms = 3 + max((len(o.target) for o in problem.options), default=0)  # of one option
     bits = 60 - ceil(np.log2(terms + 5 * problem.n + 8))
-    step = 2.0 ** max(frexp(matters)[1] + 1 - bits, -1000)
+    step = step_for(2.0 * max(matters, 2.0**-940), bits)
     least = int(above // step) if isfinite(above) else -(2**61)
     return Units(step, 2**bits, -(2 * problem.n + 2) * 2**bits, least)
 
@@ -73,7 +76,7 @@ class Rows(NamedTuple):
     """Scores of options after states of the language model, and the states after them, where they may follow."""
 
     score: Ints  # (Q, O)
-    after: Ints  # (Q, O) counted from 0; -1 if never met
+    after: Ints  # (Q, O) counted from 0; -1 if never met, REFUSED if an automaton does not accept it
     end: Ints  # (Q,) of the end of the sentence
 
 
@@ -179,6 +182,7 @@ class Met(NamedTuple):
     state: Ints  # (Q,)
     number: Ints  # of every state of the language model; -1 if never met
     at: Bools  # (n + 1, Q)
+    reader: Ints  # (Q,) the state of an automaton beside it
 
 
 def meet(n: int, limit: int, options: Options, targets: Targets) -> Met:
@@ -218,7 +222,7 @@ def meet(n: int, limit: int, options: Options, targets: Targets) -> Met:
                 found.append((target, np.unique(then)))
         place = np.concatenate([np.full(len(then), target) for target, then in found] or [place[:0]])
         state = np.concatenate([then for _, then in found] or [place[:0]])
-    return Met(states, number, at)
+    return Met(states, number, at, np.zeros(len(states), dtype=np.int64))
 
 
 def _after_short(targets: Targets, states: Ints) -> Ints:
@@ -256,9 +260,21 @@ def rows_of(met: Met, options: Options, targets: Targets, limit: int) -> Rows:
     return Rows(score, after, targets.units.up(targets.weight * end))
 
 
+def read(met: Met, rows: Rows, reading: OptionReading, units: Units) -> tuple[Met, Rows]:
+    """The same with the states of an automaton beside those of the language model: number r becomes r * Q + q."""
+    n, q = reading.n_states, np.arange(reading.n_states)
+    after = np.where(rows.after[:, None, :] >= 0, rows.after[:, None, :] * n + reading.after, -1)
+    after = np.where(reading.after >= 0, after, REFUSED)
+    score = np.where(reading.after >= 0, rows.score[:, None, :], units.floor)
+    end = np.where(reading.final, rows.end[:, None], NOWHERE)
+    size = len(met.state) * n
+    read_rows = Rows(score.reshape(size, -1), after.reshape(size, -1), end.reshape(-1))
+    return Met(np.repeat(met.state, n), met.number, np.repeat(met.at, n, axis=1), np.tile(q, len(met.state))), read_rows
+
+
 def places_of(lm: LanguageModel, met: Met, rows: Rows, options: Options, own: Ints, limit: int, exact: bool) -> Places:
     """The contexts of every place: its states, or with ``exact`` False the last words of its states."""
-    kept = met.state if exact else lm.cut(met.state, 1)
+    kept = (met.state if exact else lm.cut(met.state, 1)) + met.reader * lm.n_states
     context = np.full(met.at.shape, -1)
     members, groups = [], []
     for at, found in zip(met.at, context, strict=True):
@@ -274,8 +290,10 @@ def places_of(lm: LanguageModel, met: Met, rows: Rows, options: Options, own: In
     for p, (here, first) in enumerate(zip(members, groups, strict=True)):
         near = slice(*np.searchsorted(start, (p - limit, p + limit + 1)).tolist())
         score, finish = rows.score[here, near], rows.end[here]
-        then = context[end[near] + 1, rows.after[here, near]]
-        then[(rows.after[here, near] < 0)] = -1
+        after = rows.after[here, near]
+        then = context[end[near] + 1, after]
+        then[after < 0] = -1
+        then[after == REFUSED] = 0  # it scores too little to lead anywhere
         then[:, (start[near] < p) & (p <= end[near] + 1)] = 0  # over the last word: never follows
         if len(first) < len(here):
             if (np.maximum.reduceat(then, first) != np.minimum.reduceat(then, first)).any():

@@ -64,6 +64,8 @@ class _Tracking(Oracle):
 
     def ask(self, u: Floats) -> Round:
         dual = self.relaxation.sweep(u)
+        if dual == -inf:  # an automaton accepts nothing
+            return Round(dual, np.zeros(len(u)))
         _, residual = self.relaxation.path_and_residual()
         self.blame += np.abs(residual)
         return Round(dual, residual)

@@ -1,4 +1,7 @@
-"""What a first use compiles: seconds of processor time for each kernel of a feature, from an empty cache."""
+"""What a first use compiles: seconds of processor time for each kernel of a feature, from an empty cache.
+
+Features are those of ``certus warmup``.
+"""
 
 import json
 import os
@@ -9,30 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from certus.bench.cases import Row
-from certus.errors import InvalidInput
+from certus.warmup import chosen
 
-FEATURES = {
-    "parse": "from certus.cli import main; main(['parse', 'Red flies some large jet'])",
-    "tag": "from certus.cli import main; main(['tag', 'The dog barks.'])",
-    "tagging": "p = certus.Tagging(rng.normal(size=(4, 3)), bigram=rng.normal(size=(4, 4))); p.decode(); p.marginals()",
-    "crossing": "certus.Dependency(rng.normal(size=(5, 5)), projective=False).decode()",
-    "crossing, siblings": "certus.Dependency(rng.normal(size=(5, 5)), sibling=rng.normal(size=(5, 5, 5))).decode()",
-    "projective, siblings": (
-        "certus.Dependency(rng.normal(size=(5, 5)), sibling=rng.normal(size=(5, 5, 5)), projective=True).decode()"
-    ),
-    "batch": "b = certus.DependencyBatch(rng.normal(size=(3, 5, 5)), projective=False); b.decode(); b.marginals()",
-    "joint": (
-        "from certus.data import demo_grammar, demo_tagger; w = 'Red flies some large jet'.split(); "
-        "certus.Joint(certus.Constituency(demo_grammar(), w), demo_tagger().tagging(w), on='tags').decode()"
-    ),
-}
 MEASURE = """
 import sys, time
-from contextlib import redirect_stdout
 start = time.process_time()
-import numpy as np, certus
+from certus.warmup import FEATURES
 from numba.core import event
-rng, found, stack = np.random.default_rng(0), {}, []
+found, stack = {}, []
 class Listener(event.Listener):
     def on_start(self, e):
         stack.append([time.process_time(), 0.0])
@@ -46,23 +33,21 @@ class Listener(event.Listener):
         count, total = found.get(name, (0, 0.0))
         found[name] = count + 1, total + spent - inner
 event.register("numba:compile", Listener())
-with redirect_stdout(sys.stderr):
-    exec(sys.argv[1])
+for call in FEATURES[sys.argv[1]].calls:
+    call()
 import json
 print(json.dumps([time.process_time() - start, found]))
 """
 
 
-def run(features: tuple[str, ...] = tuple(FEATURES), kernels: int = 12) -> Iterator[Row]:
+def run(features: tuple[str, ...] = (), kernels: int = 12) -> Iterator[Row]:
     """``kernels`` is how many of the slowest kernels are listed."""
-    for feature in features:
-        if feature not in FEATURES:
-            raise InvalidInput(f"there is no feature {feature!r}; there are {', '.join(FEATURES)}.")
+    for feature in chosen(features):
         with tempfile.TemporaryDirectory() as cache:
             source = str(Path(__file__).resolve().parents[3])
             paths = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
-            environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": paths}
-            command = [sys.executable, "-c", MEASURE, FEATURES[feature]]
+            environment = os.environ | {"NUMBA_CACHE_DIR": cache, "CERTUS_COMPILED": "0", "PYTHONPATH": paths}
+            command = [sys.executable, "-c", MEASURE, feature]
             done = subprocess.run(
                 command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
             )
