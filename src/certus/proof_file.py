@@ -14,7 +14,7 @@ from certus.certificates import standalone
 from certus.certificates.evaluate import Cell
 from certus.certificates.normal import Closed, Closing, Graph, Referred, Searched, Trees
 from certus.errors import InvalidInput, NotSupported
-from certus.problem import Problem
+from certus.problem import Problem, checked_pair
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Close, Fix, Leaf, Proof, Split, first_multipliers
 from certus.relax.proving import proof_of, witness_of
@@ -37,6 +37,7 @@ def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Resu
 
 def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     """The content of a proof file."""
+    checked_pair(problem, result)
     certificate = result.certificate
     if certificate.score != result.score:
         raise InvalidInput(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certus.errors import NotSupported, VerificationError
-from certus.problem import Problem, problem_from_json, problem_to_json
+from certus.problem import Problem, checked_pair, problem_from_json, problem_to_json
 from certus.relax import proof
 from certus.relax.proving import witness_of
 from certus.relax.questions import answered, claimed_limit, questions
@@ -40,6 +40,7 @@ def result_to_json(
     problem: Problem[Any], result: Result[Any], source: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """The content of a saved result."""
+    checked_pair(problem, result)
     c, trace = result.certificate, result.trace
     known = np.flatnonzero(~np.isnan(trace.round_primal))
     described = problem_to_json(problem)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from certus.certificates.enumerated import structure_key
 from certus.certificates.rounding import EPSILON, EXACT, MASK
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
-from certus.problem import Problem
+from certus.problem import Problem, checked_pair
 from certus.proof_file import exact_proof
 from certus.relax.questions import Proved, claimed_limit, proved_bound, questions
 from certus.result import KINDS, Certificate, Result
@@ -51,6 +51,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> Verified:
     ------
     VerificationError : the structure is none of this problem, or score, bound, rank or tolerance is wrong.
     """
+    checked_pair(problem, result)
     certificate = result.certificate
     _check_claims(result)
     sums = _Sums.of(problem, result.structure)

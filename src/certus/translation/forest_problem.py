@@ -11,7 +11,7 @@ import numpy as np
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
-from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_positive_int, as_scores, of_kind, one_of
 from certus.draw import Picture, phrase_tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
@@ -85,6 +85,9 @@ class ForestTranslation(DynamicProgram[Ints]):
     def __init__(self, forest: TranslationForest, lm: LanguageModel | WordModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
             raise InvalidInput(f"lm_weight is {lm_weight!r}; expected a finite number.")
+        how = "a certus.TranslationForest: SynchronousGrammar.forest(words) or TranslationForest.read(path)"
+        of_kind("forest", forest, TranslationForest, how)
+        of_kind("lm", lm, (LanguageModel, WordModel), 'a certus.LanguageModel: LanguageModel.read("lm.arpa")')
         if not isinstance(lm, LanguageModel):
             lm = model_of_forest(lm, forest)
         if lm.order > 7:
