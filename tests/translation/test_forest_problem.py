@@ -80,7 +80,7 @@ def scored(problem):
 
 
 @settings(max_examples=60)
-@given(forests(), arpas(), LM_WEIGHTS)
+@given(forests(), arpas(max_order=6), LM_WEIGHTS)
 def test_decoding_finds_the_best_derivation_and_proves_it(forest, arpa, lm_weight):
     problem = ForestTranslation(forest, LanguageModel(arpa), lm_weight)
     every = scored(problem)
@@ -103,7 +103,7 @@ def test_decoding_finds_the_best_derivation_and_proves_it(forest, arpa, lm_weigh
 
 
 @settings(max_examples=40)
-@given(forests(limit=60), arpas(), LM_WEIGHTS, st.integers(1, 12))
+@given(forests(limit=60), arpas(max_order=5), LM_WEIGHTS, st.integers(1, 12))
 def test_k_best_lists_are_complete_and_distinct(forest, arpa, lm_weight, k):
     problem = ForestTranslation(forest, LanguageModel(arpa), lm_weight)
     every = scored(problem)

@@ -72,7 +72,12 @@ def witnesses(draw, problem, above, penalties=None):
         return problem.make_witness(above, penalties)
     n = len(problem.translation_forest.words)
     row = st.tuples(st.integers(-2, n), st.integers(-2, n), st.sampled_from(ANY))
-    return {"pairs": np.array(draw(st.lists(row, max_size=6)), dtype=np.float64).reshape(-1, 3)}
+    order = problem.lm.order
+    context = st.tuples(*[st.integers(-3, n)] * (order - 1), st.sampled_from(ANY))
+    out = {"pairs": np.array(draw(st.lists(row, max_size=6)), dtype=np.float64).reshape(-1, 3)}
+    if order > 3:
+        out["contexts"] = np.array(draw(st.lists(context, max_size=6)), dtype=np.float64).reshape(-1, order)
+    return out
 
 
 @settings(max_examples=80)

@@ -1,21 +1,23 @@
-"""Optimistic scores of pairs of words under an n-gram language model, with multipliers.
+"""Optimistic scores of pairs of words under an n-gram language model, with multipliers on contexts.
 
-With a multiplier u[v, w] for each pair of adjacent words, the language-model score of a string x_1 .. x_m between <s>
-and </s> is, whatever u is (u[., </s>] = 0),
+Let c_i be the state of the model after the words x_1 .. x_i, and phi(c_i) any number for it. Whatever phi is (0 for the
+begin and the end of a sentence), the language-model score of a string between <s> and </s> is
 
-    sum_i  p(x_i | .. x_{i-2} x_{i-1}) + u[x_{i-2}, x_{i-1}] - u[x_{i-1}, x_i],
+    sum_i  p(x_i | c_{i-1}) + phi(c_{i-1}) - phi(c_i),
 
 and so at most the sum over i of
 
-    q[x_{i-1}, x_i]  =  max over t of  ( p(x_i | .. t x_{i-1}) + u[t, x_{i-1}] )  -  u[x_{i-1}, x_i],
+    q[x_{i-1}, x_i]  =  max over contexts c that end in x_{i-1} of  p(x_i | c) + phi(c) - phi(c x_i),
 
-t running over the words that may stand before x_{i-1}. Under q a forest is decoded exactly (``forest_bigram``), and
-the outside scores found there bound every completion in the search for the best under the model itself
-(``forest_exact``). u tightens q: it is lowered where the best t is chosen but not there, and raised where a pair is
-there but not chosen.
+c running over the contexts of words that may be adjacent. Here phi(c) = u[v, w] + high[c]: a multiplier for the last
+two words of a context, v and w, and one for the context itself if it has three words or more. Under q a forest is
+decoded exactly (``forest_bigram``), and the outside scores found there bound every completion in the search for the
+best under the model itself (``forest_exact``). Multipliers tighten q: they are lowered where a context is chosen but
+not there, and raised where it is there but not chosen.
 
 Log probabilities are multiplied by the weight of the language model. Words are numbered within the forest, 0 is <s>,
-1 is </s>; ``lm_word`` gives their numbers in the model.
+1 is </s>; ``lm_word`` gives their numbers in the model. A context here is a state of two words or more, numbered by
+length; a row is an n-gram that the model holds, a context and a word after it.
 """
 
 from typing import NamedTuple
@@ -27,27 +29,45 @@ from certus.kernels.compiling import njit
 from certus.kernels.forest_pieces import BEGIN, END
 from certus.kernels.language_model import advance, first_slot
 
+NONE = np.int64(-1)
+
 
 class Tables(NamedTuple):
-    """What ``optimistic`` needs of a model for the words of a forest.
+    """What a model has for the words of a forest: K contexts and R rows."""
 
-    The n-grams of three words or more that end in v, w are range(ptr[v W + w], ptr[v W + w + 1]).
-    """
-
-    order: int
     pair: np.ndarray  # (W, W) log p(w | v)
-    back: np.ndarray  # (W, W) the most that backing off from a history that ends in t, v to v may cost
-    ptr: np.ndarray
-    before: np.ndarray  # per n-gram: the word before v
-    value: np.ndarray  # per n-gram: its log probability, raised by what a longer history may add
+    at: np.ndarray  # (W, W) the context v, w; -1 if it is none
+    state: np.ndarray  # (K,) of each context
+    older: np.ndarray  # its last word but one
+    newer: np.ndarray  # its last word
+    parent: np.ndarray  # the context without its last word, -1 for those of two words
+    suffix: np.ndarray  # the context without its first word, likewise
+    back: np.ndarray  # what backing off to the suffix costs
+    context: np.ndarray  # (R,) of each row
+    word: np.ndarray
+    value: np.ndarray  # log probability of the word
+    following: np.ndarray  # the context after it if that has three words or more, else -1
+
+
+class Active(NamedTuple):
+    """What is left of the tables: pairs of words v, w by v, rows by pair, contexts by number."""
+
+    pair_ptr: np.ndarray  # (W + 1,) pairs of v
+    second: np.ndarray  # (P,) w of each
+    before_ptr: np.ndarray  # (W + 1,) words that may stand before v
+    before: np.ndarray
+    row_ptr: np.ndarray  # (P + 1,)
+    row: np.ndarray
+    context: np.ndarray
 
 
 class _Contexts(NamedTuple):
-    """Contexts of two words or more that the forest may have: their states, and their last two words."""
+    """Contexts of two words or more that the forest may have."""
 
     state: np.ndarray
     older: np.ndarray
     newer: np.ndarray
+    parent: np.ndarray
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -68,20 +88,24 @@ def _held(slots, state, word):
 
 
 @njit(cache=True, nogil=True)
-def _add(contexts, n, state, older, newer):
+def _add(contexts, n, state, older, newer, parent):
     """The contexts with one more, the n-th; in larger arrays if need be."""
     if n == contexts.state.shape[0]:
-        contexts = _Contexts(longer(contexts.state), longer(contexts.older), longer(contexts.newer))
-    contexts.state[n], contexts.older[n], contexts.newer[n] = state, older, newer
+        contexts = _Contexts(
+            longer(contexts.state), longer(contexts.older), longer(contexts.newer), longer(contexts.parent)
+        )
+    contexts.state[n], contexts.older[n], contexts.newer[n], contexts.parent[n] = state, older, newer, parent
     return contexts
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _pairs(lm, weight, lm_word, allowed):
-    """(pair, contexts of two words, how many)."""
+def _pairs(lm, weight, lm_word, allowed, at):
+    """(pair, contexts of two words, how many); ``at`` is filled."""
     n_words, n = allowed.shape[0], 0
     pair = np.full(allowed.shape, -np.inf)
-    contexts = _Contexts(np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64))
+    contexts = _Contexts(
+        np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
+    )
     for v in range(n_words):
         state = np.int32(lm.begin_state) if v == BEGIN else lm.unigram_state[lm_word[v]]
         for w in range(n_words):
@@ -89,113 +113,224 @@ def _pairs(lm, weight, lm_word, allowed):
                 p, s = advance(lm, state, lm_word[w])
                 pair[v, w] = weight * p
                 if w != END and lm.state_length[s] > 1:
-                    contexts = _add(contexts, n, np.int64(s), v, w)
+                    contexts = _add(contexts, n, np.int64(s), v, w, NONE)
+                    at[v, w] = n
                     n += 1
     return pair, contexts, n
 
 
+@njit(cache=True, nogil=True)
+def _bigrams(lm, lm_word, allowed):
+    """(ptr, word): the words after v, of those allowed, that the model holds in state v are word[ptr[v]:ptr[v + 1]]."""
+    n_words = allowed.shape[0]
+    ptr, word, n = np.zeros(n_words + 1, np.int64), np.empty(1024, np.int64), 0
+    for v in range(n_words):
+        state = np.int64(lm.unigram_state[lm_word[v]])
+        for w in range(n_words):
+            if allowed[v, w] and (state == 0 or _held(lm.slots, state, lm_word[w]) >= 0):
+                if n == word.shape[0]:
+                    word = longer(word)
+                word[n] = w
+                n += 1
+        ptr[v + 1] = n
+    return ptr, word
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _ngrams(lm, weight, lm_word, allowed, contexts, n):
-    """(contexts, of any length now, how many; n-grams (m, 3): t, v, w; their states before w; their values)."""
+def _rows(lm, weight, lm_word, allowed, contexts, n):
+    """(contexts, of any length now, how many; suffix of each; rows (m, 3): context, word, context after it; values).
+
+    Ends of n-grams are n-grams: a context holds no words but those that its suffix holds.
+    """
     slots, values, length = lm.slots, lm.values, lm.state_length
-    words, states, value = np.empty((4096, 3), np.int64), np.empty(4096, np.int64), np.empty(4096)
+    ptr, bigram = _bigrams(lm, lm_word, allowed)
+    number = np.full(lm.back_off.shape[0], -1, np.int64)  # of the context of each state
+    suffix, row_ptr = np.full(1024, -1, np.int64), np.zeros(1024, np.int64)  # rows of context k end at row_ptr[k + 1]
+    row, value = np.empty((4096, 3), np.int64), np.empty(4096)
     m = 0
     k = 0
     while k < n:  # grows while it is read: contexts of one word more are added behind
-        state, t, v = contexts.state[k], contexts.older[k], contexts.newer[k]
-        for w in range(allowed.shape[0]):
-            if not allowed[v, w]:
-                continue
+        state, v = contexts.state[k], contexts.newer[k]
+        number[state] = k
+        if k + 1 == row_ptr.shape[0]:
+            suffix, row_ptr = longer(suffix), longer(row_ptr)
+        shorter = number[lm.state_suffix[state]] if length[state] > 2 else NONE
+        suffix[k] = shorter
+        start, stop = (row_ptr[shorter], row_ptr[shorter + 1]) if shorter >= 0 else (ptr[v], ptr[v + 1])
+        for j in range(start, stop):
+            w = row[j, 1] if shorter >= 0 else bigram[j]
             i = _held(slots, state, lm_word[w])
             if i < 0:
                 continue
             if m == value.shape[0]:
-                words, states, value = longer(words), longer(states), longer(value)
-            words[m, 0], words[m, 1], words[m, 2] = t, v, w
-            states[m], value[m] = state, weight * values[3 * i + 1]
-            m += 1
+                row, value = longer(row), longer(value)
             s = slots[3 * i + 2]
-            if w != END and length[s] > 2 and length[s] > length[state]:
-                contexts = _add(contexts, n, s, v, w)
-                n += 1
+            row[m, 0], row[m, 1], row[m, 2] = k, w, -1
+            value[m] = weight * values[3 * i + 1]
+            if w != END and length[s] > 2:
+                if length[s] > length[state]:
+                    contexts = _add(contexts, n, s, v, w, k)
+                    n += 1
+                row[m, 2] = s  # a state, until all contexts are numbered
+            m += 1
         k += 1
-    return contexts, n, words[:m], states[:m], value[:m]
+        row_ptr[k] = m
+    for j in range(m):
+        if row[j, 2] >= 0:
+            row[j, 2] = number[row[j, 2]]
+    return contexts, n, suffix[:n], row[:m], value[:m]
 
 
 @njit(cache=True, nogil=True)
 def tables(lm, weight, lm_word, allowed):
     """Tables of a model for words numbered ``lm_word`` in it; ``allowed`` (W, W): pairs that can be adjacent."""
-    n_words, length, back_off, suffix = allowed.shape[0], lm.state_length, lm.back_off, lm.state_suffix
-    pair, contexts, n = _pairs(lm, weight, lm_word, allowed)
-    contexts, n, words, states, found = _ngrams(lm, weight, lm_word, allowed, contexts, n)
-    back = np.zeros((n_words, n_words))
-    raised = np.zeros(back_off.shape[0] if lm.order > 3 else 0)  # per state: what a longer one may back off to it for
-    known = np.zeros((n_words, n_words), np.bool_)
+    at = np.full(allowed.shape, -1, np.int64)
+    pair, contexts, n = _pairs(lm, weight, lm_word, allowed, at)
+    contexts, n, suffix, row, value = _rows(lm, weight, lm_word, allowed, contexts, n)
+    back = np.empty(n)
     for k in range(n):
-        cost = 0.0
-        s = contexts.state[k]
-        t, v = contexts.older[k], contexts.newer[k]
-        while length[s] > 1:
-            cost += weight * back_off[s]
-            s = np.int64(suffix[s])
-            if lm.order > 3 and length[s] > 1 and cost > raised[s]:
-                raised[s] = cost
-        if not known[t, v] or cost > back[t, v]:
-            known[t, v] = True
-            back[t, v] = cost
-    ptr = np.zeros(n_words * n_words + 1, np.int64)
-    for i in range(found.shape[0]):
-        ptr[words[i, 1] * n_words + words[i, 2] + 1] += 1
-    for i in range(n_words * n_words):
-        ptr[i + 1] += ptr[i]
-    fill = ptr.copy()
-    before = np.empty(found.shape[0], np.int64)
-    value = np.empty(found.shape[0])
-    for i in range(found.shape[0]):
-        at = fill[words[i, 1] * n_words + words[i, 2]]
-        fill[words[i, 1] * n_words + words[i, 2]] += 1
-        before[at] = words[i, 0]
-        value[at] = found[i] + (raised[states[i]] if lm.order > 3 else 0.0)
-    return Tables(lm.order, pair, back, ptr, before, value)
+        back[k] = weight * lm.back_off[contexts.state[k]]
+    return Tables(
+        pair, at, contexts.state[:n].copy(), contexts.older[:n].copy(), contexts.newer[:n].copy(),
+        contexts.parent[:n].copy(), suffix.copy(), back, row[:, 0].copy(), row[:, 1].copy(), value.copy(),
+        row[:, 2].copy(),
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def optimistic(tables, u, allowed, q, chosen):
-    """q[v, w] <- the score above, -inf where the pair is not allowed; chosen[v, w] <- the t taken, -1 after <s>.
-
-    Exact maximum up to trigrams; above, every history may use the best back-off of any longer one.
-    """
-    pair, back, ptr, before, value = tables.pair, tables.back, tables.ptr, tables.before, tables.value
-    n_words = pair.shape[0]
-    mark = np.full(n_words, -1, np.int64)
+def select(tables, allowed):
+    """The Active part of tables, of the pairs of words that are ``allowed`` (W, W)."""
+    n_words, older, newer, parent = allowed.shape[0], tables.older, tables.newer, tables.parent
+    pair_ptr, before_ptr = np.zeros(n_words + 1, np.int64), np.zeros(n_words + 1, np.int64)
+    number = np.full(allowed.shape, -1, np.int64)
+    n_pairs = 0
     for v in range(n_words):
-        top = -1  # the word before v that backs off best
-        for t in range(n_words):
-            if v != BEGIN and allowed[t, v] and (top < 0 or back[t, v] + u[t, v] > back[top, v] + u[top, v]):
-                top = t
         for w in range(n_words):
-            q[v, w] = -np.inf
-            chosen[v, w] = -1
-            if not allowed[v, w]:
-                continue
+            if allowed[v, w]:
+                number[v, w] = n_pairs
+                n_pairs += 1
+                before_ptr[w + 1] += 1
+        pair_ptr[v + 1] = n_pairs
+    second, before = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
+    for w in range(n_words):
+        before_ptr[w + 1] += before_ptr[w]
+    fill = before_ptr.copy()
+    for v in range(n_words):
+        for w in range(n_words):
+            if allowed[v, w]:
+                second[number[v, w]] = w
+                before[fill[w]] = v
+                fill[w] += 1
+    alive, n = np.empty(older.shape[0], np.bool_), 0
+    for k in range(older.shape[0]):
+        alive[k] = allowed[older[k], newer[k]] and (parent[k] < 0 or alive[parent[k]])
+        n += 1 if alive[k] else 0
+    row_ptr = np.zeros(n_pairs + 1, np.int64)
+    for r in range(tables.context.shape[0]):
+        k = tables.context[r]
+        if alive[k] and number[newer[k], tables.word[r]] >= 0:
+            row_ptr[number[newer[k], tables.word[r]] + 1] += 1
+    for i in range(n_pairs):
+        row_ptr[i + 1] += row_ptr[i]
+    fill, row = row_ptr.copy(), np.empty(row_ptr[n_pairs], np.int64)
+    for r in range(tables.context.shape[0]):
+        k = tables.context[r]
+        if alive[k] and number[newer[k], tables.word[r]] >= 0:
+            i = number[newer[k], tables.word[r]]
+            row[fill[i]] = r
+            fill[i] += 1
+    return Active(pair_ptr, second, before_ptr, before, row_ptr, row, np.flatnonzero(alive))
+
+
+class _Lifts(NamedTuple):
+    """Per context: the most that it, or a longer one that backs off to it, brings along; the same but for that one."""
+
+    best: np.ndarray
+    via: np.ndarray  # the longer context, -1 for itself
+    other: np.ndarray
+    via_other: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _lifts(tables, active, high):
+    n, suffix, back, context = tables.suffix.shape[0], tables.suffix, tables.back, active.context
+    best, via, other, via_other = np.empty(n), np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)
+    for i in range(context.shape[0]):
+        k = context[i]
+        best[k], via[k], other[k], via_other[k] = high[k], -1, -np.inf, -1
+    for i in range(context.shape[0] - 1, -1, -1):  # longer ones first
+        k = context[i]
+        j = suffix[k]
+        if j >= 0:
+            s = back[k] + best[k]
+            if s > best[j]:
+                other[j], via_other[j] = best[j], via[j]
+                best[j], via[j] = s, k
+            elif s > other[j]:
+                other[j], via_other[j] = s, k
+    return _Lifts(best, via, other, via_other)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _longest(via, k):
+    """The context that brings what k has."""
+    while via[k] >= 0:
+        k = via[k]
+    return k
+
+
+@njit(cache=True, nogil=True)
+def optimistic(tables, active, u, high, q, chosen):
+    """q[v, w] <- the score above for the active pairs; chosen (P, 3) <- the word before v, the context and the one
+
+    after w that were taken, -1 for none. Of several contexts that the model backs off from, all but the two best may be
+    taken for words that they hold: the bound is valid, and exact up to trigrams.
+    """
+    pair, at, older, back, value = tables.pair, tables.at, tables.older, tables.back, tables.value
+    context, following = tables.context, tables.following
+    pair_ptr, second, before_ptr, before = active.pair_ptr, active.second, active.before_ptr, active.before
+    row_ptr, row = active.row_ptr, active.row
+    lift, via, other, via_other = _lifts(tables, active, high)
+    n_words = pair.shape[0]
+    holds, mark = np.full(lift.shape[0], -1, np.int64), np.full(n_words, -1, np.int64)
+    gain = np.empty(n_words)
+    for v in range(n_words):
+        if pair_ptr[v] == pair_ptr[v + 1]:
+            continue
+        top, at_top = NONE, NONE  # the word before v that backs off best
+        for j in range(before_ptr[v], before_ptr[v + 1]):
+            t = before[j]
+            k = at[t, v]
+            gain[t] = u[t, v] + (back[k] + lift[k] if k >= 0 else 0.0)
+            if top < 0 or gain[t] > gain[top]:
+                top, at_top = t, j
+        for i in range(pair_ptr[v], pair_ptr[v + 1]):
+            w = second[i]
+            best, taken, c, after = -np.inf, NONE, NONE, NONE
             if v == BEGIN:
-                q[v, w] = pair[v, w] - u[v, w]
-                continue
-            best = -np.inf
-            for i in range(ptr[v * n_words + w], ptr[v * n_words + w + 1]):
-                t = before[i]
-                if tables.order <= 3:
-                    mark[t] = w
-                if allowed[t, v] and value[i] + u[t, v] > best:
-                    best = value[i] + u[t, v]
-                    chosen[v, w] = t
-            start, stop = top, top + 1
-            if top >= 0 and mark[top] == w:  # it has an n-gram and need not back off: look for the next
-                start, stop = 0, n_words
-            for t in range(start, stop):
-                if t >= 0 and allowed[t, v] and mark[t] != w and pair[v, w] + back[t, v] + u[t, v] > best:
-                    best = pair[v, w] + back[t, v] + u[t, v]
-                    chosen[v, w] = t
+                best = pair[v, w]
+            for j in range(row_ptr[i], row_ptr[i + 1]):
+                holds[context[row[j]]] = i
+            for j in range(row_ptr[i], row_ptr[i + 1]):
+                r = row[j]
+                k = context[r]
+                t = older[k]
+                mark[t] = i
+                held = via[k] >= 0 and holds[via[k]] == i  # the best that backs off to k need not do so for w
+                s = value[r] + u[t, v] + (other[k] if held else lift[k])
+                if following[r] >= 0:
+                    s -= high[following[r]]
+                if s > best:
+                    best, taken, after = s, t, following[r]
+                    c = via_other[k] if held else via[k]
+                    c = _longest(via, c) if c >= 0 else k
+            start, stop = before_ptr[v], before_ptr[v + 1]
+            if top >= 0 and mark[top] != i:  # else it has an n-gram and need not back off: look for the next
+                start, stop = at_top, at_top + 1
+            for j in range(start, stop):
+                t = before[j]
+                if mark[t] != i and pair[v, w] + gain[t] > best:
+                    best, taken, after = pair[v, w] + gain[t], t, NONE
+                    c = _longest(via, at[t, v]) if at[t, v] >= 0 else NONE
             q[v, w] = best - u[v, w]
-        for t in range(n_words):
-            mark[t] = -1
+            chosen[i, 0], chosen[i, 1], chosen[i, 2] = taken, c, after

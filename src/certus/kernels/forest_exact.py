@@ -1,10 +1,14 @@
 """Exact search in a translation forest under an n-gram language model, bounded by optimistic bigram scores.
 
-``bigram_scores`` tells what q and u are. Words are numbered within the forest, 0 is <s>; ``lm_word`` gives their
+``bigram_scores`` tells what q, u and phi are. Words are numbered within the forest, 0 is <s>; ``lm_word`` gives their
 numbers in the model.
 
-An item is a piece with its first words, the state of the model after its last, and its last two words; it scores its
-best derivation, the first words by q. A way to make it is (item, left part or -1, right part or -1, edge or -1).
+An item is a piece with its first words, the state of the model after its last word, and that word. It is closed once
+no word further on depends on what stands before it: it has as many first words as the model looks at, or no context of
+the model is longer and ends in those it has; then it keeps no more of them. It scores its best derivation: q of its
+first words, phi of the state after them once it is closed, and what the words after them score. What is still to pay
+before its completion is bounded by the outside score is phi of the state after its last word. A way to make an item is
+(item, left part or -1, right part or -1, edge or -1).
 """
 
 from typing import NamedTuple
@@ -18,6 +22,7 @@ from certus.kernels.language_model import advance
 
 BITS = 21  # a word of a left context, plus 1, takes so many bits; three words fill an int64
 MASK = (1 << BITS) - 1
+CLOSED = 8  # added to the number of first words of an item that is closed
 PIECE, LEFT0, LEFT1, STATE, BEFORE_LAST, LAST, COUNT, WAY = range(8)  # columns of an item; the last is its best way
 NONE = np.int64(-1)
 
@@ -30,13 +35,15 @@ class Model(NamedTuple):
     lm_word: np.ndarray
     q: np.ndarray
     u: np.ndarray
+    high: np.ndarray  # per state of the model; not read up to trigrams
     allowed: np.ndarray  # (W, W) pairs of words that may be adjacent
 
 
 class Signature(NamedTuple):
-    """What tells the items of a piece apart: first words, packed into two numbers, state and last words.
+    """What tells the items of a piece apart: first words, packed into two numbers, state and last word.
 
-    ``count`` is the number of first words, at most as many as the model looks at.
+    ``before_last`` is the word before the last one in the best derivation. ``count`` is the number of first words, plus
+    CLOSED if it is.
     """
 
     left0: int
@@ -65,29 +72,36 @@ def _left_word(left0, left1, k):
     return ((left0 >> (BITS * k)) & MASK if k < 3 else (left1 >> (BITS * (k - 3))) & MASK) - 1
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _phi(model, state, before_last, last):
+    """What the multipliers say of a state after these two words; nothing at the begin of a sentence."""
+    if before_last < 0 or model.lm.order < 3:
+        return 0.0
+    return model.u[before_last, last] + (model.high[state] if model.lm.order > 3 else 0.0)
+
+
 @njit(cache=True, nogil=True)
 def _step(model, full, sig, score, w):
     """An item with the word w after it. Words with too little context before them add q, the others their exact score.
 
     ``full`` is order - 1: as many words as the model looks at.
     """
-    left0, left1, state, before_last, last, count = sig
+    left0, left1, state, _, last, count = sig
     p, following = advance(model.lm, state if count > 0 else np.int64(0), model.lm_word[w])
-    if count < full:
-        if count > 0:
-            score += model.q[last, w]
-        if count < 3:
-            left0 |= (w + 1) << (BITS * count)
-        else:
-            left1 |= (w + 1) << (BITS * (count - 3))
-        count += 1
+    if count >= CLOSED:
+        return Signature(left0, left1, np.int64(following), last, w, count), score + model.weight * p
+    if count > 0:
+        score += model.q[last, w]
+    if count < 3:
+        left0 |= (w + 1) << (BITS * count)
     else:
-        score += model.weight * p
-        if full > 1:
-            if before_last >= 0:
-                score += model.u[before_last, last]
-            score -= model.u[last, w]
-    return Signature(left0, left1, np.int64(following), last if full > 1 else NONE, w, count), score
+        left1 |= (w + 1) << (BITS * (count - 3))
+    count += 1
+    known = model.lm.state_length[following]
+    if count == full or (count > 1 and (known < count or not model.lm.state_extendable[following])):
+        score += _phi(model, following, last, w)
+        count += CLOSED
+    return Signature(left0, left1, np.int64(following), last, w, count), score
 
 
 @njit(cache=True, nogil=True)
@@ -96,8 +110,7 @@ def _slot(slots, item, piece, sig):
     mask = np.uint64(slots.shape[0] - 1)
     h = np.uint64(sig.left0) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(sig.left1)
     h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(sig.state)
-    h = (h ^ (h >> np.uint64(32))) * np.uint64(0x94D049BB133111EB) + np.uint64(sig.before_last + 1)
-    h = (h ^ (h >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(sig.last)
+    h = (h ^ (h >> np.uint64(32))) * np.uint64(0x94D049BB133111EB) + np.uint64(sig.last)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(piece)
     i = (h ^ (h >> np.uint64(32))) & mask
     while slots[i] >= 0:
@@ -107,7 +120,6 @@ def _slot(slots, item, piece, sig):
             and item[k, LEFT0] == sig.left0
             and item[k, LEFT1] == sig.left1
             and item[k, STATE] == sig.state
-            and item[k, BEFORE_LAST] == sig.before_last
             and item[k, LAST] == sig.last
         ):
             break
@@ -148,14 +160,14 @@ def _recipe(g, p, e):
 @njit(cache=True, nogil=True)
 def _follow(model, full, sig, s, second):
     """(signature, score) of an item with signature ``sig`` and score s, joined with the item ``second`` after it."""
-    before = NONE
-    for k in range(second.count):
-        word = _left_word(second.left0, second.left1, k)
+    before, word = NONE, NONE
+    for k in range(second.count & (CLOSED - 1)):
+        before, word = word, _left_word(second.left0, second.left1, k)
         if before >= 0:  # the second has scored its first words by q; now they get what they are worth
             s -= model.q[before, word]
-        before = word
         sig, s = _step(model, full, sig, s, word)
-    if second.count == full:
+    if second.count >= CLOSED:
+        s -= _phi(model, sig.state, before, word)
         sig = Signature(sig.left0, sig.left1, second.state, second.before_last, second.last, sig.count)
     return sig, s
 
@@ -200,7 +212,7 @@ def search(g, out, model, least, beam, budget, all_ways):
     q, allowed = model.q, model.allowed
     full = max(model.lm.order, 2) - 1
     n_pieces = g.kind.shape[0]
-    item, score, bound = np.empty((1024, 8), np.int64), np.empty(1024), np.empty(1024)
+    item, score, bound, to_pay = np.empty((1024, 8), np.int64), np.empty(1024), np.empty(1024), np.empty(1024)
     way, way_score = np.empty((1024, 4), np.int64), np.empty(1024)
     slots = np.full(4096, -1, np.int64)
     kept = np.empty(1024, np.int64)  # items of the pieces, piece by piece: what combinations run over
@@ -208,7 +220,7 @@ def search(g, out, model, least, beam, budget, all_ways):
     n, n_ways, n_kept, tried, done, lost = np.int64(0), np.int64(0), np.int64(0), np.int64(0), True, -np.inf
     nothing = Signature(np.int64(0), np.int64(0), np.int64(0), NONE, NONE, np.int64(0))
     begin = Signature(
-        np.int64(BEGIN + 1), np.int64(0), np.int64(model.lm.begin_state), NONE, np.int64(BEGIN), np.int64(full)
+        np.int64(BEGIN + 1), np.int64(0), np.int64(model.lm.begin_state), NONE, np.int64(BEGIN), np.int64(1 + CLOSED)
     )
     row_of, column_of = np.full(q.shape[0], -1, np.int64), np.full(q.shape[0], -1, np.int64)
     for p in range(n_pieces):
@@ -233,11 +245,12 @@ def search(g, out, model, least, beam, budget, all_ways):
                     done = False
                     break
                 for bi in range(b0, b1):
-                    a, b, sig, s = NONE, NONE, nothing, gain
+                    a, b, sig, s, owed = NONE, NONE, nothing, gain, 0.0
                     if x >= 0:
                         a = kept[ai]
                         sig = _signature(item, a)
                         s += score[a]
+                        owed = to_pay[a]
                     if y >= 0:
                         b = kept[bi]
                         row, column = row_of[(sig.left0 & MASK) - 1], column_of[item[b, LAST]]
@@ -245,7 +258,7 @@ def search(g, out, model, least, beam, budget, all_ways):
                         if row < 0 or column < 0 or not allowed[sig.last, following]:
                             continue
                         s += score[b]
-                        if s + q[sig.last, following] + out[o + row * m + column] < least:
+                        if s - owed - to_pay[b] + q[sig.last, following] + out[o + row * m + column] < least:
                             continue
                         sig, s = _follow(model, full, sig, s, _signature(item, b))
                     elif w == BEGIN:
@@ -257,7 +270,8 @@ def search(g, out, model, least, beam, budget, all_ways):
                     row, column = row_of[(sig.left0 & MASK) - 1], column_of[sig.last]
                     if row < 0 or column < 0:
                         continue
-                    total = s + out[o + row * m + column]
+                    owed = _phi(model, sig.state, sig.before_last, sig.last) if sig.count >= CLOSED else 0.0
+                    total = s - owed + out[o + row * m + column]
                     if not total >= least:
                         continue
                     if p == n_pieces - 1:  # nothing follows the top: all its items are one
@@ -269,7 +283,7 @@ def search(g, out, model, least, beam, budget, all_ways):
                     new = i < 0
                     if new:
                         if n == score.shape[0]:
-                            item, score, bound = longer(item), longer(score), longer(bound)
+                            item, score, bound, to_pay = longer(item), longer(score), longer(bound), longer(to_pay)
                         i = n
                         n += 1
                         slots[at] = i
@@ -279,7 +293,7 @@ def search(g, out, model, least, beam, budget, all_ways):
                             sig.left1,
                             sig.state,
                         )
-                        item[i, BEFORE_LAST], item[i, LAST], item[i, COUNT] = sig.before_last, sig.last, sig.count
+                        item[i, LAST], item[i, COUNT] = sig.last, sig.count
                         score[i] = -np.inf
                     k = item[i, WAY]
                     if all_ways or new:
@@ -292,6 +306,7 @@ def search(g, out, model, least, beam, budget, all_ways):
                         way_score[k] = s
                     if s > score[i]:
                         score[i], bound[i], item[i, WAY] = s, total, k
+                        to_pay[i], item[i, BEFORE_LAST] = owed, sig.before_last
             if not done:
                 break
         _number(g.word[g.first[p] : g.first[p] + g.n_first[p]], row_of)

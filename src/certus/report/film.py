@@ -174,7 +174,7 @@ def _of_forest(problem: ForestTranslation, max_rounds: int) -> Film:
         BoundedSearch(problem, relaxation, run, MOST_ITEMS),
         lambda found: _seen_forest(made, problem, relaxation, name, found),
     )
-    start = np.zeros(relaxation.u.size)
+    start = np.zeros(relaxation.size)
     descend(run, filmed, start, default_rule(), max_iterations=max_rounds, window=FOREST_WINDOW)
     return made
 
@@ -188,7 +188,7 @@ def _seen_forest(
     before: list[str] = []
     for k in range(2, len(words)):
         v, w = number.get(words[k - 1], -1), number.get(words[k], -1)
-        taken = int(relaxation.chosen[v, w]) if v >= 0 and w >= 0 else -1
+        taken = int(relaxation.taken(np.array([v]), np.array([w]))[0, 0]) if v >= 0 and w >= 0 else -1
         before.append(name[taken] if taken >= 0 else words[k - 2])
     wrong = [k for k, word in enumerate(before) if word != words[k]] if not relaxation.exact else []
     notes = [f"{word} {words[k + 1]} …" for k, word in enumerate(before)]

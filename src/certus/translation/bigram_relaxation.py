@@ -1,26 +1,30 @@
 """Exact decoding of translation forests by a bigram relaxation, and search within its bounds.
 
-The language model is relaxed to scores q[v, w] of adjacent words, each w choosing the words before v freely; a
-multiplier for each pair of words pulls the choices towards what stands there (the identity at the head of
-``certus/kernels/bigram_scores.py``). Under q the forest is still decoded exactly, all first and last words of all
-vertices at once, so that the bound is far tighter than with choices of single leaves (LR 5.3), and it gives for every
-edge, pair of words and item the best it can be part of. What falls below the best translation known is removed for
-good, the choices with it, and soon the exact n-gram search of the rest is small.
+The language model is relaxed to scores q[v, w] of adjacent words, each w choosing the words before v freely;
+multipliers for pairs of words, and for the longer contexts that the model knows, pull the choices towards what stands
+there (the identity at the head of ``certus/kernels/bigram_scores.py``). Under q the forest is still decoded exactly,
+all first and last words of all vertices at once, so that the bound is far tighter than with choices of single leaves
+(LR 5.3), and it gives for every edge, pair of words and item the best it can be part of. What falls below the best
+translation known is removed for good, the choices with it, and soon the exact n-gram search of the rest is small.
 
-Differs from LR 5.3: multipliers on pairs of words instead of leaves and paths between them; reduced-cost fixing after
-each sizeable gain; the search replaces the tightening of LR 5.4.
+As long as much is left, most steps on the multipliers are made on a part of the forest: what may score close to the
+bound (``pull``). Any multipliers are good for the whole; nothing is lost but that the whole must be asked again.
+
+Differs from LR 5.3: multipliers on pairs of words and contexts of the model instead of leaves and paths between them;
+reduced-cost fixing after each sizeable gain; the search replaces the tightening of LR 5.4.
 """
 
+from copy import copy
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from certus import kernels
 from certus.certificates.rounding import of_sum
-from certus.checks import Bools, Floats
+from certus.checks import Bools, Floats, Ints
 from certus.relax.descent import Descent, Oracle, Round, descend
-from certus.relax.run import Run
+from certus.relax.run import HeldRun, Run
 from certus.relax.steps import StepRule, polyak
 from certus.threads import long_call
 from certus.translation.cube_pruning import cube_pruning
@@ -32,13 +36,25 @@ if TYPE_CHECKING:
 
 BEAM = 4  # items kept per piece where a translation is sought, not a proof
 WIDEST = 1 << 30  # a beam that drops nothing
-BUDGET = 300_000  # combinations of the first exact search; some 20 ms
+BUDGET = 20_000  # combinations of the first exact search; some 5 ms
+CELLS_PER_COMBINATION = 20  # a search may take so much of what sweeps over the tables have taken
 COMBINATIONS_PER_SECOND = 5e6
 GAIN = 0.6  # edges are removed again once the gap is so much of what it was
+MANY = 20_000  # items of vertices that no search of a small budget comes to an end with
+LARGE = 10_000  # cells of the tables from which on steps are made on a part of the forest
+SHARE = 0.85  # of the gap: what may score more than so far above the best translation is that part
+PULLS = 30  # steps on it, at most
+SETTLED = 0.9  # a round on the whole after steps on a part that leaves more than this of the gap is the last
+WINDOW = 15  # steps on the whole within which progress is looked for
+ENOUGH = 0.1  # of the gap: once it is no more than this, the whole is asked again
 
 
 class BigramRelaxation:
-    """The relaxation of one forest: what is left of it, the multipliers, and the tables of the last sweep."""
+    """The relaxation of one forest: what is left of it, the multipliers, and the tables of the last sweep.
+
+    ``size`` multipliers stand in one vector: those of pairs of words that may be adjacent, then those of contexts of
+    three words or more. ``take`` spreads them out to ``u`` (W, W), by pairs, and ``high``, by contexts of ``tables``.
+    """
 
     def __init__(self, forest: ScoredForest, lm: LanguageModel, lm_weight: float) -> None:
         self.forest, self.lm, self.lm_weight = forest, lm, lm_weight
@@ -47,14 +63,21 @@ class BigramRelaxation:
         self.first = np.ones((forest.n_vertices, n_words), dtype=bool)
         self.last = np.ones((forest.n_vertices, n_words), dtype=bool)
         self._build()
-        self.allowed = np.zeros((n_words, n_words), dtype=bool)
-        kernels.forest_pieces.adjacent(self.pieces, self.allowed)
-        self.tables = kernels.bigram_scores.tables(lm.arrays, lm_weight, forest.lm_word, self.allowed)
-        values = (forest.arrays.weight, self.tables.pair, self.tables.back, self.tables.value)
+        allowed = np.zeros((n_words, n_words), dtype=bool)
+        kernels.forest_pieces.adjacent(self.pieces, allowed)
+        self.tables = kernels.bigram_scores.tables(lm.arrays, lm_weight, forest.lm_word, allowed)
+        values = (forest.arrays.weight, self.tables.pair, lm.order * self.tables.back, self.tables.value)
         self.scale = float(sum(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in values))
         self.u = np.zeros((n_words, n_words))
-        self.q = np.empty((n_words, n_words))
-        self.chosen = np.empty((n_words, n_words), dtype=np.int64)
+        self.q = np.full((n_words, n_words), -np.inf)
+        self._free = np.flatnonzero(allowed & (np.arange(n_words) != kernels.forest_pieces.END) & (lm.order > 2))
+        self._number = np.full(n_words * n_words, -1, dtype=np.int64)  # of the multiplier of each pair
+        self._number[self._free] = np.arange(len(self._free))
+        self._n_short = int((self.tables.parent < 0).sum())  # contexts of two words
+        self.high = np.zeros(len(self.tables.state))
+        self._by_state = np.zeros(lm.n_states if lm.order > 3 else 1)
+        self.size = len(self._free) + len(self.high) - self._n_short
+        self.allow(allowed)
         most_edges, most_words = forest.longest
         self._edges = np.empty(most_edges, dtype=np.int64)
         self._pairs = np.empty((most_words + 1, 2), dtype=np.int64)
@@ -65,30 +88,80 @@ class BigramRelaxation:
         """Whether the relaxation is the problem itself: the model looks back one word at most."""
         return self.lm.order <= 2
 
-    def multipliers(self, u: Floats) -> Floats:
-        """Multipliers that are not zero, as rows (word, word, value); words as in ``ScoredForest.name``."""
-        v, w = np.nonzero(u)
-        return np.column_stack((self.forest.name[v], self.forest.name[w], u[v, w]))
+    # -- multipliers ---------------------------------------------------------------------------------------------------
 
-    def set_multipliers(self, rows: Floats) -> None:
-        """Take up what ``multipliers`` gave."""
-        self.u = self.forest.multipliers(rows)
+    def take(self, vector: Floats) -> None:
+        """Take up multipliers."""
+        n = len(self._free)
+        self.u.reshape(-1)[self._free] = vector[:n]
+        self.high[self._n_short :] = vector[n:]
+
+    def multipliers(self, vector: Floats) -> dict[str, Floats]:
+        """Multipliers that are not zero: of "pairs", as rows (word, word, value), and of "contexts", as rows (words,
+
+        value) with -3 before the words of shorter ones; words as in ``ScoredForest.name``.
+        """
+        n, name = len(self._free), self.forest.name
+        used = np.flatnonzero(vector[:n])
+        v, w = np.divmod(self._free[used], self.forest.n_words)
+        out: dict[str, Floats] = {"pairs": np.column_stack((name[v], name[w], vector[used])).astype(np.float64)}
+        if self.lm.order > 3:
+            used = np.flatnonzero(vector[n:])
+            out["contexts"] = np.column_stack((self._words(used + self._n_short), vector[n + used])).astype(np.float64)
+        return out
+
+    def _words(self, contexts: Ints) -> Ints:
+        """The words of contexts (n, order - 1), as in ``ScoredForest.name``, -3 before those of shorter ones."""
+        t, name = self.tables, self.forest.name
+        words = np.full((len(contexts), self.lm.order - 1), -3, dtype=np.int64)
+        at = contexts.copy()
+        for place in range(self.lm.order - 2, 0, -1):
+            there = at >= 0
+            words[there, place] = name[t.newer[at[there]]]
+            words[there, place - 1] = name[t.older[at[there]]]
+            at[there] = t.parent[at[there]]
+        return words
+
+    def vector(self, rows: dict[str, Floats]) -> Floats:
+        """The vector of which ``multipliers`` gave the rows; those of words and contexts that are not there are left
+
+        out.
+        """
+        out = np.zeros(self.size)
+        number = {name: i for i, name in enumerate(self.forest.name.tolist())}
+        for v, w, value in rows["pairs"].tolist():
+            if v in number and w in number and (k := self._number[number[v] * self.forest.n_words + number[w]]) >= 0:
+                out[k] = value
+        if "contexts" in rows:
+            long = np.arange(self._n_short, len(self.high))
+            known = {tuple(words): i for i, words in enumerate(self._words(long).tolist(), start=len(self._free))}
+            for *words, value in rows["contexts"].tolist():
+                if (i := known.get(tuple(words))) is not None:
+                    out[i] = value
+        return out
 
     def _build(self) -> None:
         self.pieces = kernels.forest_pieces.build(self.forest.arrays, self.alive, self.first, self.last)
         size = int(self.pieces.offset[-1])
         self.table, self.out = np.empty(size), np.empty(size)
 
-    def slack(self, u: Floats) -> float:
-        """How far rounding may lower a bound at u: what lies so little below a score is not removed."""
-        size = self.scale + 2 * float(max(u.max(), -u.min()))
-        return of_sum(2 * sum(self.forest.longest) + 2, size)
+    def allow(self, allowed: Bools) -> None:
+        """Pairs of words that may be adjacent from now on."""
+        self.allowed = allowed
+        self.active = kernels.bigram_scores.select(self.tables, allowed)
+        self.chosen = np.full((len(self.active.second), 3), -1, dtype=np.int64)
+        self.q[~allowed] = -np.inf
+
+    def slack(self) -> float:
+        """How far rounding may lower a bound: what lies so little below a score is not removed."""
+        largest = sum(float(max(a.max(initial=0.0), -a.min(initial=0.0))) for a in (self.u, self.high))
+        return of_sum(2 * sum(self.forest.longest) + 2, self.scale + 2 * largest)
 
     # -- the oracle: from multipliers to a value, a derivation and a subgradient ---------------------------------------
 
     def value(self) -> float:
         """The bound under the present multipliers; -inf if nothing is left of the forest."""
-        kernels.bigram_scores.optimistic(self.tables, self.u, self.allowed, self.q, self.chosen)
+        kernels.bigram_scores.optimistic(self.tables, self.active, self.u, self.high, self.q, self.chosen)
         kernels.forest_bigram.inside(self.pieces, self.q, self.table)
         return float(self.table[-1]) if len(self.table) else -np.inf
 
@@ -99,18 +172,30 @@ class BigramRelaxation:
         )
         return self.forest.derivation(self._edges[:n].tolist())
 
+    def taken(self, v: Ints, w: Ints) -> Ints:
+        """(n, 3) what the pairs v, w chose: the word before v, the context and the one after w, -1 for none."""
+        n, ptr, second = self.forest.n_words, self.active.pair_ptr, self.active.second
+        keys = np.repeat(np.arange(n), np.diff(ptr)) * n + second
+        found: Ints = self.chosen[np.searchsorted(keys, v * n + w)]
+        return found
+
     def subgradient(self) -> Floats:
-        """Of u at ``derivation``: a pair counts against its own multiplier and for that of what it chose.
+        """Of the multipliers at ``derivation``: a pair counts against its own and for those of what it chose.
 
         All zero where the relaxation is the problem itself.
         """
-        gradient = np.zeros(self.q.shape)
+        gradient = np.zeros(self.size)
         if not self.exact:
             v, w = self._pairs[: self.n_pairs].T
-            chosen = self.chosen[v, w]
-            np.add.at(gradient, (chosen[chosen >= 0], v[chosen >= 0]), 1.0)
-            inner = w != kernels.forest_pieces.END
-            np.add.at(gradient, (v[inner], w[inner]), -1.0)
+            before, context, after = self.taken(v, w).T
+            n, shift = self.forest.n_words, len(self._free) - self._n_short
+            for at, sign in (
+                (self._number[(before * n + v)[before >= 0]], 1.0),
+                (self._number[v * n + w], -1.0),
+                (np.where(context >= self._n_short, context + shift, -1), 1.0),
+                (np.where(after >= 0, after + shift, -1), -1.0),
+            ):
+                np.add.at(gradient, at[at >= 0], sign)
         return gradient
 
     # -- bounds of everything, removal, search -------------------------------------------------------------------------
@@ -124,17 +209,45 @@ class BigramRelaxation:
 
     def remove(self, least: float, edge: Floats, pair: Floats) -> int:
         """Leave out what is in no derivation of at least ``least``; returns how many items of vertices are left."""
+        n_items = self.mark(least, edge)
+        self.leave(pair >= least)
+        return n_items
+
+    def mark(self, least: float, edge: Floats) -> int:
+        """Take note of edges and ends of vertices in derivations of at least ``least``; the items of vertices there."""
         n_items = int(kernels.forest_bigram.surviving(self.pieces, self.table, self.out, least, self.first, self.last))
         self.alive = np.zeros(len(self.forest.alive), dtype=bool)
         self.alive[self.pieces.edge_id[edge >= least]] = True
-        self.allowed = self.allowed & (pair >= least)
-        self._build()
         return n_items
+
+    def leave(self, pairs: Bools) -> None:
+        """Leave out what is not marked, and all but these pairs of words; bounds of items are not known any more."""
+        self.allow(self.allowed & pairs)
+        self._build()
+
+    def part(self, least: float, edge: Floats, before: Self | None) -> Self:
+        """The relaxation of what is in derivations of at least ``least``, and of all that ``before`` has.
+
+        Multipliers and scores are those of the whole, and change with them.
+        """
+        part = copy(self)
+        part.first, part.last = np.empty_like(self.first), np.empty_like(self.last)
+        part.mark(least, edge)
+        if before is not None:
+            part.alive, part.first, part.last = (
+                part.alive | (before.alive & self.alive), part.first | before.first, part.last | before.last
+            )  # fmt: skip
+        part._build()
+        return part
 
     def search(self, least: float, *, beam: int = 0, budget: int = 1 << 62, all_ways: bool = False) -> Any:
         """Exact search after ``complete``, without what cannot reach ``least``: a Found of the kernel."""
         k = kernels.forest_exact
-        model = k.Model(self.lm.arrays, self.lm_weight, self.forest.lm_word, self.q, self.u, self.allowed)
+        if self.lm.order > 3:
+            self._by_state[self.tables.state] = self.high
+        model = k.Model(
+            self.lm.arrays, self.lm_weight, self.forest.lm_word, self.q, self.u, self._by_state, self.allowed
+        )
         steps = 0.0 if beam == BEAM else 100.0 * budget
         return long_call(steps, k.search, self.pieces, self.out, model, least, beam, budget, all_ways)
 
@@ -150,6 +263,24 @@ class BigramRelaxation:
         return self.forest.derivation(out)
 
 
+class Pull(Oracle):
+    """A relaxation as an oracle that asks for multipliers only; done once its value is no more than ``enough``."""
+
+    def __init__(self, relaxation: BigramRelaxation, enough: float) -> None:
+        self.relaxation, self.enough, self.scale = relaxation, enough, relaxation.scale
+        self.found: Floats | None = None
+
+    def ask(self, u: Floats) -> Round | None:
+        relaxation = self.relaxation
+        relaxation.take(u)
+        value = relaxation.value()
+        if not value > self.enough:
+            self.found = u
+            return None
+        relaxation.derivation()
+        return Round(value, relaxation.subgradient())
+
+
 class BoundedSearch(Oracle):
     """The relaxation as an oracle, over what is left of the forest, and searches under the bounds of the last round."""
 
@@ -161,27 +292,35 @@ class BoundedSearch(Oracle):
         self.exact = True
         self._gap = inf  # when parts were removed last
         self._beam = 0
+        self._cells = 0  # of the tables, all sweeps together
+        self._part: BigramRelaxation | None = None
         run.count(searches=0)
 
     def ask(self, u: Floats) -> Round | None:
         relaxation = self.relaxation
-        relaxation.u = u.reshape(relaxation.q.shape)
+        relaxation.take(u)
         value = relaxation.value()
+        self._cells += len(relaxation.table)
         if not value >= self.least:
             self.run.proof = "search"
             return None
         edges = relaxation.derivation()
-        return Round(value, relaxation.subgradient().ravel(), [(edges, self.problem.score(np.array(edges)))])
+        return Round(value, relaxation.subgradient(), [(edges, self.problem.score(np.array(edges)))])
 
     def error(self, u: Floats) -> float:
-        return self.relaxation.slack(u)
+        return self.relaxation.slack()
 
     @property
     def least(self) -> float:
         """What scores less than this is no better than what is known, whatever the rounding."""
-        slack = self.relaxation.slack(self.relaxation.u)
+        slack = self.relaxation.slack()
         self.run.allow(slack)
         return self.run.score - slack
+
+    @property
+    def large(self) -> bool:
+        """Whether so much is left that most steps should be made on a part of it."""
+        return len(self.relaxation.table) > LARGE
 
     def over(self, at: Descent[Any]) -> bool:
         """Whether all is proved, or the time is up."""
@@ -209,33 +348,71 @@ class BoundedSearch(Oracle):
 
     def _gained(self, at: Descent[Any]) -> bool:
         """Whether this round has brought the gap down so far that it is time to remove parts again."""
-        return at.best_u is at.u and at.best - self.run.score < GAIN * self._gap
+        gain = 1.0 if self.large else GAIN
+        return at.best_u is at.u and at.best - self.run.score < gain * self._gap
 
-    def _remove(self, at: Descent[Any], edge: Floats, pair: Floats) -> None:
+    def _remove(self, at: Descent[Any], pair: Floats) -> None:
         if not self.over(at):
-            self.run.info["items"] = self.relaxation.remove(self.least, edge, pair)
+            self.relaxation.leave(pair >= self.least)
             self.rows = int(self.relaxation.alive.sum())
         self._gap = at.best - self.run.score
 
+    def _complete(self, at: Descent[Any]) -> tuple[Floats, Floats]:
+        """Bounds of everything; and the part to make steps on, as long as much is left."""
+        edge, pair = self.relaxation.complete()
+        self._cells += 3 * len(self.relaxation.table)
+        level = self.run.score + SHARE * (at.value - self.run.score)
+        self._part = self.relaxation.part(level, edge, self._part) if self.large else None
+        return edge, pair
+
     def alternate(self, at: Descent[Any]) -> None:
         """After a gain: a small beam for a better derivation, an exact search that gives up early, and removal."""
-        if not self._gained(at):
+        gained = self._gained(at)
+        if not gained and not self.large:
             return
-        edge, pair = self.relaxation.complete()
-        self.search(beam=BEAM)
-        self.relaxation.allowed = self.relaxation.allowed & (pair >= self.least)
-        if self.exact and not self.over(at):
-            self.search(budget=min(BUDGET, self.most_items))
-        self._remove(at, edge, pair)
+        edge, pair = self._complete(at)
+        if not gained:
+            return
+        items = self.run.info["items"] = self.relaxation.mark(self.least, edge)
+        if not self.large:
+            self.search(beam=BEAM)
+        if self.exact and not self.over(at) and items < MANY:
+            self.search(budget=min(max(BUDGET, self._cells // CELLS_PER_COMBINATION), self.most_items))
+        self._remove(at, pair)
 
     def widen(self, at: Descent[Any]) -> None:
         """After every round: a search with a beam, which doubles from round to round if the search is to be exact."""
         gained = self._gained(at)
         self._beam = min(2 * self._beam, WIDEST) if self.exact and self._beam else BEAM
-        edge, pair = self.relaxation.complete()
+        edge, pair = self._complete(at)
         self.search(beam=self._beam, budget=self.most_items)
         if gained:
-            self._remove(at, edge, pair)
+            self.run.info["items"] = self.relaxation.mark(self.least, edge)
+            self._remove(at, pair)
+
+    def finish(self, at: Descent[Any]) -> None:
+        """Exact searches under the best bounds, each of eight times the budget, up to all that memory allows."""
+        if not self.exact or self.over(at):
+            return
+        self.relaxation.take(at.best_u)
+        self.relaxation.value()
+        self.relaxation.complete()
+        budget = max(BUDGET, self._cells // CELLS_PER_COMBINATION)
+        while budget < self.most_items and not self.over(at):
+            budget = min(8 * budget, self.most_items)
+            self.search(budget=budget)
+
+    def pull(self, at: Descent[Any], most: int) -> Floats:
+        """Better multipliers, by ``most`` steps on the part of the forest that may score close to the bound."""
+        part, run = self._part, self.run
+        if part is None or most <= 0:
+            return at.best_u
+        enough = run.score + ENOUGH * (at.best - run.score)
+        oracle, held = Pull(part, enough), HeldRun(run.score, part.scale)
+        found = descend(held, oracle, at.best_u, at.rule, max_iterations=min(PULLS, most), log=False)
+        run.iterations += found.rounds
+        self._cells += found.rounds * len(part.table)
+        return found.best_u if oracle.found is None else oracle.found
 
 
 def default_rule() -> StepRule[Any]:
@@ -248,23 +425,29 @@ def decode(
 ) -> Descent[BoundedSearch]:
     """Find the best derivation and prove it, unless the limits end it before.
 
-    Alternates steps on the multipliers with searches and removal; at the end an exact search gets all that the limits
-    leave. With ``beams``, this is optimal beam search instead (LR alg. 13, alternating): every round ends with a search
-    with a beam, and one that dropped nothing of interest proves its result (LR property 7.4.2). Differs from LR 7:
-    signatures are first and last words, of pieces of target sides, and completions are bounded for each of them, not
-    for each vertex.
+    Starts from what cube pruning finds. Alternates steps on the multipliers with searches and removal; at the end an
+    exact search gets all that the limits leave. With ``beams``, this is optimal beam search instead (LR alg. 13,
+    alternating): every round ends with a search with a beam, and one that dropped nothing of interest proves its result
+    (LR property 7.4.2). Differs from LR 7: signatures are first and last words, of pieces of target sides, and
+    completions are bounded for each of them, not for each vertex.
     """
     relaxation, run, problem = oracle.relaxation, oracle.run, oracle.problem
-    search = oracle.widen if beams else oracle.alternate
-    at = descend(run, oracle, np.zeros(relaxation.u.size), rule, max_iterations=max_iterations, search=search)
-    if oracle.exact and not oracle.over(at):  # nothing exact should return less than cube pruning
+    if not relaxation.exact:  # nothing should return less than cube pruning
         oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight).edges)
-    budget = oracle.most_items if beams or not oracle.exact else BUDGET
-    while budget < oracle.most_items and not oracle.over(at):
-        budget = min(8 * budget, oracle.most_items)
-        relaxation.u = at.best_u.reshape(relaxation.q.shape)
-        relaxation.value()
-        relaxation.complete()
-        oracle.search(budget=budget)
+    search = oracle.widen if beams else oracle.alternate
+    at = Descent(run, oracle, np.zeros(relaxation.size), rule)
+    gap = inf
+    while run.iterations < max_iterations:
+        if at.ask(search, True) or oracle.over(at):
+            break
+        if oracle.large:
+            if at.best - run.score > SETTLED * gap:
+                break
+            gap = at.best - run.score
+            at.restart(oracle, oracle.pull(at, max_iterations - run.iterations))
+        elif at.stalled(WINDOW) and not beams:
+            break
+    if not beams:
+        oracle.finish(at)
     run.info |= {"step": repr(rule), "edges left": int(relaxation.alive.sum())}
     return at

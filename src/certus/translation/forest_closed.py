@@ -17,16 +17,12 @@ if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
 
-def score_grams(lm: LanguageModel, lm_weight: float, words: Ints, grams: Ints) -> Floats:
-    """Weighted ln p of the last word of each row after the others, as ``ForestTranslation.terms`` has it.
+def score_terms(lm: LanguageModel, lm_weight: float, words: Ints, terms: Ints) -> Floats:
+    """Weighted ln p of the word after the state of each row, as ``ForestTranslation.terms`` has it.
 
-    Numbers are those of ``words``; -1 stands before the sentence.
+    Words are numbered as in ``words``.
     """
-    state = np.zeros(len(grams), dtype=np.int64)
-    for column in grams[:, :-1].T:
-        there = column >= 0
-        state[there] = advance(lm, state[there], words[column[there]])[1]
-    return lm_weight * advance(lm, state, words[grams[:, -1]])[0]
+    return lm_weight * advance(lm, terms[:, 0], words[terms[:, 1]])[0]
 
 
 def assembled(problem: "ForestTranslation", prepared: ScoredForest, words: Ints, ways: Ways | None) -> NormalForm:
@@ -51,7 +47,7 @@ def assembled(problem: "ForestTranslation", prepared: ScoredForest, words: Ints,
     missing = int(len(grams) and grams[0] < 0)
     terms = terms.reshape(term.shape) - missing
     parts = np.column_stack((np.append(cells, -1)[origin], np.where(terms >= 0, terms + len(edges), -1)))
-    scores = score_grams(problem.lm, problem.lm_weight, words, ways.grams[grams[missing:]])
+    scores = score_terms(problem.lm, problem.lm_weight, words, ways.terms[grams[missing:]])
     below = np.column_stack((cells[empty.edges], np.full((len(empty.edges), parts.shape[1] - 1), -1)))
     tail_ptr, flat_tail = flat(_stacked(empty.below, tails))
     part_ptr, flat_part = flat(np.concatenate((below, parts)))

@@ -32,10 +32,13 @@ def within(problem: "ForestTranslation", best: Result[Ints], k: int) -> list[tup
     while True:
         relaxation = BigramRelaxation(prepared, problem.lm, problem.lm_weight)
         if best.certificate.duals is not None:
-            relaxation.set_multipliers(best.certificate.duals["pairs"])
+            rows = {
+                kind: best.certificate.duals[kind] for kind in ("pairs", "contexts") if kind in best.certificate.duals
+            }
+            relaxation.take(relaxation.vector(rows))
         threshold = best.score - margin
         lowest = float(np.finfo(np.float64).min)  # keeps out what cannot be completed at all
-        found = _search(relaxation, max(threshold - relaxation.slack(relaxation.u), lowest))
+        found = _search(relaxation, max(threshold - relaxation.slack(), lowest))
         graph, weights, edges = _spelt_out(found)
         listed = sweeps.kbest(graph, weights, k)
         if threshold == -np.inf or (len(listed) == k and listed[-1][0] >= threshold):

@@ -1,6 +1,7 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
@@ -38,6 +39,7 @@ from certus.translation.word_models import WordModel
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
+FEW_SPELT_OUT = 30_000  # the same, where it takes no longer than what was tried before
 MOST_MEMORY = 4e9
 BYTES_PER_ITEM = 200  # of a search, its tables included
 
@@ -217,15 +219,26 @@ class ForestTranslation(DynamicProgram[Ints]):
         if method == "cube":
             pops = as_positive_int("pops", pops)
             oracle.offer(cube_pruning(self.translation_forest, self.lm, self.lm_weight, pops).edges)
-            return self._result(oracle, oracle.relaxation.value(), oracle.relaxation.u)
+            return self._result(oracle, oracle.relaxation.value(), np.zeros(oracle.relaxation.size))
         oracle.exact = exact
         at = bigram_relaxation.decode(
             oracle, step or bigram_relaxation.default_rule(), max_iterations, beams=method == "beam"
         )
         found = self._result(oracle, at.best if run.proof is None else run.score, at.best_u)
         if method != "ilp":
-            return found
+            return self._rounded_less(found) if exact and found.certificate.reason is not None else found
         return replace(found, certificate=replace(found.certificate, kind="integer program"))
+
+    def _rounded_less(self, found: Result[Ints]) -> Result[Ints]:
+        """The result or, of a small forest, that of a dynamic program, which rounds less than bounds by multipliers."""
+        with suppress(NotSupported):
+            graph, weights, origin = spell_out(self.translation_forest, self.lm, self.lm_weight, FEW_SPELT_OUT)
+            value, edges = sweeps.best(graph, weights)
+            structure = origin[edges][origin[edges] >= 0]
+            again = self.proved(structure, value, kind="dynamic program")
+            if again.certificate.exact:
+                return replace(again, trace=found.trace, info=found.info)
+        return found
 
     def _by_intersection(self) -> Result[Ints]:
         forest = self.forest()
@@ -248,8 +261,8 @@ class ForestTranslation(DynamicProgram[Ints]):
         run, relaxation = oracle.run, oracle.relaxation
         structure = np.array(run.structure, dtype=np.int64)
         bound = max(run.score, bound)
-        rows = relaxation.multipliers(u.reshape(relaxation.q.shape))
-        duals, error = {"pairs": rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
+        rows = relaxation.multipliers(u)
+        duals, error = {**rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
         scores = partial(self.terms, structure)
         return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
 
@@ -289,7 +302,7 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     def make_witness(self, above: float, penalties: Penalties | None = None) -> dict[str, Floats]:
         """Multipliers of "pairs" of words that bring the bigram relaxation down towards ``above``."""
-        return {"pairs": multipliers_below(self, self._penalised(penalties), above)}
+        return multipliers_below(self, self._penalised(penalties), above)
 
     def closed_form(self, above: float, witness: Any, penalties: Penalties | None = None) -> Closed:
         """Every derivation that scores more than ``above`` under the penalties, as paths through one graph.
@@ -310,9 +323,9 @@ class ForestTranslation(DynamicProgram[Ints]):
         self.translation_forest.yields(edges)
         return path(form, self.translation_forest, edges)
 
-    def dual_error(self, rows: Floats) -> float:
-        """How far rounding may take the bound at multipliers of pairs of words from the truth."""
-        extent, largest = self.extent(), float(np.abs(rows[:, 2]).max(initial=0.0))
+    def dual_error(self, rows: Mapping[str, Floats]) -> float:
+        """How far rounding may take the bound at multipliers of pairs of words and of contexts from the truth."""
+        extent, largest = self.extent(), sum(float(np.abs(values[:, -1]).max(initial=0.0)) for values in rows.values())
         return of_sum(4 * extent.length, self.lm.order * extent.size + 2.0 * largest)
 
     def read_by(self, reading: Reading) -> "ForestTranslation":

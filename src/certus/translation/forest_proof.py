@@ -1,6 +1,6 @@
 """Proofs about translation forests: which derivations may score more than a number, found in numpy alone.
 
-``closed_form`` asks nothing of the witness but multipliers u on pairs of words, and holds for any u. Bounds from the
+``closed_form`` asks nothing of the witness but multipliers on pairs of words and contexts, any of them. Bounds from the
 bigram relaxation (``lm_lookup``, ``forest_tables``) remove edges, pairs of words and ends of vertices that are in no
 derivation above the limit, again and again; what is left is spelt out under the whole model (``forest_items``).
 
@@ -18,10 +18,11 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import EPSILON, in_steps, step_for
 from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput, NotSupported
-from certus.translation.forest_closed import assembled, score_grams
-from certus.translation.forest_items import Bounds, Items
+from certus.translation.forest_closed import assembled, score_terms
+from certus.translation.forest_items import Bounds, Items, Model
 from certus.translation.forest_sides import Sides, adjacent, ends, lay_out
 from certus.translation.forest_tables import Tables
+from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_lookup import pair_tables
 from certus.translation.scored_forest import END, ScoredForest, prepare
@@ -64,16 +65,16 @@ class Steps(NamedTuple):
 def closed_form(problem: "ForestTranslation", above: float, witness: Any, weights: Floats) -> NormalForm:
     """All derivations that score more than ``above`` with these weights of edges, perhaps with some others.
 
-    The parts have the scores of the problem. ``witness`` is a mapping with "pairs", rows of word, word and multiplier.
+    The parts have the scores of the problem. ``witness`` is a mapping with "pairs", rows of word, word and multiplier,
+    and perhaps "contexts", rows of words, -3 before those of shorter ones, and multiplier.
     """
     if not isinstance(witness, Mapping) or "pairs" not in witness:
         raise InvalidInput('the witness of a translation is a mapping with multipliers of "pairs".')
-    rows = np.asarray(witness["pairs"])
-    if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iuf" or not np.isfinite(rows).all():
-        raise InvalidInput("multipliers of pairs are rows of word, word and value, all finite.")
+    rows = _rows(witness, "pairs", 3)
+    contexts = _rows(witness, "contexts", problem.lm.order) if problem.lm.order > 3 else np.zeros((0, 1))
     if np.isnan(above):
         raise InvalidInput("the score to be exceeded is nan; expected a number.")
-    steps = _steps(problem, above, float(np.abs(rows[:, 2]).max(initial=0.0)), weights)
+    steps = _steps(problem, above, [float(np.abs(y[:, -1]).max(initial=0.0)) for y in (rows, contexts)], weights)
     prepared = prepare(problem.translation_forest, problem.lm, steps.up(weights))
     sides, words = sides_of(prepared)
     edges = np.flatnonzero(prepared.alive)
@@ -82,11 +83,34 @@ def closed_form(problem: "ForestTranslation", above: float, witness: Any, weight
         number = np.searchsorted(words, prepared.lm_word)
         u[np.ix_(number, number)] = steps.multipliers(prepared.multipliers(rows.astype(np.float64)))
         u[:, number[END]] = 0.0
-    found = _Search(problem, sides, words, steps, steps.limit(above)).run(u)
+    high = steps.multipliers(_by_state(problem.lm, prepared, contexts))
+    found = _Search(problem, sides, words, steps, steps.limit(above)).run(u, high)
     return assembled(problem, prepared, words, None if found is None else found._replace(edge=edges[found.edge]))
 
 
-def _steps(problem: "ForestTranslation", above: float, largest: float, weights: Floats) -> Steps:
+def _rows(witness: Mapping[str, Any], kind: str, width: int) -> Floats:
+    """Rows of words and a multiplier; those of contexts need not be there."""
+    rows = np.asarray(witness.get(kind, np.zeros((0, width))))
+    if rows.ndim != 2 or rows.shape[1] != width or rows.dtype.kind not in "iuf" or not np.isfinite(rows).all():
+        raise InvalidInput(f"multipliers of {kind} are rows of {width - 1} words and a value, all finite.")
+    return rows.astype(np.float64)
+
+
+def _by_state(lm: LanguageModel, forest: ScoredForest, rows: Floats) -> Floats:
+    """Multipliers of contexts, per state of the model; rows of what the forest or the model lacks are left out."""
+    high = np.zeros(lm.n_states)
+    known = {name: int(word) for name, word in zip(forest.name.tolist(), forest.lm_word.tolist(), strict=True)}
+    ids = [[known.get(name, -1) for name in row if name != -3] for row in rows[:, :-1].tolist()]
+    for row, value in zip(ids, rows[:, -1].tolist(), strict=True):
+        state = 0
+        for word in row if -1 not in row else []:
+            state = lm.advance(state, word)[1]
+        if lm.arrays.state_length[state] == len(row) > 2:
+            high[state] = value
+    return high
+
+
+def _steps(problem: "ForestTranslation", above: float, largest: list[float], weights: Floats) -> Steps:
     """Steps such that no sum of scores and multipliers along a derivation, or two of them, has too many."""
     lm, length = extent_of_lm(problem.lm, problem.lm_weight), problem.extent().length + 2.0
     finite = weights[np.isfinite(weights)]
@@ -96,11 +120,11 @@ def _steps(problem: "ForestTranslation", above: float, largest: float, weights: 
         ceiling = length * highest
         lowest = max(lowest, min(above - ceiling, 0.0) - 1e-6 * max(abs(above) + ceiling, 1.0))
     size = max(highest, -lowest, np.finfo(np.float64).tiny * 2.0**60)
-    largest = min(largest, LARGEST * size)
-    most = 4.0 * length * (4.0 * size + 2.0 * largest)
+    most_u = min(max(largest), LARGEST * size)
+    most = 4.0 * length * ((2.0 + problem.lm.order) * size + 4.0 * most_u)
     if not most < 2.0**960:
         raise NotSupported(f"scores of derivations may add up to {most:.3g}, too much to be checked.")
-    return Steps(step_for(most, DIGITS), lowest, 16.0 * problem.lm.order * EPSILON * lm.size, largest)
+    return Steps(step_for(most, DIGITS), lowest, 16.0 * problem.lm.order * EPSILON * lm.size, most_u)
 
 
 def sides_of(f: ScoredForest) -> tuple[Sides, Ints]:
@@ -118,7 +142,7 @@ class _Search:
     def __init__(self, problem: "ForestTranslation", sides: Sides, words: Ints, steps: Steps, limit: float) -> None:
         self.problem, self.sides, self.words, self.steps, self.limit = problem, sides, words, steps, limit
 
-    def run(self, u: Floats) -> Any:
+    def run(self, u: Floats, high: Floats) -> Any:
         """Ways of the items left, None if there are none."""
         problem, steps, limit = self.problem, self.steps, self.limit
         sides, n_vertices, n_words = self.sides, len(self.sides.in_ptr) - 1, len(self.words)
@@ -131,7 +155,7 @@ class _Search:
             if model is None:
                 allowed = adjacent(layout, first, last)
                 model = pair_tables(problem.lm, problem.lm_weight, self.words, allowed).mapped(steps.table)
-            tables = Tables(sides, layout, model.optimistic(u, allowed), first, last)
+            tables = Tables(sides, layout, model.optimistic(u, high, allowed), first, last)
             if not tables.best > limit:
                 return None
             tables.complete()
@@ -140,13 +164,12 @@ class _Search:
             first, last = _kept(tables, first, last, limit)
             if len(edges) > SHRUNK * len(alive):
                 break
-        bounds = Bounds(tables, u, allowed, limit)
         begin = int(np.searchsorted(self.words, problem.lm.begin))
-        items = Items(sides, max(problem.lm.order - 1, 1), begin, bounds, self._score)
+        items = Items(sides, Model(problem.lm, self.words, begin, self._score), Bounds(tables, u, high, allowed, limit))
         return items.ways._replace(edge=edges[items.ways.edge])
 
-    def _score(self, grams: Ints) -> Floats:
-        return self.steps.up(score_grams(self.problem.lm, self.problem.lm_weight, self.words, grams))
+    def _score(self, terms: Ints) -> Floats:
+        return self.steps.up(score_terms(self.problem.lm, self.problem.lm_weight, self.words, terms))
 
 
 def _kept(tables: Tables, first: Bools, last: Bools, limit: float) -> tuple[Bools, Bools]:

@@ -264,7 +264,7 @@ def decode_by_leaves(
     duals = {"pairs": np.empty((0, 3)), "bound": np.array([bound])}
     largest = float(np.abs(at.best_u).max(initial=0.0))
     of_leaves = of_sum(2 * problem.lm.order * extent.length, extent.size + 2.0 * largest)
-    error = max(problem.error(), of_leaves, problem.dual_error(duals["pairs"]))
+    error = max(problem.error(), of_leaves, problem.dual_error({"pairs": duals["pairs"]}))
     run.info |= {"step": repr(rule), "partitions": at.oracle.partitions, "leaves": leaves.n_leaves}
     run.info["leaf multipliers"] = at.oracle.by_kind(at.u)[0]
     certificate = certified(partial(problem.terms, structure), run.score, bound, error, kind="dual", duals=duals)

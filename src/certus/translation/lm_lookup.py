@@ -1,12 +1,13 @@
 """A language model asked about many words at once, in numpy: what proofs of translations are checked by.
 
 ``advance`` is ``LanguageModel.advance`` for arrays, to the last digit. ``PairTables`` holds what bounds the score of a
-word by the word before it, whatever stood before that: with a multiplier u[t, v] for every pair of adjacent words,
+word by the word before it, whatever stood before that: with any number phi for every state of the model,
 
-    q[v, w]  =  max over t of  ( most that w may score after .. t v  +  u[t, v] )  -  u[v, w],
+    q[v, w]  =  max over contexts c that end in v of  p(w | c) + phi(c) - phi(c w),
 
-and the scores of a sentence's words, whatever u is, add up to no more than the sum of q over its pairs, since what one
-word gains by u the next one pays.
+and the scores of a sentence's words add up to no more than the sum of q over its pairs, since what one word gains by
+phi the next one pays. Here phi(c) = u[t, v] + high[c]: multipliers of the last two words, and of contexts of three or
+more.
 """
 
 from collections.abc import Callable
@@ -54,32 +55,111 @@ def _find(slots: Ints, key: Ints) -> Ints:
 
 
 class PairTables(NamedTuple):
-    """Bounds of a model's weighted scores over W words, from contexts that pairs of words may be part of."""
+    """Weighted scores of a model over W words: contexts of two words or more, by length, and the words they hold."""
 
     order: int
     begin: int  # <s> among the words
     pair: Floats  # (W, W) score of w after v alone; -inf where they are not adjacent
-    back: Floats  # (W, W) the most that a history that ends in t, v adds when the model backs off to v
-    older: Ints  # per n-gram of three words or more: its last three words ...
-    before: Ints
+    state: Ints  # (K,) of each context
+    older: Ints  # its last word but one
+    newer: Ints  # its last word
+    parent: Ints  # the context without its last word, -1 for those of two words
+    suffix: Ints  # the context without its first word, likewise
+    back: Floats  # what backing off to the suffix adds
+    context: Ints  # (R,) per n-gram: its context, sorted with its word
     word: Ints
-    value: Floats  # ... and the most that the last one scores by it, after whatever stands before
+    value: Floats
+    following: Ints  # the context after it, of three words or more; -1 for none
 
     def mapped(self, change: Callable[[Floats], Floats]) -> "PairTables":
         """The same with all scores changed by a function of arrays."""
         return self._replace(pair=change(self.pair), back=change(self.back), value=change(self.value))
 
-    def optimistic(self, u: Floats, allowed: Bools) -> Floats:
-        """q of the head of the file; ``allowed`` pairs only."""
+    def optimistic(self, u: Floats, high: Floats, allowed: Bools) -> Floats:
+        """q of the head of the file; ``allowed`` pairs only. ``high`` is per state, 0 for less than three words.
+
+        Where many contexts back off, some may do so for words that they hold: the bound is valid all the same.
+        """
         if self.order <= 2:
             return np.where(allowed, self.pair, -np.inf)
-        top = np.where(allowed, self.back + u, -np.inf).max(axis=0, initial=-np.inf)
-        top[self.begin] = max(top[self.begin], 0.0)  # nothing stands before the sentence
-        q = self.pair + top[:, None]
-        kept = allowed[self.older, self.before]
-        at = self.before[kept] * len(q) + self.word[kept]
-        np.maximum.at(q.reshape(-1), at, self.value[kept] + u[self.older[kept], self.before[kept]])
+        alive, own = self._alive(allowed), high[self.state]
+        best, other, via = self._lifts(alive, own)
+        rows = alive[self.context]
+        context, word, after = (a[rows] for a in (self.context, self.word, self.following))
+        v, t = self.newer[context], self.older[context]
+        held = self._holds(via[context], word)
+        value = self.value[rows] + u[t, v] + np.where(held, other[context], best[context]) - np.append(own, 0.0)[after]
+        q = self.pair + self._backed_off(u, allowed, alive, best)
+        np.maximum.at(q.reshape(-1), v * len(q) + word, value)
         return np.where(allowed, q - u, -np.inf)
+
+    def _alive(self, allowed: Bools) -> Bools:
+        """Contexts of words that may all be adjacent."""
+        alive: Bools = allowed[self.older, self.newer]
+        for _ in range(self.order - 3):  # contexts of one word more each time
+            alive = alive & np.append(alive, True)[self.parent]
+        return alive
+
+    def _lifts(self, alive: Bools, own: Floats) -> tuple[Floats, Floats, Ints]:
+        """Per context: the most that it, or a longer one that backs off to it, brings along; the same but for
+
+        the longer one that brings most, and which this is, -1 for none.
+        """
+        best, other, via = own.copy(), np.full(len(own), -np.inf), np.full(len(own), -1)
+        depth = np.zeros(len(own), dtype=np.int64)
+        for k in range(1, self.order - 2):
+            depth += np.where(_chased(self.parent, k) >= 0, 1, 0)
+        for length in range(self.order - 3, 0, -1):
+            at = np.flatnonzero(alive & (depth == length) & (self.suffix >= 0))
+            at = at[np.lexsort((self.back[at] + best[at], self.suffix[at]))]
+            end, value = self.suffix[at], self.back[at] + best[at]
+            last = np.diff(end, append=-1) != 0
+            second = np.roll(last, -1) & ~last if len(last) else last
+            other[end[second]] = value[second]
+            to, top = end[last], value[last]
+            up = top > best[to]
+            other[to] = np.where(up, np.maximum(other[to], best[to]), best[to])
+            via[to[up]] = at[last][up]
+            best[to[up]] = top[up]
+        return best, other, via
+
+    def _holds(self, context: Ints, word: Ints) -> Bools:
+        """Whether each context, -1 for none, holds the word."""
+        keys, wanted = self.context * len(self.pair) + self.word, context * len(self.pair) + word
+        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        return (context >= 0) & (keys[at] == wanted) if len(keys) else np.zeros(len(word), dtype=bool)
+
+    def _backed_off(self, u: Floats, allowed: Bools, alive: Bools, best: Floats) -> Floats:
+        """(W, W) the most that what stands before v adds to w after v alone, of contexts t, v that do not hold w."""
+        n = len(self.pair)
+        at = np.full((n, n), -1)
+        short = np.flatnonzero(alive & (self.parent < 0))
+        at[self.older[short], self.newer[short]] = short
+        gain = np.where(allowed, u + np.append(self.back + best, 0.0)[at], -np.inf)
+        out = np.full((n, n), -np.inf)
+        every = np.arange(n)
+        open_ = np.ones((n, n), dtype=bool)  # w for which no t was found yet
+        for rank in range(FEW):
+            t = gain.argmax(axis=0)
+            top = gain[t, every]
+            v, w = np.nonzero(open_ & allowed & (top > -np.inf)[:, None])
+            free = ~self._holds(at[t[v], v], w) if rank < FEW - 1 else np.ones(len(v), dtype=bool)
+            out[v[free], w[free]] = top[v[free]]
+            open_[v[free], w[free]] = False
+            gain[t, every] = -np.inf
+        out[self.begin] = np.maximum(out[self.begin], 0.0)  # nothing stands before the sentence
+        return out
+
+
+FEW = 4  # words that back off best: the last of them may hold the word after it
+
+
+def _chased(parent: Ints, times: int) -> Ints:
+    """The parent's parent's .. of each context, -1 for none."""
+    at, known = np.arange(len(parent)), np.append(parent, -1)
+    for _ in range(times):
+        at = known[at]
+    return at
 
 
 def pair_tables(lm: LanguageModel, weight: float, words: Ints, allowed: Bools) -> PairTables:
@@ -92,27 +172,29 @@ def pair_tables(lm: LanguageModel, weight: float, words: Ints, allowed: Bools) -
     number[words] = np.arange(n_words)
     known = np.zeros(lm.n_states, dtype=bool)  # contexts of these words
     known[0] = True
-    cost, raised = np.zeros(lm.n_states), np.zeros(lm.n_states)
-    back = np.full(allowed.shape, -np.inf)
     last, older = number[a.state_word], number[a.state_word[a.state_parent]]
+    found = [np.empty(0, dtype=np.int64)]
     for length in range(1, lm.order):
         at = np.flatnonzero(a.state_length == length)
         at = at[known[a.state_parent[at]] & (last[at] >= 0)]
+        if length > 1:
+            at = at[allowed[older[at], last[at]]]
+            found.append(at)
         known[at] = True
-        if length == 1:
-            continue
-        own, end = weight * a.back_off[at], a.state_suffix[at]
-        cost[at] = own + cost[end]
-        np.maximum.at(back, (older[at], last[at]), cost[at])
-        for _ in range(length - 2):
-            np.maximum.at(raised, end, own)
-            own, end = own + weight * a.back_off[end], a.state_suffix[end]
-    back[back == -np.inf] = 0.0
+    state = np.concatenate(found)
+    place = np.full(lm.n_states, -1, dtype=np.int64)
+    place[state] = np.arange(len(state))
     keys = a.slots[::3]
     slot = np.flatnonzero((keys >> 32) > 0)
-    context, word = keys[slot] >> 32, number[keys[slot] & 0xFFFFFFFF]
-    kept = (word >= 0) & known[context] & (a.state_length[context] > 1)
+    context, word = place[keys[slot] >> 32], number[keys[slot] & 0xFFFFFFFF]
+    kept = (word >= 0) & (context >= 0)
     slot, context, word = slot[kept], context[kept], word[kept]
-    value = weight * a.values[3 * slot + 1] + raised[context]
-    begin = int(number[lm.begin])
-    return PairTables(lm.order, begin, pair, back, older[context], last[context], word, value)
+    order = np.lexsort((word, context))
+    slot, context, word = slot[order], context[order], word[order]
+    after = a.slots[3 * slot + 2]
+    following = np.where((a.state_length[after] > 2) & (words[word] != lm.end), place[after], -1)
+    ends = place[a.state_suffix[state]]
+    return PairTables(
+        lm.order, int(number[lm.begin]), pair, state, older[state], last[state], place[a.state_parent[state]], ends,
+        weight * a.back_off[state], context, word, weight * a.values[3 * slot + 1], following,
+    )  # fmt: skip
