@@ -50,7 +50,7 @@ class Strings:
         self.forest, self.graph = forest, graph
         parts = [ceil(Fraction(x) * STEPS) for x in form.scores.tolist()]
         ptr, part = graph.part_ptr.tolist(), graph.part.tolist()
-        self.cost = [sum(parts[p] for p in part[a:b]) for a, b in pairwise(ptr)]
+        self.cost: list[int] = [sum(parts[p] for p in part[a:b]) for a, b in pairwise(ptr)]
         self.tails = [graph.tail[a:b].tolist() for a, b in pairwise(graph.tail_ptr.tolist())]
         cells = form.cells["edges"]
         used = np.flatnonzero(cells >= 0)
