@@ -7,7 +7,7 @@ what it overrides: the defaults make do with the four, or say that they cannot, 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -235,6 +235,14 @@ class Problem(ABC, Generic[Y]):
         """
         found: list[Result[Y]] = QUESTIONS["kbest"](self, as_positive_int("k", k))
         return found
+
+    def yielded(self, structure: Y) -> Hashable:
+        """What tells distinct structures apart, where several may come to the same: the words of a translation."""
+        raise NotSupported(f"{type(self).__name__} has no lists of distinct structures: no two come to the same.")
+
+    def best_yielding_other(self, form: NormalForm, above: float, better: Sequence[Y]) -> float:
+        """The best of a closed form, rounded up, of what yields none of what ``better`` yields; at least ``above``."""
+        raise NotSupported(f"{type(self).__name__} has no lists of distinct structures: no two come to the same.")
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
         """k structures drawn with probability proportional to exp(score)."""

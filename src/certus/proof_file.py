@@ -43,6 +43,8 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         raise InvalidInput(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")
     if not isfinite(certificate.bound + certificate.tolerance):
         raise NotSupported("the bound is infinite: nothing is claimed that a proof could show.")
+    if certificate.distinct:
+        raise NotSupported("a rank among distinct structures has no proof file yet: certus.verify checks it.")
     proved = list[Proved]()
     for asked in questions(problem, certificate, result.score):
         above = claimed_limit(asked, certificate)

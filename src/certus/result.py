@@ -24,7 +24,8 @@ class Certificate:
     ``tolerance`` covers rounding and nothing else; see certus.certificates.rounding. ``duals`` is the witness for the
     bound when the kind needs one: for "dual" the multipliers by view name, for "branch and bound" the proof tree (see
     certus.relax.proof). A dynamic program needs none: it is run again. ``rank`` is k for the k-th best structure, whose
-    bound holds for all structures but the k - 1 ``better`` ones before it. ``floor``, if not None, is a score below
+    bound holds for all structures but the k - 1 ``better`` ones before it; if ``distinct``, for all but those that
+    yield the same as one of these (``Problem.yielded``). ``floor``, if not None, is a score below
     which scores were read as -inf: they are too low for any structure that scores as much as this one. ``reason`` says
     why a result is not exact although nothing better was found. ``witness`` is what checking the bound takes beyond the
     problem, where decoding does not leave it in ``duals``; it is made when a result is saved or verified.
@@ -40,6 +41,7 @@ class Certificate:
     reason: str | None = None
     better: tuple[Any, ...] = ()
     witness: Any = None
+    distinct: bool = False
 
     @property
     def gap(self) -> float:

@@ -64,6 +64,7 @@ def result_to_json(
             "bound": _number_to_json(c.bound),
             "tolerance": _number_to_json(c.tolerance),
             "rank": c.rank,
+            **({"distinct": True} if c.distinct else {}),
             "floor": None if c.floor is None else _number_to_json(c.floor),
             "reason": c.reason,
             "witness": _witness_to_json(witness),
@@ -136,6 +137,7 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
         None if "reason" not in given else given["reason"].text(),
         better,
         witness,
+        "distinct" in given and given["distinct"].flag(),
     )
     trace = _trace(saved["trace"]) if "trace" in saved else Trace()
     return problem, Result(structure, saved["score"].score(top=True), certificate, trace)

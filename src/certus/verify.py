@@ -7,6 +7,7 @@ not carry yet are made first, by whatever is fastest; they are then checked like
 is decided as the standalone checker decides it, in exact integers.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, isinf, isnan
@@ -140,7 +141,11 @@ def _check_tolerance(certificate: Certificate, sums: _Sums) -> None:
 
 def _check_better(problem: Problem[Any], certificate: Certificate, structure: Any) -> None:
     """The structures listed before one of rank k are k - 1 others that score as much, rounding aside."""
-    rank, seen = certificate.rank, {structure_key(problem, structure)}
+
+    def key(y: Any) -> Hashable:
+        return problem.yielded(y) if certificate.distinct else structure_key(problem, y)
+
+    rank, seen = certificate.rank, {key(structure)}
     least = Fraction(certificate.score) - Fraction(certificate.tolerance)
     for k, other in enumerate(certificate.better, start=1):
         try:
@@ -149,7 +154,7 @@ def _check_better(problem: Problem[Any], certificate: Certificate, structure: An
             raise VerificationError(f"rank {rank} is claimed; of number {k}, {wrong}") from None
         if not own.total >= least - own.slack:
             raise VerificationError(f"rank {rank} is claimed; number {k} scores {_shown(own.total)}, which is less.")
-        seen.add(structure_key(problem, other))
+        seen.add(key(other))
         if len(seen) <= k:
             raise VerificationError(f"rank {rank} is claimed, but number {k} is listed twice.")
 
