@@ -58,33 +58,35 @@ def head_choice(parser: TreeParser[Any], sentence: Sentence, word: int, *, inste
 
     The other tree is the best over the arcs that the cascade leaves, and those of one more tree with the other head.
     """
-    _check(parser, sentence)
+    linear = _linear(parser, sentence)
     n, word = len(sentence), as_positive_int("word", word)
     if not 1 <= word <= n:
         raise InvalidInput(f"there is no word {word} in a sentence of {n} words.")
-    batch = parser.encoder.encode([sentence])
-    tree = parser.decode(batch).heads
+    batch = linear.encoder.encode([sentence])
+    tree = linear.decode(batch).heads
     head = int(tree[word])
     if instead is not None and (not isinstance(instead, int) or not 0 <= instead <= n or instead in (word, head)):
         reason = "has that head" if instead == head else f"cannot; heads are 0 to {n}, and not the word itself"
         raise InvalidInput(f"word {word} is to have the head {instead} instead, but {reason}.")
     possible = np.arange(n + 1) == instead if instead is not None else ~np.isin(np.arange(n + 1), (head, word))
-    nearby = _filter_tree(parser, batch, word, possible)
+    nearby = _filter_tree(linear, batch, word, possible)
     if nearby is None:
         raise InvalidInput(f"word {word} can have no head but {head}.")
-    allowed = parser.cascade.survivors(batch, 0)
+    allowed = linear.cascade.survivors(batch, 0)
     allowed[:, word] &= possible
-    other = np.asarray(problem(parser, batch, 0, with_tree(allowed, nearby)).decode().structure)
-    names = parser.namer.names(batch, 0, with_tree(allowed, tree))
-    return _Described(parser, sentence, batch, names).choice(word, tree, other)
+    other = np.asarray(problem(linear, batch, 0, with_tree(allowed, nearby)).decode().structure)
+    names = linear.namer.names(batch, 0, with_tree(allowed, tree))
+    return _Described(linear, sentence, batch, names).choice(word, tree, other)
 
 
-def _check(parser: object, sentence: object) -> None:
+def _linear(parser: object, sentence: object) -> Parser:
+    """The parser; InvalidInput if it, or the sentence, is something else."""
     if not isinstance(parser, Parser) or not isinstance(sentence, Sentence):
         raise InvalidInput(
             f"{shown(parser)} and {shown(sentence)} were given; expected a linear parser, load().parser, and a "
             "certus.text.Sentence with tags."
         )
+    return parser
 
 
 def rivals(parser: Parser, sentence: Sentence, *, most: int = 3, features: int = 40) -> list[list[Choice]]:
@@ -93,7 +95,7 @@ def rivals(parser: Parser, sentence: Sentence, *, most: int = 3, features: int =
     Only heads that the cascade leaves are rivals; a word may have none. Each choice is as ``head_choice`` has it, but
     for its features, of which those that add or take most are listed.
     """
-    _check(parser, sentence)
+    parser = _linear(parser, sentence)
     batch = parser.encoder.encode([sentence])
     trees = parser.decode(batch)
     asked = problem(parser, batch, 0, trees.arcs(0))
