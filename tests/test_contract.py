@@ -122,7 +122,7 @@ MADE = {
     "forest translation": forest_translation,
     "phrase translation": phrase_translation,
     "accepted forest translation": lambda: forest_translation().subject_to(constraints.contains(["b"])),
-    "accepted phrase translation": lambda: phrase_translation().subject_to(constraints.starts_with(["a"])),
+    "accepted phrase translation": lambda: phrase_translation().subject_to(constraints.contains(["b"])),
 }
 
 PAGE = (Path(__file__).parents[1] / "docs" / "questions.md").read_text().split("\n## ")[1]

@@ -107,7 +107,7 @@ def test_phrases_under_constraints_equal_enumeration(problem, one, other):
 
 
 @given(forests(limit=30), arpas(max_order=3), phrase_problems(max_words=3), constraints())
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_the_standalone_checker_believes_what_is_proved(forest, arpa, phrases, one):
     for problem in (ForestTranslation(forest, LanguageModel(arpa), 0.5), phrases):
         restricted = problem.subject_to(one[0])

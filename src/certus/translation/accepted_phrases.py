@@ -5,9 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.errors import NotSupported
 from certus.hypergraph.readings import Reading
-from certus.result import Result
 from certus.schema import Field
 from certus.translation.language_model import LanguageModel
 from certus.translation.phrase_problem import PhraseTranslation, Structure
@@ -53,12 +51,6 @@ class AcceptedPhrases(PhraseTranslation):
 
     def all_structures(self) -> Iterator[Structure]:
         return (y for y in super().all_structures() if self.accepts(y))
-
-    def decode(self, **options: Any) -> Result[Structure]:
-        """As ``PhraseTranslation.decode``, but for the integer program; Infeasible if no translation is accepted."""
-        if options.get("method") == "ilp":
-            raise NotSupported('the integer program reads no constraints; leave method="ilp" out.')
-        return super().decode(**options)
 
     def to_json(self) -> dict[str, Any]:
         return super().to_json() | {"reader": self.reader.to_json()}

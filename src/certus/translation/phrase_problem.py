@@ -357,6 +357,8 @@ class PhraseTranslation(Problem[Structure]):
         LimitReached : a limit ended the search before any translation was found.
         """
         one_of("method", method, phrase_decoding.METHODS)
+        if method == "ilp" and self.reader is not None:
+            raise NotSupported('the integer program reads no constraints; leave method="ilp" out.')
         run: Run[Int32] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=self.extent().size)
         width = as_positive_int("width", width)
         self._check_feasible()
