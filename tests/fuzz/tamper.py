@@ -80,12 +80,16 @@ class Tamper:
             alone = self.alone("tampered", verdict, tally)
             if alone and not verdict.startswith(alone):
                 detail = f"{way}: {verdict}; standalone: {alone}"
-                yield Finding(kind, DIFFERENT, detail, partial(kept, changed, forged))
+                yield Finding(kind, DIFFERENT, detail, partial(kept, changed, forged, forged=True))
             if verdict.startswith("bare"):
-                yield Finding(kind, verdict.partition(",")[0], f"{way}: {verdict}", partial(kept, changed, forged))
+                yield Finding(
+                    kind, verdict.partition(",")[0], f"{way}: {verdict}", partial(kept, changed, forged, forged=True)
+                )
             elif "accepted" in (verdict, alone):
                 for name, detail in self.judged(changed):
-                    yield Finding(kind, f"accepted: {name}", f"{way}: {detail}", partial(kept, changed, forged))
+                    yield Finding(
+                        kind, f"accepted: {name}", f"{way}: {detail}", partial(kept, changed, forged, forged=True)
+                    )
 
     def alone(self, what: str, verdict: str, tally: Tally) -> str:
         """What the standalone checker makes of the result in the file, if certus.verify had something to say of it."""
@@ -144,7 +148,11 @@ class Tamper:
             return [Claim(verdict, "")]
         if verdict == "accepted":
             return claims
-        return [] if claims or verdict == "not supported" else [Claim("a true result refused", verdict)]
+        return (
+            []
+            if claims or verdict == "not supported" or data.get("forged")
+            else [Claim("a true result refused", verdict)]
+        )
 
 
 def made(case: Case) -> Any:
@@ -161,8 +169,9 @@ def saved_kinds() -> list[str]:
     return [kind for kind in KINDS if kind in (*PROBLEMS, *COMPOUND) and kind != "lexicalized constituency"]
 
 
-def kept(case: Case, saved: Json) -> Json:
-    return {"case": cases.to_json(case), "saved": saved}
+def kept(case: Case, saved: Json, *, forged: bool = False) -> Json:
+    """What is tried again; what was forged need not be accepted, be it true or false by less than rounding hides."""
+    return {"case": cases.to_json(case), "saved": saved, "forged": forged}
 
 
 def false(table: Exact, result: certus.Result[Any]) -> list[Claim]:
