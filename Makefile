@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all wheel wheel-tested tests-ray lint types docs tests tests-bounds tests-interpreted tests-torch fuzz format clean
+.PHONY: demo test test-all wheel wheel-tested tests-ray lint types docs site tests tests-bounds tests-interpreted tests-torch fuzz format clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/certus parse "Red flies some large jet"
@@ -19,11 +19,12 @@ test: $(VENV)/test.stamp
 	$(MAKE) --no-print-directory tests-interpreted
 	$(MAKE) --no-print-directory tests-bounds
 
-# What make test does, then the rest with bounds checked, pages in a browser (skipped without Chromium), structures over
-# tensors (skipped without torch), a Ray of two workers (skipped without Ray), the wheel with compiled kernels, and two
-# minutes of fuzzing with a new seed.
+# What make test does, then the rest with bounds checked, the site with its tutorials run, pages in a browser (skipped
+# without Chromium), structures over tensors (skipped without torch), a Ray of two workers (skipped without Ray), the wheel
+# with compiled kernels, and two minutes of fuzzing with a new seed.
 test-all: test
 	$(MAKE) --no-print-directory tests-bounds LEFT_OUT="--ignore=tests/learn --ignore=tests/models"
+	$(MAKE) --no-print-directory site
 	$(PYTEST) tests -m browser
 	$(MAKE) --no-print-directory tests-torch
 	$(MAKE) --no-print-directory tests-ray
@@ -37,8 +38,14 @@ lint: $(VENV)/test.stamp
 types: $(VENV)/test.stamp
 	$(BIN)/mypy
 
+# The site into .cache/site; tutorials are shown without what they print and draw, which takes make site.
 docs: $(VENV)/test.stamp
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python docs/build.py
+
+# The same, with the cells of the tutorials run by a Jupyter kernel and what they draw on the pages. That of torch needs torch.
+site: $(VENV)/test.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint tests/torch/constraints.txt --editable '.[notebooks,torch]'
+	$(BIN)/python docs/build.py --execute
 
 tests: $(VENV)/test.stamp
 	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels --ignore=src/certus/torch -m "not browser and not torch and not ray and not wheel"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from certus.checks import Floats, Ints, as_numbers, as_positive_int
+from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import Index, Problem
 from certus.result import KINDS, BatchCertificate, BatchRanks, BatchResult, Certificate
@@ -83,7 +83,7 @@ class Batch(ABC):
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
         """k structures of each item drawn with probability proportional to exp(score), (B, k, ...)."""
-        seeds = np.random.default_rng(seed).integers(0, 2**63, len(self)).tolist()
+        seeds = as_generator(seed).integers(0, 2**63, len(self)).tolist()
         drawn = self._each(lambda problem, b: problem.sample(k, seed=seeds[b]))
         rows = [self._padded([self._row(y) for y in structures]) for structures in drawn]
         return np.stack(rows) if rows else np.empty((0, k, *self.structure_shape), dtype=np.int64)
@@ -112,7 +112,9 @@ class Batch(ABC):
 
     def score(self, structure: ArrayLike) -> Floats:
         """Scores of one structure of each item, (B,), given as ``decode`` gives them."""
-        given = np.asarray(structure)
+        given = as_numbers("structure", structure)
+        if given.ndim < 2 or given.dtype.kind not in "iu":
+            raise InvalidInput(f"structure has shape {given.shape}, of {given.dtype}; give it as decode() gives it.")
         if len(given) != len(self):
             raise InvalidInput(f"there are {len(given)} structures; expected one for each of {len(self)} items.")
         found = self._each(lambda problem, b: problem.score(self._unpadded(given[b], b)))

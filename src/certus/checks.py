@@ -1,7 +1,8 @@
 """Checks of arrays at the public boundary, made once, before any kernel sees them."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -11,10 +12,13 @@ from certus.errors import InvalidInput
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Kind = TypeVar("Kind")
 
 
 def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
     """Values as an array, not copied if they are one of that type already; InvalidInput says what to do if not."""
+    if isinstance(values, complex) or (isinstance(values, np.ndarray) and values.dtype.kind == "c"):
+        raise InvalidInput(f"{name} holds complex numbers; scores are real.")
     try:
         return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -67,6 +71,67 @@ def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
     return str(value)
 
 
+def shown(value: object) -> str:
+    """A value that is not what it should be, named in a few words."""
+    if value is None or isinstance(value, bool | int | float | complex):
+        return repr(value)
+    if isinstance(value, str | bytes):
+        text = repr(value)
+        return f"the string {text if len(text) <= 60 else text[:50] + '...'}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    if isinstance(value, list | tuple | set | frozenset | dict):
+        return f"a {type(value).__name__} of {len(value)}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def of_kind(name: str, value: Kind, kind: type | tuple[type, ...], expected: str) -> Kind:
+    """Return value if it is of that kind; InvalidInput says what was expected, and how to make it, if not."""
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} is {shown(value)}; expected {expected}.")
+    return value
+
+
+def as_path(name: str, value: Any) -> str | os.PathLike[str]:
+    """Return value if it may be the path of a file."""
+    path: str | os.PathLike[str] = of_kind(name, value, (str, os.PathLike), 'the path of a file, such as "result.json"')
+    return path
+
+
+def as_seconds(name: str, value: Any) -> float | None:
+    """Return value if it is a positive number, or None for no limit."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
+        raise InvalidInput(f"{name} is {value!r}; expected a positive number of seconds, or None.")
+    return float(value)
+
+
+def as_generator(seed: Any) -> np.random.Generator:
+    """The random numbers that a seed stands for."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"seed is {shown(seed)}; expected a whole number of at least 0, or None.") from None
+
+
+def as_penalties(penalties: Any) -> Mapping[str, Floats]:
+    """Penalties by view; none for None."""
+    if penalties is None:
+        return {}
+    return of_kind("penalties", penalties, Mapping, "arrays by the names of views, such as {'tags': array}")
+
+
+def as_members(name: str, values: Any, expected: str) -> tuple[Any, ...]:
+    """Values as a tuple; InvalidInput for a string, a mapping, or what holds no values at all."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{name} is {shown(values)}; expected {expected}.")
+    return tuple(values)
+
+
 def as_words(name: str, words: Any) -> tuple[str, ...]:
     """A sentence as its words; InvalidInput for a string, a lattice, or anything else that is none."""
     if isinstance(words, str):
@@ -76,8 +141,6 @@ def as_words(name: str, words: Any) -> tuple[str, ...]:
     found = tuple(words)
     for k, word in enumerate(found):
         if not isinstance(word, str):
-            raise InvalidInput(
-                f"{name}[{k}] is {type(word).__name__}; expected a list of words. A lattice is read by "
-                "certus.io.lattices.WordLattice."
-            )
+            hint = "" if np.isscalar(word) else " A lattice is read by certus.io.lattices.WordLattice."
+            raise InvalidInput(f"{name}[{k}] is {shown(word)}; expected a list of words.{hint}")
     return found

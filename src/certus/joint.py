@@ -10,7 +10,7 @@ import numpy as np
 
 from certus.certificates.rounding import WIDTH, Extent
 from certus.certificates.sound import sound_list, summed
-from certus.checks import Floats, as_positive_int
+from certus.checks import Floats, as_members, as_positive_int, of_kind, shown
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors import FactorGraph, merged
 from certus.hypergraph import Forest
@@ -57,6 +57,8 @@ class Joint(Problem[Structures]):
         Problems that score labels by tables (taggings, factor graphs) are one such problem when put together, and are
         decoded as one where that is small: without multipliers, so without a gap. False relaxes them all the same.
 
+    Notes
+    -----
     Structures are tuples (y_0, y_1, ...). The views ``on`` are shared; the others are called "0.name", "1.name", ...
 
     Examples
@@ -82,12 +84,16 @@ class Joint(Problem[Structures]):
     ) -> None:
         for k, problem in enumerate(problems):
             if not isinstance(problem, Problem):
+                listed = "without brackets, " if isinstance(problem, list | tuple) else ""
                 raise InvalidInput(
-                    f"problem {k} is {type(problem).__name__}; expected problems: Joint(a, b, on={on!r})."
+                    f"problem {k} is {shown(problem)}; expected problems, {listed}as in Joint(a, b, on={on!r})."
                 )
         if len(problems) < 2:
             raise InvalidInput(f"there is {len(problems)} problem to agree with others; expected two or more.")
-        self.problems, self.on = problems, on if isinstance(on, str) else tuple(on)
+        views = 'names of views that the problems share, such as "tags" or ("tags", "arcs")'
+        self.problems, self.on = problems, on if isinstance(on, str) else as_members("on", on, views)
+        for name in () if isinstance(on, str) else self.on:
+            of_kind("a view in on", name, str, views)
         self.weights, self.merge = _weights(len(problems), weights, weight), merge
         self.ties = _ties(problems, self.on)
         self.exclusive = {  # type: ignore[misc]
@@ -418,7 +424,7 @@ def _weights(count: int, weights: Sequence[float] | None, weight: float | None) 
                 f"weight is that of the second of two problems; give weights= for {count}, and only one."
             )
         weights = (1.0, weight)
-    given = (1.0,) * count if weights is None else tuple(weights)
+    given = (1.0,) * count if weights is None else as_members("weights", weights, "a number for each problem")
     if len(given) != count:
         raise InvalidInput(f"there are {len(given)} weights; expected one for each of {count} problems.")
     for w in given:

@@ -7,7 +7,7 @@ what it overrides: the defaults make do with the four, or say that they cannot, 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -18,7 +18,7 @@ from certus.certificates import rounding
 from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.sound import floored, measured, sound, sound_list
-from certus.checks import Floats, as_positive_int
+from certus.checks import Floats, as_positive_int, as_words, of_kind, shown
 from certus.draw import Drawn, Picture, arcs, lattice
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified, picture_of
@@ -235,6 +235,14 @@ class Problem(ABC, Generic[Y]):
         """
         found: list[Result[Y]] = QUESTIONS["kbest"](self, as_positive_int("k", k))
         return found
+
+    def yielded(self, structure: Y) -> Hashable:
+        """What tells distinct structures apart, where several may come to the same: the words of a translation."""
+        raise NotSupported(f"{type(self).__name__} has no lists of distinct structures: no two come to the same.")
+
+    def best_yielding_other(self, form: NormalForm, above: float, better: Sequence[Y]) -> float:
+        """The best of a closed form, rounded up, of what yields none of what ``better`` yields; at least ``above``."""
+        raise NotSupported(f"{type(self).__name__} has no lists of distinct structures: no two come to the same.")
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
         """k structures drawn with probability proportional to exp(score)."""
@@ -455,11 +463,11 @@ class Problem(ABC, Generic[Y]):
             return picture_of(structure, words)
         if "arcs" in self.views:
             used = np.argwhere(self.indicator(structure, "arcs") > 0)
-            return arcs(_named(words, self.views["arcs"][0] - 1), [(h, m) for h, m in used.tolist() if m])
+            return arcs(named_words(words, self.views["arcs"][0] - 1), [(h, m) for h, m in used.tolist() if m])
         if "tags" in self.views:
             n, n_tags = self.views["tags"]
             path = self.indicator(structure, "tags").argmax(axis=1).tolist() if n else []
-            return lattice(_named(words, n), path, self.tags or [str(t) for t in range(n_tags)])
+            return lattice(named_words(words, n), path, self.tags or [str(t) for t in range(n_tags)])
         return picture_of(structure, words)
 
     # -- travel ----------------------------------------------------------------------------------------------------
@@ -501,7 +509,7 @@ class Problem(ABC, Generic[Y]):
 
     def checked_view(self, view: str) -> Index:
         """Shape of a view; InvalidInput for a name that is not one."""
-        if view not in self.views:
+        if not isinstance(view, str) or view not in self.views:
             raise InvalidInput(
                 f"{type(self).__name__} has no view {view!r}; it has {', '.join(map(repr, self.views))}."
             )
@@ -544,13 +552,14 @@ class Problem(ABC, Generic[Y]):
         return NotSupported(f"{type(self).__name__} does not answer {question}(): {why}. Ask {instead}.")
 
 
-def _named(words: Sequence[str] | None, n: int) -> list[str]:
+def named_words(words: Sequence[str] | None, n: int) -> list[str]:
     """The words, or numbers in their place."""
     if words is None:
         return [str(i) for i in range(1, n + 1)]
-    if len(words) != n:
-        raise InvalidInput(f"there are {len(words)} words for a sentence of {n}.")
-    return list(words)
+    named = as_words("words", words)
+    if len(named) != n:
+        raise InvalidInput(f"there are {len(named)} words for a sentence of {n}.")
+    return list(named)
 
 
 # -- problems by the name of their kind ------------------------------------------------------------------------------
@@ -564,6 +573,8 @@ def register(kind: Kind) -> Kind:
     Reading a file never imports what the file names: a program that loads results of your class registers it first.
     The class says by which ``name``, of which there is no other; one that is defined again takes the place of the old.
     """
+    if not (isinstance(kind, type) and issubclass(kind, Problem)):
+        raise InvalidInput(f"{shown(kind)} cannot be registered; expected a class made from certus.Problem.")
     known = PROBLEMS.complete().get(kind.name)
     own = known is None or known is kind
     if not kind.name or not (own or (known and known.__qualname__ == kind.__qualname__)):
@@ -582,8 +593,17 @@ def _inner_to_json(value: Any) -> Any:
     return problem_to_json(value) if isinstance(value, Problem) else None
 
 
+def checked_pair(problem: Any, result: Any) -> None:
+    """InvalidInput unless these are a problem and a result, which are easily taken for each other."""
+    turned = isinstance(problem, Result) and isinstance(result, Problem)
+    order = "the problem comes first, then its result" if turned else "a problem, such as certus.Tagging(scores)"
+    of_kind("problem", problem, Problem, order)
+    of_kind("result", result, Result, "a Result, such as problem.decode() gives")
+
+
 def problem_to_json(problem: Problem[Any]) -> dict[str, Any]:
     """A problem as JSON data that says its kind."""
+    of_kind("problem", problem, Problem, "a problem, such as certus.Tagging(scores)")
     if problem.name not in PROBLEMS:
         known = ", ".join(PROBLEMS.complete())
         raise InvalidInput(

@@ -14,7 +14,7 @@ from certus.certificates import standalone
 from certus.certificates.evaluate import Cell
 from certus.certificates.normal import Closed, Closing, Graph, Referred, Searched, Trees
 from certus.errors import InvalidInput, NotSupported
-from certus.problem import Problem
+from certus.problem import Problem, checked_pair
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Close, Fix, Leaf, Proof, Split, first_multipliers
 from certus.relax.proving import proof_of, witness_of
@@ -37,11 +37,14 @@ def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Resu
 
 def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
     """The content of a proof file."""
+    checked_pair(problem, result)
     certificate = result.certificate
     if certificate.score != result.score:
         raise InvalidInput(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")
     if not isfinite(certificate.bound + certificate.tolerance):
         raise NotSupported("the bound is infinite: nothing is claimed that a proof could show.")
+    if certificate.distinct:
+        raise NotSupported("a rank among distinct structures has no proof file yet: certus.verify checks it.")
     proved = list[Proved]()
     for asked in questions(problem, certificate, result.score):
         above = claimed_limit(asked, certificate)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.certificates.rounding import EXACT, MASK, WIDTH, allowed, of_log_sum, too_wide
+from certus.checks import as_numbers, as_words
 from certus.draw import Drawn, Picture, arcs, curves, row, stacked
 
 Y = TypeVar("Y")
@@ -23,7 +24,8 @@ class Certificate:
     ``tolerance`` covers rounding and nothing else; see certus.certificates.rounding. ``duals`` is the witness for the
     bound when the kind needs one: for "dual" the multipliers by view name, for "branch and bound" the proof tree (see
     certus.relax.proof). A dynamic program needs none: it is run again. ``rank`` is k for the k-th best structure, whose
-    bound holds for all structures but the k - 1 ``better`` ones before it. ``floor``, if not None, is a score below
+    bound holds for all structures but the k - 1 ``better`` ones before it; if ``distinct``, for all but those that
+    yield the same as one of these (``Problem.yielded``). ``floor``, if not None, is a score below
     which scores were read as -inf: they are too low for any structure that scores as much as this one. ``reason`` says
     why a result is not exact although nothing better was found. ``witness`` is what checking the bound takes beyond the
     problem, where decoding does not leave it in ``duals``; it is made when a result is saved or verified.
@@ -39,6 +41,7 @@ class Certificate:
     reason: str | None = None
     better: tuple[Any, ...] = ()
     witness: Any = None
+    distinct: bool = False
 
     @property
     def gap(self) -> float:
@@ -146,7 +149,8 @@ def picture_of(structure: Any, words: Sequence[str] | None = None) -> Picture:
         return structure.picture()
     if isinstance(structure, tuple) and structure and not isinstance(structure[0], int | float | str):
         return picture_of(next((s for s in structure if isinstance(s, Drawn)), structure[0]), words)
-    items = np.asarray(structure).ravel().tolist() if structure is not None else []
+    items = as_numbers("structure", structure).ravel().tolist() if structure is not None else []
+    words = None if words is None else as_words("words", words)
     if items and items[0] == -1 and min(items[1:], default=0) >= 0:
         named = list(words) if words is not None else [str(m) for m in range(1, len(items))]
         return arcs(named, items)
@@ -249,7 +253,7 @@ class BatchResult(Drawn):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BatchRanks:
+class BatchRanks(Drawn):
     """The k best structures of each item of a batch: padded arrays, and lists of ordinary results."""
 
     structure: NDArray[np.int64]  # (B, k, ...)
@@ -263,6 +267,11 @@ class BatchRanks:
     def __getitem__(self, item: int) -> list[Result[Any]]:
         """The results of one item, best first."""
         return self.results[item]
+
+    def picture(self) -> Picture:
+        """The best structures of the first items below each other."""
+        best = [results[0].picture() for results in self.results[:8] if results]
+        return stacked(best, repr(self))
 
     def __repr__(self) -> str:
         return f"BatchRanks({len(self)} items, up to {self.score.shape[1]} structures each)"

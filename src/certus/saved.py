@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certus.errors import NotSupported, VerificationError
-from certus.problem import Problem, problem_from_json, problem_to_json
+from certus.problem import Problem, checked_pair, problem_from_json, problem_to_json
 from certus.relax import proof
 from certus.relax.proving import witness_of
 from certus.relax.questions import answered, claimed_limit, questions
@@ -40,6 +40,7 @@ def result_to_json(
     problem: Problem[Any], result: Result[Any], source: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """The content of a saved result."""
+    checked_pair(problem, result)
     c, trace = result.certificate, result.trace
     known = np.flatnonzero(~np.isnan(trace.round_primal))
     described = problem_to_json(problem)
@@ -63,6 +64,7 @@ def result_to_json(
             "bound": _number_to_json(c.bound),
             "tolerance": _number_to_json(c.tolerance),
             "rank": c.rank,
+            **({"distinct": True} if c.distinct else {}),
             "floor": None if c.floor is None else _number_to_json(c.floor),
             "reason": c.reason,
             "witness": _witness_to_json(witness),
@@ -135,6 +137,7 @@ def _loaded(data: Any) -> tuple[Problem[Any], Result[Any]]:
         None if "reason" not in given else given["reason"].text(),
         better,
         witness,
+        "distinct" in given and given["distinct"].flag(),
     )
     trace = _trace(saved["trace"]) if "trace" in saved else Trace()
     return problem, Result(structure, saved["score"].score(top=True), certificate, trace)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from certus.checks import as_path
 from certus.errors import FormatError, NotSupported
 from certus.schema import Field, in_file, parse_json
 from certus.writing import write_atomically
@@ -39,7 +40,7 @@ def write_json(path: str | os.PathLike[str], data: Any) -> None:
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read a JSON file; a truncated or malformed one is a FormatError that names the line."""
     try:
-        data = Path(path).read_bytes()
+        data = Path(as_path("path", path)).read_bytes()
     except OSError as error:
         raise FormatError(path, None, f"cannot be read: {error.strerror}.") from None
     return parse_json(data, path)

@@ -7,6 +7,7 @@ not carry yet are made first, by whatever is fastest; they are then checked like
 is decided as the standalone checker decides it, in exact integers.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, isinf, isnan
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from certus.certificates.enumerated import structure_key
 from certus.certificates.rounding import EPSILON, EXACT, MASK
 from certus.errors import CertusError, InvalidInput, NotSupported, VerificationError
-from certus.problem import Problem
+from certus.problem import Problem, checked_pair
 from certus.proof_file import exact_proof
 from certus.relax.questions import Proved, claimed_limit, proved_bound, questions
 from certus.result import KINDS, Certificate, Result
@@ -51,6 +52,7 @@ def verify(problem: Problem[Y], result: Result[Y]) -> Verified:
     ------
     VerificationError : the structure is none of this problem, or score, bound, rank or tolerance is wrong.
     """
+    checked_pair(problem, result)
     certificate = result.certificate
     _check_claims(result)
     sums = _Sums.of(problem, result.structure)
@@ -139,7 +141,11 @@ def _check_tolerance(certificate: Certificate, sums: _Sums) -> None:
 
 def _check_better(problem: Problem[Any], certificate: Certificate, structure: Any) -> None:
     """The structures listed before one of rank k are k - 1 others that score as much, rounding aside."""
-    rank, seen = certificate.rank, {structure_key(problem, structure)}
+
+    def key(y: Any) -> Hashable:
+        return problem.yielded(y) if certificate.distinct else structure_key(problem, y)
+
+    rank, seen = certificate.rank, {key(structure)}
     least = Fraction(certificate.score) - Fraction(certificate.tolerance)
     for k, other in enumerate(certificate.better, start=1):
         try:
@@ -148,7 +154,7 @@ def _check_better(problem: Problem[Any], certificate: Certificate, structure: An
             raise VerificationError(f"rank {rank} is claimed; of number {k}, {wrong}") from None
         if not own.total >= least - own.slack:
             raise VerificationError(f"rank {rank} is claimed; number {k} scores {_shown(own.total)}, which is less.")
-        seen.add(structure_key(problem, other))
+        seen.add(key(other))
         if len(seen) <= k:
             raise VerificationError(f"rank {rank} is claimed, but number {k} is listed twice.")
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
 
+from certus.checks import as_path
 from certus.errors import FormatError
 
 try:
@@ -32,7 +33,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     A file that is replaced keeps its permissions. FormatError if it cannot be written.
     """
     try:
-        target = _replaceable(Path(path))
+        target = _replaceable(Path(as_path("path", path)))
         if target is None:
             with open(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
                 stream.write(data)

@@ -62,7 +62,7 @@ def test_plots_say_what_they_need(certus, tmp_path):
     assert "no epoch with an accuracy" in certus("plot", "learning", log, "--output", tmp_path / "a.svg").complaint
     certus("constituents", "--no-joint", "--save-result", tmp_path / "r.json", "Red flies some large jet")
     said = certus("plot", "steps", tmp_path / "r.json", "--output", tmp_path / "a.svg").complaint
-    assert "not of a joint problem" in said
+    assert "not of a problem that is relaxed step by step" in said
 
 
 def test_plots_are_drawn(certus, tmp_path):

@@ -152,7 +152,7 @@ def test_bad_input():
     grammar = RandomSpines(1, forbidden=0.0)
     problem = LexicalizedConstituency(grammar, ["b", "a"])
     tree = problem.decode().structure
-    with pytest.raises(InvalidInput, match="expected a sequence of words"):
+    with pytest.raises(InvalidInput, match="split it first"):
         LexicalizedConstituency(grammar, "b a")
     with pytest.raises(InvalidInput, match=r"words\[1\] is 3"):
         LexicalizedConstituency(grammar, ["b", 3])

@@ -24,14 +24,16 @@ def test_every_citation_is_in_the_bibliography(folder):
 
 def test_every_page_is_in_the_navigation():
     listed = set(re.findall(r":\s+([\w/]+\.md)\s*$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
-    assert listed == {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    pages = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    pages |= {path.relative_to(ROOT / "docs").with_suffix(".md") for path in (ROOT / "docs/tutorials").glob("*.py")}
+    assert listed == {path.as_posix() for path in pages}
 
 
 def test_every_public_name_is_in_the_api():
     import certus
 
-    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^::: certus\.(\w+)$", page, re.MULTILINE)) == set(certus.__all__)
+    text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/api").glob("*.md"))
+    assert set(re.findall(r"^::: certus\.(\w+)$", text, re.MULTILINE)) == set(certus.__all__)
 
 
 def test_the_version_is_the_same_everywhere():

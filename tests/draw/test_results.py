@@ -40,6 +40,8 @@ def test_batches_draw_their_first_items():
     found = certus.DependencyBatch(np.zeros((10, 4, 4)), lengths=[3] * 10).decode()
     assert svg(found._repr_svg_()).count("<svg") == 9
     assert "10 exact" in found._repr_html_()
+    ranked = certus.DependencyBatch(np.zeros((10, 4, 4)), lengths=[3] * 10).kbest(2)
+    assert svg(ranked._repr_svg_()).count("<svg") == 9
 
 
 def test_heads_are_arcs_and_other_arrays_rows():
@@ -89,3 +91,16 @@ def test_certificates_speak(kind):
 
 def test_empty_traces_have_a_picture():
     svg(Trace()._repr_svg_())
+
+
+def test_structures_of_neural_models_are_drawn_as_what_they_are():
+    tree = certus.SpanTrees(np.zeros((4, 4)))
+    assert "X: the" in svg(tree.picture(tree.decode().structure, ["the", "dog", "barks"]).svg)
+    links = certus.Alignment(np.ones((3, 3, 3)))
+    assert svg(links.picture(((0, 0, 0), (1, 1, 0)), ["le", "chien"]).svg).count('data-part="') == 2
+    pairs = certus.Assignment([[5, 4], [4, 1]])
+    assert 'data-part="0-1"' in svg(pairs.picture(pairs.decode().structure).svg)
+    cut = certus.Segmentation(np.ones((3, 2, 2)))
+    assert "Segments: a b c" in svg(cut.picture(cut.decode().structure, ["a", "b", "c"]).svg)
+    spanning = certus.SpanningTree(np.ones((3, 3)))
+    assert svg(spanning.picture(spanning.decode().structure).svg).count("data-part") == 2

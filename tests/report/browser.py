@@ -89,17 +89,17 @@ class Browser:
         if method in bad or (method == "Runtime.consoleAPICalled" and given["type"] in ("error", "warning", "assert")):
             self.errors.append(json.dumps(given)[:500])
         if method == "Network.requestWillBeSent" and not given["request"]["url"].startswith(
-            ("file:", "data:", "about:")
+            ("file:", "data:", "about:", "blob:", "http://127.0.0.1:")
         ):
             self.errors.append("network: " + given["request"]["url"])
 
-    def open(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Load a file in a window of this size."""
+    def open(self, page: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Load a file, or an address, in a window of this size."""
         self.errors.clear()
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.ask("Emulation.setEmulatedMedia", features=scheme)
-        self.ask("Page.navigate", url=path.resolve().as_uri())
+        self.ask("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         self.evaluate(
             "new Promise(done => document.readyState === 'complete' ? done(1) : addEventListener('load', done))"
         )

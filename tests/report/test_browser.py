@@ -9,6 +9,7 @@ from certus.report.comparison import compare_parses
 from certus.report.explanation import explain_parse, explain_result
 from certus.report.page import figures
 from certus.text import Sentence
+from certus.translation.kneser_ney import estimate_kneser_ney
 from tests.report.browser import Browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -73,8 +74,17 @@ def crossing():
     return certus.Dependency(arc, sibling=3 * sibling, projective=False)
 
 
+def translation():
+    text = ["we must take this criticism seriously", "we must see this", "take this seriously", HOSTILE]
+    lm = certus.LanguageModel(estimate_kneser_ney([line.split() for line in text], order=3).arpa)
+    made = [(0, 1, "we must", -0.5), (2, 2, "this", 0.5), (3, 3, HOSTILE, 0.3), (4, 4, "seriously", -0.7)]
+    options = [certus.PhraseOption(a, b, tuple(words.split()), score) for a, b, words, score in made]
+    options.append(certus.PhraseOption(5, 5, ("take",), -6.0))
+    return certus.PhraseTranslation(options, lm, source=["wir", "müssen", "diese", HOSTILE, "ernst", "nehmen"])
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("make", [joint, crossing])
+@pytest.mark.parametrize("make", [joint, crossing, translation])
 def test_the_proof_is_a_film(browser, tmp_path, make, width):
     problem = make()
     path = tmp_path / "page.html"
@@ -82,7 +92,9 @@ def test_the_proof_is_a_film(browser, tmp_path, make, width):
     checked(browser, path, width)
     last = int(browser.evaluate("document.getElementById('round').max"))
     first = text(browser, "#dual")
-    assert browser.evaluate("document.querySelectorAll('.apart').length") > 0
+    assert last > 0
+    if make is not translation:  # whose words say how often they are translated
+        assert browser.evaluate("document.querySelectorAll('.apart').length") > 0
     browser.evaluate(f"r = document.getElementById('round'), r.value = {last}, r.dispatchEvent(new Event('input'))")
     assert text(browser, "#round-number") == f"Round {last + 1} of {last + 1}"
     assert text(browser, "#dual") != first

@@ -15,6 +15,7 @@ from certus.report.explanation import explain_result
 from certus.report.film import film
 from certus.report.page import embedded, figures, page
 from certus.text import Sentence, Token
+from tests.test_contract import MADE, made
 
 WORDS = ["Red", "flies", "some", "large", "jet"]
 HOSTILE = "</script><script>alert(1)</script>"
@@ -103,6 +104,18 @@ def test_the_page_of_a_result_says_what_is_proved():
     assert len(data["kbest"]) == 3
     assert data["film"]["frames"][-1]["said"] == "they agree on every part"
     assert scripts(text) == 2
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_results_of_every_kind_are_explained(name):
+    problem = made(name).problem
+    result = problem.decode()
+    text = explain_result(problem, result, kbest=1)
+    assert scripts(text) == 2
+    assert ("Proved optimal" in text) == result.certificate.exact
+    assert "<svg" in text
+    for frame in (data_of(text)["film"] or {"frames": []})["frames"]:
+        assert frame["dual"] >= result.score - 1e-6
 
 
 def test_a_result_that_is_not_proved_says_so():

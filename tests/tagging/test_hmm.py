@@ -83,7 +83,7 @@ def test_any_words_have_tags(model):
     assert model.tag([]) == []
     for words in (["xyzzy"], ["Plugh"] * 200, [""], ["§", "-", "42", "ÀÉÎ", "日本語"]):
         assert len(model.tag(words)) == len(words)
-    with pytest.raises(InvalidInput, match="expected a sequence of words"):
+    with pytest.raises(InvalidInput, match="split it first"):
         model.tag("the dog")
 
 

@@ -25,7 +25,7 @@ def explain(
         int | None, Option(min=0, help="Rather than this head, 0 for the root", show_default="the next best")
     ] = None,
     sentence: Annotated[int, Option(min=1, help="Which sentence of the input")] = 1,
-    features: Annotated[int, Option(min=0, help="Features to print for a word")] = 15,
+    features: Annotated[int, Option(min=0, help="Features to print for a word, the strongest ones")] = 15,
     output: Annotated[Path | None, Option(help="Write all of it as one page of HTML")] = None,
     result: Annotated[Path | None, Option(help="--output: explain this saved result instead")] = None,
     words: Annotated[str | None, Option(help="--result: the words, where the problem has none")] = None,
@@ -39,8 +39,8 @@ def explain(
     """Explain the heads that a parser gives to the words of a sentence.
 
     For each word: its head, the head it has in the best other tree, by how much that tree scores less, and with --word
-    the features in which the two trees differ. What they add, for the head (+) or against it (-), sums up to the
-    difference.
+    what speaks for the head (+) and against it (-), by kind of evidence: groups sum up to the difference. Below each
+    stand its strongest features, in words; --json has all, with the names that templates give them.
 
     With --output a page shows the tree with its confidences, the rivals of every head, the next best trees, and the
     proof, round by round where it has any. With --result it does so for any result that was saved.
@@ -92,9 +92,11 @@ def _printed(tree: Sentence, choice: Choice, features: int) -> str:
     if features:
         changed = [v for v in range(1, len(tree) + 1) if choice.tree[v] != choice.other[v] and v != choice.word]
         out += [f"  then also {shown(v)} <- {shown(int(choice.other[v]))}" for v in changed]
-        out += [f"  {feature.weight:+.4f}  {feature.text}" for feature in choice.features[:features]]
-        if rest := choice.features[features:]:
-            out.append(f"  {sum(feature.weight for feature in rest):+.4f}  {len(rest)} more")
+        listed = choice.features[:features]
+        for group, total in sorted(choice.groups.items(), key=lambda item: -abs(item[1])):
+            own = [feature for feature in listed if feature.group == group]
+            out.append(f"  {total:+.4f}  {group}")
+            out += [f"      {feature.weight:+.4f}  {feature.plain}" for feature in own]
     return "\n".join(out)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,6 @@ from certus.evaluate import Calibration
 from certus.evaluate.calibration import arcs_right
 from certus.io.conllu import read_conllu
 from certus.io.files import read_text
-from certus.joint import Joint
 from certus.models.pipeline import load
 from certus.relax import steps
 from certus.report import convergence, measures
@@ -50,10 +50,10 @@ def plot(
 ) -> None:
     """Plot what was measured, with matplotlib (the extra certus[plot]).
 
-    convergence and gap: dual and primal values of a saved result by round. steps: the dual values of a saved joint
-    problem under five step rules. lengths: parses a CoNLL-U file and plots the time by length. learning: accuracy by
-    epoch from what certus train said on stderr. calibration: accuracy by confidence, of a gold file and one parsed with
-    --confidences.
+    convergence and gap: dual and primal values of a saved result by round. steps: the dual values of a saved problem
+    that is joint, constrained or has crossing arcs, under five step rules. lengths: parses a CoNLL-U file and plots the
+    time by length. learning: accuracy by epoch from what certus train said on stderr. calibration: accuracy by
+    confidence, of a gold file and one parsed with --confidences.
     """
     refuse_overwriting(output, *files, calibration)
     wanted = 2 if kind is Kind.calibration else 1
@@ -77,9 +77,12 @@ def plot(
 
 def _plot_steps(path: Path, output: Path, title: str) -> None:
     problem, _ = load_result(path)
-    if not isinstance(problem, Joint):
-        raise InvalidInput(f"{path} is not of a joint problem; step rules are compared on these.")
-    traces = {name: problem.decode(step=rule, exact=False).trace for name, rule in RULES.items()}
+    decode: Any = problem.decode
+    if "step" not in signature(decode).parameters:
+        raise InvalidInput(
+            f"{path} is not of a problem that is relaxed step by step; step rules are compared on these."
+        )
+    traces = {name: decode(step=rule, exact=False).trace for name, rule in RULES.items()}
     convergence.plot_steps(output, traces, title=title)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from certus.checks import of_kind
 from certus.constituency.binarise import Binary, Chain, Memory, Symbol
 from certus.constituency.indexed import GrammarIndex
 from certus.constituency.lexicon import Entry, Lexicon, lexicon_from_json
@@ -51,6 +52,10 @@ class Grammar(SavedGrammar):
         memory: Memory | None = None,
         tags: Iterable[str] = (),
     ) -> None:
+        of_kind("root", root, str, "a label; Grammar.from_text, from_treebank and load make grammars")
+        of_kind("binary", binary, Mapping, "scores of rules by (label, left, right)")
+        of_kind("chains", chains, Mapping, "scores of chains of labels")
+        of_kind("lexicon", lexicon, Lexicon, "a Lexicon of certus.constituency.lexicon")
         self.root = root
         self.memory = memory or Memory()
         self.binary = dict(binary)

@@ -12,7 +12,7 @@ from certus import kernels
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured
-from certus.checks import Bools, Floats, Ints, as_scores
+from certus.checks import Bools, Floats, Ints, as_scores, as_words, of_kind
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
 from certus.constituency.lexicalized_chart import Chart, Scores, scores_in_steps
@@ -44,6 +44,8 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     words : sequence of str
         The sentence, one string a word; at least one to have a tree.
 
+    Notes
+    -----
     Structures are :class:`certus.LexicalizedTree`: a tree and the heads of its words. The views are "arcs", of shape
     (n + 1, n + 1), and "tags", of shape (n, T): a joint problem may tie either, or both.
 
@@ -69,12 +71,9 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     memory_limit: ClassVar[int] = 6 << 30
 
     def __init__(self, grammar: SpineScores, words: Sequence[str]) -> None:
-        if isinstance(words, str):
-            raise InvalidInput(f"words is the string {words!r}; expected a sequence of words, such as words.split().")
-        for i, word in enumerate(words):
-            if not isinstance(word, str):
-                raise InvalidInput(f"words[{i}] is {word!r}; expected a string.")
-        self._set(tables(grammar, words), np.inf)
+        how = "a certus.LexicalizedGrammar: LexicalizedGrammar.from_treebank(trees) or load(path)"
+        of_kind("grammar", grammar, SpineScores, how)
+        self._set(tables(grammar, as_words("words", words)), np.inf)
 
     @classmethod
     def from_tables(cls, scores: Tables, *, width: float = np.inf) -> Self:

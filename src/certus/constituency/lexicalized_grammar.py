@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from certus.checks import Floats, Ints, as_positive_int
+from certus.checks import Floats, Ints, as_positive_int, of_kind
 from certus.constituency.binarise import Symbol
 from certus.constituency.head_rules import HeadRules
 from certus.constituency.lexicalize import Spine, Spines, lexicalized, spines
@@ -33,6 +33,7 @@ from certus.constituency.saved_grammar import SavedGrammar
 from certus.errors import InvalidInput
 from certus.schema import MOST, Field
 from certus.text import Tree
+from certus.text.tree import as_trees
 
 FORMAT, VERSION = "certus lexicalised grammar", 1
 DIVERSITY = 5.0  # what a different outcome of a context counts against its frequencies
@@ -112,6 +113,18 @@ class LexicalizedGrammar(SpineScores, SavedGrammar):
         verbs: Iterable[str] = (),
         least: int = 1,
     ) -> None:
+        of_kind("root", root, str, "a label; LexicalizedGrammar.from_treebank(trees) and load(path) make grammars")
+        counts = {
+            "seen": seen,
+            "words": words,
+            "heads": heads,
+            "modifiers": modifiers,
+            "modifier_words": modifier_words,
+        }
+        for name, counted in counts.items():
+            of_kind(name, counted, Mapping, "counts by what was seen; LexicalizedGrammar.from_treebank makes them")
+        for word, tags in words.items():
+            of_kind(f"words[{word!r}]", tags, Mapping, "counts by tag")
         self.root, self.least = root, least
         self.seen = dict(seen)
         self.words = {word: dict(tags) for word, tags in words.items()}
@@ -149,7 +162,7 @@ class LexicalizedGrammar(SpineScores, SavedGrammar):
         """
         least = as_positive_int("least", least)
         rules = rules or HeadRules.penn()
-        parts = [spines(lexicalized(t if t.label == root else Tree(root, [t]), rules)) for t in trees]
+        parts = [spines(lexicalized(t if t.label == root else Tree(root, [t]), rules)) for t in as_trees(trees)]
         if not parts:
             raise InvalidInput("the treebank holds no trees; a grammar needs at least one.")
         words: defaultdict[str, Counter[str]] = defaultdict(Counter)

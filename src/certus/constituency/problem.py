@@ -12,7 +12,7 @@ from certus import kernels
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, one_rounded_up
 from certus.certificates.sound import measured, summed
-from certus.checks import Floats, as_scores
+from certus.checks import Floats, as_penalties, as_scores, as_words, of_kind
 from certus.constituency.binarise import Binary, Chain, Symbol
 from certus.constituency.grammar import Grammar
 from certus.constituency.indexed import GrammarIndex, Indexed, Int32, Int64
@@ -44,6 +44,8 @@ class Constituency(DynamicProgram[Tree]):
         ``lexical[i, t]`` is the score of word i under tag ``grammar.tags[t]``, in place of the grammar's own lexical
         weights; ``-inf`` forbids the tag.
 
+    Notes
+    -----
     Structures are :class:`certus.Tree`. The one view is "tags", of shape (n, T).
 
     Notes
@@ -66,13 +68,13 @@ class Constituency(DynamicProgram[Tree]):
     memory_limit: ClassVar[int] = 6 << 30
 
     def __init__(self, grammar: Grammar, words: Sequence[str], *, lexical: ArrayLike | None = None) -> None:
-        if isinstance(words, str):
-            raise InvalidInput(f"words is the string {words!r}; expected a sequence of words, such as words.split().")
-        self.words: tuple[str, ...] = tuple(words)
-        for i, word in enumerate(self.words):
-            if not isinstance(word, str):
-                raise InvalidInput(f"words[{i}] is {word!r}; expected a string.")
-        self.grammar = grammar
+        self.grammar = of_kind(
+            "grammar",
+            grammar,
+            Grammar,
+            "a certus.Grammar: Grammar.from_text(rules), Grammar.from_treebank(trees) or Grammar.load(path)",
+        )
+        self.words: tuple[str, ...] = as_words("words", words)
         self.tags = grammar.tags
         self.n = len(self.words)
         if lexical is None:
@@ -137,7 +139,7 @@ class Constituency(DynamicProgram[Tree]):
     def _weights(self, sentence: "_Sentence", penalties: Penalties | None) -> Floats:
         """Weights of the word items with the penalties added."""
         weights = sentence.lex_weight
-        for view, penalty in (penalties or {}).items():
+        for view, penalty in as_penalties(penalties).items():
             checked = as_scores(f"penalty {view!r}", penalty, self.checked_view(view))
             weights = weights + checked.reshape(-1)[sentence.view_cell]
         return weights

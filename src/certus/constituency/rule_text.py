@@ -3,6 +3,7 @@
 import math
 import re
 
+from certus.checks import of_kind
 from certus.constituency.binarise import Binary, Chain, Memory, Symbol
 from certus.constituency.lexicon import Listed
 from certus.errors import FormatError
@@ -17,6 +18,7 @@ Rules = tuple[str, dict[Binary, float], dict[Chain, float], Listed]
 
 def read_rules(text: str, root: str | None, path: object) -> Rules:
     """Root, binary rules, chains and lexicon of a grammar written as text."""
+    of_kind("text", text, str, "rules as text, one a line; for a file call Grammar.read or load")
     memory = Memory()
     seen_on: dict[tuple[str, tuple[str, ...]], int] = {}
     binary: dict[Binary, float] = {}

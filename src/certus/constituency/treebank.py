@@ -9,6 +9,7 @@ from certus.constituency.binarise import Binary, Chain, Memory, Step, Symbol, Wo
 from certus.constituency.lexicon import Counted
 from certus.errors import InvalidInput
 from certus.text import Tree
+from certus.text.tree import as_trees
 
 FALLBACK_WEIGHT = -30.0  # of a rule that was not seen; far below any that was
 
@@ -19,7 +20,7 @@ def estimate(trees: Iterable[Tree], memory: Memory, root: str, fallback: str | N
     unary: Counter[tuple[Symbol, Symbol]] = Counter()
     chains: set[Chain] = set()
     words: defaultdict[str, Counter[Symbol]] = defaultdict(Counter)
-    for tree in trees:
+    for tree in as_trees(trees):
         rooted = tree if tree.label == root else Tree(root, [tree])
         leaves = rooted.words
         for step in memory.derivation(rooted):

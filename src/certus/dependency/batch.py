@@ -11,7 +11,7 @@ from certus import kernels
 from certus.batch import Batch, as_lengths, type_of
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
 from certus.certificates.sound import LARGE
-from certus.checks import Floats, Ints, as_numbers, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int, as_scores, one_of
 from certus.dependency import arborescence, matrix_tree, projective
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
@@ -249,7 +249,7 @@ class DependencyBatch(Batch):
         """k trees of each item drawn with probability proportional to exp(score), (B, k, N), padded with -1."""
         if not self.projective or self.sibling is not None or self._largest > LARGE:
             return super().sample(k, seed=seed)
-        rng, wanted = np.random.default_rng(seed), as_positive_int("k", k)
+        rng, wanted = as_generator(seed), as_positive_int("k", k)
         heads, drawn = np.empty((len(self), wanted, self.arc.shape[1]), dtype=np.int64), np.empty(len(self), dtype=bool)
         kernels.projective_sampling.draw(self.arc, self.lengths, self.root == "single", rng, heads, drawn)
         for b in np.flatnonzero(~drawn).tolist():  # of weights that lie too far apart for one chart

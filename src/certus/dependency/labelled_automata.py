@@ -102,6 +102,8 @@ class LabelledAutomata(DynamicProgram[LabelledTree]):
     root : "single" or "multi"
         Exactly one modifier of node 0, or any number.
 
+    Notes
+    -----
     Structures are ``LabelledTree(heads, labels)``. Views: "arcs" (n + 1, n + 1), "labels" (n + 1, n + 1, L), and "tags"
     (n, L), the label of each word, by which trees are joined with taggers.
 

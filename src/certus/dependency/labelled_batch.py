@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus.batch import Batch, type_of
-from certus.checks import Floats, Ints, as_numbers, as_positive_int
+from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int
 from certus.dependency.batch import DependencyBatch, turned
 from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.part_kinds import HIGHER_KINDS
@@ -133,7 +133,7 @@ class LabelledDependencyBatch(Batch):
         return self._as_given(trees.entropy() + np.sum(np.where(arcs > 0.0, arcs * own, 0.0), axis=(1, 2)))
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
-        wanted, rng = as_positive_int("k", k), np.random.default_rng(seed)
+        wanted, rng = as_positive_int("k", k), as_generator(seed)
         trees, given = self._summed()
         heads = trees.sample(wanted, seed=int(rng.integers(2**63)))
         out = np.full((*heads.shape, 2), -1, dtype=np.int64)

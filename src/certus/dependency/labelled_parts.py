@@ -105,6 +105,8 @@ class LabelledParts(LabelledAutomata):
     root : "single" or "multi"
         Exactly one modifier of node 0, or any number.
 
+    Notes
+    -----
     Structures and views are those of ``certus.LabelledAutomata``.
 
     Examples

@@ -20,7 +20,7 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.normal import Trees as TreeSpace
 from certus.certificates.rounding import Extent, extent_of, of_best, of_log_sum, rounded_up
 from certus.certificates.sound import measured, sound_list, summed
-from certus.checks import Bools, Floats, Ints, as_numbers, as_positive_int, as_scores
+from certus.checks import Bools, Floats, Ints, as_generator, as_numbers, as_penalties, as_positive_int, as_scores
 from certus.dependency import normal_projective
 from certus.dependency import parts as P
 from certus.dependency.matrix_tree import fold_labels
@@ -279,7 +279,7 @@ class LabelledDependency(Problem[LabelledTree]):
     @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[LabelledTree]:
         trees, given = self._summed
-        rng = np.random.default_rng(seed)
+        rng = as_generator(seed)
         words = np.arange(1, self.n + 1)
         out = []
         for heads in trees.sample(k, seed=int(rng.integers(2**63))):
@@ -377,7 +377,7 @@ class LabelledDependency(Problem[LabelledTree]):
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         scores = self.label
-        for view, penalty in (penalties or {}).items():
+        for view, penalty in as_penalties(penalties).items():
             values = as_scores(f"penalty of {view}", penalty, self.checked_view(view))
             scores = scores + (values[:, :, None] if view == "arcs" else values)
         return scores

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from certus import kernels
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_sum
-from certus.checks import Floats, Ints
+from certus.checks import Floats, Ints, as_positive_int, of_kind
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables
 from certus.dependency.lineages import Lineages
@@ -164,7 +164,8 @@ def decode(
         return branch.decode(problem, limits)
     max_iterations, time_limit, exact, step = limits
     run: Run[Ints] = Run(max_iterations=max_iterations, time_limit=time_limit)
-    rule = step or POLYAK
+    as_positive_int("max_iterations", max_iterations)
+    rule = of_kind("step", step or POLYAK, StepRule, "a rule of certus.relax.steps, such as polyak()")
     run.info |= {"nodes": 1, "fixed": 0, "decoded": 0, "step": rule.name}
     first = None
     if estimate and rule.numbers is not None and share == SHARE and not isinstance(problem, AutomataDependency):
@@ -186,6 +187,7 @@ def decode(
 
 def kbest(problem: "Dependency | AutomataDependency", k: int) -> list[Result[Ints]]:
     """The k best trees, crossing arcs allowed, for scores above arcs; see ``certus.relax.ranked``."""
+    k = as_positive_int("k", k)
     if isinstance(problem, Dependency) and problem.model.ancestors > 1:
         return ranked.kbest(problem, k)
     best = problem.decode()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus.certificates.rounding import rounded_up
-from certus.checks import Floats, Ints, as_scores
+from certus.checks import Floats, Ints, as_numbers, as_scores
 from certus.dependency.part_kinds import EMPTY, OUTERMOST, Model, Nodes, PartKind
 from certus.errors import InvalidInput, NotSupported
 
@@ -122,9 +122,10 @@ class ListedScores:
 def dense_scores(kind: PartKind, values: ArrayLike, n: int) -> DenseScores:
     """Check a dense array of part scores."""
     shape = kind.shape(n)
-    if np.shape(values) == shape:
+    array = as_numbers(kind.name, values)
+    if array.shape == shape:
         check_memory(f"{kind.name} for {n} words as a dense array", shape)
-    return DenseScores(as_scores(kind.name, values, shape))
+    return DenseScores(as_scores(kind.name, array, shape))
 
 
 def listed_scores(kind: PartKind, listed: Sequence[ArrayLike], n: int, unlisted: float) -> ListedScores:
@@ -203,7 +204,7 @@ def with_fixed_arc(arc: Floats, index: tuple[int, ...], value: int) -> Floats:
 
 def checked_heads(structure: ArrayLike, n: int, *, projective: bool, single: bool) -> Ints:
     """The heads of a tree as an int64 array; InvalidInput says why it is not a tree of this problem."""
-    heads = np.asarray(structure)
+    heads = as_numbers("structure", structure)
     if heads.shape != (n + 1,) or heads.dtype.kind not in "iu":
         raise InvalidInput(f"a tree over {n} words is {n + 1} whole numbers, structure[0] = -1; found {structure!r}.")
     head = heads.tolist()

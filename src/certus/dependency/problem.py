@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_within, range_of, rounded_up
 from certus.certificates.sound import measured, sound_list, summed
-from certus.checks import Floats, Ints, as_numbers, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_numbers, as_penalties, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import TreeKind
@@ -422,11 +422,12 @@ class Dependency(Problem[Heads]):
 
     def penalised(self, penalties: Penalties | None) -> Floats:
         """The arc scores with penalties added."""
-        if not penalties:
+        given = as_penalties(penalties)
+        if not given:
             return self.arc
-        for view in penalties:
+        for view in given:
             self.checked_view(view)
-        return self.arc + as_scores("penalty of arcs", penalties["arcs"], self.arc.shape)
+        return self.arc + as_scores("penalty of arcs", given["arcs"], self.arc.shape)
 
     def indicator(self, structure: ArrayLike, view: str) -> Floats:
         out = np.zeros(self.checked_view(view))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from certus.checks import Floats, as_positive_int
+from certus.checks import Floats, as_generator, as_positive_int
 from certus.dependency import matrix_tree
 from certus.dependency.sum_bounds import scores_of, split_of
 from certus.errors import LimitReached
@@ -29,7 +29,7 @@ def marginal_estimates(problem: "Dependency | AutomataDependency", samples: int,
         seed = int(np.random.default_rng().integers(2**63))
     split = split_of(problem).tightened(ITERATIONS)
     tree, words = split.tree, np.arange(1, problem.n + 1)
-    trees = matrix_tree.sample_trees(tree, count, problem.root, np.random.default_rng(seed))
+    trees = matrix_tree.sample_trees(tree, count, problem.root, as_generator(seed))
     excess = scores_of(problem, split, trees) - tree[trees[:, 1:], words].sum(axis=1)
     most = float(excess.max())
     if most == -np.inf:

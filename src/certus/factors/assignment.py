@@ -1,6 +1,6 @@
 """Assignment: a best matching of rows and columns, proved by prices of the columns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, rounded_up
-from certus.checks import Bools, Floats, Ints, as_scores
+from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
+from certus.draw import Picture, alignment
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors.choices import Choices
-from certus.problem import Index, Limits, Penalties, Problem
+from certus.problem import Index, Limits, Penalties, Problem, named_words
 from certus.relax.branch import Start, climb
 from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution
@@ -32,6 +33,8 @@ class Assignment(Problem[Ints]):
         Finite, or -inf to forbid a pair. Pairs that score less than 0 are never of use: add a constant to all of them,
         larger than any difference, to have as many pairs as there can be.
 
+    Notes
+    -----
     A structure has the column of each row, -1 for none. The view is "matches" (n, m).
 
     Examples
@@ -130,8 +133,14 @@ class Assignment(Problem[Ints]):
         start = Start((columns,), -prices(self.scores, columns))
         return climb(self, self._relaxation, limits, start)
 
+    def picture(self, structure: Ints, words: Sequence[str] | None = None) -> Picture:
+        """Rows above, columns below, with a link for each pair; ``words`` are those of the rows."""
+        rows, columns = self.scores.shape
+        links = [(i, int(j)) for i, j in enumerate(structure) if j >= 0]
+        return alignment(named_words(words, rows), named_words(None, columns), links, title="Assignment")
+
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        score = self.scores + (penalties or {}).get("matches", 0.0)
+        score = self.scores + as_penalties(penalties).get("matches", 0.0)
         columns = best_columns(score, self._free.must)
         rows = np.flatnonzero(columns >= 0)
         return Solution(columns, float(score[rows, columns[rows]].sum()))

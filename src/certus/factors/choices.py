@@ -10,7 +10,7 @@ import numpy as np
 from certus.certificates.layers import Layers, normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of
-from certus.checks import Bools, Floats, Ints
+from certus.checks import Bools, Floats, Ints, as_numbers
 from certus.errors import InvalidInput
 from certus.hypergraph import Forest, Hypergraph
 from certus.hypergraph.dynamic_program import DynamicProgram
@@ -33,7 +33,7 @@ class Choices(DynamicProgram[Ints]):
 
     def checked(self, structure: Any) -> Ints:
         """The columns of a structure; InvalidInput if it is none."""
-        columns, (n, m) = np.asarray(structure), self.score_of.shape
+        columns, (n, m) = as_numbers("structure", structure), self.score_of.shape
         if columns.shape != (n,) or (n and columns.dtype.kind not in "iu"):
             raise InvalidInput(f"columns have shape {columns.shape}, of {columns.dtype}; expected {n} whole numbers.")
         if n and not (columns.min() >= -1 and columns.max() < m):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import rounded_up
 from certus.certificates.sound import measured, sound_list, summed
-from certus.checks import Floats, Ints
+from certus.checks import Floats, Ints, as_members, of_kind, shown
 from certus.errors import InvalidInput, NotSupported
 from certus.factors import relaxed
 from certus.factors.piece import Piece
@@ -49,6 +49,8 @@ class FactorGraph(Labelled):
         The largest number of cells of a bucket in the pieces that a graph of large width is covered by: larger ones
         give better bounds and take longer. K * K makes trees of them, K * K * K takes in cycles.
 
+    Notes
+    -----
     Structures are arrays of n labels. The view is "labels" (n, K). Logic factors (exactly one, at most one, or, or with
     an output, budgets) are constraints on it: see ``certus.factors.logic``.
 
@@ -72,8 +74,13 @@ class FactorGraph(Labelled):
         if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
             raise InvalidInput(f"width is {width!r}; expected a whole number of at least 1, or None.")
         self.width = width
-        given: list[Any] = [(scope, table, f"pairwise[{scope}]") for scope, table in (pairwise or {}).items()]
-        given += [(scope, table, f"tables[{k}]") for k, (scope, table) in enumerate(tables)]
+        named = of_kind("pairwise", {} if pairwise is None else pairwise, Mapping, "tables by pairs of variables")
+        listed = as_members("tables", tables, "pairs of a scope and its table")
+        for k, pair in enumerate(listed):
+            if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+                raise InvalidInput(f"tables[{k}] is {shown(pair)}; expected a pair of a scope and its table.")
+        given: list[Any] = [(scope, table, f"pairwise[{scope}]") for scope, table in named.items()]
+        given += [(scope, table, f"tables[{k}]") for k, (scope, table) in enumerate(listed)]
         super().__init__(unary, given)
 
     def _with(self, unary: Floats, tables: Sequence[Floats]) -> Self:

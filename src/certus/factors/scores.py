@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, extent_of
-from certus.checks import Floats, Ints, as_scores
+from certus.checks import Floats, Ints, as_numbers, as_scores
 from certus.errors import InvalidInput
 from certus.factors.elimination import Bucket, Scope, eliminated, neighbours
 from certus.problem import Problem
@@ -48,7 +48,7 @@ class Labelled(Problem[Ints]):
 
     def checked_labels(self, structure: Any) -> list[int]:
         """The labels of a structure; InvalidInput if it is none."""
-        labels = np.asarray(structure)
+        labels = as_numbers("structure", structure)
         if labels.shape != (self.n,) or (self.n and labels.dtype.kind not in "iu"):
             raise InvalidInput(f"labels have shape {labels.shape}, of {labels.dtype}; expected {self.n} whole numbers.")
         out: list[int] = labels.tolist()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, rounded_up
-from certus.checks import Bools, Floats, Ints, as_scores
+from certus.checks import Bools, Floats, Ints, as_members, as_numbers, as_positive_int, as_scores, shown
 from certus.errors import InvalidInput
 from certus.factors.choices import Choices
 from certus.problem import Index, Penalties, Problem
@@ -51,7 +51,7 @@ class Selection(Problem[Items]):
         return {self.view: self.item_score.shape}
 
     def _checked(self, structure: Any) -> Items:
-        items, n = tuple(structure), len(self.item_score)
+        items, n = as_members("structure", structure, f"the {self.view} chosen"), len(self.item_score)
         whole = all(isinstance(k, int | np.integer) and not isinstance(k, bool) and 0 <= k < n for k in items)
         if not whole or any(a >= b for a, b in pairwise(items)):
             raise InvalidInput(f"structure is {items[:8]}; expected different {self.view} of 0..{n - 1}, in order.")
@@ -173,6 +173,8 @@ class Knapsack(Selection):
         At least 0 each; with several rows, of several kinds.
     budget : float or array_like of shape (d,)
 
+    Notes
+    -----
     A structure is the tuple of items chosen. The view is "items" (n,).
 
     Examples
@@ -186,8 +188,8 @@ class Knapsack(Selection):
 
     def __init__(self, value: ArrayLike, cost: ArrayLike, budget: ArrayLike) -> None:
         score = as_scores("value", value, (None,))
-        limits = as_scores("budget", np.atleast_1d(np.asarray(budget)), (None,))
-        weights = as_scores("cost", np.atleast_2d(np.asarray(cost)), (len(limits), len(score)))
+        limits = as_scores("budget", np.atleast_1d(as_numbers("budget", budget)), (None,))
+        weights = as_scores("cost", np.atleast_2d(as_numbers("cost", cost)), (len(limits), len(score)))
         if (weights < 0).any() or not np.isfinite(limits).all():
             raise InvalidInput("costs are numbers of at least 0, and the budget is finite.")
         super().__init__(score, weights, limits)
@@ -233,6 +235,8 @@ class SetCover(Selection):
     elements : int, optional
         How many there are; by default one more than the largest that is named.
 
+    Notes
+    -----
     A structure is the tuple of sets chosen. The view is "sets" (S,).
 
     Examples
@@ -245,8 +249,10 @@ class SetCover(Selection):
     view: ClassVar[str] = "sets"
 
     def __init__(self, cost: ArrayLike, sets: Sequence[Iterable[int]], elements: int | None = None) -> None:
-        score = as_scores("cost", -np.asarray(cost, dtype=np.float64), (None,))
-        members = [sorted({int(e) for e in own}) for own in sets]
+        score = as_scores("cost", -as_numbers("cost", cost, np.float64), (None,))
+        members = [sorted(_elements(k, own)) for k, own in enumerate(as_members("sets", sets, "a list of lists"))]
+        if elements is not None:
+            as_positive_int("elements", elements)
         count = max((own[-1] + 1 for own in members if own), default=0) if elements is None else elements
         if len(members) != len(score) or any(own and not 0 <= own[0] <= own[-1] < count for own in members):
             raise InvalidInput(f"{len(members)} sets for {len(score)} costs; expected as many, of 0..{count - 1}.")
@@ -284,3 +290,12 @@ class SetCover(Selection):
         score, elements = given["score"].scores((None,)), given["elements"].whole()
         sets = [own.wholes(0, elements - 1).tolist() for own in given["sets"].items()]
         return given.made(lambda: cls(-score, sets, elements))._restored(given)
+
+
+def _elements(k: int, own: Any) -> set[int]:
+    """The elements of a set, checked."""
+    found = as_members(f"sets[{k}]", own, "the numbers of its elements, such as [0, 2]")
+    for e in found:
+        if isinstance(e, bool) or not isinstance(e, int | np.integer):
+            raise InvalidInput(f"sets[{k}] holds {shown(e)}; elements are whole numbers from 0 on.")
+    return set(map(int, found))

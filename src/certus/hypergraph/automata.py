@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.checks import Floats, Ints, as_scores
+from certus.checks import Floats, Ints, as_members, as_numbers, as_scores, of_kind, shown
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.sweeps import as_weights, subgraph
@@ -51,7 +51,7 @@ class Automaton:
         final_weights: ArrayLike | None = None,
         symbols: Sequence[Hashable] | None = None,
     ) -> None:
-        table = np.asarray(transitions)
+        table = as_numbers("transitions", transitions)
         if table.ndim != 2 or table.dtype.kind not in "iu":
             raise InvalidInput("transitions is an array (states, symbols) of whole numbers.")
         n_states, n_symbols = table.shape
@@ -59,25 +59,25 @@ class Automaton:
         if len(bad):
             q, s = bad[0].tolist()
             raise InvalidInput(f"transitions[{q}, {s}] is {table[q, s]}; states are 0..{n_states - 1}, -1 is no arc.")
-        if not 0 <= initial < n_states:
+        if not isinstance(initial, int | np.integer) or not 0 <= initial < n_states:
             raise InvalidInput(f"initial is {initial}; states are 0..{n_states - 1}.")
         self.transitions: Int32 = np.ascontiguousarray(table, dtype=np.int32)
-        given = np.zeros(table.shape) if weights is None else np.where(table < 0, -np.inf, np.asarray(weights))
-        self.weights = as_scores("weights", given, (n_states, n_symbols))
+        given = np.zeros(table.shape) if weights is None else as_numbers("weights", weights, np.float64)
+        if given.shape != table.shape:
+            raise InvalidInput(f"weights has shape {given.shape}; expected {table.shape}, as transitions has.")
+        self.weights = as_scores("weights", np.where(table < 0, -np.inf, given))
         self.initial = int(initial)
         ends = np.zeros(n_states) if final_weights is None else as_scores("final_weights", final_weights, (n_states,))
         if finals is not None:
             allowed = np.zeros(n_states, dtype=bool)
-            for q in finals:
-                if not 0 <= q < n_states:
+            for q in as_members("finals", finals, "a list of states"):
+                if not isinstance(q, int | np.integer) or not 0 <= q < n_states:
                     raise InvalidInput(f"final state {q} does not exist; states are 0..{n_states - 1}.")
                 allowed[q] = True
             ends = np.where(allowed, ends, -np.inf)
         self.final_weights: Floats = ends
-        if symbols is not None and (len(symbols) != n_symbols or len(set(symbols)) != n_symbols):
-            raise InvalidInput(f"symbols has {len(symbols)} names; expected {n_symbols} different ones.")
-        self.symbols = None if symbols is None else tuple(symbols)
-        self._number = {} if symbols is None else {name: s for s, name in enumerate(symbols)}
+        self.symbols = None if symbols is None else _symbols(symbols, n_symbols)
+        self._number = {name: s for s, name in enumerate(self.symbols or ())}
 
     @classmethod
     def from_arcs(
@@ -234,6 +234,8 @@ def intersect(
     ------
     NotSupported : the result has more than ``max_edges`` edges, or 2^31 tail entries.
     """
+    of_kind("graph", graph, Hypergraph, "a certus.Hypergraph; HypergraphBuilder makes one edge by edge")
+    of_kind("automaton", automaton, Automaton, "a certus.Automaton")
     weight = as_weights(graph, weights)
     symbol = automaton.numbers(symbols_of_edge)
     if len(symbol) != graph.n_edges:
@@ -299,3 +301,14 @@ def _item_labels(graph: Hypergraph, vertex: Int32, start: Int32, end: Int32, ite
     if graph.vertex_labels is None:
         return None
     return [*(f"{graph.vertex_labels[vertex[i]]}[{start[i]},{end[i]}]" for i in items.tolist()), "root"]
+
+
+def _symbols(symbols: Iterable[Hashable], count: int) -> tuple[Hashable, ...]:
+    """So many different names."""
+    how = f"{count} different names"
+    if not isinstance(symbols, Iterable) or not all(isinstance(name, Hashable) for name in symbols):
+        raise InvalidInput(f"symbols is {shown(symbols)}; expected {how}.")
+    names = tuple(symbols)
+    if len(names) != count or len(set(names)) != count:
+        raise InvalidInput(f"symbols has {len(names)} names; expected {how}.")
+    return names

@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from certus.certificates.sound import measured, sound_list, summed
-from certus.checks import Floats, Ints, as_positive_int
-from certus.errors import Infeasible
+from certus.checks import Floats, Ints, as_numbers, as_penalties, as_positive_int
+from certus.errors import Infeasible, InvalidInput
 from certus.hypergraph import sweeps
 from certus.hypergraph.graph import Hypergraph
 from certus.hypergraph.reference import best_value
@@ -37,13 +37,16 @@ class Forest:
 
     def penalised(self, penalties: Penalties | None) -> Floats:
         """Edge weights with the penalties added."""
-        if not penalties:
+        given = as_penalties(penalties)
+        if not given:
             return self.weights
         weights = self.weights.copy()
-        for view, penalty in penalties.items():
-            cell = self.parts[view]
+        for view, penalty in given.items():
+            if view not in self.parts:
+                raise InvalidInput(f"no view {view!r} to penalise; there is {', '.join(map(repr, self.parts))}.")
+            cell, values = self.parts[view], as_numbers(f"penalty of {view}", penalty, np.float64).reshape(-1)
             used = cell >= 0
-            weights[used] += penalty.reshape(-1)[cell[used]]
+            weights[used] += values[cell[used]]
         return weights
 
     def onto_view(self, view: str, shape: Index, values: Floats, *, maximum: bool) -> Floats:

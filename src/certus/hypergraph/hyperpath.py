@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.layers import normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_best, rounded_up
-from certus.checks import Floats, as_scores
+from certus.checks import Floats, as_numbers, as_scores, of_kind
 from certus.draw import Picture, hypergraph
 from certus.draw.graphs import MOST
 from certus.errors import InvalidInput
@@ -48,7 +48,9 @@ class Hyperpath(DynamicProgram[Int32]):
     name: ClassVar[str] = "hyperpath"
 
     def __init__(self, graph: Hypergraph, weights: ArrayLike, *, vertex_weights: ArrayLike | None = None) -> None:
-        self.graph = graph
+        self.graph = of_kind(
+            "graph", graph, Hypergraph, "a certus.Hypergraph; HypergraphBuilder makes one edge by edge"
+        )
         self.weights = as_scores("weights", weights, (graph.n_edges,))
         if vertex_weights is not None:
             self.weights = self.weights + as_scores("vertex_weights", vertex_weights, (graph.n_vertices,))[graph.heads]
@@ -197,7 +199,7 @@ class Hyperpath(DynamicProgram[Int32]):
 
     def _checked(self, structure: Any) -> list[int]:
         """The edges of a derivation of the root, head before tails; InvalidInput if they are none."""
-        array = np.asarray(structure)
+        array = as_numbers("structure", structure)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise InvalidInput("a derivation is a list of edges, head before tails.")
         edges: list[int] = array.tolist()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.certificates.rounding import extent_of, of_best
-from certus.checks import Floats, as_positive_int, as_scores, one_of
+from certus.checks import Floats, as_generator, as_positive_int, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32, gathered
 
@@ -144,7 +144,7 @@ def sample(graph: Hypergraph, weights: ArrayLike, k: int, seed: int | None = Non
     Raises Infeasible if there is no derivation.
     """
     q, _ = _conditionals(graph, as_weights(graph, weights))
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed)
     wanted = as_positive_int("k", k)
     return [
         kernels.hypergraph.draw(graph.in_ptr, graph.tail_ptr, graph.tail, q, graph.root, rng) for _ in range(wanted)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
+from certus.checks import as_path
 from certus.errors import FormatError, InvalidInput
 from certus.schema import MOST
 from certus.writing import write_atomically
@@ -99,6 +100,7 @@ class _Unpacked(io.RawIOBase):
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file's bytes as a stream, unpacked if they are gzip or zstd; FormatError if it cannot be read."""
+    as_path("path", path)
     try:
         stream = open(path, "rb")  # noqa: SIM115
     except OSError as error:

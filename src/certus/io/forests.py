@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from certus.checks import of_kind
 from certus.errors import FormatError
 from certus.io.files import feature_number, whole_number
 
@@ -49,6 +50,7 @@ def format_forest(table: ForestTable, words: Sequence[str], names: Sequence[str]
 
 def parse_forest(text: str, path: object = "text") -> ForestTable:
     """The forest of cdec's text form; ``path`` is what errors call it. FormatError names the line."""
+    of_kind("text", text, str, "a forest as text; for a file call TranslationForest.read(path)")
     lines = text.split("\n")
     while lines and not lines[-1].strip():
         lines.pop()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
-from certus.checks import Bools, Ints, as_positive_int
+from certus.checks import Bools, Ints, as_positive_int, shown
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.features.encode import Encoded
 from certus.features.templates import Templates
@@ -58,18 +58,14 @@ def head_choice(parser: TreeParser[Any], sentence: Sentence, word: int, *, inste
 
     The other tree is the best over the arcs that the cascade leaves, and those of one more tree with the other head.
     """
-    if not isinstance(parser, Parser) or not isinstance(sentence, Sentence):
-        given = f"{type(parser).__name__} and {type(sentence).__name__}"
-        raise InvalidInput(
-            f"{given} were given; expected a linear parser, load().parser, and a certus.text.Sentence with tags."
-        )
+    _check(parser, sentence)
     n, word = len(sentence), as_positive_int("word", word)
     if not 1 <= word <= n:
         raise InvalidInput(f"there is no word {word} in a sentence of {n} words.")
     batch = parser.encoder.encode([sentence])
     tree = parser.decode(batch).heads
     head = int(tree[word])
-    if instead is not None and (not 0 <= instead <= n or instead in (word, head)):
+    if instead is not None and (not isinstance(instead, int) or not 0 <= instead <= n or instead in (word, head)):
         reason = "has that head" if instead == head else f"cannot; heads are 0 to {n}, and not the word itself"
         raise InvalidInput(f"word {word} is to have the head {instead} instead, but {reason}.")
     possible = np.arange(n + 1) == instead if instead is not None else ~np.isin(np.arange(n + 1), (head, word))
@@ -83,12 +79,21 @@ def head_choice(parser: TreeParser[Any], sentence: Sentence, word: int, *, inste
     return _Described(parser, sentence, batch, names).choice(word, tree, other)
 
 
+def _check(parser: object, sentence: object) -> None:
+    if not isinstance(parser, Parser) or not isinstance(sentence, Sentence):
+        raise InvalidInput(
+            f"{shown(parser)} and {shown(sentence)} were given; expected a linear parser, load().parser, and a "
+            "certus.text.Sentence with tags."
+        )
+
+
 def rivals(parser: Parser, sentence: Sentence, *, most: int = 3, features: int = 40) -> list[list[Choice]]:
     """For every word of a tagged sentence, the heads it would rather have than any other, the closest first.
 
     Only heads that the cascade leaves are rivals; a word may have none. Each choice is as ``head_choice`` has it, but
     for its features, of which those that add or take most are listed.
     """
+    _check(parser, sentence)
     batch = parser.encoder.encode([sentence])
     trees = parser.decode(batch)
     asked = problem(parser, batch, 0, trees.arcs(0))

@@ -154,6 +154,8 @@ def _said(role: str, offset: str | None, attribute: str, value: str) -> str:
     """A component in words: the head “flies”, the tag NOUN of the word after the head."""
     steps = {"+1": "after the ", "+2": "second after the ", "-1": "before the ", "-2": "second before the "}
     who = f"{steps[offset] if offset else ''}{_ROLE[role]}"
+    if value == "_":
+        return f"{who} without {_WHAT[attribute].strip() or 'a form'}"
     shown = f"“{value}”" if attribute in "wlv" and not value.startswith("<") else value.strip("<>")
     return f"{who} {_WHAT[attribute]}{shown}"
 

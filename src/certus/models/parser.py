@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from certus import kernels
-from certus.checks import Bools
+from certus.checks import Bools, as_seconds
 from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
@@ -195,8 +195,7 @@ class Parser(TreeParser[Encoded]):
         relaxation proves no tree; ``time_limit`` is in seconds, for each sentence that a fixed amount of branching does
         not prove. Threads may call it at the same time.
         """
-        if time_limit is not None and not time_limit > 0:
-            raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
+        as_seconds("time_limit", time_limit)
         if not self.model.projective and not self.model.first_order:
             return crossing_trees(self, batch, search=search, time_limit=time_limit)
         room = Room.of(batch.length)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certus.checks import as_positive_int
+from certus.checks import as_positive_int, of_kind
 from certus.errors import FormatError, InvalidInput
 from certus.evaluate.calibration import Calibration
 from certus.io.files import opened
@@ -229,7 +229,7 @@ def _tagger(folder: Path, pair: str | None) -> Tagger | None:
 
 def _folder(model: str | os.PathLike[str]) -> Path:
     """Where a model is, by its name if it is bundled."""
-    folder = Path(model)
+    folder = Path(of_kind("model", model, (str, os.PathLike), 'the name of a bundled parser, "en", or a folder'))
     if not (folder / FILE).is_file() and os.fspath(model) in bundled():
         folder = BUNDLED / os.fspath(model)
     if not (folder / FILE).is_file() and not (folder / NEURAL_FILE).is_file():

@@ -140,8 +140,8 @@ def _laid_out(text: NDArray[np.uint8]) -> TextLayout:
     start, end, line, form, feats, head, tail = (np.zeros(lines, dtype=np.int64) for _ in range(7))
     odd, word = np.zeros(lines, dtype=np.bool_), np.zeros(lines + 1, dtype=np.int64)
     count = kernels.conllu.lay_out(text, MAX_WORDS, TextLayout(start, end, line, odd, word, form, feats, head, tail))
-    start, end, line, odd = (array[:count] for array in (start, end, line, odd))
-    return TextLayout(start, end, line, odd, word[: count + 1], form, feats, head, tail)
+    own = slice(count)
+    return TextLayout(start[own], end[own], line[own], odd[own], word[: count + 1], form, feats, head, tail)
 
 
 def _with_trees(parser: Parser, piece: _Piece, time_limit: float | None) -> Rewritten:

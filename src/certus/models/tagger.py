@@ -24,6 +24,7 @@ from certus.models.loop import Progress, Stage, Training
 from certus.result import Certificate
 from certus.tagging.problem import Tagging
 from certus.text import Sentence, Token
+from certus.text.sentence import as_sentences
 from certus.threads import interruptible
 
 KIND, VERSION = "tagger", 2
@@ -144,7 +145,7 @@ class Tagger:
 
     def _filled(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Sentence, float]]:
         """Sentences with their tags, and the score of those of the first model."""
-        source = iter(sentences)
+        source = as_sentences(sentences)
         while batch := list(islice(source, BATCH)):
             filled, scores = self._decode([sentence.words for sentence in batch])
             for k, sentence in enumerate(batch):

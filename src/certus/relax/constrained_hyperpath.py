@@ -18,7 +18,7 @@ from certus.certificates import sweep
 from certus.certificates.normal import Closed, Graph, NormalForm
 from certus.certificates.rounding import Extent, of_sum, rounded_up
 from certus.certificates.sound import sound
-from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_positive_int, as_scores, of_kind, one_of
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import formats, sweeps
 from certus.hypergraph.dynamic_program import DynamicProgram, Forest
@@ -119,7 +119,9 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         check: Check | None = None,
         group: Group | None = None,
     ) -> None:
-        self.graph = graph
+        self.graph = of_kind(
+            "graph", graph, Hypergraph, "a certus.Hypergraph; HypergraphBuilder makes one edge by edge"
+        )
         self.weights = as_scores("weights", weights, (graph.n_edges,))
         self.b = as_scores("b", b, (None,))
         self.A = as_scores("A", A, (len(self.b), graph.n_edges))

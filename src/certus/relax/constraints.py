@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.checks import Floats, as_scores, one_of
+from certus.checks import Floats, as_members, as_scores, one_of
 from certus.errors import InvalidInput
 from certus.problem import Index
 from certus.relax.system import row_slack
@@ -160,7 +160,12 @@ def budget(view: str, costs: ArrayLike, limit: float, *, penalty: float = inf) -
 def _counted(word: str, sense: Sense, k: int, view: str, parts: Iterable[Sequence[int]], penalty: float) -> Constraint:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
         raise InvalidInput(f"k is {k!r}; expected a whole number of at least 0.")
-    made = linear([(1.0, view, part) for part in parts], sense, float(k), penalty=penalty)
+    made = linear(
+        [(1.0, view, part) for part in as_members("parts", parts, "a list of parts of the view")],
+        sense,
+        float(k),
+        penalty=penalty,
+    )
     if len(set(made.terms)) != len(made.terms):
         raise InvalidInput(f"{word}: a part is listed twice.")
     listed = ", ".join(str(list(index)) for _, _, index in made.terms[:4]) + (", ..." if len(made.terms) > 4 else "")

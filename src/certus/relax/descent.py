@@ -219,6 +219,8 @@ def descend(
     """
     if not isinstance(rule, StepRule):
         raise InvalidInput(f"step is {rule!r}; expected a rule of certus.relax.steps, such as polyak().")
+    if not isinstance(max_iterations, int):
+        raise InvalidInput(f"max_iterations is {max_iterations!r}; expected a whole number of at least 1.")
     at = Descent(run, oracle, u, rule)
     while at.rounds < max_iterations:
         if at.oracle.bursts and rule.numbers is not None and search is None:

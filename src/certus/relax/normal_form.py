@@ -223,7 +223,15 @@ class RelaxedForm:
         if isinstance(proof, Close):
             form = self.close(proof.multipliers, above, proof.closing)[1]
             return max(above, form.bound(proof.rest, above, better))
-        return self._bound(proof, above, [self.structure_if_left(y) for y in better])
+        asked = id(proof), above, tuple(map(id, better))
+        if asked not in self._bounds:  # what is looked up is kept alive with what was found
+            found = self._bound(proof, above, [self.structure_if_left(y) for y in better])
+            self._bounds[asked] = found, proof, tuple(better)
+        return self._bounds[asked][0]
+
+    @cached_property
+    def _bounds(self) -> dict[Any, tuple[float, Proof, tuple[Any, ...]]]:
+        return {}
 
     def _bound(self, proof: Proof, above: float, better: Sequence[Sequence[Any] | None]) -> float:
         worst = -inf

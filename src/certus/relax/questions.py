@@ -15,7 +15,7 @@ from certus.certificates.evaluate import Evaluation
 from certus.certificates.normal import Referred
 from certus.certificates.rounding import OVERFLOW
 from certus.certificates.sound import hopeless, rounded_up, whole
-from certus.errors import InvalidInput, VerificationError
+from certus.errors import InvalidInput, NotSupported, VerificationError
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import PROOFS
@@ -92,10 +92,14 @@ def proved_bound(
     if problem.searched:
         witness = witness_of(problem, certificate, above)
         closed = problem.closed_form(above, witness)
+        if certificate.distinct:
+            return Proved(problem.best_yielding_other(closed.form, above, certificate.better), 0.0)
         evaluation = Evaluation(closed.form)
         better = [(edges,) for edges in map(closed.structure, certificate.better) if edges is not None]
         bound = evaluation.bound(np.empty(0), above, evaluation.everything(), better)
         return Proved(max(above, bound), evaluation.rounding)
+    if certificate.distinct:
+        raise NotSupported(f"{type(problem).__name__} has no ranks of distinct structures that could be checked.")
     relaxed = RelaxedForm.of(Relaxation.of(problem))
     if trusts is not None:
         trusts.update(space.by for space in relaxed.form.spaces if isinstance(space, Referred))

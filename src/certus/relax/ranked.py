@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from certus.certificates.enumerated import structure_key
 from certus.certificates.rounding import EXACT, WIDTH
-from certus.checks import Floats
+from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, NotSupported
 from certus.problem import QUESTIONS, Problem
 from certus.relax.branch import ROOT_WINDOW, Fixed
@@ -302,6 +302,7 @@ def _masked_kbest(problem: Problem[Any], used: Mapping[str, Floats], k: int) -> 
 
 def kbest(problem: Problem[Y], k: int) -> list[Result[Y]]:
     """The k best structures of any problem, through its relaxation, from where decoding ends."""
+    k = as_positive_int("k", k)
     best = problem.decode()
     if k == 1:
         return [best]

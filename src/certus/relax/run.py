@@ -10,9 +10,9 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from certus.checks import Floats, as_positive_int
+from certus.checks import Floats, as_positive_int, as_seconds
 from certus.clock import Clock
-from certus.errors import Infeasible, InvalidInput, LimitReached
+from certus.errors import Infeasible, LimitReached
 from certus.result import Certificate, Result, Trace
 
 Y = TypeVar("Y")
@@ -70,8 +70,7 @@ class Run(Generic[Y]):
     ) -> None:
         if max_iterations is not None:
             as_positive_int("max_iterations", max_iterations)
-        if time_limit is not None and not time_limit > 0:
-            raise InvalidInput(f"time_limit is {time_limit!r}; expected a positive number of seconds, or None.")
+        as_seconds("time_limit", time_limit)
         self.clock, self.scale = Clock(time_limit), scale
         self.structure: Y | None = None
         self.score = -inf

@@ -18,6 +18,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from certus import kernels
+from certus.checks import shown
 from certus.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,6 +40,14 @@ class StepRule(Generic[S]):
     update: Callable[[S, float, float, float], tuple[float, S]]
     deflection: float = 0.0
     numbers: "Rule | None" = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not callable(self.init) or not callable(self.update):
+            given = f"{shown(self.name)}, {shown(self.init)} and {shown(self.update)}"
+            raise InvalidInput(
+                f"a StepRule is made of {given}; expected a name and two functions, init(scale) and "
+                "update(state, dual, best, norm2). Rules that are ready: certus.relax.steps.polyak(), harmonic(), ..."
+            )
 
     def __repr__(self) -> str:
         return self.name

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus.certificates.rounding import EPSILON, Extent, of_sum
-from certus.checks import Floats, Ints, as_scores
+from certus.checks import Floats, Ints, as_penalties, as_scores
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
 
@@ -125,10 +125,11 @@ class Relaxation:
 
     def penalised(self, penalties: Penalties | None) -> "Relaxation":
         """The same with penalties added to the scores; -inf forbids a part in every copy."""
-        if not penalties:
+        given = as_penalties(penalties)
+        if not given:
             return self
         base = dict(self.base)
-        for view, penalty in penalties.items():
+        for view, penalty in given.items():
             if view not in self.views:
                 raise InvalidInput(f"no view {view!r} to penalise; there is {', '.join(map(repr, self.views))}.")
             for position, block in enumerate(self.views[view]):

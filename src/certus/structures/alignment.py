@@ -1,5 +1,6 @@
 """Monotone alignment of two sequences, each step scored where it is taken."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -7,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.checks import Ints
+from certus.draw import Picture, alignment
 from certus.errors import InvalidInput
+from certus.problem import named_words
 from certus.structures.layout import Layout, edges, layout_of
 from certus.structures.program import CellProgram, as_array, as_rows
 
@@ -29,6 +32,8 @@ class Alignment(CellProgram):
     score : array_like of shape (n + 1, m + 1, 3)
         ``-inf`` forbids a step; steps that would leave the table are not read.
 
+    Notes
+    -----
     Structures are tuples of (i, j, op), in order. The one view is "steps", in the shape of ``score``.
 
     Examples
@@ -52,6 +57,11 @@ class Alignment(CellProgram):
 
     def __repr__(self) -> str:
         return f"Alignment({self.n} by {self.m})"
+
+    def picture(self, structure: Any, words: Sequence[str] | None = None) -> Picture:
+        """The items above each other, with a link for each pair; ``words`` are those of the first sequence."""
+        links = [(int(i), int(j)) for i, j, step in structure if STEPS[step] == (1, 1)]
+        return alignment(named_words(words, self.n), named_words(None, self.m), links)
 
     def parts_of(self, structure: Any) -> Ints:
         rows = as_rows(structure, 3, "(item of the first, item of the second, operation)")

@@ -11,7 +11,7 @@ from certus.certificates.layers import normal_form
 from certus.certificates.normal import Closed, Graph
 from certus.certificates.rounding import of_sum
 from certus.certificates.sound import measured, sound_list, summed
-from certus.checks import Bools, Floats, Ints, as_positive_int, one_of
+from certus.checks import Bools, Floats, Ints, as_generator, as_positive_int, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
 from certus.problem import Penalties
@@ -45,6 +45,8 @@ class AnchoredGrammar(CellProgram):
     span : array_like of shape (n + 1, n + 1, S), optional
         ``span[i, j, s]``: words i .. j - 1 under symbol s; 0 by default. ``-inf`` forbids a part in all of them.
 
+    Notes
+    -----
     Structures are tuples of (i, j, symbol) as those of ``certus.SpanTrees``. The one view is "spans", of shape
     (n + 1, n + 1, S).
 
@@ -171,7 +173,7 @@ class AnchoredGrammar(CellProgram):
     @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Any]:
         trees = np.empty((as_positive_int("k", k), max(2 * self.n - 1, 0), 3), dtype=np.int64)
-        chart, rng = self._feasible_sums().chart, np.random.default_rng(seed)
+        chart, rng = self._feasible_sums().chart, as_generator(seed)
         kernels.anchored.draw(self.arrays["rule"], self.arrays["root"], chart, rng, trees)
         return [tuple(map(tuple, in_order(tree).tolist())) for tree in trees]
 

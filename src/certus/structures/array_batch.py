@@ -46,7 +46,14 @@ class ArrayBatch(Batch):
         workers: int | None = None,
         **named: Any,
     ) -> None:
-        given = signature(self.problem).bind(*arguments, **named).arguments
+        try:
+            given = signature(self.problem).bind(*arguments, **named).arguments
+        except TypeError as error:
+            takes = ", ".join(signature(self.problem).parameters)
+            raise InvalidInput(f"{type(self).__name__} takes {takes}, lengths, mask and workers: {error}.") from None
+        first = next(iter(self.arrays_of))
+        if given.get(first) is None:
+            raise InvalidInput(f"{first} is None; expected an array with a leading axis over the items of the batch.")
         self.arrays = {
             name: as_batch(name, given[name], axes.ndim)
             for name, axes in self.arrays_of.items()
@@ -112,7 +119,7 @@ def as_batch(name: str, values: ArrayLike, axes: tuple[int, ...]) -> Array:
 
 def as_targets(target: ArrayLike, items: int) -> Ints:
     """Rows of labels, padded with -1."""
-    array = np.asarray(target)
+    array = as_numbers("target", target)
     if array.ndim != 2 or len(array) != items or array.dtype.kind not in "iu":
         raise InvalidInput(
             f"target has shape {array.shape} and type {array.dtype}; expected whole numbers, a row for each of "

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.checks import Ints
+from certus.checks import Ints, as_numbers
 from certus.errors import InvalidInput
 from certus.schema import Field
 from certus.structures.layout import Layout, edges, layout_of
@@ -33,6 +33,8 @@ class CTC(LabelProgram):
         Labels below V, none of them the blank.
     blank : int
 
+    Notes
+    -----
     Structures are int64 arrays of shape (T,). The one view is "frames", of shape (T, V). Too few frames for the target
     leave no structure: ``Infeasible``.
 
@@ -50,10 +52,10 @@ class CTC(LabelProgram):
     def __init__(self, frame: ArrayLike, target: ArrayLike, blank: int = 0) -> None:
         first = as_array("frame", frame, (None, None))
         self.length, self.size = first.shape
-        given = np.asarray(target)
+        given = as_numbers("target", target)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise InvalidInput(f"target has shape {given.shape} and type {given.dtype}; expected a list of labels.")
-        if not 0 <= blank < self.size:
+        if not isinstance(blank, int | np.integer) or not 0 <= blank < self.size:
             raise InvalidInput(f"blank is {blank!r}; expected one of {self.size} labels.")
         self.blank, self.target = int(blank), tuple(map(int, given.tolist()))
         for k, label in enumerate(self.target):

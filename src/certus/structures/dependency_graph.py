@@ -48,6 +48,8 @@ class DependencyGraph(Problem[Ints]):
         not read.
     sibling, coparent, grandparent : array_like of shape (n + 1, n + 1, n + 1), optional
 
+    Notes
+    -----
     Structures are arrays (n + 1, n + 1) of 0 and 1. The one view is "arcs", in the same shape.
 
     Examples

@@ -238,7 +238,7 @@ def as_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Flo
 
 def as_rows(structure: Any, width: int, what: str) -> Ints:
     """A structure given as tuples of whole numbers, one a row."""
-    rows = np.asarray(structure)
+    rows = as_numbers("structure", structure)
     if rows.size == 0 and rows.ndim <= 2:
         return np.empty((0, width), dtype=np.int64)
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype.kind not in "iu":

@@ -9,7 +9,7 @@ import numpy as np
 from certus import kernels
 from certus.certificates.rounding import Extent, of_best, total
 from certus.certificates.sound import LARGE, together
-from certus.checks import Floats, Ints, as_positive_int
+from certus.checks import Floats, Ints, as_generator, as_positive_int
 from certus.errors import Infeasible
 from certus.result import BatchResult, Certificate, certified
 from certus.structures.array_batch import ArrayBatch
@@ -121,7 +121,7 @@ class ProgramBatch(ArrayBatch):
         return certified(lambda: used, total(used), value, of_best(group.extents[k], value), kind=self.kind)
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
-        wanted, rng = as_positive_int("k", k), np.random.default_rng(seed)
+        wanted, rng = as_positive_int("k", k), as_generator(seed)
         out = np.full((len(self), wanted, *self.structure_shape), -1, dtype=np.int64)
         found = self._ask(
             LARGE,

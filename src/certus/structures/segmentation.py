@@ -1,5 +1,6 @@
 """Sentences cut into segments with classes: semi-Markov models."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -7,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.checks import Ints
+from certus.draw import Picture, phrases
 from certus.errors import InvalidInput
+from certus.problem import named_words
 from certus.structures.layout import Layout, edges, layout_of
 from certus.structures.program import CellProgram, as_array, as_rows
 
@@ -29,6 +32,8 @@ class Segmentation(CellProgram):
         behind the last word are not read. n may be 0.
     transition : array_like of shape (C, C), optional
 
+    Notes
+    -----
     Structures are tuples of (i, j, c): words i .. j - 1 of class c. The one view is "segments", in the shape of
     ``segment``.
 
@@ -55,6 +60,11 @@ class Segmentation(CellProgram):
     def __repr__(self) -> str:
         n, longest, classes = self.shape
         return f"Segmentation({n} words, segments of up to {longest}, {classes} classes)"
+
+    def picture(self, structure: Any, words: Sequence[str] | None = None) -> Picture:
+        """The segments below the words, each with the number of its class."""
+        cut = [(int(i), int(j), [str(c)]) for i, j, c in structure]
+        return phrases(named_words(words, self.views[self.view][0]), cut, title="Segments")
 
     def parts_of(self, structure: Any) -> Ints:
         rows = as_rows(structure, 3, "(first word, word after the last, class)")

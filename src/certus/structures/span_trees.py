@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.checks import Ints, as_numbers
+from certus.draw import Picture
 from certus.errors import InvalidInput, NotSupported
-from certus.problem import Index
+from certus.problem import Index, named_words
 from certus.schema import Field
 from certus.structures.layout import Edges, Layout, edges, layout_of
 from certus.structures.program import CellProgram, as_array, as_rows
@@ -36,6 +37,8 @@ class SpanTrees(CellProgram):
         ``span[i, j, l]``: words i .. j - 1 under label l; cells with i >= j are not read. ``-inf`` forbids a span.
     empty : int, optional
 
+    Notes
+    -----
     Structures are tuples of (i, j, l), or (i, j) without labels, in the order of the first word, longer spans first.
     The one view is "spans", in the shape of ``span``.
 
@@ -57,7 +60,9 @@ class SpanTrees(CellProgram):
         first = as_array("span", array, (None, None, None) if labelled else (None, None))
         if first.shape[0] != first.shape[1] or not first.shape[0] or (labelled and not first.shape[2]):
             raise InvalidInput(f"span has shape {first.shape}; expected (words + 1, words + 1) or these and labels.")
-        if empty is not None and (not labelled or not 0 <= empty < first.shape[2]):
+        if empty is not None and (
+            not labelled or not isinstance(empty, int | np.integer) or not 0 <= empty < first.shape[2]
+        ):
             raise InvalidInput(
                 f"empty is {empty!r}; expected the number of a label of span, whose shape is {first.shape}."
             )
@@ -129,6 +134,10 @@ class SpanTrees(CellProgram):
                 node = [Tree(part, node)]
             made[k] = node[0]
         return made[0]
+
+    def picture(self, structure: Any, words: Sequence[str] | None = None) -> Picture:
+        """The spans as a tree over the words, or over their numbers."""
+        return self.tree(structure, named_words(words, self.n)).picture() if self.n else super().picture(structure)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         if value and self.empty is not None:

@@ -1,6 +1,6 @@
 """Undirected spanning trees: each is directed away from node 0 in one way, so they are trees of arcs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -12,8 +12,9 @@ from certus.certificates.normal import NormalForm, Trees
 from certus.certificates.rounding import Extent, rounded_up
 from certus.checks import Floats, Ints, one_of
 from certus.dependency.problem import Dependency
+from certus.draw import Picture, arcs
 from certus.errors import InvalidInput
-from certus.problem import Index, Limits, Penalties, Problem
+from certus.problem import Index, Limits, Penalties, Problem, named_words
 from certus.result import LogPartitionBounds, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -34,6 +35,8 @@ class SpanningTree(Problem[Cells]):
     edge : array_like of shape (n, n)
         Symmetric; ``-inf`` where there is no edge. The diagonal is not read.
 
+    Notes
+    -----
     Structures are tuples of edges (i, j) with i < j. The one view is "edges", of shape (n, n): the edge between i and j
     is its cell [i, j] with i < j, and the other cells are never used.
 
@@ -69,6 +72,10 @@ class SpanningTree(Problem[Cells]):
     def _edges(self, heads: Ints) -> Cells:
         """The edges of a tree given by the nodes before its nodes, seen from node 0."""
         return tuple(sorted((min(h, m), max(h, m)) for m, h in enumerate(heads.tolist()) if h >= 0))
+
+    def picture(self, structure: Cells, words: Sequence[str] | None = None) -> Picture:
+        """The edges as arcs over the nodes, each from the lower to the higher one."""
+        return arcs(named_words(words, self.n), [(i + 1, j + 1) for i, j in structure], title="Spanning tree")
 
     def _heads(self, structure: Any) -> Ints:
         """A tree directed away from node 0; InvalidInput if it is none."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats
+from certus.checks import Floats, as_members, as_numbers, as_words, of_kind, shown
 from certus.errors import InvalidInput
 from certus.schema import Field
 from certus.serialize import load_json, write_json
@@ -53,10 +53,12 @@ class HMM:
     def __init__(
         self, tags: Sequence[str], trigrams: NDArray[np.int64], lexicon: Mapping[str, Mapping[int, int]]
     ) -> None:
-        names = as_names(tags, len(tags))
+        own = as_members("tags", tags, "a list of names; HMM.estimate(sentences) makes a model of a tagged corpus")
+        of_kind("lexicon", lexicon, Mapping, "counts of tags by word; HMM.estimate(sentences) makes a model")
+        names = as_names(own, len(own))
         assert names is not None
         self.tags: tuple[str, ...] = names
-        self.trigrams = trigrams
+        self.trigrams = as_numbers("trigrams", trigrams)
         self.lexicon = lexicon
         self._rows: dict[tuple[str, bool], Floats] = {}
 
@@ -66,11 +68,13 @@ class HMM:
 
         ``tags`` fixes the tags and their order; by default they are those of the corpus, sorted.
         """
-        corpus = [[_pair(k, entry) for entry in sentence] for k, sentence in enumerate(sentences)]
+        how = "a list of pairs (word, tag)"
+        given = [as_members(f"sentence {k}", s, how) for k, s in enumerate(_listed(sentences))]
+        corpus = [[_pair(k, entry) for entry in sentence] for k, sentence in enumerate(given)]
         if not any(corpus):
             raise InvalidInput("the corpus has no words; an HMM is estimated from at least one tagged sentence.")
         found = sorted({tag for sentence in corpus for _, tag in sentence})
-        names = tuple(found) if tags is None else tuple(tags)
+        names = tuple(found) if tags is None else as_words("tags", tags)
         if len(names) > MOST_TAGS:
             raise InvalidInput(f"the corpus has {len(names)} tags; a hidden Markov model has at most {MOST_TAGS}.")
         number = {tag: t for t, tag in enumerate(names)}
@@ -318,3 +322,9 @@ def _deleted_interpolation(trigrams: NDArray[np.int64]) -> Floats:
         votes[int(np.argmax(left))] += count
     votes /= votes.sum()
     return votes
+
+
+def _listed(sentences: Any) -> Iterable[Any]:
+    if isinstance(sentences, str | Mapping) or not isinstance(sentences, Iterable):
+        raise InvalidInput(f"sentences is {shown(sentences)}; expected lists of pairs (word, tag).")
+    return sentences

@@ -13,7 +13,7 @@ from certus import kernels
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, summed
-from certus.checks import Floats, Ints, as_scores
+from certus.checks import Floats, Ints, as_numbers, as_penalties, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest
 from certus.problem import Factors, Index, Penalties
@@ -57,6 +57,8 @@ class Tagging(DynamicProgram[Ints]):
     tags : sequence of str, optional
         Names of the tags, for reading results; ``names`` turns a structure into them.
 
+    Notes
+    -----
     Structures are int64 arrays of shape (n,). The one view is "tags", of shape (n, T).
 
     Examples
@@ -114,8 +116,8 @@ class Tagging(DynamicProgram[Ints]):
     # -- structures ------------------------------------------------------------------------------------------------
 
     def _checked(self, structure: ArrayLike) -> list[int]:
-        array = np.asarray(structure)
-        if array.shape != (self.n,) or (array.size and array.dtype.kind not in "iu"):
+        array = as_numbers("structure", structure)
+        if array.shape != (self.n,) or (array.size and not np.issubdtype(array.dtype, np.integer)):
             raise InvalidInput(
                 f"structure has shape {array.shape} and type {array.dtype}; expected {self.n} whole numbers."
             )
@@ -188,7 +190,7 @@ class Tagging(DynamicProgram[Ints]):
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         unary = self.unary
-        for view, penalty in (penalties or {}).items():
+        for view, penalty in as_penalties(penalties).items():
             shape = self.checked_view(view)
             if np.shape(penalty) != shape:
                 raise InvalidInput(f'penalty for view "{view}" has shape {np.shape(penalty)}; expected {shape}.')

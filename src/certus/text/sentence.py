@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from certus.checks import Ints, one_of
+from certus.checks import Ints, as_words, one_of, shown
 from certus.draw import Drawn, Picture, arcs
 from certus.errors import InvalidInput
 
@@ -46,7 +46,7 @@ class Sentence(Drawn):
     @classmethod
     def from_words(cls, words: Iterable[str]) -> "Sentence":
         """A sentence of bare words."""
-        return cls([Token(i, word) for i, word in enumerate(words, start=1)])
+        return cls([Token(i, word) for i, word in enumerate(as_words("words", words), start=1)])
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -130,3 +130,16 @@ class Sentence(Drawn):
 
 def _labels(tokens: list[Token]) -> list[str]:
     return ["" if token.deprel == "_" else token.deprel for token in tokens]
+
+
+def as_sentences(sentences: Iterable[object]) -> Iterator[Sentence]:
+    """Sentences one by one; InvalidInput for what is none, or is one alone."""
+    how = "Sentence.from_words(words) makes one, and parse_text(text) of a parser takes plain text"
+    if isinstance(sentences, str | Sentence) or not isinstance(sentences, Iterable):
+        raise InvalidInput(f"sentences is {shown(sentences)}; expected a list of certus.text.Sentence: {how}.")
+    for number, sentence in enumerate(sentences, start=1):
+        if not isinstance(sentence, Sentence):
+            raise InvalidInput(
+                f"sentence {number} is {shown(sentence)}; expected a list of certus.text.Sentence: {how}."
+            )
+        yield sentence

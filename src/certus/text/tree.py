@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from certus.checks import shown
 from certus.draw import Drawn, Picture, phrase_tree
 from certus.errors import InvalidInput
 
@@ -42,6 +43,8 @@ class Tree(Drawn):
     def __init__(self, label: str, children: "str | Iterable[Tree | str]") -> None:
         if not isinstance(label, str):
             raise InvalidInput(f"a tree's label is {label!r}; expected a string.")
+        if not isinstance(children, Iterable):
+            raise InvalidInput(f"the children of ({label} ...) are {children!r}; expected one word, or trees.")
         parts = (children,) if isinstance(children, str) else tuple(children)
         one_word = len(parts) == 1 and isinstance(parts[0], str)
         if not parts or not (one_word or all(isinstance(p, Tree) for p in parts)):
@@ -224,3 +227,14 @@ def _kinds(parts: tuple[object, ...]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in text or ")" in text else text
+
+
+def as_trees(trees: Iterable[object]) -> Iterator[Tree]:
+    """Trees one by one; InvalidInput for what is none."""
+    how = "trees of certus.Tree; certus.io.brackets.read_trees(path) reads them from a file"
+    if isinstance(trees, Tree | str) or not isinstance(trees, Iterable):
+        raise InvalidInput(f"trees is {shown(trees)}; expected {how}.")
+    for k, tree in enumerate(trees):
+        if not isinstance(tree, Tree):
+            raise InvalidInput(f"tree {k} is {shown(tree)}; expected {how}.")
+        yield tree

@@ -45,6 +45,8 @@ class Structure(Scored):
             What each part costs, that of the gold structure is taken off. By default 1 for every part that the gold
             structure does not use.
 
+        Notes
+        -----
         Where decoding is not proved the loss is a lower bound of itself.
         """
         right = self.cells(self._given(gold)[:, None])
@@ -136,6 +138,8 @@ class Structure(Scored):
         tolerance : float
             Gains below this share of the scores end the search.
 
+        Notes
+        -----
         Works for everything that can be decoded. The gradient is that of the best weights of the structures found.
         """
         chosen = self._view if view is None else one_of("view", view, tuple(self.batch.views))

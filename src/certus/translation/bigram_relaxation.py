@@ -428,8 +428,8 @@ def decode(
     Starts from what cube pruning finds. Alternates steps on the multipliers with searches and removal; at the end an
     exact search gets all that the limits leave. With ``beams``, this is optimal beam search instead (LR alg. 13,
     alternating): every round ends with a search with a beam, and one that dropped nothing of interest proves its result
-    (LR property 7.4.2). Differs from LR 7: signatures are first and last words, of pieces of target sides, and
-    completions are bounded for each of them, not for each vertex.
+    (LR property 7.4.2); what they leave open goes to the same exact search. Differs from LR 7: signatures are first and
+    last words, of pieces of target sides, and completions are bounded for each of them, not for each vertex.
     """
     relaxation, run, problem = oracle.relaxation, oracle.run, oracle.problem
     if not relaxation.exact:  # nothing should return less than cube pruning
@@ -441,13 +441,12 @@ def decode(
         if at.ask(search, True) or oracle.over(at):
             break
         if oracle.large:
-            if at.best - run.score > SETTLED * gap:
+            if at.best - run.score > SETTLED * gap and not beams:
                 break
             gap = at.best - run.score
             at.restart(oracle, oracle.pull(at, max_iterations - run.iterations))
         elif at.stalled(WINDOW) and not beams:
             break
-    if not beams:
-        oracle.finish(at)
+    oracle.finish(at)
     run.info |= {"step": repr(rule), "edges left": int(relaxation.alive.sum())}
     return at

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus.certificates.rounding import total
-from certus.checks import Floats, as_scores
+from certus.checks import Floats, as_scores, as_words, of_kind
 from certus.errors import InvalidInput
 from certus.hypergraph import Hypergraph
 from certus.hypergraph.formats import from_json, to_json
@@ -117,9 +117,10 @@ class TranslationForest:
         symbols: Sequence[str] | None = None,
         rules: ArrayLike | None = None,
     ) -> None:
-        n_edges, n_vertices = graph.n_edges, graph.n_vertices
+        how = "a certus.Hypergraph; for texts and files call TranslationForest.from_text or read"
+        n_edges, n_vertices = of_kind("graph", graph, Hypergraph, how).n_edges, graph.n_vertices
         self.graph = graph
-        self.words = list(words)
+        self.words = list(as_words("words", words))
         self.token_ptr, self.token = _ragged("token", token_ptr, token, n_edges)
         _check_tokens(graph, self.token_ptr, self.token, len(self.words))
         self.weights = as_scores("weights", np.zeros(n_edges) if weights is None else weights, (n_edges,))

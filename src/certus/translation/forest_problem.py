@@ -1,6 +1,6 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -11,7 +11,7 @@ import numpy as np
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
-from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_positive_int, as_scores, of_kind, one_of
 from certus.draw import Picture, phrase_tree
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
@@ -24,6 +24,8 @@ from certus.schema import Field
 from certus.translation import bigram_relaxation
 from certus.translation.bigram_relaxation import BigramRelaxation, BoundedSearch
 from certus.translation.cube_pruning import cube_pruning
+from certus.translation.distinct import best_other
+from certus.translation.distinct import distinct as distinct_strings
 from certus.translation.forest import NO_DERIVATION, ForestArrays, TranslationForest
 from certus.translation.forest_closed import path
 from certus.translation.forest_kbest import within
@@ -85,6 +87,9 @@ class ForestTranslation(DynamicProgram[Ints]):
     def __init__(self, forest: TranslationForest, lm: LanguageModel | WordModel, lm_weight: float = 1.0) -> None:
         if not isinstance(lm_weight, int | float | np.floating) or not np.isfinite(lm_weight):
             raise InvalidInput(f"lm_weight is {lm_weight!r}; expected a finite number.")
+        how = "a certus.TranslationForest: SynchronousGrammar.forest(words) or TranslationForest.read(path)"
+        of_kind("forest", forest, TranslationForest, how)
+        of_kind("lm", lm, (LanguageModel, WordModel), 'a certus.LanguageModel: LanguageModel.read("lm.arpa")')
         if not isinstance(lm, LanguageModel):
             lm = model_of_forest(lm, forest)
         if lm.order > 7:
@@ -275,12 +280,32 @@ class ForestTranslation(DynamicProgram[Ints]):
             raise NotSupported("the best derivation under these penalties was not found within memory.")
         return Solution(np.array(run.structure, dtype=np.int64), run.score)
 
-    @sound_list
-    def kbest(self, k: int) -> list[Result[Ints]]:
+    def kbest(self, k: int, *, distinct: bool = False) -> list[Result[Ints]]:
         """The k best derivations, best first, each a different one, though some may yield the same words.
 
         All derivations within a margin of the best are spelt out, a margin that is widened until there are k of them.
+        With ``distinct``, each yields other words, and is the best derivation of them: the bound of the k-th holds for
+        all derivations but those that yield what one of the k - 1 better ones does.
         """
+        return self._distinct(as_positive_int("k", k)) if distinct else self._derivations(k)
+
+    @sound_list
+    def _distinct(self, k: int) -> list[Result[Ints]]:
+        best = self.decode()
+        if 2.0 * best.certificate.gap > best.certificate.tolerance:
+            return [best]
+        found = enumerate(distinct_strings(self, best, k), start=1)
+        ranked = [self.proved(y, value, rank=rank) for rank, (value, y) in found]
+        return [replace(r, certificate=replace(r.certificate, distinct=True)) for r in ranked]
+
+    def yielded(self, structure: Ints) -> Hashable:
+        return tuple(self.words(structure))
+
+    def best_yielding_other(self, form: NormalForm, above: float, better: Sequence[Ints]) -> float:
+        return best_other(self, form, above, [tuple(self.words(y)) for y in better])
+
+    @sound_list
+    def _derivations(self, k: int) -> list[Result[Ints]]:
         k = as_positive_int("k", k)
         best = self.decode()
         if k == 1 or 2.0 * best.certificate.gap > best.certificate.tolerance:

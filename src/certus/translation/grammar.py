@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats, as_positive_int, as_words, one_of
+from certus.checks import Floats, as_positive_int, as_words, of_kind, one_of, shown
 from certus.errors import FormatError, InvalidInput
 from certus.io.hiero import RuleTable, parse_rules, read_rules
 from certus.io.lattices import WordLattice
@@ -85,7 +85,10 @@ class SynchronousGrammar:
         self.rules = rules
         self.goal = goal
         self.max_span = None if max_span is None else as_positive_int("max_span", max_span)
-        self.feature_weights = dict(weights or {})
+        how = "numbers by the names of features, such as {'Glue': 0.1}"
+        self.feature_weights = dict(of_kind("weights", {} if weights is None else weights, Mapping, how))
+        if glue is not None and (isinstance(glue, bool) or not isinstance(glue, int)):
+            raise InvalidInput(f"glue is {shown(glue)}; expected the number of a file of the table, or None.")
         rule = np.repeat(np.arange(len(rules)), np.diff(rules.feature_ptr))
         values = feature_weights(self.feature_weights, rules.feature_names)[rules.feature] * rules.feature_value
         self.weights: Floats = np.bincount(rule, values, len(rules)).astype(np.float64)
@@ -122,6 +125,8 @@ class SynchronousGrammar:
         max_span: int | None = 10,
     ) -> "SynchronousGrammar":
         """The grammar written in a string, one rule a line."""
+        for name, text in (("rules", rules), ("glue", "" if glue is None else glue)):
+            of_kind(name, text, str, "rules as text, one a line; for a file call SynchronousGrammar.read(path)")
         texts = [rules.encode()] if glue is None else [rules.encode(), glue.encode()]
         table = parse_rules(texts, ["rules", "glue"][: len(texts)])
         return cls(table, weights, glue=None if glue is None else 1, goal=goal, max_span=max_span)

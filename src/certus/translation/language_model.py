@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
-from certus.checks import Floats, as_words
+from certus.checks import Floats, as_words, of_kind
 from certus.errors import InvalidInput
 from certus.io.arpa import BEGIN, END, MAX_ORDERS, UNKNOWN, Arpa, read_arpa
 from certus.io.kenlm import is_kenlm, read_kenlm
@@ -194,6 +194,7 @@ class LanguageModel:
 
 def _check(arpa: Arpa) -> None:
     """Every word is one unigram, and every n-gram is of known words: the tables rely on it."""
+    of_kind("arpa", arpa, Arpa, 'what certus.io.arpa reads; for a file call LanguageModel.read("lm.arpa")')
     n_words = len(arpa.words)
     if not 1 <= len(arpa.orders) <= MAX_ORDERS:
         raise InvalidInput(f"a language model has {len(arpa.orders)} orders; expected 1 to {MAX_ORDERS}.")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from certus.checks import as_words
+from certus.checks import as_words, of_kind
 from certus.errors import InvalidInput
 from certus.io.hiero import read_weights
 from certus.io.kenlm import target_words
@@ -56,6 +56,9 @@ class PhraseModel:
         window: bool = True,
         unknown: float | None = -100.0,
     ) -> None:
+        of_kind("table", table, PhraseTable, "a phrase table of certus.io.moses; for files call PhraseModel.read")
+        of_kind("lm", lm, LanguageModel, 'a certus.LanguageModel: LanguageModel.read("lm.arpa")')
+        of_kind("weights", weights, Mapping, "numbers by the names of features")
         named = {name: f"score {k} of the phrase table" for k, name in enumerate(columns(table.n_scores), 1)}
         named |= {WORDS: "target words", PHRASES: "phrases", DISTORTION: "distortion", LM: "the language model"}
         missing = [f"{name!r} ({what})" for name, what in named.items() if name not in weights]

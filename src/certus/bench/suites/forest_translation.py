@@ -2,6 +2,7 @@
 
 import resource
 from collections.abc import Iterator
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,48 @@ import numpy as np
 import certus
 from certus.bench.cases import Case, Row, Skipped, data_folder
 from certus.bench.translation import Hiero
+from certus.evaluate.bleu import TranslationScores
+from certus.translation.cube_pruning import cube_pruning
+
+POPS = (10, 50, 200, 1000)
 
 
 def run(
-    data: str = "", sentences: int = 100, orders: tuple[int, ...] = (2, 3), limit: float = 60.0, small: int = 20
+    data: str = "",
+    sentences: int = 100,
+    orders: tuple[int, ...] = (2, 3, 4),
+    limit: float = 60.0,
+    small: int = 20,
+    lm: str = "",
+    lengths: tuple[int, ...] = (20, 40, 60, 80),
+    each: int = 5,
+    distinct: int = 10,
 ) -> Iterator[Case | Row | Skipped]:
-    """``limit`` is the time limit of a sentence, ``small`` the number of small forests for all methods."""
+    """``limit`` is the time limit of a sentence, ``small`` the number of small forests for all methods.
+
+    ``lm`` is one more language model, in ARPA format, of any order. Sentences of ``lengths`` words, ``each`` so many,
+    are test sentences joined together. ``distinct`` translations are listed for each of the ``small`` shortest.
+    """
     hiero = Hiero(data_folder(data, "mt"), sentences)
-    for order in orders:
-        problems = hiero.problems(hiero.lm(order))
+    models = {order: hiero.lm(order) for order in orders}
+    if lm:
+        own = certus.LanguageModel.read(lm)
+        models[own.order] = own
+    for order, model in models.items():
+        problems = hiero.problems(model)
         problems[0].decode()  # compiles
         yield _proofs(hiero, order, problems, limit)
+        yield from _search_errors(hiero, order, problems, limit)
         yield Case(
             f"decode, {order}-gram",
             lambda p=problems: [one.decode(time_limit=limit) for one in p],
             items=len(problems),
             numbers=lambda found: [[r.score, r.certificate.exact] for r in found],
         )
+    trigrams = models.get(3, hiero.lm(3))
+    yield from _lengths(hiero, trigrams, lengths, each, limit)
     by_size = sorted(range(len(hiero.forests)), key=lambda k: hiero.forests[k].graph.n_edges)
+    yield _distinct([hiero.problems(trigrams)[k] for k in by_size[:small]], distinct)
     problems = hiero.problems(hiero.lm(2))
     shortest = [problems[k] for k in by_size[:5] if _small_enough(problems[k])]
     if not shortest:
@@ -39,9 +64,8 @@ def run(
             items=len(shortest),
             agrees=lambda ours, _, theirs: np.testing.assert_allclose(ours, theirs),
         )
-    lm = hiero.lm(max(orders))
     pruned = [best_rules(hiero.grammar.forest(words[:3]), 3) for words in hiero.sentences[:small]]
-    tiny = [certus.ForestTranslation(forest, lm, hiero.weights["LM"]) for forest in pruned]
+    tiny = [certus.ForestTranslation(forest, trigrams, hiero.weights["LM"]) for forest in pruned]
     yield Case(
         "decode, 3 words, 3 rules a vertex",
         lambda: [p.decode().score for p in tiny],
@@ -64,14 +88,18 @@ def _small_enough(problem: certus.ForestTranslation) -> bool:
 
 
 def _proofs(hiero: Hiero, order: int, problems: list[Any], limit: float) -> Row:
-    results = [p.decode(time_limit=limit) for p in problems]
+    results, seconds = _decoded(problems, limit)
     known = hiero.cdec(order)
-    ahead = np.array([r.score - max(run[i]["model_score"] for run in known) for i, r in enumerate(results)])
+    best = [max((run[i]["model_score"] for run in known), default=r.score) for i, r in enumerate(results)]
+    ahead = np.array([r.score for r in results]) - best
     return Row(
         f"{order}-gram, proofs",
         {
             "sentences": len(results),
             "proved": sum(r.certificate.exact for r in results),
+            "median s": float(np.median(seconds)),
+            "mean s": float(np.mean(seconds)),
+            "most s": max(seconds),
             "largest gap": max(r.certificate.gap for r in results),
             "below cdec": int((ahead < -1e-3).sum()),
             "above": int((ahead > 1e-3).sum()),
@@ -80,6 +108,78 @@ def _proofs(hiero: Hiero, order: int, problems: list[Any], limit: float) -> Row:
             "GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         },
     )
+
+
+def _decoded(problems: list[Any], limit: float) -> tuple[list[Any], list[float]]:
+    """Results, and seconds of the processor."""
+    results, seconds = [], []
+    for p in problems:
+        begun = process_time()
+        results.append(p.decode(time_limit=limit))
+        seconds.append(process_time() - begun)
+    return results, seconds
+
+
+def _search_errors(hiero: Hiero, order: int, problems: list[Any], limit: float) -> Iterator[Row]:
+    """Exact decoding and cube pruning with ever more pops, ours and cdec's: score, errors, BLEU."""
+    path = hiero.folder / "test.en"
+    references = path.read_text(encoding="utf-8").splitlines()[: len(problems)]
+    exact = [p.decode(time_limit=limit) for p in problems]
+    best = np.array([r.score for r in exact])
+
+    def row(name: str, scores: list[float], outputs: list[str]) -> Row:
+        bleu = TranslationScores.of(references, outputs, tokenizer="none").bleu
+        values = {"sum of scores": sum(scores), "errors": int((best - scores > 1e-3).sum()), "BLEU": bleu}
+        return Row(f"{order}-gram, {name}", values)
+
+    words = [" ".join(p.words(r.structure)) for p, r in zip(problems, exact, strict=True)]
+    yield row("exact", best.tolist(), words)
+    for pops in POPS:
+        found = [cube_pruning(p.translation_forest, p.lm, p.lm_weight, pops) for p in problems]
+        yield row(f"cube pruning, {pops} pops", [t.score for t in found], [" ".join(t.words) for t in found])
+        for theirs in hiero.cdec(order, pops):
+            yield row(f"cdec, {pops} pops", [s["model_score"] for s in theirs], [s["translation"] for s in theirs])
+
+
+def _lengths(
+    hiero: Hiero, lm: certus.LanguageModel, lengths: tuple[int, ...], each: int, limit: float
+) -> Iterator[Row]:
+    """Seconds by number of words, and the power of the length that they grow with."""
+    stream = [word for sentence in hiero.sentences for word in sentence]
+    taken, sizes, times = 0, list[int](), list[float]()
+    for length in lengths:
+        problems = []
+        for _ in range(each):
+            words = [stream[(taken + i) % len(stream)] for i in range(length)]
+            taken += length
+            problems.append(certus.ForestTranslation(hiero.grammar.forest(words), lm, hiero.weights["LM"]))
+        results, seconds = _decoded(problems, limit)
+        sizes += [length] * each
+        times += seconds
+        values = {
+            "proved": sum(r.certificate.exact for r in results),
+            "edges": float(np.mean([p.translation_forest.graph.n_edges for p in problems])),
+            "median s": float(np.median(seconds)),
+            "most s": max(seconds),
+        }
+        yield Row(f"{length} words, {lm.order}-gram", {"sentences": each, **values})
+    if len(lengths) > 1:
+        power = float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+        yield Row("growth of seconds with words", {"power": power})
+
+
+def _distinct(problems: list[Any], k: int) -> Row:
+    """Lists of distinct translations, each rank checked."""
+    begun, ranks, derivations = process_time(), 0, 0
+    lists = [p.kbest(k, distinct=True) for p in problems]
+    seconds = process_time() - begun
+    begun = process_time()
+    for p, found in zip(problems, lists, strict=True):
+        certus.verify(p, found[-1])
+        ranks += len(found)
+        derivations += len({" ".join(p.words(r.structure)) for r in p.kbest(k)})
+    values = {"translations": ranks, "seconds": seconds, "seconds to verify": process_time() - begun}
+    return Row(f"{k} distinct translations", values | {"distinct among as many derivations": derivations})
 
 
 def best_rules(forest: certus.TranslationForest, keep: int) -> certus.TranslationForest:
