@@ -20,7 +20,7 @@ from certus.checks import Floats
 from certus.data import demo_grammar, demo_tagger
 from certus.errors import CertusError, InvalidInput
 from certus.io.conllu import parse_conllu
-from certus.models.parser import Settings
+from certus.models.parser import Parser, Settings
 from certus.models.pipeline import bundled_tagger, load
 from certus.models.tagger import Tagger
 from certus.models.training import train_parser
@@ -59,12 +59,13 @@ def _tag() -> None:
 
 def _heads() -> None:
     parser = load().parser
-    parser.decode(parser.encoder.encode(_tree()))
+    parser.decode(parser.encode(_tree()))
 
 
 def _labels() -> None:
     parser, sentences = load().parser, _tree()
-    parser.labeller.label(parser.encoder.encode(sentences), np.array([0]), sentences[0].heads)
+    assert isinstance(parser, Parser)
+    parser.labeller.label(parser.encode(sentences), np.array([0]), sentences[0].heads)
 
 
 def _confidences() -> None:
