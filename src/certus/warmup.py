@@ -65,7 +65,7 @@ def _heads() -> None:
 def _labels() -> None:
     parser, sentences = load().parser, _tree()
     assert isinstance(parser, Parser)
-    parser.labeller.label(parser.encoder.encode(sentences), np.array([0]), sentences[0].heads)
+    parser.labeller.label(parser.encode(sentences), np.array([0]), sentences[0].heads)
 
 
 def _confidences() -> None:
