@@ -121,6 +121,8 @@ MADE = {
     "set cover": lambda: certus.SetCover(whole(4) + 4.0, [[0, 1], [1, 2], [0, 2], [2]]),
     "forest translation": forest_translation,
     "phrase translation": phrase_translation,
+    "accepted forest translation": lambda: forest_translation().subject_to(constraints.contains(["b"])),
+    "accepted phrase translation": lambda: phrase_translation().subject_to(constraints.starts_with(["a"])),
 }
 
 PAGE = (Path(__file__).parents[1] / "docs" / "questions.md").read_text().split("\n## ")[1]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.house import ROOT, House, main
+from tests.layers_picture import PICTURE, picture
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +49,7 @@ def test_what_is_counted(tmp_path, capsys):
     assert set(house.cycle()) == {"upper", "lower"}
     main([str(tmp_path)])
     assert "files of a new rule" in capsys.readouterr().out
+
+
+def test_the_picture_of_the_layers_is_that_of_the_sources():
+    assert PICTURE.read_text(encoding="utf-8") == picture(), "run python -m tests.layers_picture"

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1] / "src" / "certus"
 # Top first. "certus" is what the package itself offers, for those above it. A package may import from its own layer.
 LAYERS = [
     {"cli", "bench", "reproduce", "__main__"},
-    {"report", "engines", "warmup"},
+    {"report", "engines", "warmup", "shipping"},
     {"certus"},
     {"models"},
     {"learn", "features", "evaluate", "data"},

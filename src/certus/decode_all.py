@@ -1,6 +1,7 @@
 """Decode many problems of any kind on threads, processes or Ray, in order."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from importlib import import_module
 from typing import Any
 
@@ -68,12 +69,13 @@ def decode_all(
     return _told(in_order(decode, problems, threads), progress)
 
 
-def _raised(found: Iterator[Any], errors: str) -> Iterator[Result[Any] | CertusError]:
-    """The answers of workers, of which an error is one."""
-    for answer in found:
-        if isinstance(answer, Exception) and not (errors == "yield" and isinstance(answer, CertusError)):
-            raise answer
-        yield answer
+def _raised(found: Generator[Any], errors: str) -> Iterator[Result[Any] | CertusError]:
+    """The answers of workers, of which an error is one; the workers end with it."""
+    with closing(found):
+        for answer in found:
+            if isinstance(answer, Exception) and not (errors == "yield" and isinstance(answer, CertusError)):
+                raise answer
+            yield answer
 
 
 def _told(

@@ -234,3 +234,14 @@ def test_all_results_are_saved_and_verified(certus, files):
     assert [path.name for path in saved] == ["000001.1.json", "000001.2.json", "000001.3.json", "000003.1.json"]
     assert certus("verify", *saved).code == 0
     assert "--distinct is for lists" in certus("translate", *phrase_options(files), "--distinct", "aboie").complaint
+
+
+def test_the_translation_of_least_risk(certus, files):
+    for model in (options, phrase_options):
+        ran = certus("translate", *model(files), "--minimum-risk", "--margin", 9, stdin="le chien aboie\n\n")
+        assert (ran.code, ran.out) == (0, "the dog barks\n\n")
+        found = json.loads(certus("translate", *model(files), "--minimum-risk", "--json", "le chien").out)
+        assert found["translation"] == found["best"] == "the dog"
+        assert 0.0 <= found["left_out"] < 1.0
+        assert found["kept"] >= 1
+    assert "a choice among many" in certus("translate", *options(files), "--minimum-risk", "--kbest", 2, "y").complaint

@@ -213,6 +213,12 @@ def problems() -> dict[str, Any]:
         "labelled dependency": certus.Dependency(arc).labelled(scores(4, 4, 2)),
         "phrase translation": certus.PhraseTranslation(options, lm, source=["der", "hund"]),
         "forest translation": certus.ForestTranslation(certus.TranslationForest.from_text(FOREST), lm, 0.5),
+        "accepted phrase translation": certus.PhraseTranslation(options, lm, source=["der", "hund"]).subject_to(
+            C.contains(["dog"])
+        ),
+        "accepted forest translation": certus.ForestTranslation(
+            certus.TranslationForest.from_text(FOREST), lm, 0.5
+        ).subject_to(C.length(1, 9)),
         "joint": certus.Joint(tagging, certus.Tagging(scores(3, 2), bigram=scores(3, 3)), on="tags"),
         "constrained": tagging.subject_to(C.at_most(1, "tags", [(0, 1), (1, 1), (2, 1)])),
         "masked": tagging.subject_to(C.forbid("tags", (0, 1))),

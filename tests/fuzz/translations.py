@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import certus
+from certus.constraints import Reading, avoids, contains, count, in_order, length, starts_with
 from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, Ngrams
 from certus.translation.forest_problem import METHODS as FOREST_METHODS
 from certus.translation.phrase_decoding import METHODS as PHRASE_METHODS
@@ -162,3 +163,79 @@ class Phrases(Kind):
                 parts.append(Fraction(-case["distortion"]) * abs(options[k][0] - last - 1))
                 last = options[k][1]
             yield structure, [*parts, *parts_of[words]]
+
+
+def draw_reading(rng: Rng, words: list[str]) -> list[Any]:
+    """A constraint on the words of a translation: its name and what it is about."""
+    phrase = rng.choice([*words, "z"], int(rng.integers(1, 4))).tolist()
+    name = str(rng.choice(["contains", "avoids", "starts_with", "length", "in_order", "count"]))
+    least = int(rng.integers(0, 3))
+    return [name, phrase, least, least + int(rng.integers(0, 3))]
+
+
+def reading_of(reading: list[Any]) -> Reading:
+    """The constraint."""
+    name, phrase, least, most = reading
+    match name:
+        case "length":
+            return length(least, most)
+        case "count":
+            return count(sorted(set(phrase)), least, most)
+        case "in_order":
+            return in_order(*dict.fromkeys(phrase))
+    return {"contains": contains, "avoids": avoids, "starts_with": starts_with}[name](phrase)
+
+
+def satisfied(reading: list[Any], words: list[str]) -> bool:
+    """What the constraint says, in plain Python."""
+    name, phrase, least, most = reading
+    inside = any(words[i : i + len(phrase)] == phrase for i in range(len(words) - len(phrase) + 1))
+    order = list(dict.fromkeys(phrase))
+    places = [order.index(word) for word in words if word in order]
+    return {
+        "contains": inside,
+        "avoids": not inside,
+        "starts_with": words[: len(phrase)] == phrase,
+        "length": least <= len(words) <= most,
+        "count": least <= sum(word in phrase for word in words) <= most,
+        "in_order": places == sorted(places),
+    }[name]
+
+
+class ReadForests(Forests):
+    """Forests under a constraint on the words."""
+
+    name = "accepted forest translation"
+    proved = ({"method": "search"}, {"method": "beam"})
+    tried = ({"method": "cube"},)
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        case = super().draw(rng, scores)
+        return case | {"reading": draw_reading(rng, case["words"])}
+
+    def make(self, case: Case) -> Any:
+        return super().make(case).subject_to(reading_of(case["reading"]))
+
+    def listed(self, case: Case, problem: Any) -> Listed:
+        for edges, parts in super().listed(case, problem):
+            if satisfied(case["reading"], self.words(case, edges.tolist())):
+                yield edges, parts
+
+
+class ReadPhrases(Phrases):
+    """Phrases under a constraint on the words."""
+
+    name = "accepted phrase translation"
+    proved = tuple(options for options in Phrases.proved if options["method"] != "ilp")
+
+    def draw(self, rng: Rng, scores: Scores) -> Case:
+        return super().draw(rng, scores) | {"reading": draw_reading(rng, list("abc"))}
+
+    def make(self, case: Case) -> Any:
+        return super().make(case).subject_to(reading_of(case["reading"]))
+
+    def listed(self, case: Case, problem: Any) -> Listed:
+        options = case["options"]
+        for structure, parts in super().listed(case, super().make(case)):
+            if satisfied(case["reading"], [word for k in structure for word in options[k][2]]):
+                yield structure, parts

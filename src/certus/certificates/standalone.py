@@ -12,7 +12,7 @@ that everything below is done in integers, without rounding. NEVER stands for -i
 import json
 import sys
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from math import prod
 
 NEVER = None
@@ -475,6 +475,41 @@ class LanguageModel:
         return total + self.value[*context, word], after
 
 
+class Reader:
+    """An automaton that translations must be accepted by: the state after a word, None where it is refused."""
+
+    def __init__(self, data):
+        words, n = data["words"], data["states"]
+        refuse_unless(len(set(words)) == len(words), "an automaton has a word twice")
+        refuse_unless(len(data["steps"]) == n * len(words), "the steps of an automaton do not fit its states")
+        refuse_unless(all(-1 <= q < n for q in data["steps"]), "a step of an automaton leads nowhere")
+        self.number, self.initial, self.finals = {w: k for k, w in enumerate(words)}, data["initial"], data["finals"]
+        self.states, self.steps = range(n), [q if q >= 0 else None for q in data["steps"]]
+        refuse_unless(0 <= self.initial < n, "an automaton begins nowhere")
+
+    def step(self, q, word):
+        if q is None or word not in self.number:
+            return None
+        return self.steps[q * len(self.number) + self.number[word]]
+
+
+class ReadModel:
+    """A language model whose contexts hold the state of an automaton too; what is refused has no value."""
+
+    def __init__(self, lm, reader):
+        self.lm, self.reader = lm, reader
+
+    def kept(self, words):
+        return self.reader.initial, self.lm.kept(words)
+
+    def advance(self, context, word):
+        (q, own), at_end = context, word == END
+        value, after = self.lm.advance(own, word)
+        then = q if at_end else self.reader.step(q, word)
+        accepted = q in self.reader.finals if at_end else then is not None
+        return value if accepted else None, (then, after)
+
+
 class Sentence:
     """The options of a sentence, and which of them may follow where."""
 
@@ -484,9 +519,12 @@ class Sentence:
         limit = data.get("distortion_limit")
         self.limit = self.n if limit is None else min(limit, self.n)
         self.lm, self.weight, self.distortion = LanguageModel(data["lm"]), data["lm_weight"], data["distortion"]
+        if "reader" in data:
+            self.lm = ReadModel(self.lm, Reader(data["reader"]))
         self.spans, self.scores = {}, [weight * float(score) for score in data["scores"]]
         for k, ((start, end, target), score) in enumerate(zip(data["options"], data["scores"], strict=True)):
             refuse_unless(0 <= start <= end < self.n, f"option {k} lies beyond the sentence")
+            refuse_unless("reader" not in data or END not in target, f"option {k} has the end of a sentence inside")
             if score != "-inf" and prices[k] is not NEVER:
                 self.spans.setdefault((start, end), []).append((k, tuple(target)))
         self.scored = cache(self.scored)
@@ -496,7 +534,7 @@ class Sentence:
         terms = []
         for word in words:
             value, context = self.lm.advance(context, word)
-            terms.append(self.outer * (self.weight * value))
+            terms.append(float("-inf") if value is None else self.outer * (self.weight * value))
         return terms, context
 
     def jump(self, place, start):
@@ -693,6 +731,33 @@ class Forest:
         self.edges.append((self.top, None, 0, [BEGIN, self.top - 1, END]))
 
 
+class ReadForest(Forest):
+    """What of a forest an automaton accepts: a vertex for each function of states that its derivations are."""
+
+    def __init__(self, data, model, prices, reader):
+        super().__init__(data, model, prices)
+        words, reached = {}, [{} for _ in range(self.top)]  # per vertex: function -> new vertex
+        for name in data["translation"]["words"]:
+            words[name] = tuple(reader.step(q, name) for q in reader.states)
+        own, n, edges = data["translation"], 0, []
+        for v, e, weight, side in self.edges[:-1]:
+            tokens = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
+            parts = []
+            for t, w in zip(tokens, side, strict=True):
+                parts.append([(words[own["words"][t]], w)] if t >= 0 else list(reached[w].items()))
+            for choice in product(*parts):
+                f = tuple(reader.states)
+                for g, _ in choice:
+                    f = tuple(None if q is None else g[q] for q in f)
+                if any(q is not None for q in f):
+                    if f not in reached[v]:
+                        reached[v][f], n = n, n + 1
+                    edges.append((reached[v][f], e, weight, [w for _, w in choice]))
+        ends = [x for f, x in reached[-1].items() if f[reader.initial] in reader.finals]
+        self.top, self.edges = n, sorted(edges, key=lambda edge: edge[0])
+        self.edges += [(n, None, 0, [BEGIN, x, END]) for x in ends]
+
+
 class Tables:
     """Inside and outside by (first, last) word, or None for what yields nothing."""
 
@@ -801,7 +866,8 @@ def closed_forest(data, weight, prices, witness, limit):
     """
     own, weights = data["forest"], (weight, float(data["lm_weight"]))
     model = Model(data["lm"], weights, witness["pairs"], own["translation"]["words"])
-    forest, ends = Forest(own, model, prices), None
+    reader, ends = Reader(data["reader"]) if "reader" in data else None, None
+    forest = Forest(own, model, prices) if reader is None else ReadForest(own, model, prices, reader)
     for _ in range(ROUNDS):
         tables = Tables(forest, model, ends)
         through = tables.complete()
@@ -879,6 +945,7 @@ class Items:
 
 
 CLOSED = {"phrase translation": closed_phrases, "forest translation": closed_forest}
+CLOSED |= {f"accepted {name}": closing for name, closing in CLOSED.items()}
 
 
 def closed(data):

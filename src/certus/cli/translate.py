@@ -18,7 +18,7 @@ from certus.io.lattices import WordLattice
 from certus.io.term_files import read_constraints, read_terminology
 from certus.result import Result
 from certus.threads import in_order
-from certus.translation import ForestTranslation, GrammarModel, PhraseModel, PhraseTranslation
+from certus.translation import ForestTranslation, GrammarModel, PhraseModel, PhraseTranslation, PrunedPosterior
 from certus.translation.terminology import constraints_of, terms_of
 
 
@@ -46,6 +46,11 @@ def translate(
     terminology: Annotated[Path | None, Option(help="Terms: source words, a tab, target words")] = None,
     lattice: Annotated[bool, Option("--lattice", help="Lines are lattices, in PLF or JSON")] = False,
     log_scores: Annotated[bool, Option("--log-scores", help="--lattice: scores are logarithms already")] = False,
+    minimum_risk: Annotated[
+        bool, Option("--minimum-risk", help="The translation of the greatest expected n-gram matches instead")
+    ] = False,
+    margin: Annotated[float, Option(min=0, help="--minimum-risk: how far below the best is looked at")] = 3.0,
+    scale: Annotated[float, Option(min=0, help="--minimum-risk: what scores are multiplied by")] = 1.0,
     time_limit: o.TimeLimit = None,
     workers: Annotated[int, Option(min=1, help="Threads")] = 1,
     save_result: Annotated[
@@ -60,7 +65,8 @@ def translate(
     covers are copied. An empty line gives an empty line. A sentence that cannot be translated is reported on stderr
     with its line and gives an empty line too, and the others go on; the exit code is then 2. With --kbest there is a
     line for each of the best derivations of a sentence, in the format of Moses' n-best lists, and none for a sentence
-    without any.
+    without any. With --minimum-risk the derivations within --margin of the best vote on n-grams; --json has the share
+    of the probability that they leave out at most.
     """
     if pops is not None and grammar is None:
         raise InvalidInput("--pops is for cube pruning, which needs --grammar.")
@@ -68,6 +74,8 @@ def translate(
         raise InvalidInput("--width is for phrases, which need --phrase-table.")
     if distinct and kbest is None:
         raise InvalidInput("--distinct is for lists: give --kbest too.")
+    if distinct and grammar is not None:
+        raise InvalidInput("--distinct is for phrases, which need --phrase-table.")
     if lattice and terminology is not None:
         raise InvalidInput("--terminology looks for terms in sentences, not in lattices; give --constraints.")
     if log_scores and not lattice:
@@ -75,6 +83,8 @@ def translate(
     options = o.given(method=method, pops=pops, width=width, max_iterations=max_iterations, time_limit=time_limit)
     if kbest is not None and options:
         raise InvalidInput(f"--{next(iter(options)).replace('_', '-')} is for the best translation; --kbest is exact.")
+    if minimum_risk and (kbest is not None or options or save_result is not None or save_results is not None):
+        raise InvalidInput("--minimum-risk makes a choice among many; leave methods, limits, lists and saving out.")
     model = o.translation_model(
         grammar=grammar,
         glue=glue,
@@ -89,11 +99,12 @@ def translate(
     if save_result is not None:
         read = (grammar, glue, phrase_table, lm, weights, constraints, terminology)
         refuse_overwriting(save_result, *read, *(inputs or []))
-    asked = {"kbest": kbest, "distinct": distinct, "lattice": lattice, "logs": log_scores}
-    job = _Job(model, options, **asked, save_result=save_result, save_results=save_results)
+    asked: dict[str, Any] = {"kbest": kbest, "distinct": distinct, "lattice": lattice, "logs": log_scores}
+    asked["risk"] = {"margin": margin, "scale": scale} if minimum_risk else None
+    job = _Job(model, options, **asked, save_result=save_result, save_results=save_results, json=json)
     job.constraints = None if constraints is None else read_constraints(constraints)
     job.terms = [] if terminology is None else read_terminology(terminology)
-    return _translate_lines(job, inputs or [], workers, json)
+    return _translate_lines(job, inputs or [], workers)
 
 
 @dataclass
@@ -106,8 +117,10 @@ class _Job:
     distinct: bool
     lattice: bool
     logs: bool
+    risk: dict[str, float] | None
     save_result: Path | None
     save_results: Path | None
+    json: bool
     constraints: list[dict[str, Any]] | None = None
     terms: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
 
@@ -133,9 +146,16 @@ class _Job:
         clock = Clock()
         try:
             problem = self.problem(number, line)
+            if self.risk is not None:
+                posterior = PrunedPosterior(problem, **self.risk)
+                chosen = posterior.minimum_risk()
+                fields: dict[str, Any] = {"translation": " ".join(chosen.words), "gain": chosen.gain}
+                if self.json:  # the bound takes longest
+                    fields |= {"kept": posterior.count, "left_out": posterior.left_out}
+                return _Answer(number, line, problem, [posterior.best], clock.seconds, chosen=fields)
             if self.kbest is None:
                 results: list[Result[Any]] = [problem.decode(**self.options)]
-            elif self.distinct:
+            elif self.distinct and isinstance(problem, PhraseTranslation):
                 results = problem.kbest(self.kbest, distinct=True)
             else:
                 results = problem.kbest(self.kbest)
@@ -159,9 +179,10 @@ class _Answer:
     results: list[Result[Any]] = field(default_factory=list)
     seconds: float = 0.0
     error: str | None = None
+    chosen: dict[str, Any] | None = None  # the translation of least risk
 
 
-def _translate_lines(job: _Job, inputs: list[str], workers: int, json: bool) -> int:
+def _translate_lines(job: _Job, inputs: list[str], workers: int) -> int:
     """Translates line by line, prints what is found, and returns the exit code."""
     code, done, proved, refused, whole = 0, 0, 0, 0, Clock()
     if job.save_results is not None:
@@ -180,7 +201,7 @@ def _translate_lines(job: _Job, inputs: list[str], workers: int, json: bool) -> 
             else:
                 code, refused = complain(f"{line.place}: {answer.error}"), refused + 1
                 none = {"error": answer.error}
-            _print_none(place | none, job.kbest, json)
+            _print_none(place | none, job.kbest, job.json)
             continue
         if job.save_result is not None:
             if done:
@@ -188,7 +209,7 @@ def _translate_lines(job: _Job, inputs: list[str], workers: int, json: bool) -> 
             save(job.save_result, answer.problem, results[0])
         done += 1
         proved += all(result.certificate.exact for result in results)
-        _print_results(answer, place, job.kbest, json)
+        _print_results(answer, place, job.kbest, job.json)
     if done:
         say(f"{done} sentences, {proved} proved optimal, {whole.seconds / done:.3g} seconds a sentence")
     return code
@@ -198,6 +219,9 @@ def _print_results(answer: _Answer, place: dict[str, Any], kbest: int | None, js
     problem = answer.problem
     assert problem is not None
     shown = [{"translation": " ".join(problem.words(r.structure))} | proof_fields(r) for r in answer.results]
+    if answer.chosen is not None:
+        best = {"best": shown[0]["translation"], "best_score": answer.results[0].score}
+        shown = [answer.chosen | best]
     if json:
         print_json(place | (shown[0] if kbest is None else {"translations": shown}) | {"seconds": answer.seconds})
     elif kbest is None:

@@ -54,8 +54,8 @@ def from_json(data: Any) -> tuple[Tables, float]:
     return tables, width
 
 
-def _check(t: Tables) -> None:
-    """No index may lead outside its array, and words, groups and contexts belong together: the kernels do not look."""
+def _check_shapes(t: Tables) -> None:
+    """No index may lead outside its array."""
     n, nodes, labels = len(t.words), len(t.node_spine), len(t.labels)
     groups, contexts = t.group_word.size, t.context_word.size
     shapes = {
@@ -93,6 +93,12 @@ def _check(t: Tables) -> None:
             raise InvalidInput(f"{name} holds numbers from {values.min()} to {values.max()}; expected {low}..{high}.")
     for name, size in (("node_ptr", nodes), ("group_ptr", groups), ("context_ptr", contexts)):
         _check_offsets(name, np.atleast_2d(getattr(t, name)), size)
+
+
+def _check(t: Tables) -> None:
+    """No index may lead outside its array, and words, groups and contexts belong together: the kernels do not look."""
+    _check_shapes(t)
+    n, nodes, groups = len(t.words), len(t.node_spine), t.group_word.size
     word = np.repeat(np.arange(n), np.diff(t.node_ptr))
     bare = t.node_below < 0
     below, context, group = t.node_below[~bare], t.node_context[~bare], t.node_group >= 0

@@ -123,35 +123,42 @@ def flow_program(problem: "Dependency | AutomataDependency", flow: str = "single
     taken = rows.block(np.zeros(len(arcs)), np.zeros(len(arcs)))
     rows.add(taken + arcs, arcs, -1.0)
     for lattice in range(2 * n + 2):
-        h = lattice // 2
-        width = int(lat.width[h])
-        begin, end = int(lat.state_ptr[lattice]), int(lat.state_ptr[lattice + 1])
-        e_first, e_last = int(lat.in_ptr[begin]), int(lat.in_ptr[end])
-        enters = np.repeat(np.arange(begin, end), np.diff(lat.in_ptr[begin : end + 1]))
-        weight = lat.weight[lat.weight_ptr[lattice] : lat.weight_ptr[lattice + 1]].reshape(e_last - e_first, width)
-        e, g = np.nonzero(weight > -np.inf)
-        x = variables + np.arange(len(e))
-        variables += len(e)
-        objective.append(weight[e, g])
-        # Every state of every column passes on what enters it; the start sends a unit, the end keeps it.
-        supply = np.zeros((end - begin, width))
-        scored = automata.by_head and h > 0
-        if not scored:
-            supply[0], supply[-1] = -1.0, 1.0
-        first = rows.block(supply.ravel(), supply.ravel())
-        rows.add(first + (enters[e] - begin) * width + g, x, 1.0)
-        rows.add(first + (lat.src[e_first:e_last][e] - begin) * width + g, x, -1.0)
-        if scored:
-            columns = np.arange(width)
-            above = lat.up[lat.up_ptr[h] : lat.up_ptr[h + 1]]
-            rows.add(first + columns, above, 1.0)
-            rows.add(first + (end - begin - 1) * width + columns, above, -1.0)
-        arc = lat.state_arc[enters[e]]
-        takes = arc >= 0
-        rows.add(taken + arc[takes], x[takes], 1.0)
+        weight = _add_lattice(rows, automata, lattice, variables, taken)
+        variables += len(weight)
+        objective.append(weight)
     most = np.ones(variables)
     most[len(arcs) : len(arcs) * (1 + commodities)] = float(n) if flow == "single" else 1.0
     return FlowProgram(np.concatenate(objective), most, rows.constraint(variables), head, mod)
+
+
+def _add_lattice(rows: _Rows, automata: HeadAutomata, lattice: int, variables: int, taken: int) -> Floats:
+    """Add the rows of one automaton over variables from ``variables`` on; returns their scores."""
+    lat, h = automata.lattices, lattice // 2
+    width = int(lat.width[h])
+    begin, end = int(lat.state_ptr[lattice]), int(lat.state_ptr[lattice + 1])
+    e_first, e_last = int(lat.in_ptr[begin]), int(lat.in_ptr[end])
+    enters = np.repeat(np.arange(begin, end), np.diff(lat.in_ptr[begin : end + 1]))
+    weight = lat.weight[lat.weight_ptr[lattice] : lat.weight_ptr[lattice + 1]].reshape(e_last - e_first, width)
+    e, g = np.nonzero(weight > -np.inf)
+    x = variables + np.arange(len(e))
+    # Every state of every column passes on what enters it; the start sends a unit, the end keeps it.
+    supply = np.zeros((end - begin, width))
+    scored = automata.by_head and h > 0
+    if not scored:
+        supply[0], supply[-1] = -1.0, 1.0
+    first = rows.block(supply.ravel(), supply.ravel())
+    rows.add(first + (enters[e] - begin) * width + g, x, 1.0)
+    rows.add(first + (lat.src[e_first:e_last][e] - begin) * width + g, x, -1.0)
+    if scored:
+        columns = np.arange(width)
+        above = lat.up[lat.up_ptr[h] : lat.up_ptr[h + 1]]
+        rows.add(first + columns, above, 1.0)
+        rows.add(first + (end - begin - 1) * width + columns, above, -1.0)
+    arc = lat.state_arc[enters[e]]
+    takes = arc >= 0
+    rows.add(taken + arc[takes], x[takes], 1.0)
+    found: Floats = weight[e, g]
+    return found
 
 
 def ilp(

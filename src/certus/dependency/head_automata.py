@@ -293,8 +293,9 @@ class HeadAutomata(Problem[Choices]):
 
     @cached_property
     def _extent(self) -> Extent:
-        kinds = 1 if self._problem is None else len(self._problem.scores)
-        return extent_of((self.n + 1) * (3 + kinds), *self.all_scores())  # two ends and an arc for each word
+        problem = self._problem
+        length = (self.n + 1) * (3 + (1 if problem is None else len(problem.scores)))  # two ends and an arc a word
+        return extent_of(length, *self.all_scores()) if problem is None else problem.extent()._replace(length=length)
 
     def extent(self) -> Extent:
         return self._extent
@@ -519,44 +520,10 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
     in_ptr, src = [0], list[int]()
     weights: list[list[float]] = []
     for h, side in product(range(n + 1), (LEFT, RIGHT)):
-        heads = automata.heads_of(h)
-        sides = [automata.automaton(g, h, side) for g in heads]
-        first = len(state_arc)
-        reached: list[tuple[Hashable, ...]] = [tuple(a.start for a in sides)]
-        ranks, arcs = [-1], [-1]
-        entering: list[list[tuple[int, list[float]]]] = [[]]
+        heads, first = automata.heads_of(h), len(state_arc)
+        ranks, entering = _states_of(automata, h, side)
         words = automata.outwards(h, side)
-        for rank, m in enumerate(words):
-            place: dict[tuple[Hashable, ...], int] = {}
-            for v in range(len(reached)):
-                if ranks[v] == rank:
-                    break
-                if v and not entering[v]:
-                    continue
-                steps = [automata.step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
-                weight = _checked([w for _, w in steps], h, side)
-                if max(weight, default=-np.inf) == -np.inf:
-                    continue
-                after = tuple(q for q, _ in steps)
-                if after not in place:
-                    place[after] = len(reached)
-                    reached.append(after)
-                    ranks.append(rank)
-                    arcs.append(int(arc_id[h, m]))
-                    entering.append([])
-                entering[place[after]].append((v, weight))
-            if not place:  # no sequence takes m: a state that nothing enters stands for it
-                reached.append(())
-                ranks.append(rank)
-                arcs.append(int(arc_id[h, m]))
-                entering.append([])
-        alive = [v for v in range(len(reached)) if v == 0 or entering[v]]
-        stops = [(v, [a.stop(q) for a, q in zip(sides, reached[v], strict=True)]) for v in alive]
-        for _, weight in stops:
-            _checked(weight, h, side)
-        entering.append([(v, weight) for v, weight in stops if max(weight, default=-np.inf) > -np.inf])
-        ranks.append(len(words))
-        arcs.append(-1)
+        arcs = [int(arc_id[h, words[rank]]) if 0 <= rank < len(words) else -1 for rank in ranks]
         state_arc += arcs
         state_rank += ranks
         for transitions in entering:
@@ -578,6 +545,43 @@ def automaton_lattices(automata: HeadAutomata) -> "Lattices":
         value_ptr=np.array(value_ptr),
     )
     return lattices
+
+
+def _states_of(automata: HeadAutomata, h: int, side: int) -> tuple[list[int], list[list[tuple[int, list[float]]]]]:
+    """The states of the automata of one head and side, side by side: the place of the last word taken, -1 at the start
+    and the number of words at the end; and what enters each, states with weights below each head.
+    """
+    heads, words = automata.heads_of(h), automata.outwards(h, side)
+    sides = [automata.automaton(g, h, side) for g in heads]
+    reached: list[tuple[Hashable, ...]] = [tuple(a.start for a in sides)]
+    ranks, entering = [-1], list[list[tuple[int, list[float]]]]([[]])
+    for rank, m in enumerate(words):
+        place: dict[tuple[Hashable, ...], int] = {}
+        for v in range(len(reached)):
+            if ranks[v] == rank:
+                break
+            if v and not entering[v]:
+                continue
+            steps = [automata.step(g, h, side, q, m) for g, q in zip(heads, reached[v], strict=True)]
+            weight = _checked([w for _, w in steps], h, side)
+            if max(weight, default=-np.inf) == -np.inf:
+                continue
+            after = tuple(q for q, _ in steps)
+            if after not in place:
+                place[after] = len(reached)
+                reached.append(after)
+                ranks.append(rank)
+                entering.append([])
+            entering[place[after]].append((v, weight))
+        if not place:  # no sequence takes m: a state that nothing enters stands for it
+            reached.append(())
+            ranks.append(rank)
+            entering.append([])
+    alive = [v for v in range(len(reached)) if v == 0 or entering[v]]
+    stops = [(v, _checked([a.stop(q) for a, q in zip(sides, reached[v], strict=True)], h, side)) for v in alive]
+    entering.append([(v, weight) for v, weight in stops if max(weight, default=-np.inf) > -np.inf])
+    ranks.append(len(words))
+    return ranks, entering
 
 
 def _checked(weights: list[float], h: int, side: int) -> list[float]:

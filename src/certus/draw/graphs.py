@@ -45,17 +45,7 @@ def hypergraph(
     text = [shortened(labels[e], 22) if labels is not None else "" for e in range(len(edges))]
     room = [max(w, sum(width_of(text[e], 10) + 18 for e in of_vertex[v])) + GAP for v, w in enumerate(wide)]
     order = _ordered(layers, edges)
-    lengths = [sum(room[v] for v in layer) for layer in order]
-    x = [0.0] * n_vertices
-    for layer, length in zip(order, lengths, strict=True):
-        at = MARGIN + (max(lengths, default=0.0) - length) / 2
-        for v in layer:
-            x[v] = at + room[v] / 2
-            at += room[v]
-    y = [0.0] * n_vertices
-    for k, layer in enumerate(order):
-        for v in layer:
-            y[v] = MARGIN + 12 + (len(order) - 1 - k) * LAYER
+    x, y, length = _placed(order, room)
     canvas, best = Canvas(), set(map(int, used))
     bold = {edges[e][0] for e in best} | {v for e in best for v in edges[e][1]}
     for v, own in enumerate(of_vertex):
@@ -80,7 +70,20 @@ def hypergraph(
         f"{shown[edges[e][0]]} from {', '.join(shown[v] for v in edges[e][1]) or text[e]}" for e in sorted(best)
     )
     high = MARGIN * 2 + len(order) * LAYER
-    return canvas.picture(max(lengths, default=0.0) + 2 * MARGIN, high, title, said)
+    return canvas.picture(length + 2 * MARGIN, high, title, said)
+
+
+def _placed(order: Sequence[Sequence[int]], room: Sequence[float]) -> tuple[list[float], list[float], float]:
+    """Where vertices stand, layers centred and the first one at the bottom; and how long the longest layer is."""
+    lengths = [sum(room[v] for v in layer) for layer in order]
+    longest = max(lengths, default=0.0)
+    x, y = [0.0] * len(room), [0.0] * len(room)
+    for k, (layer, length) in enumerate(zip(order, lengths, strict=True)):
+        at = MARGIN + (longest - length) / 2
+        for v in layer:
+            x[v], y[v] = at + room[v] / 2, MARGIN + 12 + (len(order) - 1 - k) * LAYER
+            at += room[v]
+    return x, y, longest
 
 
 def _edge(

@@ -2,9 +2,10 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import get_context
@@ -39,7 +40,7 @@ class Task(Protocol[Given, Got]):
 class Engine(Protocol):
     """Runs tasks."""
 
-    def run(self, task: Task[Item, Answer], items: Iterable[Item]) -> Iterator[tuple[Item, Answer | Exception]]:
+    def run(self, task: Task[Item, Answer], items: Iterable[Item]) -> Generator[tuple[Item, Answer | Exception]]:
         """Each item with what became of it, in the order in which they are done."""
 
 
@@ -52,22 +53,31 @@ class Threads:
     def __init__(self, workers: int | None = None, *, each: bool = True) -> None:
         self.workers, self.each = thread_count(workers), each
 
-    def run(self, task: Task[Item, Answer], items: Iterable[Item]) -> Iterator[tuple[Item, Answer | Exception]]:
+    def run(self, task: Task[Item, Answer], items: Iterable[Item]) -> Generator[tuple[Item, Answer | Exception]]:
         """Each item with what became of it, in order."""
         task.start(self.workers if self.each else 1)
-        return in_order(lambda item: (item, _tried(task, item)), items, 1 if self.each else self.workers)
+        yield from in_order(lambda item: (item, _tried(task, item)), items, 1 if self.each else self.workers)
 
 
 _task: Any = None  # of a worker process
 
 
-def _start(task: Task[Any, Any]) -> None:
+_started = False
+
+
+def _take(task: Task[Any, Any]) -> None:
     global _task
-    task.start(1)
     _task = task
 
 
 def _do(item: Any) -> Any:
+    global _started
+    if not _started:
+        try:
+            _task.start(1)
+        except Exception as error:
+            return error
+        _started = True
     return _tried(_task, item)
 
 
@@ -92,7 +102,7 @@ class Processes:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = thread_count(workers)
 
-    def run(self, task: Task[Item, Answer], items: Iterable[Item]) -> Iterator[tuple[Item, Answer | Exception]]:
+    def run(self, task: Task[Item, Answer], items: Iterable[Item]) -> Generator[tuple[Item, Answer | Exception]]:
         """Each item with what became of it, in the order in which they are done."""
         stream = iter(items)
         again: deque[Try[Item]] = deque()
@@ -100,7 +110,7 @@ class Processes:
         while again or not ended:
             running: dict[Future[Any], Try[Item]] = {}
             context = get_context("spawn")  # threads and Ray do not survive a fork
-            with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start, initargs=(task,)) as pool:
+            with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_take, initargs=(task,)) as pool:
                 try:
                     while True:
                         while len(running) < AHEAD * self.workers and not (ended and not again):
@@ -123,7 +133,7 @@ class Processes:
 
     def _after_a_loss(
         self, running: dict[Future[Any], Try[Item]], again: deque[Try[Item]]
-    ) -> Iterator[tuple[Item, Answer | Exception]]:
+    ) -> Generator[tuple[Item, Answer | Exception]]:
         """What was done before a worker died; the rest is to be done again, unless it was lost too often."""
         for future, one in running.items():
             if future.done() and not future.cancelled() and future.exception() is None:
@@ -170,12 +180,13 @@ class _Decode:
 
 def decoded(
     problems: Iterable[Any], engine: str, workers: int | None, address: str | None, limits: dict[str, Any]
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """Results, or errors, of problems, in order: what ``certus.decode_all`` asks for by name."""
     waiting: dict[int, Any] = {}
     due = 0
-    for (number, _), answer in engine_of(engine, workers, address).run(_Decode(limits), enumerate(problems)):
-        waiting[number] = answer
-        while due in waiting:
-            yield waiting.pop(due)
-            due += 1
+    with closing(engine_of(engine, workers, address).run(_Decode(limits), enumerate(problems))) as run:
+        for (number, _), answer in run:
+            waiting[number] = answer
+            while due in waiting:
+                yield waiting.pop(due)
+                due += 1

@@ -1,6 +1,6 @@
 """Ray: actors on the machines of a cluster, or on this one, each of which holds a started task."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,15 +20,17 @@ def _ray() -> Any:
 
 
 class _Actor:
-    """A task in a worker process. ``start`` is called again by Ray if the process has to be replaced."""
+    """A task in a worker process, started anew by Ray if the process has to be replaced."""
 
     def __init__(self, task: Task[Any, Any]) -> None:
-        task.start(1)
-        self.task = task
+        self.task, self.started = task, False
 
     def do(self, item: Any) -> Any:
         """The answer, or the exception, which is no reason to try again."""
         try:
+            if not self.started:
+                self.task.start(1)
+                self.started = True
             return self.task(item)
         except Exception as error:
             return error
@@ -43,14 +45,13 @@ class Ray:
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
         self.workers, self.address = workers, address
 
-    def run(self, task: Task[Item, Answer], items: Iterable[Item]) -> Iterator[tuple[Item, Answer | Exception]]:
+    def run(self, task: Task[Item, Answer], items: Iterable[Item]) -> Generator[tuple[Item, Answer | Exception]]:
         """Each item with what became of it, in the order in which they are done."""
         ray = _ray()
         with _cluster(ray, self.address, self.workers):
             workers = self.workers or max(int(ray.cluster_resources().get("CPU", 1)), 1)
             kind = ray.remote(num_cpus=CPUS, max_restarts=-1, max_task_retries=ATTEMPTS - 1)(_Actor)
-            shared = ray.put(task)
-            actors = [kind.remote(shared) for _ in range(workers)]
+            actors = [kind.remote(task) for _ in range(workers)]
             try:
                 yield from _answers(ray, actors, items)
             finally:

@@ -261,14 +261,18 @@ def intersect(
     trimmed, kept, used = subgraph(whole, np.ones(whole.n_edges, dtype=bool))
     origin = np.concatenate((edges.origin, np.full(len(ends), -1)))[order][kept].astype(np.int32)
     new_weights = np.concatenate((edges.weight, automaton.final_weights[items.end[ends]]))[order][kept]
-    if graph.vertex_labels is None and graph.edge_labels is None:
-        return trimmed, new_weights, origin
-    labels = _item_labels(graph, items.vertex, items.start, items.end, used[:-1])
-    edge_labels = (
-        None if graph.edge_labels is None else ["" if e < 0 else graph.edge_labels[e] for e in origin.tolist()]
-    )
-    labelled = Hypergraph(trimmed.in_ptr, trimmed.tail_ptr, trimmed.tail, trimmed.root, labels, edge_labels)
-    return labelled, new_weights, origin
+    if graph.vertex_labels is not None or graph.edge_labels is not None:
+        labels = _item_labels(graph, items.vertex, items.start, items.end, used[:-1])
+        trimmed = _labelled(trimmed, labels, graph.edge_labels, origin)
+    return trimmed, new_weights, origin
+
+
+def _labelled(
+    graph: Hypergraph, labels: Sequence[str] | None, edge_labels: Sequence[str] | None, origin: Int32
+) -> Hypergraph:
+    """The graph with labels; edges have those of the edges that they came from."""
+    of_edges = None if edge_labels is None else ["" if e < 0 else edge_labels[e] for e in origin.tolist()]
+    return Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail, graph.root, labels, of_edges)
 
 
 def with_leaves(graph: Hypergraph, weights: Floats, symbol: Ints) -> tuple[Hypergraph, Floats, Int32, int]:

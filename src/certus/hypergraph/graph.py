@@ -141,14 +141,7 @@ class Hypergraph:
         _check_offsets("tail_ptr", tails, len(flat), "entries of tail", "edge")
         if n_vertices is None:
             n_vertices = 1 + max(int(heads.max(initial=-1)), int(flat.max(initial=-1)), -1 if root is None else root)
-        if n_vertices < 1:
-            raise InvalidInput("the hypergraph has no vertices; it needs at least a root.")
-        for name, vertices in (("head", heads), ("tail", flat)):
-            bad = (vertices < 0) | (vertices >= n_vertices)
-            if bad.any():
-                k = int(np.argmax(bad))
-                e = k if name == "head" else int(np.searchsorted(tails, k, side="right")) - 1
-                raise InvalidInput(f"edge {e} has {name} vertex {vertices[k]}; vertices are 0..{n_vertices - 1}.")
+        _check_vertices(heads, tails, flat, n_vertices)
         if root is None:
             root = n_vertices - 1
         vertex_map = np.arange(n_vertices, dtype=np.int32)
@@ -372,6 +365,18 @@ def gathered(ptr: Int32, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     starts = ptr[:-1].astype(np.int64)[rows]
     return offsets, np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+
+
+def _check_vertices(heads: Int32, tails: Int32, flat: Int32, n_vertices: int) -> None:
+    """That there are vertices, and edges name no others."""
+    if n_vertices < 1:
+        raise InvalidInput("the hypergraph has no vertices; it needs at least a root.")
+    for name, vertices in (("head", heads), ("tail", flat)):
+        bad = (vertices < 0) | (vertices >= n_vertices)
+        if bad.any():
+            k = int(np.argmax(bad))
+            e = k if name == "head" else int(np.searchsorted(tails, k, side="right")) - 1
+            raise InvalidInput(f"edge {e} has {name} vertex {vertices[k]}; vertices are 0..{n_vertices - 1}.")
 
 
 def _bottom_up_order(heads: Int32, tail_ptr: Int32, tail: Int32, n_vertices: int) -> Int32:

@@ -5,7 +5,7 @@ import io
 import math
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
@@ -37,6 +37,31 @@ def _beyond(path: object, limit: int) -> FormatError:
     )
 
 
+class _Zstd:
+    """The bytes of zstd frames; EOFError if the last one is cut short, which the library's own reader does not say."""
+
+    def __init__(self, packed: BinaryIO, frame: Callable[[], Any]) -> None:
+        self._packed, self._new = packed, frame
+        self._frame: Any = None
+        self._rest = self._held = b""
+
+    def read1(self, size: int) -> bytes:
+        """Some bytes, as many at most; none at the end."""
+        while not self._held:
+            data = self._rest or self._packed.read(1024)  # which unpack to some 30 MB at most
+            if not data:
+                if self._frame is not None:
+                    raise EOFError("it ends within a frame")
+                return b""
+            self._frame = self._frame or self._new()
+            self._held = self._frame.decompress(data)
+            self._rest = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame = None
+        data, self._held = self._held[:size], self._held[size:]
+        return data
+
+
 class _Unpacked(io.RawIOBase):
     """The bytes of a packed stream, as far as the limit."""
 
@@ -54,14 +79,14 @@ class _Unpacked(io.RawIOBase):
                 missing = "is packed with zstd, which needs zstandard: pip install 'certus[zstd]'."
                 raise FormatError(path, None, missing) from None
             self._errors = (EOFError, zstandard.ZstdError)
-            self._stream = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+            self._stream = _Zstd(packed, lambda: zstandard.ZstdDecompressor().decompressobj())
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._stream.read1(len(buffer)) if self._kind == "gzip" else self._stream.read(len(buffer))
+            data = self._stream.read1(len(buffer))
         except self._errors as error:
             raise FormatError(self._path, None, f"the {self._kind} data is damaged or cut short: {error}.") from None
         self._left -= len(data)

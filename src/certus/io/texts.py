@@ -34,22 +34,22 @@ def found_files(given: str) -> list[tuple[Path, Path]] | None:
     """
     path = Path(given)
     try:
-        if path.is_dir():
-            below = sorted(p for p in path.rglob("*") if stem(p) is not None and p.is_file() and not _hidden(p, path))
-            files = [(p, p.relative_to(path)) for p in below]
-            if not files:
-                kinds = ", ".join(kind + packed for kind in KINDS for packed in ("", *PACKED))
-                raise InvalidInput(f"{given}: there is no file to read in this folder; such are {kinds}.")
-            return files
-        if path.is_file():
-            return [(path, Path(path.name))]
-        if has_magic(given) and not any(map(str.isspace, given)):
-            matched = sorted(Path(p) for p in iglob(given, recursive=True) if os.path.isfile(p))
-            base = Path(os.path.commonpath([p.parent for p in matched])) if matched else path
-            return [(p, p.relative_to(base)) for p in matched] or None
+        folder, file = path.is_dir(), path.is_file()
     except (OSError, ValueError):  # too long, or holds a NUL: not a name
-        pass
-    return None
+        return None
+    if file:
+        return [(path, Path(path.name))]
+    if folder:
+        below = sorted(p for p in path.rglob("*") if stem(p) is not None and p.is_file() and not _hidden(p, path))
+        if not below:
+            kinds = ", ".join(kind + packed for kind in KINDS for packed in ("", *PACKED))
+            raise InvalidInput(f"{given}: there is no file to read in this folder; such are {kinds}.")
+        return [(p, p.relative_to(path)) for p in below]
+    if not has_magic(given) or any(map(str.isspace, given)):
+        return None
+    matched = sorted(Path(p) for p in iglob(given, recursive=True) if os.path.isfile(p))
+    base = os.path.commonpath([p.parent for p in matched]) if matched else ""
+    return [(p, p.relative_to(base)) for p in matched] or None
 
 
 def _hidden(path: Path, folder: Path) -> bool:

@@ -158,14 +158,14 @@ def _shipped(name: str) -> bytes | None:
     return data if hashlib.sha256(data).hexdigest() == wanted else None
 
 
-def pack(kept: Path, package: Path) -> dict[str, str]:
-    """Copy what was compiled for a target of TARGETS from a cache, one of ours, into a folder for a package.
+def pack(kept: Path, package: Path, folder: Path) -> dict[str, str]:
+    """Copy what was compiled for a target of TARGETS from a cache, one of ours, into a folder for a wheel.
 
-    ``package`` is that of the kernels' sources. Returns the files and their digests, which the manifest has too.
+    ``package`` has the sources of the kernels. Returns the files and their digests, which the manifest has too.
     """
     target = machine()
     files: dict[str, str] = {}
-    for source in sorted(package.parent.glob("*.py")):
+    for source in sorted(package.glob("*.py")):
         for index in sorted((kept / folder_of(source)).glob("*.nbi")):
             with open(index, "rb") as stream:
                 version = pickle.load(stream)
@@ -175,10 +175,10 @@ def pack(kept: Path, package: Path) -> dict[str, str]:
                     continue
                 data = (index.parent / name).read_bytes()
                 placed = f"{index.parent.name}/{index.stem}.{signature_digest(sig)}"
-                (package / placed).parent.mkdir(parents=True, exist_ok=True)
-                (package / placed).write_bytes(data)
+                (folder / placed).parent.mkdir(parents=True, exist_ok=True)
+                (folder / placed).write_bytes(data)
                 files[placed] = hashlib.sha256(data).hexdigest()
-    (package / MANIFEST).write_text(json.dumps({"machine": target, "files": files}, indent=1))
+    (folder / MANIFEST).write_text(json.dumps({"machine": target, "files": files}, indent=1))
     return files
 
 

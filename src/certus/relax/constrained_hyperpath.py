@@ -43,6 +43,32 @@ DIGITS = 9  # after the point, of the sums that rows are about
 MOST_SPELT_OUT = 2_000_000  # edges of the graph with signatures
 
 
+class _Hypotheses:
+    """The hypotheses of a beam search: of each group the best ``width``, by score plus the bound of the vertex."""
+
+    def __init__(self, bounds: list[float], width: int) -> None:
+        self.bounds, self.width = bounds, width
+        self.chart: list[dict[Signature, float]] = [{} for _ in bounds]
+        self.total, self.pruned = 0, False  # how many there were, and whether any was dropped
+        self._groups: dict[Hashable, list[tuple[float, int, Signature]]] = {}
+        self._alive: dict[Hashable, int] = {}
+
+    def put(self, v: int, signature: Signature, score: float, group: Hashable) -> None:
+        """Enter a new hypothesis, or a better one in place of the one that was there."""
+        heap = self._groups.setdefault(group, [])
+        heappush(heap, (score + self.bounds[v], v, signature))
+        if signature not in self.chart[v]:
+            self.total += 1
+            self._alive[group] = self._alive.get(group, 0) + 1
+        self.chart[v][signature] = score
+        while self._alive[group] > self.width:
+            rank, w, worst = heappop(heap)
+            if self.chart[w].get(worst, inf) + self.bounds[w] == rank:  # else it was improved since
+                del self.chart[w][worst]
+                self._alive[group] -= 1
+                self.pruned = True
+
+
 class ConstrainedHyperpath(DynamicProgram[Int32]):
     r"""The best derivation of a hypergraph's root that satisfies linear equations on its edges (LR 7.1).
 
@@ -218,11 +244,8 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
         weight = self._priced(u, kept).tolist()
         columns = self.A.T.tolist()
         tails = [self.graph.tail_of(e).tolist() for e in range(self.graph.n_edges)]
-        chart: list[dict[Signature, float]] = [{} for _ in range(self.graph.n_vertices)]
-        back: dict[tuple[int, Signature], tuple[int, tuple[Signature, ...]]] = {}
-        groups: dict[Hashable, list[tuple[float, int, Signature]]] = {}
-        alive: dict[Hashable, int] = {}
-        pruned, total = False, 0
+        found = _Hypotheses(bounds, width)
+        chart, back = found.chart, dict[tuple[int, Signature], tuple[int, tuple[Signature, ...]]]()
         for v in range(self.graph.root + 1):
             if bounds[v] == -inf:
                 continue
@@ -242,25 +265,13 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
                         continue
                     if not self.check(signature):
                         continue
-                    chart[v][signature] = score
                     back[v, signature] = e, tuple(s for s, _ in choice)
-                    key = self.group(v, signature)
-                    heap = groups.setdefault(key, [])
-                    heappush(heap, (score + bounds[v], v, signature))
-                    if known is None:
-                        total += 1
-                        alive[key] = alive.get(key, 0) + 1
-                    if total > most:
-                        return Beam(None, -inf, True, total)
-                    while alive[key] > width:
-                        rank, w, worst = heappop(heap)
-                        if chart[w].get(worst, inf) + bounds[w] == rank:  # else it was improved since
-                            del chart[w][worst]
-                            alive[key] -= 1
-                            pruned = True
+                    found.put(v, signature, score, self.group(v, signature))
+                    if found.total > most:
+                        return Beam(None, -inf, True, found.total)
         goal = self._total(self.b)
         if goal not in chart[self.graph.root]:
-            return Beam(None, -inf, pruned, total)
+            return Beam(None, -inf, found.pruned, found.total)
         edges: list[int] = []
         pending = [(self.graph.root, goal)]
         while pending:
@@ -269,7 +280,7 @@ class ConstrainedHyperpath(DynamicProgram[Int32]):
             edges.append(e)
             pending.extend(reversed(list(zip(tails[e], parts, strict=True))))
         structure = np.array(edges, dtype=np.int32)
-        return Beam(structure, self._inner.score(structure), pruned, total)
+        return Beam(structure, self._inner.score(structure), found.pruned, found.total)
 
     # -- decoding --------------------------------------------------------------------------------------------------
 

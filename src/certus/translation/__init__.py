@@ -11,6 +11,7 @@ from certus.translation.language_model import LanguageModel, LmArrays
 from certus.translation.phrase_model import PhraseModel
 from certus.translation.phrase_problem import PhraseTranslation
 from certus.translation.phrases import PhraseOption
+from certus.translation.pruned_posterior import PrunedPosterior
 from certus.translation.word_models import ClassModel, FunctionModel, NgramModel, WeightedModels, WordModel
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "PhraseModel",
     "PhraseOption",
     "PhraseTranslation",
+    "PrunedPosterior",
     "SynchronousGrammar",
     "Translation",
     "TranslationForest",

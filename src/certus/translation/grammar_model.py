@@ -56,6 +56,6 @@ class GrammarModel:
 
     def problem(self, source: Sequence[Any] | Mapping[str, Any] | WordLattice) -> ForestTranslation:
         """The translation problem of a sentence, given as its words, or of a lattice (``certus.io.lattices``)."""
-        words = source if is_words(source) else WordLattice.of(source)
+        words: Any = source if is_words(source) else WordLattice.of(source)
         forest = self.grammar.forest(words, lattice_weight=self.lattice_weight)
         return ForestTranslation(forest, self.lm, self.lm_weight)

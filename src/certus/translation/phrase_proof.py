@@ -74,6 +74,7 @@ class Search(NamedTuple):
     own: Ints  # (n + 1, S) the jump from a place to a span, and the multipliers of its words
     start: int  # the state of the language model at the start
     above: int
+    step: float  # of the scores, which are whole numbers of it
 
     def chunks(self, node: Ints) -> Iterator[slice]:
         """States of these nodes, as many at once as leave room for the steps from them."""
@@ -123,6 +124,22 @@ def closed_form(
     if above == inf:
         none = np.zeros(0, dtype=np.int64)
         return _form(problem, Paths(none, none, none, none, none))
+    search = search_of(problem, above, added, tracked, multipliers)
+    return _form(problem, _above(search, *_closed(search)))
+
+
+def search_of(
+    problem: "PhraseTranslation",
+    above: float,
+    added: Floats,
+    tracked: Ints | None,
+    multipliers: Floats,
+    exact: bool | None = None,
+) -> Search:
+    """What a search above a bound reads, with numbers added to the scores of the options.
+
+    Its bounds tell apart states of the language model if ``exact``, by default where not all words are tracked.
+    """
     units = units_for(problem, above, added, multipliers)
     options = packed_options(problem, units, added)
     limits = Limits(problem.n, problem.limit, problem.window)
@@ -141,11 +158,11 @@ def closed_form(
     jump = units.up(-problem.distortion * np.arange(problem.n + 1, dtype=np.float64))
     own = jump[np.abs(options.start - np.arange(problem.n + 1)[:, None])] + sums[options.end + 1] - sums[options.start]
     lattice = build(limits, options, tracked)
-    places = places_of(problem.lm, met, rows, options, own, limits.limit, tracked is not None)
+    told_apart = tracked is not None if exact is None else exact
+    places = places_of(problem.lm, met, rows, options, own, limits.limit, told_apart)
     bounds = sweep(problem.n, options, lattice, places, units)
     place = np.concatenate([np.full(b - a, p) for _, p, a, b in lattice.group])
-    search = Search(limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]))
-    return _form(problem, _above(search, *_closed(search)))
+    return Search(limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]), units.step)
 
 
 def _read(problem: "PhraseTranslation", witness: Any) -> tuple[Ints | None, Floats]:

@@ -1,7 +1,7 @@
 """Phrase options as an automaton reads them: its state is carried beside that of the language model.
 
 A state of the search is then a pair, of the language model's r and the automaton's q, numbered r * Q + q. What an
-option scores depends on q only in that it may be refused, which is a score of -inf; where it leads depends on q as well.
+option scores depends on q only in that it may be refused, which is a score of -inf; where it leads depends on q too.
 """
 
 from collections.abc import Sequence
