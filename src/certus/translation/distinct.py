@@ -150,11 +150,9 @@ def distinct(problem: "ForestTranslation", best: Result[Ints], k: int) -> list[t
     while True:
         above = best.score - margin
         try:
-            form = problem.closed_form(above, witness).form
+            form = problem.closed_form(above, witness or problem.make_witness(above)).form
         except InvalidInput as wrong:
-            raise NotSupported(
-                f"{len(witness)} kinds of multipliers do not reach so far: {wrong} Ask for less."
-            ) from None
+            raise NotSupported(f"these are too many translations for this forest: {wrong} Ask for fewer.") from None
         strings = Strings(problem.translation_forest, form, above)
         listed = strings.ranked()[:k]
         if len(listed) == k or above == -np.inf:
