@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from certus.checks import as_positive_int
+from certus.checks import as_positive_int, of_kind
 from certus.errors import FormatError, InvalidInput
 from certus.evaluate.calibration import Calibration
 from certus.features.encode import Encoded
