@@ -51,9 +51,9 @@ tests: $(VENV)/test.stamp
 	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels --ignore=src/certus/torch -m "not browser and not torch and not ray and not wheel"
 
 # Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around and of
-# what becomes of infinities, as it should be.
+# what becomes of infinities, as it should be. Nothing is compiled, so any worker may run any test.
 tests-interpreted: $(VENV)/test.stamp
-	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) tests --require-every-kernel -W ignore::RuntimeWarning -m "not browser and not torch and not ray and not wheel"
+	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) --dist worksteal tests --require-every-kernel -W ignore::RuntimeWarning -m "not browser and not torch and not ray and not wheel"
 
 # What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster. Learners and models
 # have small tests that are interpreted instead: what they call takes minutes to compile. Factor graphs and taggers, whose
@@ -72,7 +72,7 @@ fuzz: $(VENV)/test.stamp
 tests-torch: $(VENV)/test.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint tests/torch/constraints.txt --editable '.[torch]' \
 		|| echo "torch cannot be installed here: the tests of certus.torch are skipped, if there is none" >&2
-	$(PYTEST) tests/torch tests/docs/test_snippets.py -k torch
+	$(PYTEST) tests/torch tests/docs/test_snippets.py tests/docs/test_examples.py -m torch
 
 # Files and problems on a Ray of two workers, of which one is killed.
 tests-ray: $(VENV)/test.stamp

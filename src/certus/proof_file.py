@@ -86,13 +86,13 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
     tree = proof.rest if isinstance(proof, Close) else proof
     if not isinstance(tree, Leaf | Fix | Split):
         raise InvalidInput(f"the proof tree is {type(tree).__name__}.")
-    data = _form_to_json(relaxed)
+    data, elsewhere = _form_to_json(relaxed), relaxed.searched or isinstance(proof, Close)
     if relaxed.searched:
         below = float(np.nextafter(result.score - 2.0 * certificate.tolerance, -inf))  # so that structures are left
         limit = min(certificate.bound + certificate.tolerance, below)
         data, relaxed = _closed(relaxed, data | {"claim": claim}, proof, limit)
-        if relaxed.bound(tree, above, certificate.better) > above:  # more may be left than where the tree was found
-            tree = proof_of(relaxed, replace(certificate, witness=None, duals=None), above)
+    if elsewhere and relaxed.bound(tree, above, certificate.better) > above:  # more is here than where it was found
+        tree = proof_of(relaxed, replace(certificate, witness=None, duals=None), above)
     better = [relaxed.structure(y) for y in certificate.better]
     shown = {
         "trusts": _trusts(relaxed),

@@ -101,6 +101,9 @@ class Trace(Drawn):
         return curves({"dual value": self.dual, "best score so far": self.primal})
 
 
+_NO_TRACE = Trace()  # of all that do not iterate: its arrays have no cells that could change
+
+
 @dataclass(frozen=True, slots=True)
 class Solution(Generic[Y]):
     """Argmax of a subproblem under penalties: the structure and its penalised value."""
@@ -116,7 +119,7 @@ class Result(Drawn, Generic[Y]):
     structure: Y
     score: float
     certificate: Certificate
-    trace: Trace = field(default_factory=Trace)
+    trace: Trace = _NO_TRACE
     info: Mapping[str, Any] = field(default_factory=dict)  # what the method has to say: nodes, parts fixed, seconds
 
     @property

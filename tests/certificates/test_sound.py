@@ -213,6 +213,35 @@ def test_kbest_lists_what_needs_no_mask_that_overflows():
         certus.Tagging([[least, least]]).kbest(2)
 
 
+@pytest.mark.parametrize("mask", [-1e15, -1e30])
+@pytest.mark.parametrize("projective", [True, False])
+def test_ranks_before_those_that_need_a_mask_are_proved(mask, projective):
+    arc = np.full((4, 4), mask)
+    arc[0, 1], arc[1, 2], arc[2, 3], arc[1, 3] = 1.0, 2.0, 1.0, 0.0
+    for p in (
+        Dependency(arc, projective=projective),
+        certus.LabelledDependency(arc[:, :, None], projective=projective),
+    ):
+        found = p.kbest(4)
+        assert [r.score for r in found[:2]] == [4.0, 3.0]
+        assert [r.certificate.exact for r in found] == [True, True, False, False]
+        assert [r.certificate.rank for r in found] == [1, 2, 3, 4]
+        for r in found:
+            verify(p, r)
+
+
+@pytest.mark.parametrize("fixed", [((0, 1), 1), ((0, 2), 0)])
+def test_labels_and_arcs_that_overflow_together_are_no_reason_for_infeasible_under_constraints(fixed):
+    lowest = float(np.finfo(np.float64).min)
+    arc = np.zeros((3, 3))
+    arc[0, 1] = lowest
+    label = np.zeros((3, 3, 1))
+    label[0, 1] = lowest
+    p = certus.LabelledDependency(label, arc)
+    with pytest.raises(InvalidInput, match="overflow"):
+        p.with_fixed("arcs", *fixed).decode()
+
+
 def test_labels_and_arcs_that_overflow_together_are_not_infeasible():
     least = np.finfo(np.float64).min
     arc, label = np.array([[0.0, least], [0.0, 0.0]]), np.array([[[0.0], [least]], [[0.0], [0.0]]])

@@ -20,8 +20,11 @@ def test_a_hostile_model_is_refused_and_does_not_crash(certus, tmp_path):
     whole, arrays = contents(BUNDLED / "en" / "parser.safetensors")
     for change, message in (
         ({"labels": []}, "labels is a list of 0; expected 1 or more items"),
-        ({"settings": whole["settings"] | {"most": 0}}, "settings: max_heads is 0; expected a whole number 1..1000000"),
-        ({"settings": whole["settings"] | {"most": -2}}, "settings: max_heads is -2"),
+        (
+            {"settings": whole["settings"] | {"max_heads": 0}},
+            "settings: max_heads is 0; expected a whole number 1..1000000",
+        ),
+        ({"settings": whole["settings"] | {"max_heads": -2}}, "settings: max_heads is -2"),
         (
             {"settings": whole["settings"] | {"second_width": -3.0}},
             "second_width is -3.0; expected a finite number 0..inf",

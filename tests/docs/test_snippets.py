@@ -19,9 +19,17 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, found.start(1)), found[1]) for found in BLOCK.finditer(text)]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
+def needs_torch(page: Path) -> bool:
+    """Whether a block imports torch."""
+    return any("import torch\n" in source for _, source in blocks(page))
+
+
+RUN = [pytest.param(p, marks=pytest.mark.torch) if needs_torch(p) else p for p in PAGES if blocks(p)]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_snippets_run_and_print_what_they_say(page, tmp_path, monkeypatch):
-    if any("import torch\n" in source for _, source in blocks(page)):
+    if needs_torch(page):
         pytest.importorskip("torch", reason="torch is not installed")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}

@@ -195,12 +195,12 @@ def array(name, values):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (settings(most=0), "settings: max_heads is 0; expected a whole number 1..1000000"),
-        (settings(most=-3), "max_heads is -3"),
-        (settings(most=2**70), "max_heads is a whole number of 71 bits"),
+        (settings(max_heads=0), "settings: max_heads is 0; expected a whole number 1..1000000"),
+        (settings(max_heads=-3), "max_heads is -3"),
+        (settings(max_heads=2**70), "max_heads is a whole number of 71 bits"),
         (settings(first_width=-3.0), "first_width is -3.0; expected a finite number 0..inf"),
         (settings(first_width="wide"), "first_width is 'wide'"),
-        (settings(narrower=-1.0), "width_share is -1.0"),
+        (settings(second_share=-1.0), "second_share is -1.0"),
         (settings(bits=True), "bits is true"),
         (settings(bits=31), "bits is 31"),
         (settings(projective=1), "projective is 1; expected true or false"),

@@ -79,12 +79,13 @@ def test_scope_and_digests_tell_what_was_searched(parser):
     arcs = f"all {n * n} arcs" if count == n * n else f"the {count} arcs kept of {n * n}"
     assert sentence.comment("scope") == f"{among} over {arcs}"
     assert sentence.comment("model_digest") == parser.digest
-    assert sentence.comment("problem_digest") == problem_digest(batch, 0, kept)
+    assert sentence.comment("problem_digest") == problem_digest(parser.seen(batch, 0), kept)
     fewer = kept.copy()
     fewer[sentence.heads[1], 1] = False
-    assert problem_digest(batch, 0, fewer) != problem_digest(batch, 0, kept)
+    seen = parser.seen(batch, 0)
+    assert problem_digest(seen, fewer) != problem_digest(seen, kept)
     sentence.tokens[-1].upos = "X"
-    assert problem_digest(parser.encoder.encode([sentence]), 0, kept) != problem_digest(batch, 0, kept)
+    assert problem_digest(parser.seen(parser.encode([sentence]), 0), kept) != problem_digest(seen, kept)
 
 
 @TRAINS

@@ -208,8 +208,10 @@ def test_arrays_with_the_modifier_first():
     np.testing.assert_array_equal(turned[0].arc[0, 1:], arc[0, 0, 1:])
     with pytest.raises(InvalidInput, match="axes is 'mm'; expected one of 'hm', 'mh'"):
         certus.DependencyBatch(arc, axes="mm")
-    with pytest.raises(Infeasible, match="the head first"):
-        certus.Dependency(np.where(np.arange(4)[:, None] == 0, -np.inf, arc[0]), projective=True).decode()
+    without_root = np.where(np.arange(4)[:, None] == 0, -np.inf, arc)
+    for projective in (True, False):
+        with pytest.raises(Infeasible, match=r"item 0 of the batch: .*the head first"):
+            certus.DependencyBatch(without_root, projective=projective).decode()
 
 
 class Tensor:

@@ -1,5 +1,9 @@
 """Translations under constraints on their words, forests and phrases, against all translations that satisfy them."""
 
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,11 +11,14 @@ from hypothesis import strategies as st
 
 import certus
 from certus import ForestTranslation, LanguageModel
+from certus.certificates import standalone
 from certus.constraints import accepted, avoids, contains, count, in_order, length, starts_with
+from certus.io.arpa import parse_arpa
 from tests.oracles.questions import answer
 from tests.translation.cases import arpas, forests
 from tests.translation.phrase_cases import every_score, phrase_problems
 
+ARPA = ["\\data\\", "ngram 1=4", "\\1-grams:", "-1 <unk>", "0 <s>", "-1 </s>", "-1 a", "\\end\\"]
 WORDS = ("a", "b", "d", "z")
 
 
@@ -97,3 +104,51 @@ def test_phrases_under_constraints_equal_enumeration(problem, one, other):
     certus.verify(restricted, ranked[-1])
     held = type(restricted).from_json(restricted.to_json())
     certus.verify(held, result)
+
+
+@given(forests(limit=30), arpas(max_order=3), phrase_problems(max_words=3), constraints())
+@settings(max_examples=12)
+def test_the_standalone_checker_believes_what_is_proved(forest, arpa, phrases, one):
+    for problem in (ForestTranslation(forest, LanguageModel(arpa), 0.5), phrases):
+        restricted = problem.subject_to(one[0])
+        try:
+            result = restricted.decode()
+        except certus.Infeasible:
+            continue
+        with TemporaryDirectory() as folder:
+            certus.save_proof(Path(folder) / "proof.json", restricted, result)
+            data = json.loads((Path(folder) / "proof.json").read_text())
+        standalone.check(data)
+        data["claim"]["bound"] = data["claim"]["bound"] - 1.0 if result.score < 1e300 else 0.0
+        with pytest.raises(standalone.Refused):
+            standalone.check(data)
+
+
+def test_what_no_translation_satisfies_is_infeasible():
+    forest = certus.TranslationForest.from_text("1 2\n2\na ||| \nb ||| ")
+    lm = LanguageModel(parse_arpa("\n".join(ARPA)))
+    with pytest.raises(certus.Infeasible, match="no derivation of the forest satisfies the constraints"):
+        ForestTranslation(forest, lm).subject_to(contains(["c"])).decode()
+    options = [certus.PhraseOption(0, 0, ("a",), 0.0)]
+    with pytest.raises(certus.Infeasible, match="no translation satisfies the constraints"):
+        certus.PhraseTranslation(options, lm, source=["x"]).subject_to(length(2, 3)).decode()
+    with pytest.raises(certus.Infeasible, match="no translation satisfies the constraints"):
+        certus.PhraseTranslation([], lm, source=[]).subject_to(length(1)).decode()
+    with pytest.raises(certus.NotSupported, match="integer program reads no constraints"):
+        certus.PhraseTranslation(options, lm, source=["x"]).subject_to(length(1)).decode(method="ilp")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "what"),
+    [
+        (contains(["a"], symbols=["a", "b"]), "leave symbols and view out"),
+        (contains([1]), "1 is no word"),
+        (accepted(certus.Automaton([[0]], [[1.0]], symbols=["a"])), "the automaton has weights"),
+    ],
+)
+def test_what_does_not_read_words_is_refused(constraint, what):
+    problem = certus.PhraseTranslation(
+        [certus.PhraseOption(0, 0, ("a",), 0.0)], LanguageModel(parse_arpa("\n".join(ARPA))), source=["x"]
+    )
+    with pytest.raises(certus.InvalidInput, match=what):
+        problem.subject_to(constraint)

@@ -37,6 +37,8 @@ class Evaluation:
 
     def __init__(self, form: NormalForm) -> None:
         self.form, self.rounding = form, 0.0  # what has been added to any bound by rounding is less than this
+        self._last: tuple[tuple[bytes, float, bytes], Priced] | None = None
+        self._last_ceiling: tuple[bytes, float] | None = None
         self.plans = {i: sweep.levels(space) for i, space in enumerate(form.spaces) if isinstance(space, Graph)}
         self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
         for i, space in enumerate(form.spaces):
@@ -149,7 +151,16 @@ class Evaluation:
     def _priced(
         self, u: Floats, above: float, cell: Cell, excess: float = 0.0, closing: Closing | None = None
     ) -> Priced:
-        """The parts of a cell under multipliers.
+        """The parts of a cell under multipliers; what was asked last is kept, as a proof is checked once it is made."""
+        if cell.ones or excess or closing is not None:
+            return self._priced_anew(u, above, cell, excess, closing)
+        asked = u.tobytes(), above, cell.zeros.tobytes()
+        if self._last is None or self._last[0] != asked:
+            self._last = asked, self._priced_anew(u, above, cell, 0.0, None)
+        return self._last[1]
+
+    def _priced_anew(self, u: Floats, above: float, cell: Cell, excess: float, closing: Closing | None) -> Priced:
+        """The same.
 
         Each part that must be used is rewarded by the ``excess`` of the bound without that, and the reward taken off
         again: what lacks such a part is then no better than it has to be.
@@ -207,7 +218,13 @@ class Evaluation:
         return np.ceil(values + 4.0 * EPSILON * self._rounded * sizes)
 
     def ceiling(self, raw: Floats) -> float:
-        """The positive scores of no structure add up to more than this, rounding aside."""
+        """The positive scores of no structure add up to more than this, rounding aside; the last one is kept."""
+        asked = raw.tobytes()
+        if self._last_ceiling is None or self._last_ceiling[0] != asked:
+            self._last_ceiling = asked, self._ceiling_anew(raw)
+        return self._last_ceiling[1]
+
+    def _ceiling_anew(self, raw: Floats) -> float:
         total, positive = 0.0, np.where(raw > 0.0, raw, np.where(raw > -inf, 0.0, -inf))
         for i, space in enumerate(self.form.spaces):
             if isinstance(space, Graph):

@@ -88,13 +88,24 @@ class Extent(NamedTuple):
 
 def extent_of(length: int, *scores: Floats) -> Extent:
     """The extent of arrays of scores that are finite or -inf."""
+    return extent_within(length, map(range_of, scores))
+
+
+def range_of(scores: Floats, highest: float | None = None) -> tuple[float, float]:
+    """The least and the greatest finite score, the latter if it is not known; (inf, -inf) where there is none."""
+    if not scores.size:
+        return inf, -inf
+    low = float(scores.min())
+    if low == -inf:
+        low = float(scores[scores > -inf].min(initial=inf))
+    return low, float(scores.max()) if highest is None else highest
+
+
+def extent_within(length: int, ranges: Iterable[tuple[float, float]]) -> Extent:
+    """The extent of scores of these ranges."""
     lowest, highest = inf, -inf
-    for array in scores:
-        if array.size:
-            low, high = float(array.min()), float(array.max())
-            if low == -inf:
-                low = float(array[array > -inf].min(initial=inf))
-            lowest, highest = min(lowest, low), max(highest, high)
+    for low, high in ranges:
+        lowest, highest = min(lowest, low), max(highest, high)
     return Extent(length, lowest, highest) if highest > -inf else Extent(length, 0.0, 0.0)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
+from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -173,6 +174,7 @@ def _answers(
     ``known`` is what ``ask`` gives for the problem as it is, where that is known.
     """
     found: list[Result[Y]] = []
+    sure: list[Result[Y]] = []  # the best of all structures, proved above a floor that the rest needs to be lower
     for floor in _floors(problem):
         try:
             asked = problem if floor is None else problem.without_scores_below(floor)
@@ -185,9 +187,10 @@ def _answers(
                 raise
             found = []
         least = _least_sure(problem, floor)
-        found = [r for r in found if r.score > least]
+        found = _headed(sure, [r for r in found if r.score > least])
         if len(found) == wanted:
             break
+        sure = _with_floor(list(takewhile(lambda r: r.certificate.exact, _by_grain(asked, found))), floor)
     if not found:
         raise overflow()  # every structure needs a score below the last floor, or may do better with one
     found = _by_grain(asked, found)
@@ -196,10 +199,30 @@ def _answers(
         if floor is None or higher > floor:
             with suppress(NotSupported):
                 cleared = problem.without_scores_below(higher)
-                again = _by_grain(cleared, ask(cleared))
+                again = _headed(sure, _by_grain(cleared, ask(cleared)))
                 if len(again) >= len(found) and hopeless(problem, higher, again[-1].score):
                     found, floor, asked = again, higher, cleared
     return _with_floor(_by_rounding_up(asked, ask, found), floor)
+
+
+def _headed(sure: "list[Result[Y]]", found: "list[Result[Y]]") -> "list[Result[Y]]":
+    """The list with the first ranks as they were proved before, if it begins with the same structures, in any order."""
+    rest = [r.structure for r in found[: len(sure)]]
+    for known in sure:
+        same = next((k for k, structure in enumerate(rest) if _equal(structure, known.structure)), None)
+        if same is None:
+            return found
+        del rest[same]
+    return [*sure, *found[len(sure) :]]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two structures of a problem are one."""
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    return bool(a == b)
 
 
 def own_floor(problem: "Problem[Any]", score: float) -> float:

@@ -12,7 +12,7 @@ that everything below is done in integers, without rounding. NEVER stands for -i
 import json
 import sys
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from math import prod
 
 NEVER = None
@@ -742,9 +742,9 @@ class ReadForest(Forest):
         own, n, edges = data["translation"], 0, []
         for v, e, weight, side in self.edges[:-1]:
             tokens = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
-            parts = [
-                [(words[own["words"][t]], w)] if t >= 0 else list(reached[w].items()) for t, w in zip(tokens, side)
-            ]
+            parts = []
+            for t, w in zip(tokens, side, strict=True):
+                parts.append([(words[own["words"][t]], w)] if t >= 0 else list(reached[w].items()))
             for choice in product(*parts):
                 f = tuple(reader.states)
                 for g, _ in choice:

@@ -67,6 +67,25 @@ def read_sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: b
             yield from sentences_of(text, tokenised=tokenised, lines=lines)
 
 
+def conllu_streams(inputs: list[str], *, conllu: bool) -> "Iterator[tuple[str, BinaryIO]] | None":
+    """The bytes of the inputs with their names, each open until the next; None if some input is not CoNLL-U."""
+    names = list(_each(inputs))
+    if not all(is_conllu(name) or (conllu and name == "-") for name in names):
+        return None
+
+    def streams() -> Iterator[tuple[str, BinaryIO]]:
+        for name in names:
+            if name == "-":
+                refuse_reading_output("stdin", sys.stdin)
+                yield "stdin", stdin_bytes()
+            else:
+                refuse_reading_output(name, name)
+                with opened(name) as stream:
+                    yield name, stream
+
+    return streams()
+
+
 def _each(inputs: list[str]) -> Iterator[str]:
     """The inputs, with the files of a folder or of a pattern in its place."""
     for given in inputs or ["-"]:

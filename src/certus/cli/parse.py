@@ -1,22 +1,25 @@
 """certus parse: dependency trees in CoNLL-U."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 from certus import save_result
 from certus.cli.arguments import Option
 from certus.cli.drawing import PARQUET, Form, print_drawings
-from certus.cli.inputs import read_sentences
+from certus.cli.inputs import conllu_streams, read_sentences
 from certus.cli.messages import complain, print_json
 from certus.cli.options import Conllu, FilesOrText, JsonLines, KBest, Lines, ParserModel, TimeLimit, Tokenised
 from certus.cli.progress import watched
 from certus.errors import InvalidInput
 from certus.evaluate import Calibration
 from certus.models.pipeline import Pipeline, load
+from certus.models.rewriting import rewritten
 from certus.models.trees import Parsed
+from certus.result import Certificate
 
 
 class EngineName(StrEnum):
@@ -30,6 +33,8 @@ class EngineName(StrEnum):
 def parse(
     inputs: FilesOrText = None,
     model: ParserModel = "en",
+    add: Annotated[str | None, Option(help="Folder of a network: trees best by the scores of both")] = None,
+    scale: Annotated[float, Option(help="--add: what the scores of the network count")] = 1.0,
     conllu: Conllu = False,
     lines: Lines = False,
     tokenised: Tokenised = False,
@@ -64,8 +69,8 @@ def parse(
     not at all; a run that was broken off goes on where it was.
     """
     if output is not None:
-        if conllu or calibration or kbest is not None or save_results:
-            raise InvalidInput("--conllu, --calibration, --kbest and --save-results do not go with --output.")
+        if add or conllu or calibration or kbest is not None or save_results:
+            raise InvalidInput("--add, --conllu, --calibration, --kbest and --save-results do not go with --output.")
         from certus.cli.corpus_run import parse_corpus
 
         settings = {"tokenised": tokenised, "lines": lines, "confidences": confidences, "certificates": certificates}
@@ -82,8 +87,13 @@ def parse(
         )
     if engine is not None or address is not None or again or format in PARQUET:
         raise InvalidInput("--engine, --address, --again and Parquet are for files: give a folder with --output.")
+    pipeline = load(model, add=add, scale=scale)
+    plain = kbest is None and not (confidences or certificates or save_results or json) and format is Form.conllu
+    streams = conllu_streams(inputs or [], conllu=conllu) if plain and not sys.stdout.isatty() else None
+    if streams is not None:
+        _rewrite(streams, pipeline, time_limit, workers)
+        return 0
     sentences = read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines)
-    pipeline = load(model)
     if calibration is not None:
         pipeline = replace(pipeline, calibration=Calibration.load(calibration))
     if kbest is not None:
@@ -106,18 +116,39 @@ def parse(
     return 0
 
 
+def _rewrite(
+    streams: Iterator[tuple[str, BinaryIO]], pipeline: Pipeline, time_limit: float | None, workers: int | None
+) -> None:
+    """CoNLL-U in, CoNLL-U out; what is printed is what sentences one by one would print, and so are complaints."""
+    pieces = (
+        piece
+        for name, stream in streams
+        for piece in rewritten(pipeline, stream, name, time_limit=time_limit, workers=workers)
+    )
+    before = 0
+    for piece in watched(pieces, "parsing"):
+        for place, name, certificate in piece.unproved:
+            _complain(before + place + 1, name, "", certificate)
+        before += piece.sentences
+        print(piece.text, end="")
+
+
 def _checked(lists: Iterator[list[Parsed]]) -> Iterator[Parsed]:
     """The trees of each sentence, as they come; those that are not proved are complained of."""
     for number, trees in enumerate(watched(lists, "parsing"), start=1):
         for parsed in trees:
             proof = parsed.certificate
             if not proof.exact:
-                name, rank = parsed.sentence.comment("sent_id"), "" if parsed.rank is None else f", tree {parsed.rank}"
-                complain(
-                    f"sentence {number}{f' ({name})' if name else ''}{rank}: not proved optimal, {proof.reason}; "
-                    f"a better tree could score {proof.gap:.6g} more."
-                )
+                rank = "" if parsed.rank is None else f", tree {parsed.rank}"
+                _complain(number, parsed.sentence.comment("sent_id"), rank, proof)
             yield parsed
+
+
+def _complain(number: int, name: str | None, rank: str, proof: Certificate) -> None:
+    complain(
+        f"sentence {number}{f' ({name})' if name else ''}{rank}: not proved optimal, {proof.reason}; "
+        f"a better tree could score {proof.gap:.6g} more."
+    )
 
 
 def _saved(found: Iterator[Parsed], pipeline: Pipeline, folder: Path) -> Iterator[Parsed]:

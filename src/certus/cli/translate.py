@@ -74,6 +74,8 @@ def translate(
         raise InvalidInput("--width is for phrases, which need --phrase-table.")
     if distinct and kbest is None:
         raise InvalidInput("--distinct is for lists: give --kbest too.")
+    if distinct and grammar is not None:
+        raise InvalidInput("--distinct is for phrases, which need --phrase-table.")
     if lattice and terminology is not None:
         raise InvalidInput("--terminology looks for terms in sentences, not in lattices; give --constraints.")
     if log_scores and not lattice:
@@ -99,10 +101,10 @@ def translate(
         refuse_overwriting(save_result, *read, *(inputs or []))
     asked: dict[str, Any] = {"kbest": kbest, "distinct": distinct, "lattice": lattice, "logs": log_scores}
     asked["risk"] = {"margin": margin, "scale": scale} if minimum_risk else None
-    job = _Job(model, options, **asked, save_result=save_result, save_results=save_results)
+    job = _Job(model, options, **asked, save_result=save_result, save_results=save_results, json=json)
     job.constraints = None if constraints is None else read_constraints(constraints)
     job.terms = [] if terminology is None else read_terminology(terminology)
-    return _translate_lines(job, inputs or [], workers, json)
+    return _translate_lines(job, inputs or [], workers)
 
 
 @dataclass
@@ -118,6 +120,7 @@ class _Job:
     risk: dict[str, float] | None
     save_result: Path | None
     save_results: Path | None
+    json: bool
     constraints: list[dict[str, Any]] | None = None
     terms: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
 
@@ -146,12 +149,13 @@ class _Job:
             if self.risk is not None:
                 posterior = PrunedPosterior(problem, **self.risk)
                 chosen = posterior.minimum_risk()
-                more = {"gain": chosen.gain, "kept": posterior.count, "left_out": chosen.left_out}
-                fields = {"translation": " ".join(chosen.words)} | more
+                fields: dict[str, Any] = {"translation": " ".join(chosen.words), "gain": chosen.gain}
+                if self.json:  # the bound takes longest
+                    fields |= {"kept": posterior.count, "left_out": posterior.left_out}
                 return _Answer(number, line, problem, [posterior.best], clock.seconds, chosen=fields)
             if self.kbest is None:
                 results: list[Result[Any]] = [problem.decode(**self.options)]
-            elif self.distinct:
+            elif self.distinct and isinstance(problem, PhraseTranslation):
                 results = problem.kbest(self.kbest, distinct=True)
             else:
                 results = problem.kbest(self.kbest)
@@ -178,7 +182,7 @@ class _Answer:
     chosen: dict[str, Any] | None = None  # the translation of least risk
 
 
-def _translate_lines(job: _Job, inputs: list[str], workers: int, json: bool) -> int:
+def _translate_lines(job: _Job, inputs: list[str], workers: int) -> int:
     """Translates line by line, prints what is found, and returns the exit code."""
     code, done, proved, refused, whole = 0, 0, 0, 0, Clock()
     if job.save_results is not None:
@@ -197,7 +201,7 @@ def _translate_lines(job: _Job, inputs: list[str], workers: int, json: bool) -> 
             else:
                 code, refused = complain(f"{line.place}: {answer.error}"), refused + 1
                 none = {"error": answer.error}
-            _print_none(place | none, job.kbest, json)
+            _print_none(place | none, job.kbest, job.json)
             continue
         if job.save_result is not None:
             if done:
@@ -205,7 +209,7 @@ def _translate_lines(job: _Job, inputs: list[str], workers: int, json: bool) -> 
             save(job.save_result, answer.problem, results[0])
         done += 1
         proved += all(result.certificate.exact for result in results)
-        _print_results(answer, place, job.kbest, json)
+        _print_results(answer, place, job.kbest, job.json)
     if done:
         say(f"{done} sentences, {proved} proved optimal, {whole.seconds / done:.3g} seconds a sentence")
     return code

@@ -104,7 +104,7 @@ class Chart:
         self.whole = np.full((spans, groups), -inf)
         self.next = np.full((spans, contexts, 2, 3), -inf)
         self.modified = np.zeros(spans * contexts, dtype=bool)  # where there is something in ``next``
-        self.done_at, self.open_at = 0, 2 * nodes * n
+        self.open_at = 2 * nodes * n
         self.whole_at = self.open_at + 3 * 2 * nodes * n
         self.next_at = self.whole_at + spans * groups
         self.root_item = self.next_at + 6 * spans * contexts

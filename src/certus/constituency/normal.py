@@ -27,12 +27,12 @@ class Items(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """Symbols of one span, and all edges to them; tails are items, -1 for none."""
+    """Symbols of spans of one width, and all edges to them; tails are items; -1 where there is no part."""
 
     items: Ints
     degree: Ints
-    tails: Ints  # (E, 2)
-    parts: Ints  # (E, 2)
+    tails: Ints  # (E, any)
+    parts: Ints  # (E, any)
 
 
 class ParseGraph(NamedTuple):
@@ -78,76 +78,82 @@ class _Chart:
         self.chain_part, self.word_part, self.cell_part = np.cumsum(sizes).tolist()  # rules come first
 
     def build(self) -> None:
-        """Which symbols span what, bottom up."""
+        """Which symbols span what, bottom up: all spans of a width at once."""
         for width in range(1, self.n + 1):
-            for i in range(self.n - width + 1):
-                j = i + width
-                here = self.alive[i, j]
-                if width == 1:
-                    here[self.words.base[(self.words.position == i) & (self.words.weight > -np.inf)]] = True
-                else:
-                    here[self.parent[self._splits(i, j, slice(None)).any(axis=1)]] = True
-                here[self.top[here[self.base]]] = True
-                self.ends[i, here, j // 64] |= np.uint64(1 << j % 64)
-                self.starts[j, here, i // 64] |= np.uint64(1 << i % 64)
+            i = np.arange(self.n - width + 1)
+            here = np.zeros((len(i), self.rules.size), dtype=bool)
+            if width == 1:
+                known = self.words.weight > -np.inf
+                here[self.words.position[known], self.words.base[known]] = True
+            else:
+                for at in i.tolist():  # few rules cut a span: one by one they stay in the cache
+                    cut = self.ends[at, self.left] & self.starts[at + width, self.right]
+                    here[at, self.parent[cut.any(axis=1)]] = True
+            row, chain = np.nonzero(here[:, self.base])
+            here[row, self.top[chain]] = True
+            self.alive[i, i + width] = here
+            row, symbol = np.nonzero(here)
+            start, end = i[row], i[row] + width
+            self.ends[start, symbol, end // 64] |= np.uint64(1) << (end % 64).astype(np.uint64)
+            self.starts[end, symbol, start // 64] |= np.uint64(1) << (start % 64).astype(np.uint64)
 
-    def _splits(self, i: int, j: int, rules: "slice | Ints") -> NDArray[np.uint64]:
-        """For each of the rules, the places where it may cut words i to j, as bits."""
-        both: NDArray[np.uint64] = self.ends[i, self.left[rules]] & self.starts[j, self.right[rules]]
-        return both
-
-    def item(self, i: "int | Ints", j: "int | Ints", symbol: NDArray[np.integer]) -> Ints:
-        number: Ints = np.asarray((i * (self.n + 1) + j) * self.rules.size, dtype=np.int64) + symbol
+    def item(self, i: Ints, j: Ints, symbol: NDArray[np.integer]) -> Ints:
+        number: Ints = (i * (self.n + 1) + j) * self.rules.size + symbol
         return number
 
     def edges(self) -> Iterator[_Edges]:
         """The symbols that trees use, from the top down."""
         self.used[0, self.n, self.rules.root] = True
         for width in range(self.n, 0, -1):
-            spans = [(i, i + width) for i in range(self.n - width + 1)]
-            yield _joined([self._chained(i, j) for i, j in spans])
-            yield _joined([self._words(i) if width == 1 else self._ruled(i, j) for i, j in spans])
+            yield self._chained(width)
+            yield self._words() if width == 1 else self._ruled(width)
 
-    def _chained(self, i: int, j: int) -> _Edges:
-        used = self.used[i, j]
-        c = np.flatnonzero(used[self.top] & self.alive[i, j, self.base])
-        used[self.base[c]] = True
+    def _spans(self, width: int) -> tuple[Ints, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Where spans of a width start; which symbols are used there, and which there are."""
+        i = np.arange(self.n - width + 1)
+        return i, self.used[i, i + width], self.alive[i, i + width]
+
+    def _chained(self, width: int) -> _Edges:
+        starts, used, alive = self._spans(width)
+        row, c = np.nonzero(used[:, self.top] & alive[:, self.base])
+        i = starts[row]
+        self.used[i, i + width, self.base[c]] = True
         source = self.rules.source_chain[self.chain[c]]
-        tails = np.stack((self.item(i, j, self.base[c]), np.full(len(c), -1)), axis=1)
-        parts = np.where(source >= 0, self.chain_part + self.chain[c], -1)
-        return self._of(i, j, self.top[c], tails, np.stack((parts, np.full(len(c), -1)), axis=1), tops=True)
+        parts = np.where(source >= 0, self.chain_part + self.chain[c], -1)[:, None]
+        return self._of(width, row, self.top[c], self.item(i, i + width, self.base[c])[:, None], parts, tops=True)
 
-    def _words(self, i: int) -> _Edges:
+    def _words(self) -> _Edges:
         w = self.words
-        q = np.flatnonzero((w.position == i) & (w.weight > -np.inf))
-        q = q[self.used[i, i + 1, w.base[q]]]
-        q = q[np.argsort(w.base[q], kind="stable")]
+        q = np.flatnonzero((w.weight > -np.inf) & self.used[w.position, w.position + 1, w.base])
+        q = q[np.lexsort((w.base[q], w.position[q]))]
         parts = np.stack((self.word_part + q, self.cell_part + w.cell[q]), axis=1)
-        return self._of(i, i + 1, w.base[q], np.full((len(q), 2), -1), parts, tops=False)
+        return self._of(1, w.position[q], w.base[q], np.empty((len(q), 0), dtype=np.int64), parts, tops=False)
 
-    def _ruled(self, i: int, j: int) -> _Edges:
-        r = np.flatnonzero(self.used[i, j, self.parent])
-        bits = self._splits(i, j, r)
-        some = bits.any(axis=1)
-        r, bits = r[some], bits[some]
-        k = np.arange(i + 1, j)
-        row, place = np.nonzero(bits[:, k // 64] >> (k % 64).astype(np.uint64) & np.uint64(1))
-        r, k = r[row], k[place]
+    def _ruled(self, width: int) -> _Edges:
+        starts, used, _ = self._spans(width)
+        row, r = np.nonzero(used[:, self.parent])
+        cut = self.ends[starts[row], self.left[r]] & self.starts[starts[row] + width, self.right[r]]
+        some = cut.any(axis=1)
+        row, r, cut = row[some], r[some], cut[some]
+        k = starts[row, None] + np.arange(1, width)
+        word = cut if cut.shape[1] == 1 else np.take_along_axis(cut, k // 64, axis=1)
+        at, place = np.nonzero(word >> (k % 64).astype(np.uint64) & np.uint64(1))
+        row, r, k = row[at], r[at], k[at, place]
+        i = starts[row]
         self.used[i, k, self.left[r]] = True
-        self.used[k, j, self.right[r]] = True
-        tails = np.stack((self.item(i, k, self.left[r]), self.item(k, j, self.right[r])), axis=1)
-        parts = np.stack((self.rule[r], np.full(len(r), -1)), axis=1)
-        return self._of(i, j, self.parent[r], tails, parts, tops=False)
+        self.used[k, i + width, self.right[r]] = True
+        tails = np.empty((len(r), 2), dtype=np.int64)
+        tails[:, 0] = self.item(i, k, self.left[r])
+        tails[:, 1] = self.item(k, i + width, self.right[r])
+        return self._of(width, row, self.parent[r], tails, self.rule[r].astype(np.int64)[:, None], tops=False)
 
-    def _of(self, i: int, j: int, heads: NDArray[np.integer], tails: Ints, parts: Ints, *, tops: bool) -> _Edges:
-        """The edges of the used symbols of a span, tops or bases, sorted by symbol."""
-        symbols = np.flatnonzero(self.used[i, j] & self.alive[i, j] & (self.rules.is_top == tops))
-        degree = np.bincount(heads, minlength=self.rules.size)[symbols]
-        return _Edges(self.item(i, j, symbols), degree, tails, parts)
-
-
-def _joined(pieces: list[_Edges]) -> _Edges:
-    return _Edges(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
+    def _of(self, width: int, row: Ints, heads: NDArray[np.integer], tails: Ints, parts: Ints, *, tops: bool) -> _Edges:
+        """The edges of the used symbols of all spans of a width, tops or bases, sorted by span and symbol."""
+        starts, used, alive = self._spans(width)
+        span, symbol = np.nonzero(used & alive & (self.rules.is_top == tops))
+        size = self.rules.size
+        degree = np.bincount(row * size + heads, minlength=len(starts) * size)[span * size + symbol]
+        return _Edges(self.item(starts[span], starts[span] + width, symbol), degree, tails, parts)
 
 
 def parse_graph(n: int, rules: Indexed, words: Items, tags: int) -> ParseGraph:

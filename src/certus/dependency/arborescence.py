@@ -67,7 +67,8 @@ def max_marginals(arc: Floats, root: str) -> Floats:
 def _max_marginals(arc: Floats, root: str) -> Floats:
     n = len(arc) - 1
     out = np.empty((n + 1, n + 1))
-    kernels.arborescence.max_marginals(arc.reshape(-1), n + 1, n, root == "single", out)
+    flat = arc.flatten()  # one that may be written to, whatever arc is: other types are compiled anew
+    kernels.arborescence.max_marginals(flat, n + 1, n, root == "single", out)
     if n > 0 and not (out > -np.inf).any():
         raise no_tree(arc, root)
     return out
@@ -94,7 +95,8 @@ def no_tree(arc: Floats, root: str, words: Sequence[str] | None = None) -> Infea
             return Infeasible(f"{token(m)} has no head: all {n} arcs into it are -inf. Allow one.")
     lost = _listed(~_reachable(allowed, 0))
     if lost:
-        return Infeasible(f"no path of allowed arcs leads from the root to {lost}. Allow an arc into that set.")
+        turned = "" if (arc[0, 1:] > -np.inf).any() else " All arcs from node 0 are -inf: arc[h, m] has the head first."
+        return Infeasible(f"no path of allowed arcs leads from the root to {lost}. Allow an arc into that set.{turned}")
     candidates = [int(m) for m in np.flatnonzero(allowed[0])]
     allowed[0] = False
     least = min((_reachable(allowed, m) for m in candidates), key=lambda seen: int((~seen[1:]).sum()))

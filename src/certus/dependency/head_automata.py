@@ -293,8 +293,9 @@ class HeadAutomata(Problem[Choices]):
 
     @cached_property
     def _extent(self) -> Extent:
-        kinds = 1 if self._problem is None else len(self._problem.scores)
-        return extent_of((self.n + 1) * (3 + kinds), *self.all_scores())  # two ends and an arc for each word
+        problem = self._problem
+        length = (self.n + 1) * (3 + (1 if problem is None else len(problem.scores)))  # two ends and an arc a word
+        return extent_of(length, *self.all_scores()) if problem is None else problem.extent()._replace(length=length)
 
     def extent(self) -> Extent:
         return self._extent

@@ -400,7 +400,7 @@ class LabelledDependency(Problem[LabelledTree]):
         else:
             scores[:, m] = -np.inf
             scores[index] = self.label[index]
-        return self._of(self.trees, scores)
+        return self._of(self.trees, scores, self._whole, self._lost)
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

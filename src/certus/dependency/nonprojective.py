@@ -255,8 +255,8 @@ class FirstBurst:
         """The tree was scored by the kernel from the scores of the parts, not from any dual."""
         run, n = self.run, self.problem.n
         assert run.structure is not None
-        arc = self.problem.arc
-        duals = {"arcs": self.multipliers[0] + SHARE * np.where(arc > -np.inf, arc, 0.0)}
+        arc, given = self.problem.arc, self.multipliers[0]
+        duals = {"arcs": np.add(given, SHARE * arc, out=given, where=arc > -np.inf)}
         if self.by_head:
             duals["above"] = self.multipliers[1]
         largest_arc, *sizes = self.sizes

@@ -118,6 +118,8 @@ class Model(NamedTuple):
     head_at_modifiers: bool  # and so have items and states between the modifiers of a head
     pairs: bool  # items and states between modifiers are about the last two
     outermost: bool  # some parts are scored at outermost modifiers
+    terms_of_word: int  # that its arc, its other parts, the two ends of its sides and its empty sides add, at most
+    terms_of_root: int  # that the one side of node 0 adds
 
     def at(self, place: str) -> list[PartKind]:
         """The kinds that are scored there."""
@@ -137,4 +139,6 @@ def _model_of(names: tuple[str, ...], narrow: bool) -> Model:
     ancestors = sum(any(letter in found for found in letters.values()) for letter in "gf")
     outermost = OUTERMOST in places.values()
     pairs = "t" in letters[MODIFIER] or "s" in letters[OUTERMOST]
-    return Model(places, ancestors, ancestors > 0 and ("g" in letters[MODIFIER] or not outermost), pairs, outermost)
+    by_head = ancestors > 0 and ("g" in letters[MODIFIER] or not outermost)
+    ends, empty = (list(places.values()).count(place) for place in (END, EMPTY))
+    return Model(places, ancestors, by_head, pairs, outermost, 1 + len(places) + ends + empty, ends)

@@ -20,6 +20,7 @@ from certus.errors import InvalidInput, NotSupported
 
 Readable = Callable[..., Any]
 Reader = Callable[[Nodes], float]
+ABSENT = "fgt"  # letters of nodes that a modifier may lack
 
 
 class Scores(Protocol):
@@ -261,29 +262,29 @@ class TreeParts:
             ends.append(last)
         heads, seconds, inner = np.array((head, t, s), dtype=np.int64)
         above = heads[1:]
-        words, grand = np.arange(1, size), heads[above]
-        great = np.where(grand >= 0, heads[grand], -1)
-        self.modifiers = {"f": great, "g": grand, "h": above, "t": seconds[1:], "s": inner[1:], "m": words}
-        self.ends = np.array(ends, dtype=np.int64)
-        self.above = heads
+        self.modifiers = {"h": above, "t": seconds[1:], "s": inner[1:], "m": np.arange(1, size)}
+        self.ends, self.above = ends, heads
 
     def of(self, kind: PartKind) -> list[Ints]:
         """The parts of a kind, one array per index."""
         place = self.places.get(kind.name, kind.scored)
-        used: NDArray[np.bool_]
+        used: NDArray[np.bool_] | None = None  # all of them
         if "m" in kind.axes:
             node = self.modifiers
-            used = np.ones(len(node["m"]), dtype=bool)
+            if "g" in kind.axes and "g" not in node:
+                node["g"] = grand = self.above[node["h"]]
+                node["f"] = np.where(grand >= 0, self.above[grand], -1)
             if place == OUTERMOST:
-                used = self.ends[(node["m"] > node["h"]).astype(np.int64), node["h"]] == node["m"]
+                used = np.array(self.ends)[(node["m"] > node["h"]).astype(np.int64), node["h"]] == node["m"]
         else:
             h, d = np.divmod(np.arange(1, 2 * len(self.above)), 2)  # node 0 has no left side
-            node = {"g": self.above[h], "h": h, "d": d, "s": self.ends[d, h]}
-            used = node["s"] == h if place == EMPTY else np.ones(len(h), dtype=bool)
+            node = {"g": self.above[h], "h": h, "d": d, "s": np.array(self.ends)[d, h]}
+            used = node["s"] == h if place == EMPTY else None
         index = [node[letter] for letter in kind.axes]
-        for nodes in index:
-            used = used & (nodes >= 0)
-        return [nodes[used] for nodes in index]
+        for letter, nodes in zip(kind.axes, index, strict=True):
+            if letter in ABSENT:
+                used = nodes >= 0 if used is None else used & (nodes >= 0)
+        return index if used is None else [nodes[used] for nodes in index]
 
 
 def reader(scores: Mapping[str, Scores], kinds: Iterable[PartKind]) -> Reader:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import Extent, extent_of, rounded_up
+from certus.certificates.rounding import Extent, extent_within, range_of, rounded_up
 from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import Floats, Ints, as_numbers, as_penalties, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
-from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, PLACES, TABLE, model_of
+from certus.dependency.part_kinds import HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import TreeKind
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
@@ -136,10 +136,10 @@ class Dependency(Problem[Heads]):
             "stop": stop,
             "null": null,
         }
-        arcs = checked_arcs(arc)
+        arcs, extremes = ranged_arcs(arc)
         n = len(arcs) - 1
         scores = {k: P.dense_scores(HIGHER_KINDS[k], a, n) for k, a in given.items() if a is not None}
-        self._set(arcs, scores, bool(projective), root, grandparents)
+        self._set(arcs, scores, bool(projective), root, grandparents, extremes)
 
     @classmethod
     def from_parts(
@@ -200,7 +200,15 @@ class Dependency(Problem[Heads]):
         self._set(checked_arcs(arcs), listed, bool(projective), root, grandparents)
         return self
 
-    def _set(self, arc: Floats, scores: Mapping[str, P.Scores], projective: bool, root: str, grandparents: str) -> None:
+    def _set(
+        self,
+        arc: Floats,
+        scores: Mapping[str, P.Scores],
+        projective: bool,
+        root: str,
+        grandparents: str,
+        arc_range: tuple[float, float] | None = None,
+    ) -> None:
         self.arc = arc
         self.scores = scores
         self.projective = projective
@@ -211,6 +219,8 @@ class Dependency(Problem[Heads]):
         self.tree_kind = TreeKind.kinds[self.projective, bool(self.scores)]
         self.certificate_kind = self.tree_kind.certificate_kind
         self._rounded = False  # arc scores are rounded sums
+        self._arc_range = arc_range  # of their finite scores, where it is known
+        self._extent: Extent | None = None  # once it is asked for
 
     def with_arcs(
         self,
@@ -279,13 +289,11 @@ class Dependency(Problem[Heads]):
     def all_structures(self) -> Iterator[Heads]:
         return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
 
-    @cached_property
-    def _extent(self) -> Extent:
-        # Node 0 has one end of a side, a word two, and up to two sides without modifiers.
-        ends, empty = len(self.model.at(END)), len(self.model.at(EMPTY))
-        return extent_of(self.n * (1 + len(self.scores) + ends + empty) + ends, self.arc, *self.part_scores())
-
     def extent(self) -> Extent:
+        if self._extent is None:
+            length = self.n * self.model.terms_of_word + self.model.terms_of_root
+            of_arcs = self._arc_range or range_of(self.arc)
+            self._extent = extent_within(length, (of_arcs, *map(range_of, self.part_scores())))
         return self._extent
 
     def part_scores(self) -> list[Floats]:
@@ -498,9 +506,16 @@ class Dependency(Problem[Heads]):
 
 def checked_arcs(arc: ArrayLike) -> Floats:
     """A private copy of the arc scores, with -inf where there is no arc."""
+    return ranged_arcs(arc)[0]
+
+
+def ranged_arcs(arc: ArrayLike) -> tuple[Floats, tuple[float, float]]:
+    """The same, and the least and the greatest finite score."""
     arcs: Floats = np.array(as_numbers("arc", arc, np.float64), order="C")
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"arc has shape {arcs.shape}; expected (n + 1, n + 1) for n words and the root.")
-    arcs[:, 0] = -np.inf
-    arcs.reshape(-1)[:: len(arcs) + 1] = -np.inf
-    return as_scores("arc", arcs)
+    first, diagonal = arcs[:, 0], arcs.reshape(-1)[:: len(arcs) + 1]
+    first[:] = diagonal[:] = arcs[0, 1] if len(arcs) > 1 else -np.inf  # a score that counts, for those that do not
+    extremes = range_of(arcs)
+    first[:] = diagonal[:] = -np.inf
+    return arcs if extremes[1] < np.inf else as_scores("arc", arcs), extremes

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 THIRD_ORDER = ("sibling", "grandparent", "grandsibling", "trisibling")  # what kernels can score
+THIRD_ORDER_KINDS = frozenset(THIRD_ORDER)
 
 
 def best(problem: "Dependency", arc: Floats) -> Solution[Ints] | None:
@@ -82,11 +83,11 @@ def infeasible(arc: Floats, single: bool) -> Infeasible:
 
 def _model(problem: "Dependency") -> str | None:
     """The kernel family for the scores given; None if only the forest serves them."""
-    given, model = set(problem.scores), problem.model
-    if problem.listed or not given <= set(THIRD_ORDER):
-        return None
+    given, model = problem.scores.keys(), problem.model
     if not given:
         return "arcs"
+    if problem.listed or not given <= THIRD_ORDER_KINDS:
+        return None
     if given == {"sibling"}:
         return "siblings"
     # Every modifier's grandparent and trisiblings at once: n^5, by the forest.

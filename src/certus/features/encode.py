@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from certus import kernels
 from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.features.templates import ATTRIBUTES, stable_hash
+from certus.kernels.tuples import ByteTable
 from certus.kernels.tuples import Sentence as EncodedSentence
 from certus.text import Sentence, Token
 
@@ -52,22 +54,35 @@ class Rows(Generic[Word]):
         row = {name: self._append([f"{a}:<{name}>" for a in self.attributes], -(name != "root")) for name in pads}
         self._before, self._after = [row[name] for name in self.before], [row[name] for name in self.after]
 
+    @property
+    def full(self) -> bool:
+        """Whether it is time to ``clear``."""
+        return self._count > MOST_ROWS
+
     def index(self, sentences: Iterable[Sequence[Word]]) -> tuple[Ints, Ints, Ints]:
         """The row of each word and pad, one sentence after the other; where their words begin; their lengths."""
-        if self._count > MOST_ROWS:
+        if self.full:
             self.clear()
         known, rows, lengths = self._row.get, list[int](), list[int]()
         for words in sentences:
-            rows += self._before
-            rows += [self._add(word) if (row := known(word)) is None else row for word in words]
-            rows += self._after
+            rows += [self.add(word) if (row := known(word)) is None else row for word in words]
             lengths.append(len(words))
-        length = np.array(lengths, dtype=np.int64)
-        first = np.cumsum(length + len(self.before) + len(self.after)) - length - len(self.after)
-        return np.array(rows, dtype=np.int64), first, length
+        return self.padded(np.array(rows, dtype=np.int64), np.array(lengths, dtype=np.int64))
 
-    def _add(self, word: Word) -> int:
-        """Give a new word a row."""
+    def padded(self, rows: Ints, length: Ints) -> tuple[Ints, Ints, Ints]:
+        """Rows of the words of sentences, one after the other, and their lengths: as ``index`` has them, with pads."""
+        before, after = len(self._before), len(self._after)
+        first = np.cumsum(length + before + after) - length - after
+        out = np.empty(len(rows) + len(length) * (before + after), dtype=np.int64)
+        out[np.arange(len(rows)) + np.repeat(first - np.cumsum(length) + length, length)] = rows
+        out[(first - before)[:, None] + np.arange(before)] = self._before
+        out[(first + length)[:, None] + np.arange(after)] = self._after
+        return out, first, length
+
+    def add(self, word: Word) -> int:
+        """The row of a word, a new one if it is new."""
+        if (row := self._row.get(word)) is not None:
+            return row
         values, number = self.describe(word)
         self._row[word] = row = self._append([f"{a}={values[a]}" for a in self.attributes], number)
         return row
@@ -99,6 +114,53 @@ class Encoded(NamedTuple):
 Key = tuple[str, str, str, str, str]  # form, lemma, coarse tag, fine tag, morphology
 
 
+class WordTable:
+    """Rows of words by their bytes in CoNLL-U, columns 2 to 6, so that no text need be made of a word met before."""
+
+    def __init__(self, rows: Rows[Key]) -> None:
+        self.rows = rows
+        self._keys, self._bytes = 0, 0
+        self._table = self._room(1 << 12, 1 << 16)
+
+    @staticmethod
+    def _room(slots: int, size: int) -> ByteTable:
+        wide, keys = np.int64, slots // 2
+        return ByteTable(
+            np.full(slots, -1, dtype=wide), np.zeros(keys + 1, wide), np.zeros(keys, wide), np.empty(size, np.uint8)
+        )
+
+    def find(self, text: NDArray[np.uint8], layout: Any) -> Ints:
+        """The rows of all words of a text that was laid out; those of words that were not met before are made."""
+        words = int(layout.word[-1])
+        found = np.empty(words, dtype=np.int64)
+        kernels.conllu.find_rows(text, layout, words, self._table, found)
+        missing = np.flatnonzero(found < 0)
+        if len(missing):
+            spans = zip(layout.form[missing].tolist(), layout.feats[missing].tolist(), strict=True)
+            data = text.tobytes()
+            self._add(list(dict.fromkeys(data[begin:end] for begin, end in spans)))
+            kernels.conllu.find_rows(text, layout, words, self._table, found)
+        return found
+
+    def _add(self, keys: list[bytes]) -> None:
+        count, size = self._keys + len(keys), self._bytes + sum(map(len, keys))
+        old, slots = self._table, len(self._table.slot)
+        if 2 * count > slots or size > len(old.bytes):
+            self._table = self._room(max(slots, 1 << (2 * count).bit_length()), max(len(old.bytes), 2 * size))
+            for name in ("ptr", "row", "bytes"):
+                had = getattr(old, name)
+                getattr(self._table, name)[: len(had)] = had
+        table, ptr = self._table, self._bytes + np.cumsum([len(key) for key in keys])
+        table.bytes[self._bytes : size] = np.frombuffer(b"".join(keys), dtype=np.uint8)
+        table.ptr[self._keys + 1 : count + 1] = ptr
+        for k, key in enumerate(keys, start=self._keys):
+            form, lemma, upos, xpos, feats = key.decode().split("\t")
+            table.row[k] = self.rows.add((form, lemma, upos, xpos, feats))
+        first = self._keys if table is old else 0
+        kernels.conllu.put_keys(np.arange(first, count), table)
+        self._keys, self._bytes = count, size
+
+
 class Encoder:
     """Turns words with their annotation into attribute values.
 
@@ -122,6 +184,7 @@ class Encoder:
         self._number = {tag: min(k, MOST_COARSE) for k, tag in enumerate(self.coarse, start=1)}
         before = ["none"] * (PAD - 1) + ["before", "root"]
         self._rows = Rows[Key](ATTRIBUTES, self._described, before, ["after"] * PAD)
+        self._table = WordTable(self._rows)
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], *, clusters: Mapping[str, str] | None = None, top: int = 800) -> Self:
@@ -147,7 +210,19 @@ class Encoder:
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """The sentences as arrays."""
         keys = ([(t.form, t.lemma, t.upos, t.xpos, t.feats) for t in sentence.tokens] for sentence in sentences)
-        rows, first, length = self._rows.index(keys)
+        return self._encoded(*self._rows.index(keys))
+
+    def encode_bytes(self, text: NDArray[np.uint8], layout: Any, sentences: Ints) -> Encoded:
+        """The same of some sentences of a text of CoNLL-U, laid out by ``kernels.conllu``."""
+        if self._rows.full:
+            self._rows.clear()
+            self._table = WordTable(self._rows)
+        length = np.diff(layout.word)[sentences]
+        rows = self._table.find(text, layout)
+        chosen = np.repeat(layout.word[sentences] - np.cumsum(length) + length, length) + np.arange(length.sum())
+        return self._encoded(*self._rows.padded(rows[chosen], length))
+
+    def _encoded(self, rows: Ints, first: Ints, length: Ints) -> Encoded:
         return Encoded(self._rows.value[rows], self._rows.number[rows], first - 1, length)
 
     @property

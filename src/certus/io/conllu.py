@@ -35,12 +35,12 @@ def read_conllu(path: str | os.PathLike[str], *, require_heads: bool = False) ->
 
 
 def parse_conllu(
-    lines: Iterable[str] | Iterable[bytes], *, path: object = "<text>", require_heads: bool = False
+    lines: Iterable[str] | Iterable[bytes], *, path: object = "<text>", require_heads: bool = False, before: int = 0
 ) -> Iterator[Sentence]:
-    """Sentences of an iterable of lines; ``path`` is only named in errors."""
+    """Sentences of an iterable of lines; ``path``, and the lines ``before`` them, are only named in errors."""
     reader = _Reader(path, require_heads)
-    number = 0
-    for number, raw in enumerate(lines, start=1):
+    number = before
+    for number, raw in enumerate(lines, start=before + 1):
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8") if isinstance(raw, bytes) else str(raw)
         except UnicodeDecodeError as error:

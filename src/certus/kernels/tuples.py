@@ -72,3 +72,33 @@ class LabelModel(NamedTuple):
     seen: Array
     model: LinearModel
     pairs: TemplateArrays
+
+
+class TextLayout(NamedTuple):
+    """Where the sentences of a text of CoNLL-U lie, and their words; see kernels.conllu.
+
+    Sentence s lies in text[start[s] : end[s]], from line line[s] on, and has the words word[s] .. word[s + 1] - 1. Of
+    word w column 2 begins at form[w], column 6 ends at feats[w], column 7 begins at head[w], column 8 ends at tail[w].
+    """
+
+    start: Array
+    end: Array
+    line: Array
+    odd: Array
+    word: Array
+    form: Array
+    feats: Array
+    head: Array
+    tail: Array
+
+
+class ByteTable(NamedTuple):
+    """Rows by the bytes of words: slot[k] is the number of a key, -1 for none; a power of two of them.
+
+    Key k is bytes[ptr[k] : ptr[k + 1]], and has the row row[k].
+    """
+
+    slot: Array
+    ptr: Array
+    row: Array
+    bytes: Array

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from certus.models.feature_text import PartText
 from certus.models.filters import all_arcs, with_tree
 from certus.models.parser import Parser
 from certus.models.scores import problem
+from certus.models.tree_parser import TreeParser
 from certus.text import Sentence
 
 
@@ -52,7 +53,7 @@ class Choice:
     groups: Mapping[str, float]
 
 
-def head_choice(parser: Parser, sentence: Sentence, word: int, *, instead: int | None = None) -> Choice:
+def head_choice(parser: TreeParser[Any], sentence: Sentence, word: int, *, instead: int | None = None) -> Choice:
     """Why the parser gives a word of a tagged sentence its head rather than ``instead``, or than any other head.
 
     The other tree is the best over the arcs that the cascade leaves, and those of one more tree with the other head.

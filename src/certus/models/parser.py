@@ -4,20 +4,19 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property, partial
-from itertools import islice
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from certus import kernels
-from certus.checks import as_seconds
+from certus.checks import Bools, as_seconds
 from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
-from certus.features.encode import COLUMNS, MOST_COARSE, Encoded, Encoder
+from certus.features.encode import COLUMNS, MOST_COARSE, PAD, Encoded, Encoder
 from certus.io.files import unpacked
 from certus.kernels import tuples
 from certus.learn.learners import LEARNERS, check_learner
@@ -25,24 +24,20 @@ from certus.learn.trees import TreeModel
 from certus.learn.weights import Packed
 from certus.models.cascade import Cascade
 from certus.models.files import Stored, check_templates, load_model, save_model, template_digest
-from certus.models.filters import ArcFilter, LengthDictionary, LinearFilter
+from certus.models.filters import LengthDictionary, LinearFilter
 from certus.models.labels import NAMELESS, Labeller
 from certus.models.nonprojective import crossing_trees
 from certus.models.scores import problem
-from certus.models.trees import Parsed, Room, Trees, about_no_tree
-from certus.result import Result
+from certus.models.tree_parser import BATCH, TreeParser
+from certus.models.trees import Room, Trees, with_trees
 from certus.schema import Field, in_file, parse_json
-from certus.text import Sentence, Token
-from certus.threads import interruptible
+from certus.text import Sentence
 
-KIND, VERSION = "parser", 6
+KIND, VERSION = "parser", 7
 FILE = "parser.safetensors"  # its name in a folder of models
-BATCH = 256  # sentences parsed by one call of the kernel
 NAME_BITS = 19
 FILTERS = {"first": (T.FIRST_FILTER, 18), "second": (T.SECOND_FILTER, 20)}  # of a cascade: templates and bits
 
-
-ON_FILE = {"max_heads": "most", "width_share": "narrower"}  # settings with another name in files
 
 # The least and the most of each setting that is a whole number.
 _WHOLE = {
@@ -72,7 +67,8 @@ class Settings:
     label_bits: int = 21
     first_width: float = 5.0
     second_width: float = 2.5
-    width_share: float = 0.8  # of the widths, used after training: more arcs teach, fewer parse faster
+    first_share: float = 0.8  # of the widths, used after training: more arcs teach, fewer parse faster
+    second_share: float = 0.7
     pruning_error: float | None = None  # share of right arcs that each filter may lose; chooses the widths in training
     max_heads: int = 16  # that a word keeps; twice as many after the first filter
     top_words: int = 800
@@ -90,10 +86,9 @@ class Settings:
             given[name].number(0.0)
         if self.trisiblings and self.order < 3:
             raise InvalidInput(f"trisiblings are parts of order 3 and order is {self.order}; leave them out.")
-        if not 0.0 < given["width_share"].number() <= 1.0:
-            raise InvalidInput(
-                f"width_share is {self.width_share}; expected a share of the widths, above 0 and at most 1."
-            )
+        for name in ("first_share", "second_share"):
+            if not 0.0 < (share := given[name].number()) <= 1.0:
+                raise InvalidInput(f"{name} is {share}; expected a share of the width, above 0 and at most 1.")
         if self.pruning_error is not None and not 0.0 <= given["pruning_error"].number() < 1.0:
             raise InvalidInput(f"pruning_error is {self.pruning_error}; expected a share of right arcs, 0 to below 1.")
         check_learner(given["learner"].text(), projective=self.projective, order=self.order)
@@ -102,13 +97,12 @@ class Settings:
     def from_json(cls, data: Any) -> "Settings":
         """Settings as a model file has them; InvalidInput for one that is unknown or out of range."""
         given = Field.of(data, "settings")
-        names = {ON_FILE.get(field.name, field.name): field.name for field in fields(cls)}
-        given.only(list(names))
-        return given.made(lambda: cls(**{names[name]: value for name, value in given.value.items()}))
+        given.only([field.name for field in fields(cls)])
+        return given.made(lambda: cls(**given.value))
 
     def to_json(self) -> dict[str, Any]:
         """Settings as a model file has them."""
-        return {ON_FILE.get(name, name): value for name, value in asdict(self).items()}
+        return asdict(self)
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -126,7 +120,10 @@ class Settings:
 
     def cascade(self, dictionary: LengthDictionary, filters: Iterable[LinearFilter]) -> Cascade:
         """Filters as wide as in training behind a dictionary, as narrow as in use."""
-        sharper: list[ArcFilter] = [replace(stage, threshold=stage.threshold * self.width_share) for stage in filters]
+        shares = (self.first_share, self.second_share)
+        sharper = (
+            replace(stage, threshold=stage.threshold * share) for stage, share in zip(filters, shares, strict=False)
+        )
         return Cascade((dictionary, *sharper))
 
     @property
@@ -168,7 +165,7 @@ def _packed(stored: Stored, name: str, bits: int) -> Packed:
 
 
 @dataclass(frozen=True)
-class Parser:
+class Parser(TreeParser[Encoded]):
     """Turns tagged sentences into labelled dependency trees."""
 
     settings: Settings
@@ -181,33 +178,14 @@ class Parser:
 
     # -- use -------------------------------------------------------------------------------------------------------
 
-    def parse(self, sentences: Iterable[Sentence], *, time_limit: float | None = None) -> Iterator[Sentence]:
-        """The sentences with HEAD and DEPREL filled in; everything else is kept. Streams.
-
-        ``time_limit`` is that of ``decode``.
-        """
-        stream = iter(sentences)
-        while batch := list(islice(stream, BATCH)):
-            encoded = self.encoder.encode(batch)
-            trees = interruptible(partial(self.decode, encoded, time_limit=time_limit))
-            yield from interruptible(self.labelled, batch, encoded, trees)
+    def encode(self, sentences: Sequence[Sentence]) -> Encoded:
+        """The sentences as arrays of attributes."""
+        return self.encoder.encode(sentences)
 
     def labelled(self, sentences: Sequence[Sentence], batch: Encoded, trees: Trees) -> list[Sentence]:
         """Sentences, encoded as ``batch``, with these trees and their best labels; threads may call it at one time."""
-        labels = self.labeller.label(batch, trees.start, trees.heads).tolist()
-        names = self.labeller.labels
-        flat = trees.heads.tolist()
-        return [
-            replace(
-                sentence,
-                tokens=[
-                    Token(t.id, t.form, t.lemma, t.upos, t.xpos, t.feats, head, names[label], t.deps, t.misc)
-                    for t, head, label in zip(sentence.tokens, flat[at + 1 :], labels[at + 1 :], strict=False)
-                ],
-                comments=about_no_tree(sentence.comments),
-            )
-            for at, sentence in zip(trees.start.tolist(), sentences, strict=True)
-        ]
+        labels = self.labeller.label(batch, trees.start, trees.heads)
+        return with_trees(sentences, trees, labels, self.labeller.labels)
 
     def decode(self, batch: Encoded, *, search: bool = True, time_limit: float | None = None) -> Trees:
         """The best tree of each sentence over the arcs that the cascade keeps, with its score and a bound.
@@ -229,23 +207,30 @@ class Parser:
         kind = "dynamic program" if self.model.projective else "combinatorial"
         return room.trees(self.weight.unit, room.value, [kind] * len(batch.length), {})
 
-    def problem(self, sentence: Sentence) -> Dependency:
-        """The trees of a tagged sentence over the arcs that the cascade leaves, with the scores of the model.
+    def problem_of(
+        self, batch: Encoded, s: int, allowed: Bools | None = None, *, unit: float | None = None
+    ) -> Dependency:
+        """The trees of sentence s over the allowed arcs, by default those that the cascade leaves."""
+        return problem(self, batch, s, allowed, unit=unit)
 
-        A problem like any other: ask it for the k best trees, marginals, samples or a certificate.
-        """
-        return problem(self, self.encoder.encode([sentence]), 0)
+    def seen(self, batch: Encoded, s: int) -> bytes:
+        """The attributes of the words of sentence s and around it."""
+        rows = slice(int(batch.base[s]) - PAD, int(batch.base[s] + batch.length[s]) + 1 + PAD)
+        attributes = batch.attribute[rows]
+        head = f"{int(batch.length[s])} {attributes.shape[1]}\n".encode()
+        return head + attributes.astype("<u8", copy=False).tobytes() + batch.coarse[rows].astype("<i8").tobytes()
 
-    def saved(self, parsed: Parsed) -> tuple[Dependency, Result[Any], dict[str, str]]:
-        """What ``certus.save_result`` takes: the problem of a parsed sentence, its tree, and where they come from.
+    @property
+    def projective(self) -> bool:
+        return self.model.projective
 
-        The tree and its certificate are those of the parse: nothing is decoded again.
-        """
-        sentence = parsed.sentence
-        heads = np.array([-1, *(token.head for token in sentence)], dtype=np.int64)
-        words = "\n".join("\t".join((t.form, t.lemma, t.upos, t.xpos)) for t in sentence)
-        source = {"model": self.digest, "sentence": f"sha256:{hashlib.sha256(words.encode()).hexdigest()}"}
-        return self.problem(sentence), Result(heads, parsed.certificate.score, parsed.certificate), source
+    @property
+    def single(self) -> bool:
+        return self.model.single
+
+    @property
+    def unit(self) -> float:
+        return self.weight.unit
 
     @property
     def pruning(self) -> tuples.Cascade:

@@ -6,32 +6,39 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certus.checks import as_positive_int, of_kind
 from certus.errors import FormatError, InvalidInput
 from certus.evaluate.calibration import Calibration
-from certus.features.encode import Encoded
+from certus.io.files import opened
 from certus.models.files import pair_of
-from certus.models.parser import BATCH, FILE, Parser
-from certus.models.scores import confidences_of, problem
+from certus.models.lengths import of_bounded_length
+from certus.models.parser import FILE, Parser
+from certus.models.rewriting import Rewritten, rewritten
+from certus.models.scores import confidences_of
+from certus.models.sum_parser import SumParser
 from certus.models.tagger import Tagger
+from certus.models.tree_parser import BATCH, TreeParser
 from certus.models.trees import Confidences, Parsed, Trees, proof_of, ranked_trees
 from certus.text import Sentence, tokenize
-from certus.text.sentence import as_sentences
 from certus.threads import in_order, interruptible, thread_count
 
+if TYPE_CHECKING:
+    from certus.models.neural import NeuralParser
+
 TAGGER_FILE = "tagger.safetensors"
+NEURAL_FILE = "neural.safetensors"  # a network
 NEW_TAGGER_FILE = "tagger.new.safetensors"  # there while its parser is being trained
-MAX_WORDS = 2000  # in a sentence: time grows with the cube of it
 
 
 @dataclass(frozen=True)
 class Pipeline:
     """A parser, and a tagger for words that come without tags."""
 
-    parser: Parser
+    parser: TreeParser[Any]
     tagger: Tagger | None = None
     calibration: Calibration | None = None  # of confidences
 
@@ -78,7 +85,7 @@ class Pipeline:
         """As ``parse``, but with proofs and confidences beside the sentences instead of in them."""
         parser = self.parser
 
-        def parsed(work: tuple[list[Sentence], Encoded]) -> list[Parsed]:
+        def parsed(work: tuple[list[Sentence], Any]) -> list[Parsed]:
             batch = work[1]
             trees = parser.decode(batch, time_limit=time_limit)
             return [
@@ -91,9 +98,9 @@ class Pipeline:
                 for s, sentence in enumerate(parser.labelled(*work, trees))
             ]
 
-        stream = _of_bounded_length(sentences)
+        stream = of_bounded_length(sentences)
         batches = iter(lambda: list(islice(stream, BATCH)), [])
-        encoded = ((batch, parser.encoder.encode(batch)) for batch in map(self.tagged, batches))
+        encoded = ((batch, parser.encode(batch)) for batch in map(self.tagged, batches))
         for batch in in_order(lambda work: interruptible(parsed, work), encoded, thread_count(workers)):
             yield from batch
 
@@ -109,22 +116,33 @@ class Pipeline:
         parser = self.parser
 
         def listed(sentence: Sentence) -> list[Parsed]:
-            batch = parser.encoder.encode([sentence])
-            asked = problem(parser, batch, 0, unit=1.0)
+            batch = parser.encode([sentence])
+            asked = parser.problem_of(batch, 0, unit=1.0)
             out = []
-            for rank, trees in enumerate(ranked_trees(asked.kbest(k), asked.arc > -np.inf, parser.weight.unit), 1):
+            for rank, trees in enumerate(ranked_trees(asked.kbest(k), asked.arc > -np.inf, parser.unit), 1):
                 (labelled,) = parser.labelled([sentence], batch, trees)
                 certificate = replace(trees.certificate(0), rank=rank)
                 proof = proof_of(parser, batch, trees, 0) if certificates else None
                 out.append(Parsed(labelled, certificate, proof, rank=rank))
             return out
 
-        tagged = (self.tagged([sentence])[0] for sentence in _of_bounded_length(sentences))
+        tagged = (self.tagged([sentence])[0] for sentence in of_bounded_length(sentences))
         yield from in_order(lambda sentence: interruptible(listed, sentence), tagged, thread_count(workers))
 
-    def _confidences(self, batch: Encoded, trees: Trees, s: int) -> Confidences:
+    def _confidences(self, batch: Any, trees: Trees, s: int) -> Confidences:
         found = confidences_of(self.parser, batch, trees, s)
         return found if self.calibration is None else replace(found, share=self.calibration(found.share).tolist())
+
+    def parse_file(
+        self, path: str | os.PathLike[str], *, time_limit: float | None = None, workers: int | None = None
+    ) -> Iterator[Rewritten]:
+        """The sentences of a CoNLL-U file with trees, as text, in pieces of many sentences.
+
+        Gives what reading, ``parse`` and writing give, byte for byte, and makes no object for a word that has its tags:
+        several times faster around the parser itself. The other arguments are those of ``parse``.
+        """
+        with opened(path) as stream:
+            yield from rewritten(self, stream, path, time_limit=time_limit, workers=workers)
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""
@@ -146,23 +164,22 @@ class Pipeline:
         return out
 
 
-def _of_bounded_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    for number, sentence in enumerate(as_sentences(sentences), start=1):
-        if len(sentence) > MAX_WORDS:
-            name = sentence.comment("sent_id")
-            raise InvalidInput(
-                f"sentence {number}{f' ({name})' if name else ''}, which begins with "
-                f'"{" ".join(sentence.words[:5])}", has {len(sentence)} words; expected at most {MAX_WORDS}. '
-                "Split it into sentences."
-            )
-        yield sentence
-
-
 BUNDLED = Path(__file__).parent / "data"  # a folder for each model that comes with the package
 
 
-def load(model: str | os.PathLike[str] = "en") -> Pipeline:
+def load(
+    model: str | os.PathLike[str] = "en", *, add: str | os.PathLike[str] | None = None, scale: float = 1.0
+) -> Pipeline:
     """Load a trained parser, with its tagger if there is one: by name if it is bundled ("en"), or from its folder.
+
+    Parameters
+    ----------
+    model : str or path
+        A folder that holds a linear model, of ``certus train parser``, or a network, which needs torch.
+    add : str or path, optional
+        The folder of a network: its scores, times ``scale``, are added to those of the linear model, and trees and
+        labels are the best by their sum. ``SumParser.tuned`` finds a scale.
+    scale : float
 
     Examples
     --------
@@ -171,7 +188,34 @@ def load(model: str | os.PathLike[str] = "en") -> Pipeline:
     certus.errors.InvalidInput: nowhere: there is no parser.safetensors in it; train one with certus train parser.
     """
     folder = _folder(model)
-    parser, pair = Parser.load(folder / FILE), pair_of(folder / FILE)
+    if not (folder / FILE).is_file():
+        if add is not None:
+            raise InvalidInput(f"{model} holds a network; expected a linear model, to which one is added.")
+        return Pipeline(_network(folder), _tagger(folder, None))
+    parser = Parser.load(folder / FILE)
+    tagger = _tagger(folder, pair_of(folder / FILE))
+    if add is None:
+        return Pipeline(parser, tagger)
+    return Pipeline(SumParser(parser, _network(Path(add)), scale), tagger)
+
+
+def _network(folder: Path) -> "NeuralParser":
+    """The network in a folder."""
+    if not (folder / NEURAL_FILE).is_file():
+        raise InvalidInput(f"{folder}: there is no {NEURAL_FILE} in it; examples/neural_parser.py trains one.")
+    try:
+        from certus.models.neural import NeuralParser
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise InvalidInput(
+            f'{folder} holds a network, which needs torch: pip install "certus[torch]", or use a linear model.'
+        ) from None
+    return NeuralParser.load(folder / NEURAL_FILE)
+
+
+def _tagger(folder: Path, pair: str | None) -> Tagger | None:
+    """The tagger that was trained with the parser of a folder; None if there is none."""
     file = tagger_file(folder, pair)
     if file is None and (folder / TAGGER_FILE).is_file():
         Tagger.load(folder / TAGGER_FILE)  # if it is damaged, that is what there is to say
@@ -180,7 +224,7 @@ def load(model: str | os.PathLike[str] = "en") -> Pipeline:
             None,
             f"is not the tagger that {FILE} was trained with; train both together with --tagger, or remove it.",
         )
-    return Pipeline(parser, None if file is None else Tagger.load(file))
+    return None if file is None else Tagger.load(file)
 
 
 def _folder(model: str | os.PathLike[str]) -> Path:
@@ -188,7 +232,7 @@ def _folder(model: str | os.PathLike[str]) -> Path:
     folder = Path(of_kind("model", model, (str, os.PathLike), 'the name of a bundled parser, "en", or a folder'))
     if not (folder / FILE).is_file() and os.fspath(model) in bundled():
         folder = BUNDLED / os.fspath(model)
-    if not (folder / FILE).is_file():
+    if not (folder / FILE).is_file() and not (folder / NEURAL_FILE).is_file():
         raise InvalidInput(f"{model}: there is no {FILE} in it; train one with certus train parser.")
     return folder
 
@@ -196,8 +240,8 @@ def _folder(model: str | os.PathLike[str]) -> Path:
 def model_digest(model: str | os.PathLike[str] = "en") -> str:
     """Of the files of a model, parser and tagger."""
     folder = _folder(model)
-    code = hashlib.sha256()
-    for file in (folder / FILE, tagger_file(folder, pair_of(folder / FILE))):
+    code, own = hashlib.sha256(), folder / (FILE if (folder / FILE).is_file() else NEURAL_FILE)
+    for file in (own, tagger_file(folder, pair_of(own))):
         code.update(b"" if file is None else hashlib.sha256(file.read_bytes()).digest())
     return f"sha256:{code.hexdigest()}"
 

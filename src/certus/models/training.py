@@ -128,7 +128,7 @@ class _Run:
             allowed = self._left_by(cascades if name == "second" else [cascade])
         if s.pruning_error is not None:
             widths = {f"{name}_width": stage.width for name, stage in zip(s.filters, cascade.linear, strict=True)}
-            s = replace(s, **widths, width_share=1.0)  # type: ignore[arg-type]
+            s = replace(s, **widths, first_share=1.0, second_share=1.0)  # type: ignore[arg-type]
         cascade = s.cascade(dictionary, cascade.linear)
         labels = [[token.deprel for token in sentence] for sentence in self.sentences]
         trainer = LabelTrainer(self.batch, self.gold, labels, bits=s.label_bits, seed=s.seed)

@@ -11,15 +11,13 @@ from math import floor
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from certus.checks import Bools, Floats, Ints
-from certus.features.encode import PAD, Encoded
 from certus.result import Certificate, Result
 from certus.text import Sentence, Token
 
 if TYPE_CHECKING:
-    from certus.models.parser import Parser
+    from certus.models.tree_parser import Read, TreeParser
 
 ESTIMATED = "confidence_estimates"  # the comment that says that they are estimates
 COMMENTS = ("rank", "certificate", "reason", "score", "bound", "scope", "model_digest", "problem_digest")
@@ -192,31 +190,41 @@ class Parsed:
         return replace(self.sentence, comments=comments, tokens=tokens)
 
 
-def proof_of(parser: "Parser", batch: Encoded, trees: Trees, s: int) -> Proof:
+def with_trees(sentences: Sequence[Sentence], trees: Trees, labels: Ints, names: Sequence[str]) -> list[Sentence]:
+    """The sentences of a batch with its trees; ``labels`` go with ``trees.heads``, by their numbers among ``names``."""
+    heads, numbers = trees.heads.tolist(), labels.tolist()
+    return [
+        replace(
+            sentence,
+            tokens=[
+                Token(t.id, t.form, t.lemma, t.upos, t.xpos, t.feats, head, names[label], t.deps, t.misc)
+                for t, head, label in zip(sentence.tokens, heads[at + 1 :], numbers[at + 1 :], strict=False)
+            ],
+            comments=about_no_tree(sentence.comments),
+        )
+        for at, sentence in zip(trees.start.tolist(), sentences, strict=True)
+    ]
+
+
+def proof_of(parser: "TreeParser[Read]", batch: "Read", trees: Trees, s: int) -> Proof:
     """What is to be printed of the tree of sentence s."""
     kept, n = trees.arcs(s), int(batch.length[s])
     return Proof(
         trees.certificate(s),
         (int(trees.score[s]), int(trees.bound[s])),
         trees.unit,
-        parser.model.projective,
-        parser.model.single,
+        parser.projective,
+        parser.single,
         int(np.count_nonzero(kept)),
         n * n,
         parser.digest,
-        problem_digest(batch, s, kept),
+        problem_digest(parser.seen(batch, s), kept),
     )
 
 
-def problem_digest(batch: Encoded, s: int, kept: Bools) -> str:
-    """Of what a parser saw of sentence s, and of the arcs it searched: with its model they make all the scores."""
-    rows = slice(int(batch.base[s]) - PAD, int(batch.base[s] + batch.length[s]) + 1 + PAD)
-    seen: NDArray[np.uint64] = batch.attribute[rows]
-    code = hashlib.sha256(f"{int(batch.length[s])} {seen.shape[1]}\n".encode())
-    code.update(seen.astype("<u8", copy=False).tobytes())
-    code.update(batch.coarse[rows].astype("<i8", copy=False).tobytes())
-    code.update(np.packbits(kept).tobytes())
-    return f"sha256:{code.hexdigest()}"
+def problem_digest(seen: bytes, kept: Bools) -> str:
+    """Of what a parser saw of a sentence, and of the arcs it searched: with its model they make all the scores."""
+    return f"sha256:{hashlib.sha256(seen + np.packbits(kept).tobytes()).hexdigest()}"
 
 
 def without_certificate(comments: Sequence[str]) -> list[str]:

@@ -124,20 +124,6 @@ def made(proof: Proof) -> Later:
     return later
 
 
-def count_leaves(proof: Proof) -> int:
-    """Number of leaves."""
-    leaves, stack = 0, [proof]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Leaf):
-            leaves += 1
-        elif isinstance(node, Fix):
-            stack.append(node.rest)
-        else:
-            stack += [node.zero, node.one]
-    return leaves
-
-
 def multipliers_to_json(multipliers: Multipliers) -> dict[str, Any]:
     """Multipliers as JSON data, with their shapes: an empty array would lose its own."""
     return {n: {"shape": list(a.shape), "values": floats_to_json(a.ravel())} for n, a in multipliers.items()}

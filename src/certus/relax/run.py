@@ -47,8 +47,8 @@ class Log:
         blocks = [*self._blocks, np.array(self._rows)] if self._rows else self._blocks
         if not blocks:
             return Trace()
-        rows = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-        return Trace(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3].astype(np.int64), rows[:, 4])
+        dual, primal, step, active, of_round = (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)).T
+        return Trace(dual, primal, step, active.astype(np.int64), of_round)
 
 
 class Run(Generic[Y]):

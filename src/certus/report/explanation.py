@@ -12,6 +12,7 @@ from certus.draw.curves import BOTTOM, LEFT, TOP
 from certus.draw.svg import clean
 from certus.errors import LimitReached, NotSupported
 from certus.models.explain import Choice, rivals
+from certus.models.parser import Parser
 from certus.models.scores import confidences_of
 from certus.models.trees import proof_of
 from certus.problem import Problem
@@ -39,7 +40,7 @@ def explain_parse(pipeline: "Pipeline", sentence: Sentence, *, kbest: int = 5) -
     """The page for a sentence: why a parser gives its words these heads, and how that is proved to be the best tree."""
     parser = pipeline.parser
     tagged = pipeline.tagged([sentence])
-    batch = parser.encoder.encode(tagged)
+    batch = parser.encode(tagged)
     trees = parser.decode(batch)
     (tree,) = parser.labelled(tagged, batch, trees)
     confidence = confidences_of(parser, batch, trees, 0)
@@ -48,7 +49,7 @@ def explain_parse(pipeline: "Pipeline", sentence: Sentence, *, kbest: int = 5) -
     labels, tags = [t.deprel for t in tree], [t.upos for t in tree]
     drawn = arcs(tree.words, tree.heads.tolist(), labels=labels, tags=tags, confidence=shares)
     ranked = [Ranked(drawn, f"The best tree: {certificate.score:.6g}"), *_other_trees(problem, tree, kbest)]
-    choices = rivals(parser, tree) if len(tree) > 1 else [[] for _ in tree]
+    choices = rivals(parser, tree) if isinstance(parser, Parser) and len(tree) > 1 else [[] for _ in tree]
     words = [_word(tree, m, shares[m - 1], choices[m - 1]) for m in range(1, len(tree) + 1)]
     proof = proof_of(parser, batch, trees, 0)
     facts = [*_facts(certificate), ("among", proof.scope), ("model", proof.model), ("problem", proof.problem)]

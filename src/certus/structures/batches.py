@@ -54,15 +54,8 @@ class SpanTreesBatch(ProgramBatch):
         return (max(2 * self.first.shape[1] - 3, 0), self.first.ndim - 1)
 
 
-class AlignmentBatch(ProgramBatch):
-    """B problems of ``certus.Alignment``: score (B, N + 1, M + 1, 3).
-
-    ``lengths`` (or ``mask``) are the items of the first sequence of each, 0..N; ``second_lengths`` (``second_mask``)
-    those of the second, 0..M. Structures are rows (i, j, op) in arrays of N + M rows.
-    """
-
-    problem, view = Alignment, "steps"
-    arrays_of: ClassVar[Mapping[str, Axes]] = {"score": Axes((4,), (1, 1))}
+class TwoSided(ArrayBatch):
+    """Items with a length on each of two sides: ``lengths`` or ``mask``, and ``second_lengths`` or ``second_mask``."""
 
     def __init__(
         self,
@@ -73,12 +66,22 @@ class AlignmentBatch(ProgramBatch):
         **options: Any,
     ) -> None:
         super().__init__(score, **options)
-        self.second_lengths = as_lengths(
-            second_lengths, len(self), self.first.shape[2] - 1, mask=second_mask, name="second_"
-        )
+        longest = self.first.shape[2] - self.arrays_of["score"].beyond[1]
+        self.second_lengths = as_lengths(second_lengths, len(self), longest, mask=second_mask, name="second_")
 
     def sides(self, item: int) -> tuple[int, ...]:
         return (int(self.lengths[item]), int(self.second_lengths[item]))
+
+
+class AlignmentBatch(TwoSided, ProgramBatch):
+    """B problems of ``certus.Alignment``: score (B, N + 1, M + 1, 3).
+
+    ``lengths`` (or ``mask``) are the items of the first sequence of each, 0..N; ``second_lengths`` (``second_mask``)
+    those of the second, 0..M. Structures are rows (i, j, op) in arrays of N + M rows.
+    """
+
+    problem, view = Alignment, "steps"
+    arrays_of: ClassVar[Mapping[str, Axes]] = {"score": Axes((4,), (1, 1))}
 
     @property
     def structure_shape(self) -> Index:
@@ -147,16 +150,16 @@ class SpanningTreeBatch(ArrayBatch):
         return (max(self.first.shape[1] - 1, 0), 2)
 
 
-class AssignmentBatch(ArrayBatch):
+class AssignmentBatch(TwoSided):
     """B problems of ``certus.Assignment``: score (B, N, M), best matchings and their ranks; sums are #P-hard.
 
-    ``lengths`` are the rows of each item, 0..N; forbid columns that are padding by -inf. Structures are the columns of
-    the rows, -1 for none, in arrays of shape (B, N).
+    ``lengths`` (or ``mask``) are the rows of each item, 0..N; ``second_lengths`` (``second_mask``) the columns, 0..M.
+    Structures are the columns of the rows, -1 for none, in arrays of shape (B, N).
     """
 
     kind = "dual"
     problem, view = Assignment, "matches"
-    arrays_of: ClassVar[Mapping[str, Axes]] = {"score": Axes((3,), (0,))}
+    arrays_of: ClassVar[Mapping[str, Axes]] = {"score": Axes((3,), (0, 0))}
 
     @property
     def structure_shape(self) -> Index:

@@ -117,20 +117,20 @@ class Tagging(DynamicProgram[Ints]):
 
     def _checked(self, structure: ArrayLike) -> list[int]:
         array = as_numbers("structure", structure)
-        if array.shape != (self.n,) or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        if array.shape != (self.n,) or (array.size and array.dtype.kind not in "iu"):
             raise InvalidInput(
                 f"structure has shape {array.shape} and type {array.dtype}; expected {self.n} whole numbers."
             )
         sequence: list[int] = array.tolist()
-        for i, t in enumerate(sequence):
-            if not 0 <= t < self.size:
-                raise InvalidInput(f"structure[{i}] is {t}; expected a tag from 0 to {self.size - 1}.")
+        if sequence and not 0 <= min(sequence) <= max(sequence) < self.size:
+            i, t = next((i, t) for i, t in enumerate(sequence) if not 0 <= t < self.size)
+            raise InvalidInput(f"structure[{i}] is {t}; expected a tag from 0 to {self.size - 1}.")
         return sequence
 
     def terms(self, structure: ArrayLike) -> list[float]:
-        sequence = self._checked(structure)
-        scores: list[float] = self.unary[np.arange(self.n), sequence].tolist()
-        padded = np.array([self.size, self.size, *sequence, self.size])  # tag i is at i + 2
+        padded = np.full(self.n + 3, self.size)
+        padded[2:-1] = self._checked(structure)  # tag i is at i + 2
+        scores: list[float] = self.unary[np.arange(self.n), padded[2:-1]].tolist()
         for table in (self._bigram, self._trigram):
             if table is not None:
                 first, last = table.scored_from_to(self.n)
@@ -149,9 +149,12 @@ class Tagging(DynamicProgram[Ints]):
 
     @cached_property
     def _extent(self) -> Extent:
-        tables = [table for table in (self._bigram, self._trigram) if table is not None]
-        scored = sum(last - first for first, last in (table.scored_from_to(self.n) for table in tables))
-        return extent_of(self.n + scored, *self.all_scores())
+        length = self.n
+        for table in (self._bigram, self._trigram):
+            if table is not None:
+                first, last = table.scored_from_to(self.n)
+                length += last - first
+        return extent_of(length, *self.all_scores())
 
     def extent(self) -> Extent:
         return self._extent

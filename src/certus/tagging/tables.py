@@ -111,24 +111,26 @@ def writeable(scores: Floats) -> Floats:
     return scores if scores.flags.writeable else scores.copy()
 
 
+_NONE = np.empty(0)  # cells of a table that is not there
+
+
 def flattened(bigram: Table | None, trigram: Table | None, *, powers: bool = False) -> Any:
     """The tables as certus.kernels.tagging reads them; with their powers, which sums need, if asked for."""
     kernel: Any = kernels.tagging
-    empty = np.empty(0)
     flat = [
-        kernel.FlatTable(empty, 0, 0, 0)
+        kernel.FlatTable(_NONE, 0, 0, 0)
         if table is None
         else kernel.FlatTable(table.scores.reshape(-1), table.item, table.step, table.side)
         for table in (bigram, trigram)
     ]
     highest = bigram if trigram is None else trigram
-    power, peak = highest.powers if powers and highest is not None else (empty, 0.0)
+    power, peak = highest.powers if powers and highest is not None else (_NONE, 0.0)
     return kernel.Tables(2 if trigram is None else 3, *flat, power, peak)
 
 
 def work(unary: Floats, tables: Sequence[Table | None]) -> float:
     """About how many steps a kernel takes for unary scores (B, N, T) and tables; a sum of exponentials is ten."""
-    order = max((table.order for table in tables if table is not None), default=1)
+    order = max([table.order for table in tables if table is not None], default=1)
     return float(10.0 * unary.size * unary.shape[-1] ** (order - 1))
 
 

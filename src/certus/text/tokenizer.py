@@ -14,14 +14,14 @@ Every word is a piece of the text as it stands, and nothing but white space is d
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from certus.checks import one_of
 from certus.errors import InvalidInput
 
 
-@dataclass(frozen=True, slots=True)
-class TextSpan:
+class TextSpan(NamedTuple):
     """A word and where it stands: ``text[start:end] == form``."""
 
     form: str
@@ -132,6 +132,8 @@ _WORD = re.compile(
     """,
     re.VERBOSE,
 )
+_PLAIN = re.compile(r"\s*([^\W\d_]+)(?=\s|\Z)")  # letters up to the next blank: all kinds of words agree about these
+_BLANKS = re.compile(r"\s*")
 _NO_APOSTROPHE = re.compile(r"(?i)(do|does|did|wo|ca|would|could|should|is|was|were|are|have|has|had)(nt)")
 _FUSED = {"cannot": 3, "gonna": 3, "wanna": 3, "gotta": 3, "gimme": 3, "lemme": 3, "im": 1, "ive": 1, "dunno": 2}
 _END = re.compile(r"(?:[.!?…]+|\.{2,})")
@@ -159,20 +161,24 @@ def _web_sentences(text: str) -> Iterator[list[TextSpan]]:
 def _words(text: str, start: int, end: int) -> Iterator[TextSpan]:
     """The words of text[start:end]."""
     while start < end:
-        found = _WORD.match(text, start, end)
-        if found is None:  # white space
-            start += 1
-            continue
-        form = found[0]
-        if found.lastgroup == "address":
+        if found := _PLAIN.match(text, start, end):
+            form, start, kind = found[1], found.start(1), "letters"
+        else:
+            start = _BLANKS.match(text, start, end).end()  # type: ignore[union-attr]
+            found = _WORD.match(text, start, end)
+            if found is None:  # nothing is left
+                return
+            form, kind = found[0], found.lastgroup or ""
+        if kind == "address":
             form = _without_marks_after(form)
-        cut = _cut(form) if found.lastgroup == "letters" else 0
+        cut = _cut(form) if kind == "letters" else 0
         if cut:
             yield TextSpan(form[:cut], start, start + cut)
         yield TextSpan(form[cut:], start + cut, start + len(form))
         start += len(form)
 
 
+@lru_cache(maxsize=1 << 16)
 def _cut(form: str) -> int:
     """Where a word written as one falls into two; 0 if it does not."""
     if found := _NO_APOSTROPHE.fullmatch(form):
@@ -213,6 +219,8 @@ def _touch(words: list[TextSpan], k: int) -> bool:
 
 def _may_end(words: list[TextSpan], k: int) -> bool:
     form = words[k].form
+    if form[-1] not in ".!?…":
+        return False
     if _END.fullmatch(form):
         return True
     return len(form) > 2 and form[-1] == "." and form[0].isalpha() and not _NO_END.fullmatch(form)

@@ -63,6 +63,11 @@ class Scored(Eager):
         return self.kind.by_item(name, self.arrays[name].ndim)
 
     @property
+    def _view(self) -> str:
+        """The view of the cells of the first array."""
+        return next(iter(self.batch.views))
+
+    @property
     def _lengths(self) -> dict[str, Ints]:
         """The lengths of items, by the names of arguments."""
         return {"lengths": self.batch.lengths}
@@ -158,7 +163,7 @@ class Scored(Eager):
     def _views(self, uses: Tensor) -> Views:
         """Uses of cells, (..., P) or of the first array alone, in the shapes of the views."""
         cells = uses[..., : prod(self.first.shape[1:])]
-        return {next(iter(self.batch.views)): cells.reshape(*uses.shape[:-1], *self.first.shape[1:])}
+        return {self._view: cells.reshape(*uses.shape[:-1], *self.first.shape[1:])}
 
     def _given(self, structure: Any) -> Ints:
         """One structure of each item, in numpy."""

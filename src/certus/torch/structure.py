@@ -142,7 +142,7 @@ class Structure(Scored):
         -----
         Works for everything that can be decoded. The gradient is that of the best weights of the structures found.
         """
-        chosen = next(iter(self.batch.views)) if view is None else one_of("view", view, tuple(self.batch.views))
+        chosen = self._view if view is None else one_of("view", view, tuple(self.batch.views))
         cells: list[dict[Any, Ints]] = [{} for _ in range(len(self))]
         theta = to_numpy(self.scores)
 

@@ -7,18 +7,21 @@ from torch import Tensor
 
 from certus.checks import Ints
 from certus.dependency.batch import DependencyBatch
+from certus.dependency.labelled_batch import LabelledDependencyBatch
+from certus.dependency.part_kinds import TABLE
 from certus.errors import InvalidInput
 from certus.structures.batches import (
     AlignmentBatch,
     AnchoredGrammarBatch,
+    AssignmentBatch,
     CTCBatch,
+    DependencyGraphBatch,
     SegmentationBatch,
     SpanningTreeBatch,
     SpanTreesBatch,
 )
 from certus.structures.part_sums import ArrayKind
 from certus.tagging.batch import TaggingBatch
-from certus.torch.batches import HIGHER_AXES, TREE_AXES, AssignmentBatch, GraphBatch, LabelledTreeBatch, trees
 from certus.torch.functions import to_numpy
 from certus.torch.grammar import GrammarSums
 from certus.torch.scored import Views
@@ -85,12 +88,18 @@ class Dependency(Structure):
         **more: Maybe,
     ) -> None:
         above = {"sibling": sibling, "grandparent": grandparent, "grandsibling": grandsibling, "trisibling": trisibling}
-        options = {"projective": projective, "root": root, "grandparents": grandparents}
+        options: dict[str, Any] = {"projective": projective, "root": root}
+        if grandparents != "all":
+            options["grandparents"] = grandparents
         if label is None:
             self.kind, first = UNLABELLED, {"arc": arc}
         else:
             self.kind, first = LABELLED, {"label": label if arc is None else label + arc[..., None]}
         super().__init__({**first, **above, **more}, {"lengths": lengths, "mask": mask, **options})
+
+    @property
+    def _view(self) -> str:
+        return "labels" if self.kind is LABELLED else "arcs"
 
     def _views(self, uses: Tensor) -> Views:
         found = super()._views(uses)
@@ -102,8 +111,11 @@ class Dependency(Structure):
         return super()._onto_first(view, values)
 
 
-UNLABELLED = ArrayKind(trees, TREE_AXES, more=1, quick=(DependencyBatch,))
-LABELLED = ArrayKind(LabelledTreeBatch, {"label": "nn.", **HIGHER_AXES}, more=1)
+TREE_AXES = {kind.name: "".join("." if letter == "d" else "n" for letter in kind.axes) for kind in TABLE}
+UNLABELLED = ArrayKind(DependencyBatch, TREE_AXES, more=1, quick=(DependencyBatch,))
+LABELLED = ArrayKind(
+    LabelledDependencyBatch, {"label": "nn.", **{n: axes for n, axes in TREE_AXES.items() if n != "arc"}}, more=1
+)
 
 
 class SpanTrees(Structure):
@@ -285,7 +297,9 @@ class DependencyGraph(Structure):
         (B,) words of each item, up to N - 1, or (B, N - 1), true where a word is not padding.
     """
 
-    kind = ArrayKind(GraphBatch, GraphBatch.axes, more=1)
+    kind = ArrayKind(
+        DependencyGraphBatch, {"arc": "nn", "sibling": "nnn", "coparent": "nnn", "grandparent": "nnn"}, more=1
+    )
 
     def __init__(
         self,

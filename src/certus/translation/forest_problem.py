@@ -1,6 +1,7 @@
 """Translation of a sentence: the best derivation of a forest under an n-gram language model (LR 5, 7; SYN)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
@@ -38,6 +39,7 @@ from certus.translation.word_models import WordModel
 
 METHODS = ("search", "beam", "intersection", "simple", "paths", "partitions", "ilp", "cube")
 MOST_SPELT_OUT = 30_000_000  # edges of an exhaustive intersection
+FEW_SPELT_OUT = 30_000  # the same, where it takes no longer than what was tried before
 MOST_MEMORY = 4e9
 BYTES_PER_ITEM = 200  # of a search, its tables included
 
@@ -227,8 +229,19 @@ class ForestTranslation(DynamicProgram[Ints]):
         )
         found = self._result(oracle, at.best if run.proof is None else run.score, at.best_u)
         if method != "ilp":
-            return found
+            return self._rounded_less(found) if exact and found.certificate.reason is not None else found
         return replace(found, certificate=replace(found.certificate, kind="integer program"))
+
+    def _rounded_less(self, found: Result[Ints]) -> Result[Ints]:
+        """The result or, of a small forest, that of a dynamic program, which rounds less than bounds by multipliers."""
+        with suppress(NotSupported):
+            graph, weights, origin = spell_out(self.translation_forest, self.lm, self.lm_weight, FEW_SPELT_OUT)
+            value, edges = sweeps.best(graph, weights)
+            structure = origin[edges][origin[edges] >= 0]
+            again = self.proved(structure, value, kind="dynamic program")
+            if again.certificate.exact:
+                return replace(again, trace=found.trace, info=found.info)
+        return found
 
     def _by_intersection(self) -> Result[Ints]:
         forest = self.forest()

@@ -144,16 +144,16 @@ class PhraseTranslation(Problem[Structure]):
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise InvalidInput("a translation is a sequence of option numbers, in target order.")
         chosen: list[int] = array.tolist()
-        covered, last, g = [False] * (self.n + 1), -1, 0
+        covered, last, g, limit = [False] * (self.n + 1), -1, 0, self.limit
         for place, k in enumerate(chosen):
             if not 0 <= k < len(self.options):
                 raise InvalidInput(f"structure[{place}] is {k}; options are 0..{len(self.options) - 1}.")
             o = self.options[k]
             if any(covered[o.start : o.end + 1]):
                 raise InvalidInput(f"structure[{place}], option {k} ({o}), covers a word that is covered already.")
-            if abs(o.start - last - 1) > self.limit:
-                raise InvalidInput(f"structure[{place}], option {k} ({o}), jumps further than {self.limit} words.")
-            if self.window and o.start != g and o.end + 1 - g > self.limit:
+            if abs(o.start - last - 1) > limit:
+                raise InvalidInput(f"structure[{place}], option {k} ({o}), jumps further than {limit} words.")
+            if self.window and o.start != g and o.end + 1 - g > limit:
                 raise InvalidInput(f"structure[{place}], option {k} ({o}), leaves word {g} out of reach.")
             covered[o.start : o.end + 1] = [True] * (o.end - o.start + 1)
             while covered[g]:

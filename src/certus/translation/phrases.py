@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import inf
 from typing import Any, NamedTuple
 
@@ -62,8 +63,10 @@ class PhraseArrays(NamedTuple):
 
 def checked_options(options: Iterable[Any], n: int) -> tuple[PhraseOption, ...]:
     """Options of a sentence of n words; InvalidInput names the one that is none."""
-    out = []
-    for k, option in enumerate(options):
+    out = tuple(options)
+    for k, option in enumerate(out):
+        if _plain(option, n):
+            continue
         if not isinstance(option, PhraseOption):
             raise InvalidInput(f"options[{k}] is {type(option).__name__}; expected a certus.translation.PhraseOption.")
         for name, place in (("start", option.start), ("end", option.end)):
@@ -75,8 +78,25 @@ def checked_options(options: Iterable[Any], n: int) -> tuple[PhraseOption, ...]:
             raise InvalidInput(f"options[{k}].target is {option.target!r}; expected a tuple of words.")
         if not isinstance(option.score, int | float | np.number) or not option.score < inf:
             raise InvalidInput(f"options[{k}].score is {option.score!r}; scores are finite, or -inf to forbid a part.")
-        out.append(option)
-    return tuple(out)
+    return out
+
+
+def _plain(option: Any, n: int) -> bool:
+    """Whether an option is as nearly all are: of plain Python's own types, and fine."""
+    if type(option) is not PhraseOption:
+        return False
+    start, end, target, score = option.start, option.end, option.target, option.score
+    return (
+        type(start) is type(end) is int
+        and 0 <= start <= end < n
+        and type(score) is float
+        and score < inf
+        and type(target) is tuple
+        and set(map(type, target)) <= _WORDS
+    )
+
+
+_WORDS = {str}
 
 
 def pack(n: int, order: int, end: int, options: Sequence[tuple[int, int, float, tuple[int, ...]]]) -> PhraseArrays:
@@ -123,5 +143,5 @@ def pack(n: int, order: int, end: int, options: Sequence[tuple[int, int, float, 
 def _flat(sequences: Iterable[Sequence[int]]) -> tuple[Int32, Int32]:
     """Offsets and entries of sequences laid end to end."""
     listed = list(sequences)
-    ptr = np.concatenate(([0], np.cumsum([len(s) for s in listed], dtype=np.int64))).astype(np.int32)
+    ptr = np.array([0, *accumulate(map(len, listed))], dtype=np.int32)
     return ptr, np.array([w for s in listed for w in s], dtype=np.int32)

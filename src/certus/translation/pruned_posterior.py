@@ -12,7 +12,7 @@ and sums over all derivations are bounded by a relaxation that can be summed (``
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,11 +40,10 @@ class Kept(NamedTuple):
 
 
 class RiskDecision(NamedTuple):
-    """A translation and its gain; at most ``left_out`` of the mass of the posterior was not looked at."""
+    """A translation and its gain."""
 
     words: list[str]
     gain: float
-    left_out: float
 
 
 class PrunedPosterior:
@@ -63,7 +62,8 @@ class PrunedPosterior:
     ----------
     best : Result
     left_out : float
-        No more than this share of the mass of all derivations is outside. 1 says that nothing could be shown.
+        No more than this share of the mass of all derivations is outside. 1 says that nothing could be shown. It is
+        found when it is first asked for, which takes longer than all else.
     log_mass : float
         ln of the sum of exp(scale * score) over what is kept.
 
@@ -79,7 +79,7 @@ class PrunedPosterior:
             if not isinstance(number, int | float) or not 0.0 < number < np.inf:
                 raise InvalidInput(f"{name} is {number!r}; expected a number above 0.")
         self.problem, self.margin, self.scale = problem, float(margin), float(scale)
-        self.best: Result = problem.decode()
+        self.best: Result[Any] = problem.decode()
         above = self.best.score - margin
         witness = problem.make_witness(above)
         try:
@@ -88,18 +88,20 @@ class PrunedPosterior:
             raise NotSupported(f"a margin of {margin} keeps too much: {wrong} Give a smaller one.") from None
         self.kept = _kept(problem, closed)
         self.log_mass = sweeps.log_partition(self.kept.graph, self.scale * self.kept.scores)
-        self.left_out = self._bound(above, witness)
+        self._above, self._witness = above, witness
 
     def __repr__(self) -> str:
-        return f"PrunedPosterior({self.count} derivations, at most {self.left_out:.3g} of the mass left out)"
+        return f"PrunedPosterior({self.count} derivations, margin={self.margin}, scale={self.scale})"
 
     @property
     def count(self) -> int:
         """How many derivations are kept."""
         return sweeps.count(self.kept.graph)
 
-    def _bound(self, above: float, witness: dict[str, Floats]) -> float:
+    @cached_property
+    def left_out(self) -> float:
         """The most that the share of the mass outside can be."""
+        above, witness = self._above, self._witness
         scales = [share * self.scale for share in SHARES]
         if isinstance(self.problem, PhraseTranslation):
             sums = phrase_mass_bounds(self.problem, above, scales)
@@ -140,7 +142,7 @@ class PrunedPosterior:
         weights = np.array([sum(worth[g] for g in grams) for grams in spelt.grams])
         gain, edges = sweeps.best(spelt.graph, weights)
         origin = spelt.origin[edges]
-        return RiskDecision(self._yield(origin.tolist()), gain, self.left_out)
+        return RiskDecision(self._yield(origin.tolist()), gain)
 
     def _yield(self, edges: Sequence[int]) -> list[str]:
         """The words of a derivation, its edges head before tails."""
@@ -180,7 +182,7 @@ def _kept(problem: ForestTranslation | PhraseTranslation, closed: Closed) -> Kep
     if not len(g.tail_ptr) - 1:
         raise NotSupported("nothing scores more than the best less the margin; give a larger margin.")
     part_edge = np.repeat(np.arange(len(g.part_ptr) - 1), np.diff(g.part_ptr))
-    scores = np.bincount(part_edge, form.scores[g.part], len(g.part_ptr) - 1)
+    scores = np.bincount(part_edge, form.scores[g.part], len(g.part_ptr) - 1).astype(np.float64)
     (cells,) = form.cells.values()
     named = np.full(len(form.scores), -1)
     named[cells[cells >= 0]] = np.flatnonzero(cells >= 0)

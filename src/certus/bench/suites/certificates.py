@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 import certus
 from certus.bench.cases import Row, data_folder
 from certus.io.conllu import read_conllu
-from certus.models.parser import FILE, Parser
+from certus.models.parser import FILE
+from certus.models.tree_parser import TreeParser
 from certus.models.trees import problem_digest
 from certus.text.sentence import Sentence
 
@@ -83,7 +85,7 @@ def _checked(name: str, test: Path, model: Path) -> Row:
     return Row(name, cells)
 
 
-def _differences(parser: Parser, sentences: list[Sentence]) -> dict[str, int]:
+def _differences(parser: TreeParser[Any], sentences: list[Sentence]) -> dict[str, int]:
     """How many comments say what is not so."""
     found = dict.fromkeys(("proved", "scores differ", "bounds differ", "digests differ"), 0)
     for sentence in sentences:
@@ -93,6 +95,6 @@ def _differences(parser: Parser, sentences: list[Sentence]) -> dict[str, int]:
         found["proved"] += exact
         found["scores differ"] += score != problem.score(sentence.heads)
         found["bounds differ"] += bound != score if exact else not bound > score
-        digests = parser.digest, problem_digest(parser.encoder.encode([sentence]), 0, problem.arc > -np.inf)
+        digests = parser.digest, problem_digest(parser.seen(parser.encode([sentence]), 0), problem.arc > -np.inf)
         found["digests differ"] += digests != tuple(map(sentence.comment, ("model_digest", "problem_digest")))
     return found

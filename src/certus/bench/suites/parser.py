@@ -13,6 +13,7 @@ from typing import Any
 import certus
 from certus.bench.cases import Case, Row, Skipped, best_seconds, data_folder, exponent
 from certus.io.conllu import read_conllu
+from certus.text import Sentence, tokenize
 
 SETTINGS = (
     "iterations=1;use_gold_tags=1;embedding_form=50;embedding_upostag=20;embedding_feats=20;embedding_deprel=20;"
@@ -26,7 +27,8 @@ def run(
 ) -> Iterator[Case | Row | Skipped]:
     """``models`` are names or folders for certus.load."""
     folder = data_folder(data, "ud", treebank)
-    test = list(read_conllu(folder / "test.conllu.gz"))[:sentences]
+    path = folder / "test.conllu.gz"
+    test = list(read_conllu(path))[:sentences]
     words = sum(map(len, test))
     peers: dict[str, Any] = {}
     try:
@@ -50,6 +52,24 @@ def run(
             unit="word",
             bar="without / ours at least 1 / 1.2",
         )
+        yield Case(
+            f"{name}, CoNLL-U file to CoNLL-U",
+            lambda p=pipeline: "".join(piece.text for piece in p.parse_file(path, workers=1)),
+            {"sentence by sentence": lambda p=pipeline: "".join(map(str, p.parse(read_conllu(path), workers=1)))},
+            items=words,
+            unit="word",
+            bar="byte for byte the same",
+            agrees=_same,
+        )
+        text = "\n\n".join(filter(None, (s.comment("text") for s in test)))
+        yield Case(
+            f"{name}, text to CoNLL-U",
+            lambda p=pipeline, t=text: "".join(
+                map(str, p.parse((Sentence.from_words(words) for words in tokenize(t)), workers=1))
+            ),
+            items=words,
+            unit="word",
+        )
         times = {}
         for least in LENGTHS:
             some = [s for s in test if least <= len(s) < least + 5][:100]
@@ -58,6 +78,11 @@ def run(
                 times[mean] = best_seconds(lambda p=pipeline, s=some: list(p.parser.parse(s)), 3) / len(some)
         if len(times) > 1:
             yield Row(f"{name}, growth", {"power of length": exponent(times)})
+
+
+def _same(ours: str, peer: str, theirs: str) -> None:
+    if ours != theirs:
+        raise AssertionError(f"{peer} gives another text.")
 
 
 def _udpipe(folder: Path, file: str, count: int) -> dict[str, Any]:

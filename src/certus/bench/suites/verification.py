@@ -9,7 +9,7 @@ import json
 import resource
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ QUICK, TIMES, SOON = 0.01, 10.0, 0.1
 SHARES = 0.5, 0.3, 0.2  # of the time of a kind: best structures, lists, the standalone checker
 
 Make = Callable[[], Any]  # a problem, made anew so that it finds nothing that another question left
+Kinds = dict[str, Callable[[], list[Make]]]  # problems of each kind, read when they are asked for
 
 
 class _Checks(NamedTuple):
@@ -64,18 +65,18 @@ def run(
     ranks: int = 20,
     alone: int = 2,
     seconds: float = 150.0,
+    only: str = "",
 ) -> Iterator[Row | Skipped]:
     """``model`` is the folder of a parser of trees with crossing arcs, for test sentences of nl_cdb, twice as many;
     ``penn`` that of the models which the suite "lexicalized" keeps in ``work``, for half as many of the Penn sample.
 
     Lists of the three best are checked for ``ranks`` problems of a kind, the ``alone`` shortest ones by the standalone
-    checker. After so many ``seconds`` of a kind no other problem is begun; "results" says how many there were.
+    checker. After so many ``seconds`` of a kind no other problem is begun; "results" says how many there were. With
+    ``only``, kinds whose names begin with it: "Hiero", "phrases", "joint", "crossing".
     """
-    for name, problems in [
-        *_translations(data, sentences),
-        *_joint(data, penn, sentences // 2),
-        *_crossing(data, model, 2 * sentences),
-    ]:
+    kinds = _translations(data, sentences) | _joint(data, penn, sentences // 2) | _crossing(data, model, 2 * sentences)
+    for name in [name for name in kinds if name.startswith(only)]:
+        problems = kinds[name]()
         first = problems[0]()
         certus.verify(first, first.decode())  # compiles
         _measured(problems[:1], seconds, lambda p: p.kbest(3)[-1])
@@ -85,6 +86,7 @@ def run(
         cells = found | {f"rank 3: {key}": value for key, value in ranked.items()}
         cells |= _by_itself(problems[:alone], few)
         yield Row(name, cells | {"GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6})
+    yield Row("standalone checker", {"lines": len(Path(standalone.__file__).read_text(encoding="utf-8").splitlines())})
     if not penn:
         yield Skipped("joint lexicalised parses: give the folder of trained models with --set penn=FOLDER")
     if not model:
@@ -94,21 +96,30 @@ def run(
 # -- problems, the shortest first ------------------------------------------------------------------------------------
 
 
-def _translations(data: str, sentences: int) -> Iterator[tuple[str, list[Make]]]:
+def _translations(data: str, sentences: int) -> Kinds:
     folder = data_folder(data, "mt")
-    hiero, phrases = Hiero(folder, sentences), Phrases(folder, sentences)
-    lm = hiero.lm(3)
-    ordered = sorted(hiero.forests, key=lambda forest: forest.graph.n_edges)
-    forests: list[Make] = [partial(certus.ForestTranslation, forest, lm, hiero.weights["LM"]) for forest in ordered]
-    yield "Hiero, trigrams", forests
-    constrained = map(_constrained, forests[: max(1, sentences // 5)])
-    yield "Hiero, an edge forbidden and two tied", [made for made in constrained if made]
-    for limit in (6, None):
-        model = phrases.model(3, limit)
-        yield (
-            f"phrases, limit {limit or 'none'}",
-            [partial(model.problem, source) for source in sorted(phrases.first, key=len)],
-        )
+
+    @cache
+    def forests() -> list[Make]:
+        hiero = Hiero(folder, sentences)
+        lm, ordered = hiero.lm(3), sorted(hiero.forests, key=lambda forest: forest.graph.n_edges)
+        return [partial(certus.ForestTranslation, forest, lm, hiero.weights["LM"]) for forest in ordered]
+
+    def constrained() -> list[Make]:
+        return [made for made in map(_constrained, forests()[: max(1, sentences // 5)]) if made]
+
+    phrases = cache(lambda: Phrases(folder, sentences))
+
+    def by_phrases(limit: int | None) -> list[Make]:
+        model = phrases().model(3, limit)
+        return [partial(model.problem, source) for source in sorted(phrases().first, key=len)]
+
+    return {
+        "Hiero, trigrams": forests,
+        "Hiero, an edge forbidden and two tied": constrained,
+        "phrases, limit 6": partial(by_phrases, 6),
+        "phrases, limit none": partial(by_phrases, None),
+    }
 
 
 def _constrained(make: Make) -> Make | None:
@@ -123,22 +134,27 @@ def _constrained(make: Make) -> Make | None:
     return lambda: make().subject_to(*made)
 
 
-def _joint(data: str, penn: str, sentences: int) -> Iterator[tuple[str, list[Make]]]:
+def _joint(data: str, penn: str, sentences: int) -> Kinds:
     """Lexicalised trees with the tagger, and with tagger and dependency parser."""
-    if penn:
-        folder = data_folder(data, "ptb-sample")
-        models, weight = Models(folder, Path(penn)), {"arcs": 1.0, "tags": 0.02}
+    if not penn:
+        return {}
+    folder = data_folder(data, "ptb-sample")
+    models, weight = cache(lambda: Models(folder, Path(penn))), {"arcs": 1.0, "tags": 0.02}
+
+    def made(kind: str) -> list[Make]:
         words = [t.words for t in read_trees(folder / "test.mrg.gz", clean=True) if len(t.words) <= 40][:sentences]
-        for kind in ("tags", "both"):
-            made: list[Make] = [partial(models.joint, kind, given, weight) for given in sorted(words, key=len)]
-            yield f"joint lexicalised, {kind}", made
+        return [partial(models().joint, kind, given, weight) for given in sorted(words, key=len)]
+
+    return {f"joint lexicalised, {kind}": partial(made, kind) for kind in ("tags", "both")}
 
 
-def _crossing(data: str, model: str, sentences: int) -> Iterator[tuple[str, list[Make]]]:
-    if model:
+def _crossing(data: str, model: str, sentences: int) -> Kinds:
+    def made() -> list[Make]:
         parser = certus.load(model).parser
         trees = evenly(list(read_conllu(data_folder(data, "ud") / "nl_cdb" / "test.conllu.gz")), sentences)
-        yield "crossing parses", [partial(parser.problem, sentence) for sentence in sorted(trees, key=len)]
+        return [partial(parser.problem, sentence) for sentence in sorted(trees, key=len)]
+
+    return {"crossing parses": made} if model else {}
 
 
 # -- what is measured ------------------------------------------------------------------------------------------------
