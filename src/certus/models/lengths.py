@@ -11,7 +11,7 @@ MAX_WORDS = 2000  # in a sentence: time grows with the cube of it
 
 def of_bounded_length(sentences: Iterable[Sentence], *, before: int = 0) -> Iterator[Sentence]:
     """The sentences; InvalidInput for one with more words, or something else. There were so many ``before`` them."""
-    for number, sentence in enumerate(as_sentences(sentences), start=before + 1):
+    for number, sentence in enumerate(as_sentences(sentences, before=before), start=before + 1):
         if len(sentence) > MAX_WORDS:
             name = sentence.comment("sent_id")
             raise InvalidInput(

@@ -117,7 +117,7 @@ class Tagging(DynamicProgram[Ints]):
 
     def _checked(self, structure: ArrayLike) -> list[int]:
         array = as_numbers("structure", structure)
-        if array.shape != (self.n,) or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        if array.shape != (self.n,) or (array.size and array.dtype.kind not in "iu"):
             raise InvalidInput(
                 f"structure has shape {array.shape} and type {array.dtype}; expected {self.n} whole numbers."
             )

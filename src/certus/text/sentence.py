@@ -132,12 +132,12 @@ def _labels(tokens: list[Token]) -> list[str]:
     return ["" if token.deprel == "_" else token.deprel for token in tokens]
 
 
-def as_sentences(sentences: Iterable[object]) -> Iterator[Sentence]:
+def as_sentences(sentences: Iterable[object], *, before: int = 0) -> Iterator[Sentence]:
     """Sentences one by one; InvalidInput for what is none, or is one alone."""
     how = "Sentence.from_words(words) makes one, and parse_text(text) of a parser takes plain text"
     if isinstance(sentences, str | Sentence) or not isinstance(sentences, Iterable):
         raise InvalidInput(f"sentences is {shown(sentences)}; expected a list of certus.text.Sentence: {how}.")
-    for number, sentence in enumerate(sentences, start=1):
+    for number, sentence in enumerate(sentences, start=before + 1):
         if not isinstance(sentence, Sentence):
             raise InvalidInput(
                 f"sentence {number} is {shown(sentence)}; expected a list of certus.text.Sentence: {how}."

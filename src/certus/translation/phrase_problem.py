@@ -12,7 +12,7 @@ import numpy as np
 from certus.certificates.normal import Closed
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import sound, sound_list
-from certus.checks import Floats, as_positive_int, as_words, one_of
+from certus.checks import Floats, as_positive_int, as_words, of_kind, one_of
 from certus.draw import Gallery, Picture, phrases
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.hypergraph import Hypergraph, sweeps
@@ -112,6 +112,7 @@ class PhraseTranslation(Problem[Structure]):
             )
         self.distortion_limit = None if distortion_limit is None else int(distortion_limit)
         self.window = bool(window)
+        of_kind("lm", lm, (LanguageModel, WordModel), 'a certus.LanguageModel: LanguageModel.read("lm.arpa")')
         self.lm = lm if isinstance(lm, LanguageModel) else model_of_options(lm, self.options, self.limit)
 
     def __repr__(self) -> str:

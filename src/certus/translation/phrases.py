@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.checks import Floats
+from certus.checks import Floats, as_members
 from certus.errors import InvalidInput
 
 Int32 = NDArray[np.int32]
@@ -63,7 +63,7 @@ class PhraseArrays(NamedTuple):
 
 def checked_options(options: Iterable[Any], n: int) -> tuple[PhraseOption, ...]:
     """Options of a sentence of n words; InvalidInput names the one that is none."""
-    out = tuple(options)
+    out = as_members("options", options, "a list of certus.PhraseOption")
     for k, option in enumerate(out):
         if _plain(option, n):
             continue
