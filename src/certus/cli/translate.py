@@ -74,8 +74,6 @@ def translate(
         raise InvalidInput("--width is for phrases, which need --phrase-table.")
     if distinct and kbest is None:
         raise InvalidInput("--distinct is for lists: give --kbest too.")
-    if distinct and grammar is not None:
-        raise InvalidInput("--distinct is for phrases, which need --phrase-table.")
     if lattice and terminology is not None:
         raise InvalidInput("--terminology looks for terms in sentences, not in lattices; give --constraints.")
     if log_scores and not lattice:
@@ -155,7 +153,7 @@ class _Job:
                 return _Answer(number, line, problem, [posterior.best], clock.seconds, chosen=fields)
             if self.kbest is None:
                 results: list[Result[Any]] = [problem.decode(**self.options)]
-            elif self.distinct and isinstance(problem, PhraseTranslation):
+            elif self.distinct:
                 results = problem.kbest(self.kbest, distinct=True)
             else:
                 results = problem.kbest(self.kbest)

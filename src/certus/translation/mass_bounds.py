@@ -172,8 +172,8 @@ def forest_mass_bounds(problem: "ForestTranslation", pairs: Floats, scales: list
         number = np.searchsorted(words, prepared.lm_word)
         u[np.ix_(number, number)] = prepared.multipliers(pairs)
         u[:, number[END]] = 0.0
-    none = np.zeros(problem.lm.n_states)  # multipliers of longer contexts
-    q = pair_tables(problem.lm, problem.lm_weight, words, allowed).optimistic(u, none, allowed)
+    high = np.zeros(problem.lm.n_states)  # no multipliers of longer contexts: any are valid
+    q = pair_tables(problem.lm, problem.lm_weight, words, allowed).optimistic(u, high, allowed)
     return [_forest_sum(sides, layout, q, (first, last), scale) + SLACK for scale in scales]
 
 
