@@ -44,7 +44,7 @@ MANY = 20_000  # items of vertices that no search of a small budget comes to an 
 LARGE = 10_000  # cells of the tables from which on steps are made on a part of the forest
 SHARE = 0.85  # of the gap: what may score more than so far above the best translation is that part
 PULLS = 30  # steps on it, at most
-SETTLED = 0.9  # a round on the whole after steps on a part that leaves more than this of the gap is the last
+SETTLED = 0.9  # steps on a part that leave more than this of the gap are the last
 WINDOW = 15  # steps on the whole within which progress is looked for
 ENOUGH = 0.1  # of the gap: once it is no more than this, the whole is asked again
 
@@ -292,6 +292,7 @@ class BoundedSearch(Oracle):
         self.exact = True
         self._gap = inf  # when parts were removed last
         self._beam = 0
+        self.settled = False  # steps on a part do not help any more: they are made on the whole
         self._cells = 0  # of the tables, all sweeps together
         self._part: BigramRelaxation | None = None
         run.count(searches=0)
@@ -368,7 +369,7 @@ class BoundedSearch(Oracle):
     def alternate(self, at: Descent[Any]) -> None:
         """After a gain: a small beam for a better derivation, an exact search that gives up early, and removal."""
         gained = self._gained(at)
-        if not gained and not self.large:
+        if not gained and (self.settled or not self.large):
             return
         edge, pair = self._complete(at)
         if not gained:
@@ -440,9 +441,8 @@ def decode(
     while run.iterations < max_iterations:
         if at.ask(search, True) or oracle.over(at):
             break
-        if oracle.large:
-            if at.best - run.score > SETTLED * gap and not beams:
-                break
+        oracle.settled = oracle.settled or (at.best - run.score > SETTLED * gap and not beams)
+        if oracle.large and not oracle.settled:
             gap = at.best - run.score
             at.restart(oracle, oracle.pull(at, max_iterations - run.iterations))
         elif at.stalled(WINDOW) and not beams:
