@@ -54,10 +54,13 @@ def inputs(tmp_path_factory):
         "[S] ||| [X,1] ||| [1]\n[S] ||| [S,1] [X,2] ||| [1] [2]\n": ("glue.txt",),
         json.dumps(dict.fromkeys([*FEATURES, "LM", "p"], 1.0)): ("weights.json",),
         LOG: ("train.log",),
+        "le chien\tthe dog\n": ("terms.tsv",),
     }
     for text, names in many.items():
         for name in names:
             (folder / name).write_text(text, encoding="utf-8")
+    (folder / "texts").mkdir()
+    (folder / "texts" / "one.txt").write_text("The dog barks.\n", encoding="utf-8")
     packed = {RULES: ("rules.gz", "hiero.gz"), TABLE: ("phrases.gz",), TEXT * 5: ("text.txt.gz", "train.en.gz")}
     packed |= {TREES: ("train.mrg.gz",), CONLLU * 3: ("train.conllu.gz",)}
     for text, names in packed.items():
@@ -132,6 +135,7 @@ def test_what_is_not_run_is_a_short_list():
         "benchmarks.md: measures for minutes",
         "cli.md: measures for minutes",
         "cli.md: trains for minutes",
+        "corpora.md: needs data",
         "lexicalized.md: trains for minutes",
         "parsers.md: trains for minutes",
     }
