@@ -1,10 +1,12 @@
 """CoNLL-U files parsed as bytes: what comes out is what reading, parsing and writing sentences gives."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from certus import CertusError
+from certus.features import encode
 from certus.io.conllu import read_conllu
 from certus.models import rewriting
 from certus.models.pipeline import Pipeline
@@ -95,6 +97,32 @@ def test_words_are_told_apart_also_when_there_are_many(pipeline, tmp_path):
     pieces = list(pipeline.parse_file(path, workers=2))
     assert sum(piece.sentences for piece in pieces) == 3000
     assert not any(piece.unproved for piece in pieces)
+
+
+def test_words_forgotten_in_between_are_met_again(pipeline, tmp_path, monkeypatch):
+    path = tmp_path / "a.conllu"
+    lines = [f"1\tw{k}\t_\t{'XY'[k % 2]}\t_\t_\t_\t_\t_\t_\n\n" for k in range(40)]
+    path.write_text("".join(lines))
+    expected = one_by_one(pipeline, path)
+    assert as_bytes(pipeline, path) == expected
+    monkeypatch.setattr(encode, "MOST_ROWS", 10)
+    assert one_by_one(pipeline, path) == expected  # which forgets all words
+    assert as_bytes(pipeline, path) == expected
+    monkeypatch.undo()
+    path.write_text("".join(reversed(lines)))
+    assert as_bytes(pipeline, path) == one_by_one(pipeline, path)
+
+
+def test_threads_may_ask_the_same_parser(pipeline, tmp_path):
+    texts = {}
+    for k in range(4):
+        path = tmp_path / f"{k}.conllu"
+        words = [f"1\tw{j % (300 + 100 * k)}\t_\t{'XY'[j % 2]}\t_\t_\t_\t_\t_\t_\n\n" for j in range(400)]
+        path.write_text("".join(words))
+        texts[path] = k
+    with ThreadPoolExecutor(4) as pool:
+        found = dict(zip(texts, pool.map(lambda path: as_bytes(pipeline, path), texts), strict=True))
+    assert found == {path: one_by_one(pipeline, path) for path in texts}
 
 
 @pytest.mark.compiled

@@ -1,5 +1,7 @@
 """Sentences as arrays of hashed attribute values, ready for the kernels of parsers and taggers."""
 
+import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -24,6 +26,9 @@ COLUMNS = ("lemma", "xpos", "feats")  # what a treebank may fill beside forms an
 
 _hash = lru_cache(maxsize=1 << 18)(stable_hash)  # endings, tags and clusters come again and again
 Word = TypeVar("Word", bound=Hashable)
+encoding = threading.Lock()  # rows are made one at a time, whichever thread asks
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=encoding._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 class Rows(Generic[Word]):
@@ -42,10 +47,12 @@ class Rows(Generic[Word]):
     ) -> None:
         self.attributes, self.describe = tuple(attributes), describe
         self.before, self.after = before, after
+        self.cleared = 0  # how often all was forgotten
         self.clear()
 
     def clear(self) -> None:
         """Forget all words met."""
+        self.cleared += 1
         self.value = np.empty((1024, len(self.attributes)), dtype=np.uint64)
         self.number = np.empty(1024, dtype=np.int64)
         self._count = 0
@@ -118,7 +125,7 @@ class WordTable:
     """Rows of words by their bytes in CoNLL-U, columns 2 to 6, so that no text need be made of a word met before."""
 
     def __init__(self, rows: Rows[Key]) -> None:
-        self.rows = rows
+        self.rows, self.cleared = rows, rows.cleared  # of use until they are cleared again
         self._keys, self._bytes = 0, 0
         self._table = self._room(1 << 12, 1 << 16)
 
@@ -210,17 +217,20 @@ class Encoder:
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """The sentences as arrays."""
         keys = ([(t.form, t.lemma, t.upos, t.xpos, t.feats) for t in sentence.tokens] for sentence in sentences)
-        return self._encoded(*self._rows.index(keys))
+        with encoding:
+            return self._encoded(*self._rows.index(keys))
 
     def encode_bytes(self, text: NDArray[np.uint8], layout: Any, sentences: Ints) -> Encoded:
         """The same of some sentences of a text of CoNLL-U, laid out by ``kernels.conllu``."""
-        if self._rows.full:
-            self._rows.clear()
-            self._table = WordTable(self._rows)
         length = np.diff(layout.word)[sentences]
-        rows = self._table.find(text, layout)
         chosen = np.repeat(layout.word[sentences] - np.cumsum(length) + length, length) + np.arange(length.sum())
-        return self._encoded(*self._rows.padded(rows[chosen], length))
+        with encoding:
+            if self._rows.full:
+                self._rows.clear()
+            if self._table.cleared != self._rows.cleared:
+                self._table = WordTable(self._rows)
+            rows = self._table.find(text, layout)
+            return self._encoded(*self._rows.padded(rows[chosen], length))
 
     def _encoded(self, rows: Ints, first: Ints, length: Ints) -> Encoded:
         return Encoded(self._rows.value[rows], self._rows.number[rows], first - 1, length)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from certus import kernels
-from certus.features.encode import Rows
+from certus.features.encode import Rows, encoding
 from certus.features.templates import Templates, template_lines
 
 ATTRIBUTES = {
@@ -109,8 +109,9 @@ class WordEncoder:
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> Any:
         """The words as kernels.tagger takes them, with two pads around each sentence."""
-        rows, first, length = self._rows.index(sentences)
-        return kernels.tagger.Words(first, length, rows, self._rows.value, self._rows.number)
+        with encoding:
+            rows, first, length = self._rows.index(sentences)
+            return kernels.tagger.Words(first, length, rows, self._rows.value, self._rows.number)
 
     def _described(self, word: str) -> tuple[dict[str, str], int]:
         """The word's attributes, and the number of its set of tags."""
