@@ -18,6 +18,7 @@ POPS = (10, 50, 200, 1000)
 
 def run(
     data: str = "",
+    *,
     sentences: int = 100,
     orders: tuple[int, ...] = (2, 3, 4),
     limit: float = 60.0,
