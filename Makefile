@@ -47,8 +47,10 @@ site: $(VENV)/test.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint tests/torch/constraints.txt --editable '.[notebooks,torch]'
 	$(BIN)/python docs/build.py --execute
 
+# What imports torch is tested by tests-torch.
+TORCH := --ignore=src/certus/torch --ignore=src/certus/models/network.py --ignore=src/certus/models/neural.py
 tests: $(VENV)/test.stamp
-	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels --ignore=src/certus/torch -m "not browser and not torch and not ray and not wheel"
+	$(PYTEST) tests src/certus --doctest-modules --ignore=src/certus/kernels $(TORCH) -m "not browser and not torch and not ray and not wheel"
 
 # Kernels again as plain Python, which checks the bounds of arrays; there numpy warns of hashes that wrap around and of
 # what becomes of infinities, as it should be. Nothing is compiled, so any worker may run any test.

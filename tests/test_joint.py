@@ -242,7 +242,7 @@ def test_structures_that_disagree_are_none():
             {},
             "tag 0 is 'N' in problem 0 and 'V' in problem 1",
         ),
-        (3, Tagging(np.zeros((2, 2))), {}, "problem 0 is int"),
+        (3, Tagging(np.zeros((2, 2))), {}, "problem 0 is 3"),
     ],
 )
 def test_errors_say_what_differs(a, b, options, message):
@@ -338,7 +338,10 @@ def test_errors_about_any_number_of_problems(given, options, message):
 
 
 def test_a_list_of_problems_is_told_how_to_ask():
-    with pytest.raises(InvalidInput, match=r"problem 0 is list; expected problems: Joint\(a, b, on='tags'\)"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"problem 0 is a list of 2; expected problems, without brackets, as in Joint\(a, b, on='tags'\)",
+    ):
         Joint([Tagging(np.zeros((1, 2)))] * 2, on="tags")
 
 

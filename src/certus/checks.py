@@ -59,8 +59,13 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
 
 def as_positive_int(name: str, value: object) -> int:
     """Return value as an int of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{name} is {value!r}; expected a whole number of at least 1.")
+    return as_int(name, value, 1)
+
+
+def as_int(name: str, value: object, least: int) -> int:
+    """Return value as an int of at least so much."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInput(f"{name} is {value!r}; expected a whole number of at least {least}.")
     return int(value)
 
 

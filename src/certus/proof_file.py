@@ -95,10 +95,15 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
         data, relaxed = _closed(relaxed, data | {"claim": claim}, proof, limit)
     if elsewhere and relaxed.bound(tree, above, certificate.better) > above:  # more is here than where it was found
         tree = proof_of(relaxed, replace(certificate, witness=None, duals=None), above)
-    better = [relaxed.structure(y) for y in certificate.better]
+    better, own = [relaxed.structure(y) for y in certificate.better], relaxed.structure_if_left(result.structure)
+    if own is None:
+        raise NotSupported(
+            "the structure was left out with what cannot beat the bound when its space was closed, so there is no proof "
+            "for the standalone checker; certus.verify checks the result."
+        )
     shown = {
         "trusts": _trusts(relaxed),
-        "structure": [_listed(y) for y in relaxed.structure(result.structure)],
+        "structure": [_listed(y) for y in own],
         "better": [[_listed(y) for y in structure] for structure in better],
         "proof": _Nodes(relaxed, above, better).of(tree),
     }

@@ -6,24 +6,23 @@ import pytest
 
 from tests.cli.test_translate import files, options  # noqa: F401 (a fixture)
 
+SENTENCE = "Put the book on the table in the room"  # in the room, or the table that is in it
+
 
 @pytest.mark.compiled  # a large model
 def test_the_best_trees_are_printed_in_order(certus):
-    run = certus("parse", "--kbest", "3", "--certificates", "Red flies some large jet")
+    run = certus("parse", "--kbest", "3", "--certificates", SENTENCE)
     ranks = [line for line in run.out.splitlines() if line.startswith("# rank")]
     assert ranks == [f"# rank = {k}" for k in range(1, len(ranks) + 1)]
     assert len(ranks) > 1
     scores = [float(line.split(" = ")[1]) for line in run.out.splitlines() if line.startswith("# score")]
     assert scores == sorted(scores, reverse=True)
     assert run.out.count("exact") == len(ranks)
-    listed = [
-        json.loads(line)
-        for line in certus("parse", "--kbest", "3", "--json", "Red flies some large jet").out.splitlines()
-    ]
+    listed = [json.loads(line) for line in certus("parse", "--kbest", "3", "--json", SENTENCE).out.splitlines()]
     assert [tree["score"] for tree in listed] == scores
     assert [tree["rank"] for tree in listed] == list(range(1, len(ranks) + 1))
-    plain = certus("parse", "--kbest", "1", "Red flies some large jet").out
-    assert plain.splitlines()[2:] == certus("parse", "Red flies some large jet").out.splitlines()
+    plain = certus("parse", "--kbest", "1", SENTENCE).out
+    assert plain.splitlines()[2:] == certus("parse", SENTENCE).out.splitlines()
     assert "leave them out, or --kbest" in certus("parse", "--kbest", "2", "--confidences", "a dog").complaint
 
 

@@ -347,7 +347,7 @@ def test_what_is_asked_is_checked():
     problem = LabelledDependency(np.zeros((3, 3, 2)))
     with pytest.raises(InvalidInput, match="no label"):
         trees.at_most_one_labelled(problem, 2)
-    with pytest.raises(InvalidInput, match="no part"):
+    with pytest.raises(InvalidInput, match="outside view"):
         problem.with_fixed("labels", (0, 1, 2), 1)
     with pytest.raises(certus.NotSupported, match="no tree has the arc"):
         problem.with_fixed("arcs", (1, 1), 1)

@@ -45,7 +45,7 @@ def test_what_is_no_tree_is_refused():
 
 
 def test_a_moved_word_keeps_its_label_and_says_what_head_it_had():
-    sentence = Sentence.from_words("abcd")
+    sentence = Sentence.from_words(["a", "b", "c", "d"])
     for token, head in zip(sentence, (3, 4, 0, 3), strict=True):
         token.head, token.deprel, token.misc = head, f"of{head}", "SpaceAfter=No" if head == 4 else "_"
     found = projectivized(sentence)

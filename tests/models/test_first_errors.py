@@ -10,18 +10,23 @@ pytestmark = pytest.mark.compiled  # the bundled parser
 
 
 @pytest.mark.parametrize(
-    ("given", "kind"), [("Red flies", "str"), (["Red flies"], "str"), (Sentence.from_words(["a"]), "Token")]
+    ("given", "found"),
+    [
+        ("Red flies", "sentences is the string 'Red flies'"),
+        (["Red flies"], "sentence 1 is the string 'Red flies'"),
+        (Sentence.from_words(["a"]), "sentences is a Sentence"),
+    ],
 )
-def test_what_is_no_list_of_sentences(given, kind):
-    with pytest.raises(InvalidInput, match=rf"sentence 1 is {kind}; .*Sentence.from_words.*parse_text"):
+def test_what_is_no_list_of_sentences(given, found):
+    with pytest.raises(InvalidInput, match=rf"{found}; .*Sentence.from_words.*parse_text"):
         list(load().parse(given))
 
 
 def test_head_choice_takes_a_parser_and_a_sentence():
     pipeline, sentence = load(), Sentence.from_words(["a", "b"])
-    with pytest.raises(InvalidInput, match=r"Pipeline and Sentence were given; .*load\(\).parser"):
+    with pytest.raises(InvalidInput, match=r"a Pipeline and a Sentence were given; .*load\(\).parser"):
         head_choice(pipeline, sentence, 1)
-    with pytest.raises(InvalidInput, match="Parser and str were given"):
+    with pytest.raises(InvalidInput, match="a Parser and the string 'a b' were given"):
         head_choice(pipeline.parser, "a b", 1)
     with pytest.raises(InvalidInput, match="word is 'a'"):
         head_choice(pipeline.parser, sentence, "a")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -77,12 +76,11 @@ def plot(
 
 def _plot_steps(path: Path, output: Path, title: str) -> None:
     problem, _ = load_result(path)
-    decode: Any = problem.decode
-    if "step" not in signature(decode).parameters:
+    traces = {name: problem.decode(step=rule, exact=False).trace for name, rule in RULES.items()}
+    if not any(len(trace.dual) for trace in traces.values()):
         raise InvalidInput(
             f"{path} is not of a problem that is relaxed step by step; step rules are compared on these."
         )
-    traces = {name: decode(step=rule, exact=False).trace for name, rule in RULES.items()}
     convergence.plot_steps(output, traces, title=title)
 
 

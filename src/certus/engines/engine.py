@@ -90,14 +90,15 @@ def _tried(task: Task[Item, Answer], item: Item) -> Answer | Exception:
 
 @dataclass(eq=False)
 class Try(Generic[Item]):
-    """An item, and how often a worker was lost over it."""
+    """An item; whether a worker was lost while it was being done, and how often by it alone."""
 
     item: Item
+    suspect: bool = False
     lost: int = 0
 
 
 class Processes:
-    """Processes of this machine. If one dies, all are started anew, and do what they were at again."""
+    """Processes of this machine. If one dies, all are started anew, and do what they were at again, one by one."""
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = thread_count(workers)
@@ -113,7 +114,7 @@ class Processes:
             with ProcessPoolExecutor(self.workers, mp_context=context, initializer=_take, initargs=(task,)) as pool:
                 try:
                     while True:
-                        while len(running) < AHEAD * self.workers and not (ended and not again):
+                        while len(running) < self._room(running, again) and not (ended and not again):
                             if again:
                                 one = again.popleft()
                             else:
@@ -131,15 +132,20 @@ class Processes:
                 except BrokenProcessPool:
                     yield from self._after_a_loss(running, again)
 
+    def _room(self, running: dict[Future[Any], Try[Item]], again: deque[Try[Item]]) -> int:
+        """How many items may be under way: one, as long as it is not known over which a worker was lost."""
+        return 1 if again or any(one.suspect for one in running.values()) else AHEAD * self.workers
+
     def _after_a_loss(
         self, running: dict[Future[Any], Try[Item]], again: deque[Try[Item]]
     ) -> Generator[tuple[Item, Answer | Exception]]:
-        """What was done before a worker died; the rest is to be done again, unless it was lost too often."""
+        """What was done before a worker died; the rest is done again, unless it was lost too often by itself."""
         for future, one in running.items():
             if future.done() and not future.cancelled() and future.exception() is None:
                 yield one.item, future.result()
                 continue
-            one.lost += 1
+            one.suspect = True
+            one.lost += len(running) == 1
             if one.lost < ATTEMPTS:
                 again.append(one)
             else:

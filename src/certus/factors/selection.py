@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.rounding import Extent, rounded_up
-from certus.checks import Bools, Floats, Ints, as_members, as_numbers, as_positive_int, as_scores, shown
+from certus.checks import Bools, Floats, Ints, as_int, as_members, as_numbers, as_scores, shown
 from certus.errors import InvalidInput
 from certus.factors.choices import Choices
 from certus.problem import Index, Penalties, Problem
@@ -252,7 +252,7 @@ class SetCover(Selection):
         score = as_scores("cost", -as_numbers("cost", cost, np.float64), (None,))
         members = [sorted(_elements(k, own)) for k, own in enumerate(as_members("sets", sets, "a list of lists"))]
         if elements is not None:
-            as_positive_int("elements", elements)
+            as_int("elements", elements, 0)
         count = max((own[-1] + 1 for own in members if own), default=0) if elements is None else elements
         if len(members) != len(score) or any(own and not 0 <= own[0] <= own[-1] < count for own in members):
             raise InvalidInput(f"{len(members)} sets for {len(score)} costs; expected as many, of 0..{count - 1}.")

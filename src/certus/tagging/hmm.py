@@ -104,7 +104,7 @@ class HMM:
     def tagging(self, words: Sequence[str]) -> Tagging:
         """The problem of tagging these words; its tags are ``self.tags``, its trigrams have a boundary tag."""
         if isinstance(words, str):
-            raise InvalidInput(f"words is the string {words!r}; expected a sequence of words.")
+            raise InvalidInput(f"words is the string {words!r}; expected a list of words: split it first.")
         unary = np.empty((len(words), len(self.tags)))
         for i, word in enumerate(words):
             unary[i] = self.emission(word, first=i == 0)
