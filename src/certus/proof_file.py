@@ -98,7 +98,7 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
     better, own = [relaxed.structure(y) for y in certificate.better], relaxed.structure_if_left(result.structure)
     if own is None:
         raise NotSupported(
-            "the structure was left out with what cannot beat the bound when its space was closed, so there is no proof "
+            "the structure was left out with what cannot beat the bound when its space was closed, so no proof is written "
             "for the standalone checker; certus.verify checks the result."
         )
     shown = {
