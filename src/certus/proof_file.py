@@ -98,8 +98,8 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
     better, own = [relaxed.structure(y) for y in certificate.better], relaxed.structure_if_left(result.structure)
     if own is None:
         raise NotSupported(
-            "the structure was left out with what cannot beat the bound when its space was closed, so no proof is written "
-            "for the standalone checker; certus.verify checks the result."
+            "the structure was left out with what cannot beat the bound when its space was closed: no proof is "
+            "written for the standalone checker, but certus.verify checks the result."
         )
     shown = {
         "trusts": _trusts(relaxed),
