@@ -31,11 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     with usable_streams():
         try:
-            return interruptible(_run, arguments)
+            code = interruptible(_run, arguments)
         except KeyboardInterrupt:
             if arguments is not None:
                 raise
             _leave()
+    if arguments is None and "torch" in sys.modules:  # which may abort where our idle threads outlive it
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:
