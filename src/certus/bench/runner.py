@@ -64,7 +64,7 @@ def reads_data(name: str) -> bool:
 
 def _read(text: str, default: Any) -> Any:
     if isinstance(default, tuple):
-        return tuple(_read(part, default[0]) for part in text.split(","))
+        return tuple(_read(part, default[0] if default else "") for part in text.split(","))
     return type(default)(text)
 
 
