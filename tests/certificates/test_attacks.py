@@ -1,6 +1,8 @@
 """Proofs edited by hand: neither checker accepts a false claim, and neither ends in a traceback."""
 
 import copy
+import dataclasses
+import itertools
 import json
 from math import inf, nan
 
@@ -238,3 +240,71 @@ def test_options_beyond_the_sentence_are_refused():
         forged["spaces"][0]["data"]["options"][0][:2] = span
         with pytest.raises((standalone.Refused, *standalone.MALFORMED)):
             standalone.check(forged)
+
+
+def test_a_proof_within_half_a_tolerance_of_a_bound_that_is_too_low():
+    """No structure may beat score + tolerance, which bound + tolerance is beyond."""
+    problem = certus.Tagging(np.array([[1.0, 1.0 + 1.4e-9]]))
+    best = problem.decode()
+    one = dataclasses.replace(best.certificate, score=1.0, bound=1.0 + 0.49e-9, tolerance=1e-9)
+    forged = dataclasses.replace(best, structure=np.array([0]), score=1.0, certificate=one)
+    with pytest.raises(certus.VerificationError, match="what is proved"):
+        certus.verify(problem, forged)
+    assert not accepted(proof_to_json(problem, forged))
+    narrow = dataclasses.replace(forged, certificate=dataclasses.replace(one, reason="rounding"))
+    certus.verify(problem, narrow)
+
+
+def chains(rng, words, grams):
+    """A forest of one word after another, two choices each, and a model that lacks beginnings of its n-grams."""
+    marks = ["<unk>", "<s>", "</s>"]
+    orders = [[(w,) for w in [*marks, *words]]]
+    for n in (2, 3, 4):
+        every = list(itertools.product([*marks, *words], repeat=n))
+        orders.append([every[int(k)] for k in rng.choice(len(every), grams, replace=False)])
+    lm = [
+        {
+            "words": [list(gram) for gram in order],
+            "log_probability": rng.integers(-6, 7, len(order)).astype(float).tolist(),
+            "back_off": (rng.integers(-1, 2, len(order)) * float(n < 4)).tolist(),
+        }
+        for n, order in enumerate(orders, start=1)
+    ]
+    n = 5
+    sides = [[*([~0] if v else []), int(w)] for v in range(n) for w in rng.choice(len(words), 2, replace=False)]
+    tails = [[v - 1] if v else [] for v in range(n) for _ in range(2)]
+    forest = {"root": n - 1, "in_ptr": list(range(0, 2 * n + 1, 2)), "weights": [0.0] * (2 * n)}
+    forest |= ragged("tail", tails)
+    own = {"words": words} | ragged("token", sides)
+    return {"forest": forest | {"translation": own}, "lm": {"orders": lm}, "lm_weight": 1.0}, sides
+
+
+def ragged(name, rows):
+    return {name: list(itertools.chain(*rows)), f"{name}_ptr": [0, *itertools.accumulate(map(len, rows))]}
+
+
+def test_language_models_without_beginnings_of_their_ngrams():
+    """A file may hold a 4-gram whose first three words are no 3-gram: they are a context like any other."""
+    rng, words = np.random.default_rng(1), ["a", "b", "c"]
+    for _ in range(120):
+        data, sides = chains(rng, words, 12)
+        model, totals = standalone.LanguageModel(data["lm"]), []
+        for choice in itertools.product(range(2), repeat=5):
+            context, total = ("<s>",), 0.0
+            for w in [*(words[sides[2 * v + c][-1]] for v, c in enumerate(choice)), "</s>"]:
+                total += model.advance(context[-3:], w)[0]
+                context = (*context, w)
+            totals.append(total)
+        limit = standalone.exact(max(totals) - 0.5)
+        scores, graph = standalone.closed_forest(data, 1.0, [0] * 10, {"pairs": []}, limit)
+        found = standalone.Graph(graph).best([standalone.exact(x) for x in scores], None)
+        assert found == standalone.exact(max(totals))
+
+
+def test_forests_that_do_not_say_what_their_tails_yield():
+    data, _ = chains(np.random.default_rng(2), ["a", "b", "c"], 12)
+    for token in (0, ~1):  # a tail that yields nothing, and one that there is not
+        forged = copy.deepcopy(data)
+        forged["forest"]["translation"]["token"][2] = token
+        with pytest.raises(standalone.Refused, match="each of its tails once"):
+            standalone.closed_forest(forged, 1.0, [0] * 10, {"pairs": []}, 0)

@@ -683,7 +683,7 @@ class Model:
         for v, w, value in pairs if self.order > 2 else ():
             if v in name and w in name and name[w] != END:
                 self.u[name[v], name[w]] = exact(value)
-        for words in self.lm.value:
+        for words in self.lm.contexts:  # beginnings of n-grams that the model leaves out are among these
             if 2 <= len(words) < self.order:
                 self.contexts.setdefault(words[-2:], []).append(words)
 
@@ -720,11 +720,13 @@ class Forest:
         own, words = data["translation"], [model.word(w) for w in data["translation"]["words"]]
         self.top, self.edges, self.scores = data["root"] + 1, [], [model.weights[0] * float(x) for x in data["weights"]]
         refuse_unless(len(prices) == len(self.scores), "prices do not fit the edges")
-        for v in range(self.top):
-            for e in range(data["in_ptr"][v], data["in_ptr"][v + 1]):
-                tail = data["tail"][data["tail_ptr"][e] : data["tail_ptr"][e + 1]]
-                side = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
+        tails, sides = sliced(data["tail_ptr"], data["tail"]), sliced(own["token_ptr"], own["token"])
+        for v, edges in enumerate(sliced(data["in_ptr"], range(len(tails)))[: self.top]):
+            for e in edges:
+                tail, side = tails[e], sides[e]
                 refuse_unless(all(0 <= u < v for u in tail), f"a tail of vertex {v} is not below it")
+                stands = [~t for t in side if t < 0] == list(range(len(tail)))
+                refuse_unless(stands, f"edge {e} does not yield each of its tails once, from left to right")
                 if data["weights"][e] != "-inf" and prices[e] is not NEVER:
                     side = [words[t] if t >= 0 else tail[~t] for t in side]
                     self.edges.append((v, e, exact(self.scores[e]) + prices[e], side))
@@ -974,7 +976,7 @@ def closed(data):
         best[i] = most((above[i], Graph(graph).best(under, None)))
         spaces[i] = joined(graph, len(scores), space["part"])
         scores += ["-inf" if x == float("-inf") else x for x in terms]
-    limit = exact(data["claim"]["bound"]) + exact(data["claim"]["tolerance"])
+    limit = claimed(data["claim"], *(exact(data["claim"][name]) for name in ("score", "bound", "tolerance")))
     enough = all(constant + sum(best) - best[i] + above[i] <= limit for i in searched)
     refuse_unless(enough, "what is left out may score more")
     return data | {"scores": scores, "spaces": spaces}
@@ -1014,7 +1016,7 @@ def check(data):
         refuse_unless(2 * (bound - score) <= tolerance, "bound and score are too far apart for a proof")
         refuse_unless(tolerance * EXACT**2 <= counted * (EXACT + 1), "the tolerance is too wide for a proof")
     found = proved(problem, with_integers(data["proof"], numbers), better)
-    limit = (bound + tolerance) << numbers.k
+    limit = claimed(claim, score, bound, tolerance) << numbers.k
     grain = greatest_divisor(x for x in problem.scores if x is not NEVER) << numbers.k
     if found is not NEVER:
         found = found // grain * grain if grain else min(found, 0)  # structures score multiples of it
@@ -1022,6 +1024,11 @@ def check(data):
     what = "optimal" if claim["exact"] is True else "bounded"
     trusts = "".join(f"; provided {x}" for x in data.get("trusts", ()))
     return f"verified, {what}, rank {claim['rank']}: score {claim['score']}, bound {claim['bound']}{trusts}"
+
+
+def claimed(claim, score, bound, tolerance):
+    """What no other structure may beat; for a proof, what scores as much as this one but for the tolerance."""
+    return (min(bound, score) if claim["exact"] is True else bound) + tolerance
 
 
 def sums(problem, structure):

@@ -65,14 +65,15 @@ def answered(problem: Problem[Y], certificate: Certificate, score: float) -> Pro
 
 
 def claimed_limit(problem: Problem[Any], certificate: Certificate) -> float:
-    """What a proved bound must not exceed for the claim to hold.
+    """What a proved bound must not exceed for the claim to hold: for a proof, the score and the tolerance.
 
     Where scores have a grain, structures score multiples of it: a bound below the next multiple is as good.
     """
-    above = certificate.bound + certificate.tolerance
+    bound = min(certificate.bound, certificate.score) if certificate.exact else certificate.bound
+    above = bound + certificate.tolerance
     if not np.isfinite(above):
         return above
-    if Fraction(above) > Fraction(certificate.bound) + Fraction(certificate.tolerance):
+    if Fraction(above) > Fraction(bound) + Fraction(certificate.tolerance):
         above = float(np.nextafter(above, -inf))
     step = whole(problem)
     if not step or abs(above) > OVERFLOW:
