@@ -1,5 +1,7 @@
 """The training loop, with a trainer that only counts."""
 
+from time import sleep
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,42 @@ def test_what_is_done_is_not_trained_again(tmp_path):
         Training(stages, Checkpoint(tmp_path / "state", "toy checkpoint", "other")).restore()
     with pytest.raises(InvalidInput, match="no checkpoint was named"):
         Training(stages).restore()
+
+
+class Slow(Counter):
+    """Lets others go on after every pass, so that stages on threads are mixed."""
+
+    def epoch(self, number):
+        yield from super().epoch(number)
+        sleep(0.002)
+
+
+def side_by_side(path, workers, *, stop_at=None, resume=False):
+    """Weights of three stages, two of them with dev, trained side by side; Stopped after so many epochs in all."""
+    seen = []
+
+    def progress(epoch):
+        seen.append((epoch.stage, epoch.epoch))
+        if len(seen) == stop_at:
+            raise KeyboardInterrupt
+
+    stages = {name: Stage(lambda: Weights(2), 3 + k, 2) for k, name in enumerate(("one", "two", "three"))}
+    training = Training(stages, Checkpoint(path, "toy checkpoint", "toy"), progress=progress)
+    if resume:
+        training.restore()
+    scores = {name: lambda weight: 1.0 - abs(float(weight[0]) - 0.5) for name in ("one", "three")}
+    return training.run_each(dict.fromkeys(stages, Slow), workers, scores), seen
+
+
+@pytest.mark.parametrize("stop_at", range(1, 10))
+def test_stages_side_by_side_give_the_same_weights_also_when_resumed(tmp_path, stop_at):
+    alone, epochs = side_by_side(tmp_path / "alone", 1)
+    together, others = side_by_side(tmp_path / "together", 3)
+    assert np.array_equal(alone, together)
+    assert sorted(epochs) == sorted(others)
+    for workers in (1, 3):
+        path = tmp_path / f"stopped {workers}"
+        with pytest.raises(KeyboardInterrupt):
+            side_by_side(path, workers, stop_at=stop_at)
+        again, _ = side_by_side(path, 4 - workers, resume=True)
+        assert np.array_equal(alone, again)

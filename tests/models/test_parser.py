@@ -290,11 +290,14 @@ def test_sums_over_higher_order_trees_with_crossing_arcs_are_refused():
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda config, arrays: config.update(stage="words"), "stage is 'words'; expected one of"),
-        (lambda config, arrays: config.update(epoch=99), "epoch is 99; expected a whole number 1..4"),
-        (lambda config, arrays: config.update(clock=0.0), "clock is 0.0"),
+        (lambda config, arrays: config["stages"].update(words={}), "stages is 'words'; expected one of"),
+        (
+            lambda config, arrays: config["stages"]["trees"].update(epoch=99),
+            "epoch is 99; expected a whole number 1..4",
+        ),
+        (lambda config, arrays: config["stages"]["trees"].update(clock=0.0), "clock is 0.0"),
         (lambda config, arrays: arrays.pop("done.trees"), "done.trees is missing, though epoch 1"),
-        (array("value", np.zeros(3, dtype=np.float32)), r"value is float32\[3\]"),
+        (array("value.trees", np.zeros(3, dtype=np.float32)), r"value.trees is float32\[3\]"),
         (array("done.more", np.zeros(3, dtype=np.float32)), "done is 'more'; expected one of"),
     ],
 )

@@ -136,7 +136,7 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("after", [1, 3, 4, 5, 7])
 def test_resumed_training_ends_with_the_same_model(tmp_path, after):
-    options = {"column": ["upos", "xpos"], "epochs": 4, "bits": 10, "checkpoint": tmp_path / "state"}
+    options = {"column": ["upos", "xpos"], "epochs": 4, "bits": 10, "checkpoint": tmp_path / "state", "workers": 1}
     whole_run: list[Epoch] = []
     whole = Tagger.train(CORPUS, DEV, progress=whole_run.append, **{**options, "checkpoint": None})
     seen: list[Epoch] = []
@@ -205,6 +205,10 @@ def test_truncated_and_foreign_files(tagger, tmp_path):
 
 def damage_arrays(**change):
     return lambda config, arrays: arrays.update(change)
+
+
+def at_work(**change):
+    return lambda config, arrays: arrays.update({f"{name}.upos": array for name, array in change.items()})
 
 
 def damage_model(**change):
@@ -325,22 +329,27 @@ def test_path_may_be_a_string(tagger, tmp_path):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda config, arrays: config.update(stage="feats"), "stage is 'feats'; expected one of 'upos'"),
-        (lambda config, arrays: config.update(epoch=-1), "epoch is -1; expected a whole number 1..2"),
-        (lambda config, arrays: config.update(score="good"), "score is 'good'"),
-        (lambda config, arrays: config.pop("best_epoch"), "best_epoch is missing"),
-        (damage_arrays(value=np.zeros(3, dtype=np.float32)), r"value is float32\[3\]; expected float32\[261\]"),
-        (damage_arrays(total=np.full(261, np.nan)), "total holds a number that is not finite"),
-        (damage_arrays(squares=np.full(261, -1, dtype=np.float32)), "squares holds a number below 0"),
+        (lambda config, arrays: config["stages"].update(feats={}), "stages is 'feats'; expected one of 'upos'"),
+        (lambda config, arrays: config["stages"]["upos"].update(epoch=-1), "epoch is -1; expected a whole number 1..2"),
+        (lambda config, arrays: config["stages"]["upos"].update(score="good"), "score is 'good'"),
+        (lambda config, arrays: config["stages"]["upos"].pop("best_epoch"), "best_epoch is missing"),
+        (at_work(value=np.zeros(3, dtype=np.float32)), r"value.upos is float32\[3\]; expected float32\[261\]"),
+        (at_work(total=np.full(261, np.nan)), "total.upos holds a number that is not finite"),
+        (at_work(squares=np.full(261, -1, dtype=np.float32)), "squares.upos holds a number below 0"),
         (lambda config, arrays: arrays.pop("done.upos"), "the array done.upos is missing"),
     ],
 )
 def test_damaged_checkpoints(tmp_path, damage, message):
     path = tmp_path / "checkpoint"
     options = {"column": "upos", "epochs": 2, "bits": 8, "checkpoint": path}
-    Tagger.train(CORPUS, **options)
+
+    def stop(epoch):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Tagger.train(CORPUS, CORPUS, **options, progress=stop)
     config, arrays = contents(path)
     damage(config, arrays)
     save_model(path, CHECKPOINT, checkpoints.VERSION, config, arrays)
     with pytest.raises(FormatError, match=message):
-        Tagger.train(CORPUS, **options, resume=True)
+        Tagger.train(CORPUS, CORPUS, **options, resume=True)

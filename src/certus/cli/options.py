@@ -27,6 +27,9 @@ TimeLimit = Annotated[float | None, Option(min=0, help="Seconds for one sentence
 TrainFiles = Annotated[list[Path], Option(help=".conllu, or bracketed trees; plain or .gz; may be repeated")]
 ClustersFile = Annotated[Path | None, Option(help="Word clusters, from certus cluster")]
 Seed = Annotated[int, Option(min=0, help="Order of the sentences")]
+TrainWorkers = Annotated[
+    int | None, Option(min=1, help="Threads; the model is the same for any number", show_default="all processors")
+]
 Resume = Annotated[bool, Option("--resume", help="Go on with a training that was broken off")]
 
 # -- translation -----------------------------------------------------------------------------------------------------

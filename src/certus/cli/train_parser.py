@@ -6,7 +6,7 @@ from typing import Annotated
 from certus.cli.arguments import Option
 from certus.cli.corpora import read_corpus, read_dev
 from certus.cli.messages import report_epoch, say
-from certus.cli.options import ClustersFile, Resume, Seed, TrainFiles
+from certus.cli.options import ClustersFile, Resume, Seed, TrainFiles, TrainWorkers
 from certus.cli.overwriting import refuse_overwriting
 from certus.features.brown import Clusters
 from certus.learn.learners import LEARNERS
@@ -39,6 +39,7 @@ def parser(
     ] = None,
     seed: Seed = 1,
     resume: Resume = False,
+    workers: TrainWorkers = None,
 ) -> None:
     """Train a dependency parser with labels on trees with tags.
 
@@ -71,7 +72,7 @@ def parser(
     pair = None
     if tagger:
         trees, held_out, pair = predicted_tags(
-            trees, held_out, output, clusters=paths, seed=seed, resume=resume, progress=say
+            trees, held_out, output, clusters=paths, seed=seed, resume=resume, progress=say, workers=workers
         )
     trained = train_parser(
         trees,
@@ -82,6 +83,7 @@ def parser(
         checkpoint=checkpoint,
         resume=resume,
         say=say,
+        workers=workers,
     )
     if pair is None and pair_of(output / TAGGER_FILE) is not None:
         say(f"{output / TAGGER_FILE}: removed; it is the tagger of the parser that is replaced.")

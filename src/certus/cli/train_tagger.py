@@ -7,7 +7,7 @@ from typing import Annotated
 from certus.cli.arguments import Option
 from certus.cli.corpora import read_corpus, read_dev
 from certus.cli.messages import report_epoch, say
-from certus.cli.options import ClustersFile, Resume, Seed, TrainFiles
+from certus.cli.options import ClustersFile, Resume, Seed, TrainFiles, TrainWorkers
 from certus.cli.overwriting import refuse_overwriting
 from certus.errors import InvalidInput
 from certus.features.brown import Clusters
@@ -38,6 +38,7 @@ def tagger(
     bits: Annotated[int, Option(min=8, max=28, help="2 to this power weights for each column")] = 20,
     seed: Seed = 0,
     resume: Resume = False,
+    workers: TrainWorkers = None,
     hmm: Annotated[bool, Option("--hmm", help="A hidden Markov model, to be joined with a grammar")] = False,
 ) -> None:
     """Train a trigram tagger; after every epoch the state is saved beside the output, for --resume."""
@@ -70,6 +71,7 @@ def tagger(
             resume=resume,
             progress=report_epoch,
             say=say,
+            workers=workers,
         )
         trained.save(output)
         if checkpoint is not None:

@@ -10,7 +10,7 @@ from certus.errors import FormatError
 from certus.models.files import Arrays, Stored, load_model, save_model
 from certus.schema import Field
 
-VERSION = 5
+VERSION = 6
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,15 @@
 """The one training loop: stage after stage, epoch after epoch, with a checkpoint after each.
 
 A stage trains one set of weights: the tags of a column, a filter, the labels, the trees. It lasts so many epochs, or
-with a score on dev until that has not risen for some; then the averaged weights of the best epoch are kept. A training
-that was killed goes on from its checkpoint, and ends with the same weights as without the interruption.
+with a score on dev until that has not risen for some; then the averaged weights of the best epoch are kept. Stages that
+do not need each other go side by side. A training that was killed goes on from its checkpoint, and ends with the same
+weights as without the interruption.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import Lock
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +21,7 @@ from certus.learn.weights import Float32, Weights
 from certus.models.checkpoints import Checkpoint
 from certus.models.files import Stored
 from certus.schema import Field, in_file
+from certus.threads import in_order, thread_count
 
 FORGOTTEN = (1, 3, 6, 10, 15)  # epochs after which weights are averaged anew: early ones are far from good
 
@@ -47,6 +51,9 @@ class Epoch:
 Progress = Callable[[Epoch], None]
 
 
+Trainers = Callable[[Weights], EpochTrainer]  # the one that trains some weights
+
+
 class Evaluation(Protocol):
     """What gives averaged weights a score on dev, 0 to 1."""
 
@@ -67,8 +74,24 @@ class Stage:
         as_positive_int("epochs", self.epochs)
 
 
+@dataclass
+class _Course:
+    """How far a stage has come: its weights after so many epochs; on dev the best score, -1 for none, when, and how."""
+
+    weights: Weights
+    epoch: int = 0
+    score: float = -1.0
+    best_epoch: int = 0
+    best: Float32 | None = None
+
+    def over(self, stage: Stage) -> bool:
+        """Whether all epochs are done, or dev has not become better for too long."""
+        stuck = stage.patience is not None and self.score >= 0.0 and self.epoch - self.best_epoch >= stage.patience
+        return stuck or self.epoch == stage.epochs
+
+
 class Training:
-    """How far a training has come: the stages that are done, and the weights of the one that is not."""
+    """How far a training has come: the stages that are done, and the weights of those that are not."""
 
     def __init__(
         self,
@@ -80,66 +103,71 @@ class Training:
     ) -> None:
         self.stages, self.file = stages, checkpoint
         self.tell, self.say = progress or (lambda epoch: None), say
-        self.done: dict[str, Float32] = {}  # averaged weights of finished stages; of the one at work, the best so far
-        self.stage, self.epoch = "", 0
-        self.weights = Weights(1)
-        self.score, self.best_epoch = -1.0, 0
+        self.done: dict[str, Float32] = {}  # averaged weights of finished stages; of those at work, the best so far
+        self.begun: dict[str, _Course] = {}
+        self.kept: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}  # of stages at work, for the checkpoint
+        self.lock, self.stopped = Lock(), False
 
-    def run(
+    def run_each(
         self,
-        name: str,
-        trainer_of: Callable[[Weights], EpochTrainer],
-        evaluate: Evaluation | None = None,
-    ) -> Float32:
+        trainers: Mapping[str, Trainers],
+        workers: int | None = None,
+        evaluate: Mapping[str, Evaluation] = MappingProxyType({}),
+    ) -> list[Float32]:
+        """``run`` of stages none of which needs another, on threads: the same weights for any number of these."""
+
+        def trained(name: str) -> Float32:
+            return self.run(name, trainers[name], evaluate.get(name))
+
+        try:
+            return list(in_order(trained, trainers, min(thread_count(workers), len(trainers))))
+        except BaseException:
+            with self.lock:
+                self.stopped = True  # what other threads are at is nothing that a later training should find
+            raise
+
+    def run(self, name: str, trainer_of: Trainers, evaluate: Evaluation | None = None) -> Float32:
         """The averaged weights of a stage, trained unless they are there already; the best ones, by ``evaluate``."""
         stage = self.stages[name]
-        if name != self.stage:
-            if name in self.done:
-                return self.done[name]
-            self.stage, self.epoch, self.weights = name, 0, stage.weights()
-            self.score, self.best_epoch = -1.0, 0
+        if name in self.done and name not in self.begun:
+            return self.done[name]
+        course = self.begun.setdefault(name, _Course(stage.weights()))
         trainer = None
-        while self.epoch < stage.epochs and not self._stuck(stage):
-            trainer = trainer or trainer_of(self.weights)
+        while not course.over(stage):
+            trainer = trainer or trainer_of(course.weights)
             words, wrong = 0, 0.0
-            for some, errors in trainer.epoch(self.epoch):
+            for some, errors in trainer.epoch(course.epoch):
                 words, wrong = words + some, wrong + errors
-            self.epoch += 1
-            score = self._keep(stage, evaluate)
-            if stage.forget and self.epoch in FORGOTTEN:
-                self.weights.average_from_here()
-            if self.file is not None:
-                self._save(self.file)
-            self.tell(Epoch(name, self.epoch, stage.epochs, int(words), float(wrong), trainer.objective, score))
-        if self.epoch < stage.epochs:
-            best = f"dev was best after epoch {self.best_epoch}, which is kept."
-            self.say(f"{name}: stopped after epoch {self.epoch}; {best}")
+            course.epoch += 1
+            score = _kept_score(course, stage, evaluate)
+            if stage.forget and course.epoch in FORGOTTEN:
+                course.weights.average_from_here()
+            self._save(name, course)
+            self.tell(Epoch(name, course.epoch, stage.epochs, int(words), float(wrong), trainer.objective, score))
+        del self.begun[name]
+        if course.epoch < stage.epochs:
+            best = f"dev was best after epoch {course.best_epoch}, which is kept."
+            self.say(f"{name}: stopped after epoch {course.epoch}; {best}")
         return self.done[name]
-
-    def _stuck(self, stage: Stage) -> bool:
-        """Whether dev has not become better for too long."""
-        return stage.patience is not None and self.score >= 0.0 and self.epoch - self.best_epoch >= stage.patience
-
-    def _keep(self, stage: Stage, evaluate: Evaluation | None) -> float | None:
-        """Keep the average of the weights if it is the best so far, or without dev the last; returns the dev score."""
-        if evaluate is None and self.epoch < stage.epochs:
-            return None
-        averaged = self.weights.averaged()
-        score = None if evaluate is None else evaluate(averaged)
-        if score is None or score > self.score:
-            self.done[self.stage] = averaged
-            self.score, self.best_epoch = (-1.0 if score is None else score), self.epoch
-        return score
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
-    def _save(self, file: Checkpoint) -> None:
-        weights = self.weights
-        arrays: dict[str, Any] = {f"done.{name}": weight for name, weight in self.done.items()}
-        arrays |= {f"extra.{name}": state for name, state in weights.extra.items()}
-        arrays |= {"value": weights.value, "total": weights.total, "squares": weights.squares}
-        state = {"stage": self.stage, "epoch": self.epoch, "clock": weights.clock}
-        file.save(state | {"score": self.score, "best_epoch": self.best_epoch}, arrays)
+    def _save(self, name: str, course: _Course) -> None:
+        """Note where a stage is, and write it with the others, which go on meanwhile, as after their last epochs."""
+        with self.lock:
+            if self.stopped:
+                raise InvalidInput(f"{name}: training was stopped.")
+            if course.best is not None:
+                self.done[name] = course.best
+            if self.file is None:
+                return
+            self.kept.pop(name, None)
+            if not course.over(self.stages[name]):
+                self.kept[name] = _kept(course)
+            arrays: dict[str, Any] = {f"done.{stage}": weight for stage, weight in self.done.items()}
+            for stage, (_, own) in self.kept.items():
+                arrays |= {f"{part}.{stage}": array for part, array in own.items()}
+            self.file.save({"stages": {stage: state for stage, (state, _) in self.kept.items()}}, arrays)
 
     def restore(self) -> None:
         """Go back to the checkpoint, if there is one, else say so."""
@@ -154,23 +182,51 @@ class Training:
 
     def _restored(self, config: Field, stored: Stored) -> None:
         names = tuple(self.stages)
-        self.stage = config["stage"].one_of(names)
-        stage = self.stages[self.stage]
-        self.epoch = config["epoch"].whole(1, stage.epochs)
-        self.score = config["score"].number(-1.0, 1.0)
-        self.best_epoch = config["best_epoch"].whole(0, self.epoch)
         done = {Field(name, "done").one_of(names) for name in stored.names("done.")}
-        if self.stage not in done and (self.score >= 0.0 or self.epoch == stage.epochs):
-            raise InvalidInput(f"the array done.{self.stage} is missing, though epoch {self.epoch} of it is over.")
         sizes = {name: self.stages[name].weights().value.shape for name in done}
         self.done = {name: stored.array(f"done.{name}", np.float32, size).copy() for name, size in sizes.items()}
-        weights = self.weights = stage.weights()
-        size = weights.value.shape
-        weights.value = stored.array("value", weights.value.dtype, size).copy()
-        weights.total = stored.array("total", np.float64, size).copy()
-        weights.squares = stored.array("squares", weights.squares.dtype, size).copy()
-        if weights.squares.min() < 0.0:
-            raise InvalidInput("squares holds a number below 0; the file is damaged.")
-        extra = stored.names("extra.")
-        weights.extra = {name: stored.array(f"extra.{name}", np.float64, (None,)).copy() for name in extra}
-        weights.clock = config["clock"].number(1.0)
+        for name, state in config["stages"].entries():
+            stage = self.stages[Field(name, "stages").one_of(names)]
+            course = self.begun[name] = _Course(stage.weights())
+            course.epoch = state["epoch"].whole(1, stage.epochs)
+            course.score = state["score"].number(-1.0, 1.0)
+            course.best_epoch = state["best_epoch"].whole(0, course.epoch)
+            if name not in done and (course.score >= 0.0 or course.epoch == stage.epochs):
+                raise InvalidInput(f"the array done.{name} is missing, though epoch {course.epoch} of it is over.")
+            _restore_weights(course.weights, name, stored)
+            course.weights.clock = state["clock"].number(1.0)
+            self.kept[name] = _kept(course)
+
+
+def _kept_score(course: _Course, stage: Stage, evaluate: Evaluation | None) -> float | None:
+    """The dev score; the average of the weights is kept if it is the best so far, or without dev the last."""
+    if evaluate is None and course.epoch < stage.epochs:
+        return None
+    averaged = course.weights.averaged()
+    score = None if evaluate is None else evaluate(averaged)
+    if score is None or score > course.score:
+        course.best, course.best_epoch = averaged, course.epoch
+        course.score = -1.0 if score is None else score
+    return score
+
+
+def _kept(course: _Course) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A copy of where a stage is, as a checkpoint has it: numbers, and arrays by what they are."""
+    weights = course.weights
+    state = {"epoch": course.epoch, "clock": weights.clock, "score": course.score, "best_epoch": course.best_epoch}
+    arrays = {"value": weights.value, "total": weights.total, "squares": weights.squares}
+    arrays |= {f"extra.{name}": own for name, own in weights.extra.items()}
+    return state, {name: array.copy() for name, array in arrays.items()}
+
+
+def _restore_weights(weights: Weights, stage: str, stored: Stored) -> None:
+    size = weights.value.shape
+    weights.value = stored.array(f"value.{stage}", weights.value.dtype, size).copy()
+    weights.total = stored.array(f"total.{stage}", np.float64, size).copy()
+    weights.squares = stored.array(f"squares.{stage}", weights.squares.dtype, size).copy()
+    if weights.squares.min() < 0.0:
+        raise InvalidInput(f"squares.{stage} holds a number below 0; the file is damaged.")
+    for name in stored.names("extra."):
+        if name.endswith(f".{stage}"):
+            own = stored.array(f"extra.{name}", np.float64, (None,)).copy()
+            weights.extra[name.removesuffix(f".{stage}")] = own

@@ -195,6 +195,7 @@ class Tagger:
         resume: bool = False,
         progress: Progress | None = None,
         say: Callable[[str], None] = lambda message: None,
+        workers: int | None = None,
     ) -> "Tagger":
         """Train a tagger; the same input and seed give the same tagger.
 
@@ -218,6 +219,8 @@ class Tagger:
             Called with an ``Epoch`` after each.
         say : callable, optional
             Called with a line of text when training starts anew for want of a checkpoint, or ends early.
+        workers : int, optional
+            Threads for several columns; all processors, unless given. The tagger is the same for any number.
         """
         corpus, held_out = list(sentences), list(dev or ())
         wanted = (column,) if isinstance(column, str) else tuple(column)
@@ -236,11 +239,10 @@ class Tagger:
         training = Training(stages, file, progress=progress, say=say)
         if resume:
             training.restore()
-        for name, model in models.items():
-            dev_score = partial(_accuracy, model, held_out) if held_out else None
-            found = training.run(name, partial(TagTrainer, model, corpus, step, seed), dev_score)
-            models[name] = replace(model, weight=Packed.of(found).value)
-        return cls(list(models.values()))
+        trainers = {name: partial(TagTrainer, model, corpus, step, seed) for name, model in models.items()}
+        scores = {name: partial(_accuracy, model, held_out) for name, model in models.items() if held_out}
+        found = training.run_each(trainers, workers, scores)
+        return cls([replace(m, weight=Packed.of(w).value) for m, w in zip(models.values(), found, strict=True)])
 
     # -- files -----------------------------------------------------------------------------------------------------
 

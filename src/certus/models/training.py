@@ -21,7 +21,7 @@ from certus.models.cascade import Cascade
 from certus.models.checkpoints import Checkpoint
 from certus.models.filters import LengthDictionary, LinearFilter, Treebank, highest_threshold, with_tree
 from certus.models.labels import NAMELESS, LabelTrainer
-from certus.models.loop import Progress, Stage, Training
+from certus.models.loop import Progress, Stage, Trainers, Training
 from certus.models.parser import FILTERS, NAME_BITS, Parser, Settings, templates_digest, tree_templates
 from certus.text import Sentence
 
@@ -41,6 +41,7 @@ def train_parser(
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     say: Callable[[str], None] = lambda message: None,
+    workers: int | None = None,
 ) -> Parser:
     """A parser for a treebank.
 
@@ -64,11 +65,14 @@ def train_parser(
         Go on from the checkpoint, if there is one; the parser is the same as without the interruption.
     say : callable, optional
         Called with a line of text when training starts anew for want of a checkpoint, or ends early.
+    workers : int, optional
+        Threads for stages that do not need each other: the folds of filters and of names. All processors, unless given;
+        the parser is the same for any number.
     """
     settings = settings or Settings()
     if not any(len(sentence) for sentence in sentences):
         raise InvalidInput("there is no word to learn from: every sentence is empty.")
-    run = _Run(sentences, dev, settings, clusters or {})
+    run = _Run(sentences, dev, settings, clusters or {}, workers)
     file = None if checkpoint is None else Checkpoint(checkpoint, CHECKPOINT, run.fingerprint())
     run.training = Training(run.stages(), file, progress=progress, say=say)
     if resume:
@@ -87,7 +91,9 @@ class _Run:
         dev: Sequence[Sentence],
         settings: Settings,
         clusters: Mapping[str, str],
+        workers: int | None,
     ) -> None:
+        self.workers = workers
         self.sentences, self.dev, self.settings = sentences, dev, settings
         self.encoder = Encoder.of(sentences, clusters=clusters, top=settings.top_words)
         self.batch = self.encoder.encode(sentences)
@@ -120,8 +126,7 @@ class _Run:
         for name in s.filters:
             # The arcs that the last filter leaves teach the trees.
             folds = name == "second" or (s.pruning_error is not None and not self.dev)
-            train = partial(self._filter, FILTERS[name][0], allowed)
-            weights = self._folded(f"{name} filter", train, folds=folds)
+            weights = self._folded(f"{name} filter", partial(self._filter, FILTERS[name][0], allowed), folds=folds)
             stages = [s.filter(name, Packed.of(weight), single=self.single) for weight in weights]
             cascades = [Cascade((*cascade.filters, stage)) for stage in self._tuned(stages, cascade)]
             cascade = cascades[-1]
@@ -132,13 +137,13 @@ class _Run:
         cascade = s.cascade(dictionary, cascade.linear)
         labels = [[token.deprel for token in sentence] for sentence in self.sentences]
         trainer = LabelTrainer(self.batch, self.gold, labels, bits=s.label_bits, seed=s.seed)
-        labeller = trainer.labeller(self._labels("labels", trainer, self.everything))
+        labeller = trainer.labeller(self.training.run("labels", partial(trainer.on, self.everything)))
         namers = [NAMELESS]
         if s.labelled:
             trainer = LabelTrainer(
                 self.batch, self.gold, labels, bits=NAME_BITS, seed=s.seed, templates=T.NAME, alone=True
             )
-            weights = self._folded("names", lambda stage, members: self._labels(stage, trainer, members))
+            weights = self._folded("names", lambda members: partial(trainer.on, members))
             namers = [trainer.labeller(weight) for weight in weights]
         templates = tree_templates(s, self.encoder)
         model = TreeModel(templates, s.projective, self.single)
@@ -147,14 +152,14 @@ class _Run:
         names = [self._of_fold(namers, k).names(self.batch, k, a) for k, a in enumerate(allowed)]
         return replace(parser, weight=Packed.of(self._trees(parser, allowed, names)))
 
-    def _folded(self, stage: str, train: Callable[[str, Ints], Float32], *, folds: bool = True) -> list[Float32]:
+    def _folded(self, stage: str, train: Callable[[Ints], Trainers], *, folds: bool = True) -> list[Float32]:
         """Weights trained without each fold, if folds are wanted, then on everything.
 
         What comes after a stage must see it as it does on new sentences, where it errs more than on those it learnt.
         """
         left_out = range(self.folds if folds else 0)
-        weights = [train(f"{stage}, fold {fold + 1}", np.flatnonzero(self.fold != fold)) for fold in left_out]
-        return [*weights, train(stage, self.everything)]
+        trainers = {f"{stage}, fold {fold + 1}": train(np.flatnonzero(self.fold != fold)) for fold in left_out}
+        return self.training.run_each(trainers | {stage: train(self.everything)}, self.workers)
 
     def _tuned(self, filters: list[LinearFilter], before: Cascade) -> list[LinearFilter]:
         """The filters with the least width that loses few enough of the right arcs that are left before them.
@@ -192,8 +197,8 @@ class _Run:
         left = [self._of_fold(cascades, k).survivors(self.batch, k) for k in range(len(self.trees))]
         return [with_tree(arcs, tree) for arcs, tree in zip(left, self.trees, strict=True)]
 
-    def _filter(self, templates: T.Templates, allowed: Sequence[Bools], stage: str, members: Ints) -> Float32:
-        """A first-order model trained on the allowed arcs of some sentences."""
+    def _filter(self, templates: T.Templates, allowed: Sequence[Bools], members: Ints) -> Trainers:
+        """What trains a first-order model on the allowed arcs of some sentences."""
         model = TreeModel((templates,), self.settings.projective, self.single)
         trees, arcs = [self.trees[k] for k in members], [allowed[k] for k in members]
 
@@ -201,11 +206,7 @@ class _Run:
             task = TreeTask(model, self._some(members), trees, arcs.__getitem__, weights, self.settings.seed)
             return new_trainer("mira", task)
 
-        return self.training.run(stage, trainer)
-
-    def _labels(self, stage: str, trainer: LabelTrainer, members: Ints) -> Float32:
-        """Weights of labels, trained on some sentences."""
-        return self.training.run(stage, partial(trainer.on, members))
+        return trainer
 
     def _trees(self, parser: Parser, allowed: Sequence[Bools], names: Sequence[NDArray[np.uint32]]) -> Float32:
         """Weights of the trees."""
