@@ -2,13 +2,14 @@
 
 ``Tables`` holds for every unit x of a layout (``forest_sides``) the table inside[x] of the best scores of what it
 yields, by its first and last words, and outside[x], the best of all around it. ``edge`` and ``pair``
-are the best scores of derivations with each edge, and with each pair of adjacent words.
+are the best scores of derivations with each edge, and with each pair of adjacent words. What makes one number of many,
+``plus``, ``product`` and ``total``, can be that of another algebra, inside.
 
 Scores are whole numbers held in float64, and no sum of them reaches 2^53, so that nothing is ever rounded; -inf is what
 cannot be.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,12 @@ def product(a: Floats, b: Floats) -> Floats:
     return out
 
 
+def largest(terms: Floats) -> Floats:
+    """The largest of the terms along the last axis."""
+    best: Floats = terms.max(axis=-1, initial=-np.inf)
+    return best
+
+
 class Entries(NamedTuple):
     """How edges enter the table of their vertex: for every first word that an edge may have, one entry.
 
@@ -55,6 +62,10 @@ class Entries(NamedTuple):
 
 class Tables:
     """See the head of the file. The top is the last vertex; its tables are of one first and one last word."""
+
+    plus: ClassVar[np.ufunc] = np.maximum
+    product = staticmethod(product)
+    total = staticmethod(largest)
 
     def __init__(self, sides: Sides, layout: Layout, q: Floats, first: Bools, last: Bools) -> None:
         self.q, self.sides, self.layout = q, sides, layout
@@ -80,7 +91,7 @@ class Tables:
             self.inside[x] = self._vertex(x)
         else:
             a, b = self.layout.parts[x - self.layout.n_vertices].tolist()
-            self.inside[x] = product(self.inside[a], product(self._links(a, b), self.inside[b]))
+            self.inside[x] = self.product(self.inside[a], self.product(self._links(a, b), self.inside[b]))
         if self.used[x]:
             self._serve(x)
 
@@ -88,15 +99,15 @@ class Tables:
         """What edges above need of a unit."""
         table, layout = self.inside[x], self.layout
         at, words = self._columns.of(x), layout.columns.word[layout.columns.ptr[x] : layout.columns.ptr[x + 1]]
-        columns = product(self.q[self.last[x][:, None], words].T, table.T)
+        columns = self.product(self.q[self.last[x][:, None], words].T, table.T)
         self._columns.value[at] = columns.reshape(-1)
         words = layout.rows.word[layout.rows.ptr[x] : layout.rows.ptr[x + 1]]
-        self._rows.value[self._rows.of(x)] = product(self.q[words[:, None], self.first[x]], table).reshape(-1)
+        self._rows.value[self._rows.of(x)] = self.product(self.q[words[:, None], self.first[x]], table).reshape(-1)
         i, j = layout.interiors.ptr[x], layout.interiors.ptr[x + 1]
         if i < j:
             before = self.q[layout.interiors.word[i:j][:, None], self.first[x]]
             after = columns[layout.interior_column[i:j] - layout.columns.ptr[x]]
-            self.interior[i:j] = (before + after).max(axis=1, initial=-np.inf)
+            self.interior[i:j] = self.total(before + after)
             uses = slice(layout.uses_ptr[i], layout.uses_ptr[j])
             found = np.repeat(self.interior[i:j], np.diff(layout.uses_ptr[i : j + 1]))
             np.add.at(self.cost, layout.uses[uses], found)
@@ -112,13 +123,13 @@ class Tables:
         entries = self._entries[v] = self._enter(v)
         values = self._columns.value[entries.source] + self.cost[entries.edge]
         straight = ~entries.hooked
-        np.maximum.at(table.reshape(-1), entries.cell[straight], values[straight])
+        self.plus.at(table.reshape(-1), entries.cell[straight], values[straight])
         if entries.n_hooks:
             heads, tails = self._hooks(v, entries, values)
-            np.maximum(table, product(heads.T, tails), out=table)
+            self.plus(table, self.product(heads.T, tails), out=table)
         for e, z in self._wholes(v):
             at, cells = self._within(v, z)
-            table[at] = np.maximum(table[at], self.inside[z][cells] + self.cost[e])
+            table[at] = self.plus(table[at], self.inside[z][cells] + self.cost[e])
         return table
 
     def _wholes(self, v: int) -> list[tuple[int, int]]:
@@ -163,9 +174,9 @@ class Tables:
         )  # fmt: skip
 
     def _hooks(self, v: int, entries: Entries, values: Floats) -> tuple[Floats, Floats]:
-        """(hooks, first words) best of what stands before each hook; (hooks, last words) what the hooks yield."""
+        """(hooks, first words) what stands before each hook; (hooks, last words) what the hooks yield."""
         heads = np.full((entries.n_hooks, len(self.first[v])), -np.inf)
-        np.maximum.at(heads.reshape(-1), entries.cell[entries.hooked], values[entries.hooked])
+        self.plus.at(heads.reshape(-1), entries.cell[entries.hooked], values[entries.hooked])
         tails = np.full((entries.n_hooks, len(self.last[v])), -np.inf)
         tails.reshape(-1)[entries.hook_cell] = self._rows.value[entries.hook_source]
         return heads, tails

@@ -16,9 +16,9 @@ from certus.errors import InvalidInput, NotSupported
 from certus.translation.forest import TranslationForest
 from certus.translation.forest_proof import sides_of
 from certus.translation.forest_sides import Layout, Sides, adjacent, ends, lay_out
-from certus.translation.forest_tables import Entries, Tables
+from certus.translation.forest_tables import Tables
 from certus.translation.lm_lookup import pair_tables
-from certus.translation.phrase_coverings import AT_ONCE
+from certus.translation.phrase_coverings import sweep
 from certus.translation.phrase_proof import Search, search_of
 from certus.translation.scored_forest import END, prepare
 
@@ -62,27 +62,10 @@ def _cells(search: Search) -> float:
 
 def _phrase_sum(search: Search, unit: float) -> float:
     """ln of the sum over the paths of the lattice, scores being whole numbers of steps worth ``unit`` each."""
-    lattice, places, options, n = search.lattice, search.places, search.options, search.limits.n
-    sizes = np.concatenate([np.full(b - a, places.size[p]) for _, p, a, b in lattice.group])
-    ptr = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-    nowhere = int(ptr[-1])
-    value = np.full(nowhere + int(places.size.max()), -np.inf)
-    for count, p, first, stop in reversed(lattice.group):
-        if count == n:
-            value[ptr[first] : ptr[stop]] = np.tile(unit * places.end[p], stop - first)
-            continue
-        for a in range(first, stop, step := max(1, AT_ONCE // max(places.value[p].size, 1))):
-            b = min(stop, a + step)
-            edges = slice(lattice.edge_ptr[a], lattice.edge_ptr[b])
-            origin = np.repeat(np.arange(b - a), np.diff(lattice.edge_ptr[a : b + 1]))
-            into = np.full((b - a, len(options.start)), nowhere)
-            into[origin, lattice.edge_span[edges]] = ptr[lattice.edge_to[edges]]
-            span = options.span[places.near[p]]
-            if not len(span):
-                continue
-            terms = value[into[:, None, span] + places.then[p]] + unit * places.value[p]
-            value[ptr[a] : ptr[b]] = log_sum(terms).reshape((b - a) * int(places.size[p]))
-    return float(value[int(ptr[0]) + int(places.context[0, search.start])])
+    places = search.places
+    scaled = places._replace(value=[unit * v for v in places.value], end=[unit * v for v in places.end])
+    sums = sweep(search.limits.n, search.options, search.lattice, scaled, -np.inf, log_sum)
+    return float(sums.value[int(sums.ptr[0]) + int(places.context[0, search.start])])
 
 
 def log_sum(terms: Floats) -> Floats:
@@ -108,54 +91,9 @@ def log_product(a: Floats, b: Floats) -> Floats:
 class SumTables(Tables):
     """``Tables`` with sums of exponentials in place of maxima; inside only. ``best`` is their logarithm, or more."""
 
-    def _fill(self, x: int) -> None:
-        if x < self.layout.n_vertices:
-            self.inside[x] = self._vertex(x)
-        else:
-            a, b = self.layout.parts[x - self.layout.n_vertices].tolist()
-            self.inside[x] = log_product(self.inside[a], log_product(self._links(a, b), self.inside[b]))
-        if self.used[x]:
-            self._serve(x)
-
-    def _serve(self, x: int) -> None:
-        table, layout = self.inside[x], self.layout
-        at, words = self._columns.of(x), layout.columns.word[layout.columns.ptr[x] : layout.columns.ptr[x + 1]]
-        columns = log_product(self.q[self.last[x][:, None], words].T, table.T)
-        self._columns.value[at] = columns.reshape(-1)
-        words = layout.rows.word[layout.rows.ptr[x] : layout.rows.ptr[x + 1]]
-        self._rows.value[self._rows.of(x)] = log_product(self.q[words[:, None], self.first[x]], table).reshape(-1)
-        i, j = layout.interiors.ptr[x], layout.interiors.ptr[x + 1]
-        if i < j:
-            before = self.q[layout.interiors.word[i:j][:, None], self.first[x]]
-            after = columns[layout.interior_column[i:j] - layout.columns.ptr[x]]
-            self.interior[i:j] = log_sum(before + after)
-            uses = slice(layout.uses_ptr[i], layout.uses_ptr[j])
-            found = np.repeat(self.interior[i:j], np.diff(layout.uses_ptr[i : j + 1]))
-            np.add.at(self.cost, layout.uses[uses], found)
-
-    def _vertex(self, v: int) -> Floats:
-        first, last = self.first[v], self.last[v]
-        table = np.full((len(first), len(last)), -np.inf)
-        if not table.size:
-            return table
-        entries = self._entries[v] = self._enter(v)
-        values = self._columns.value[entries.source] + self.cost[entries.edge]
-        straight = ~entries.hooked
-        np.logaddexp.at(table.reshape(-1), entries.cell[straight], values[straight])
-        if entries.n_hooks:
-            heads, tails = self._hooks(v, entries, values)
-            table = np.logaddexp(table, log_product(heads.T, tails))
-        for e, z in self._wholes(v):
-            at, cells = self._within(v, z)
-            table[at] = np.logaddexp(table[at], self.inside[z][cells] + self.cost[e])
-        return table
-
-    def _hooks(self, v: int, entries: Entries, values: Floats) -> tuple[Floats, Floats]:
-        heads = np.full((entries.n_hooks, len(self.first[v])), -np.inf)
-        np.logaddexp.at(heads.reshape(-1), entries.cell[entries.hooked], values[entries.hooked])
-        tails = np.full((entries.n_hooks, len(self.last[v])), -np.inf)
-        tails.reshape(-1)[entries.hook_cell] = self._rows.value[entries.hook_source]
-        return heads, tails
+    plus = np.logaddexp
+    product = staticmethod(log_product)
+    total = staticmethod(log_sum)
 
 
 def forest_mass_bounds(problem: "ForestTranslation", pairs: Floats, scales: list[float]) -> list[float]:

@@ -7,6 +7,7 @@ cover the sentence is a path through the nodes, so that the best path from a nod
 completions.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
-from certus.translation.phrase_tables import Options, Places, Units
+from certus.translation.phrase_tables import Options, Places, Scores
 
 Bits = NDArray[np.uint64]
 ONE = np.uint64(1)
@@ -142,14 +143,16 @@ class Bounds(NamedTuple):
     """value[ptr[x] + c]: no completion from node x in context c of its place adds more."""
 
     ptr: Ints
-    value: Ints
+    value: Scores
 
 
-def sweep(n: int, options: Options, lattice: Lattice, places: Places, units: Units) -> Bounds:
-    """Best completions over the lattice."""
+def sweep(
+    n: int, options: Options, lattice: Lattice, places: Places, floor: float, total: Callable[[Scores], Scores]
+) -> Bounds:
+    """All completions over the lattice, made one number by ``total`` along the last axis; ``floor`` is that of none."""
     sizes = np.concatenate([np.full(b - a, places.size[p]) for _, p, a, b in lattice.group])
     ptr = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-    value = np.full(int(ptr[-1]) + int(places.size.max()), units.floor)  # the end stands for no node
+    value = np.full(int(ptr[-1]) + int(places.size.max()), floor)  # the end stands for no node
     nowhere = int(ptr[-1])
     for count, p, first, stop in reversed(lattice.group):
         size = int(places.size[p])
@@ -169,6 +172,6 @@ def sweep(n: int, options: Options, lattice: Lattice, places: Places, units: Uni
             if not len(columns):
                 continue
             at: slice | Ints = slice(None) if 4 * len(columns) > 3 * len(span) else columns  # or not worth a copy
-            best = value[into[:, None, span[at]] + places.then[p][:, at]] + places.value[p][:, at]
-            value[ptr[a] : ptr[b]] = np.maximum(best.max(axis=2), units.floor).reshape((b - a) * size)
+            terms = value[into[:, None, span[at]] + places.then[p][:, at]] + places.value[p][:, at]
+            value[ptr[a] : ptr[b]] = total(terms).reshape((b - a) * size)
     return Bounds(ptr, value)

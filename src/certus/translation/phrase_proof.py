@@ -160,7 +160,7 @@ def search_of(
     lattice = build(limits, options, tracked)
     told_apart = tracked is not None if exact is None else exact
     places = places_of(problem.lm, met, rows, options, own, limits.limit, told_apart)
-    bounds = sweep(problem.n, options, lattice, places, units)
+    bounds = sweep(problem.n, options, lattice, places, units.floor, lambda s: np.maximum(s.max(axis=2), units.floor))
     place = np.concatenate([np.full(b - a, p) for _, p, a, b in lattice.group])
     return Search(limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]), units.step)
 

@@ -10,9 +10,10 @@ Place p is where the next source word would be without a jump: 0 at the start, e
 
 from collections.abc import Iterator
 from math import ceil, inf, isfinite, isnan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certus.certificates.rounding import in_steps, overflow, step_for
 from certus.checks import Bools, Floats, Ints
@@ -23,6 +24,7 @@ from certus.translation.phrase_reading import OptionReading
 if TYPE_CHECKING:
     from certus.translation.phrase_problem import PhraseTranslation
 
+Scores = NDArray[Any]  # whole numbers of a step, or float64
 REFUSED = -2
 NOWHERE = -(2**62)  # less than any sum
 
@@ -94,9 +96,9 @@ class Places(NamedTuple):
     context: Ints  # (n + 1, Q); -1 if never met there
     size: Ints  # (n + 1,)
     near: list[slice]
-    value: list[Ints]
+    value: list[Scores]
     then: list[Ints]
-    end: list[Ints]
+    end: list[Scores]
 
 
 def packed_options(problem: "PhraseTranslation", units: Units, penalties: Floats) -> Options:
