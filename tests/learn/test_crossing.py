@@ -11,7 +11,7 @@ from certus.kernels import crossing
 from certus.kernels.features import ABSENT, named_features
 from certus.learn.crossing import Crossing
 from certus.learn.learners import LEARNERS
-from certus.learn.trees import Trainer, TreeModel, arc_scores
+from certus.learn.trees import Trainer, TreeModel, TreeTask, arc_scores
 from certus.learn.weights import Weights
 from tests.learn.test_trees import BITS, KINDS, score, sentence
 from tests.oracles.trees import all_trees
@@ -150,9 +150,8 @@ def test_learning_reaches_trees_with_crossing_arcs(iterations, monkeypatch):
     allowed = ~np.eye(5, dtype=np.bool_)
     allowed[:, 0] = False
     weights = Weights(BITS)
-    trainer = Trainer(
-        TreeModel(KINDS[3], False, True), batch, trees, lambda s: allowed, weights, LEARNERS["perceptron"].step, 1
-    )
+    task = TreeTask(TreeModel(KINDS[3], False, True), batch, trees, lambda s: allowed)
+    trainer = Trainer(task, weights, LEARNERS["perceptron"].step, 1)
     errors = [sum(wrong for _, wrong in trainer.epoch(k)) for k in range(12)]
     assert errors[0] > 0
     assert errors[-1] == 0

@@ -8,6 +8,7 @@ from certus.kernels.learning import threshold
 from certus.learn.examples import Examples
 from certus.learn.filter_loss import FilterLoss, FilterTrainer, filter_loss, levels
 from certus.learn.parts import Parts
+from certus.learn.trees import TreeTask
 from certus.learn.weights import Weights
 from tests.learn.toy import BITS, MODELS, all_arcs, model_of, parts_of, treebank, trees_over
 
@@ -71,7 +72,7 @@ def test_training_keeps_right_arcs_above_the_threshold(order, projective):
     batch, trees = treebank(lengths, 1)
     model = model_of(order, projective, True)
     weights = Weights(BITS, dtype=np.float64)
-    examples = Examples(model, batch, trees, lambda s: all_arcs(lengths[s]), BITS)
+    examples = Examples(TreeTask(model, batch, trees, lambda s: all_arcs(lengths[s])), BITS)
     trainer = FilterTrainer(examples, weights, 1, FilterLoss(0.5, 0.05))
     losses = []
     for epoch in range(8):

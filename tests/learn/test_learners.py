@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from certus.errors import InvalidInput
-from certus.learn.learners import LEARNERS, TreeTask, check_learner, new_trainer, new_weights
+from certus.learn.learners import LEARNERS, check_learner, new_trainer, new_weights
+from certus.learn.trees import TreeTask
 from tests.learn.toy import BITS, all_arcs, model_of, treebank
 
 
@@ -23,8 +24,8 @@ def test_equal_seeds_give_equal_weights(name):
     found = []
     for _ in range(2):
         weights = new_weights(name, BITS)
-        task = TreeTask(model_of(1, True, True), batch, trees, lambda s: all_arcs(len(trees[s]) - 1), weights, 5)
-        words, wrong = np.sum(list(new_trainer(name, task).epoch(0)), axis=0)
+        task = TreeTask(model_of(1, True, True), batch, trees, lambda s: all_arcs(len(trees[s]) - 1))
+        words, wrong = np.sum(list(new_trainer(name, task, weights, 5).epoch(0)), axis=0)
         assert words == 9
         assert 0.0 <= wrong <= 9.0
         found.append(weights.averaged())

@@ -8,6 +8,7 @@ import pytest
 from certus.errors import Infeasible
 from certus.kernels.features import ABSENT
 from certus.learn.relaxed import RelaxedParts, RelaxedTrainer
+from certus.learn.trees import TreeTask
 from certus.learn.weights import Weights
 from tests.learn.toy import BITS, KINDS, all_arcs, model_of, treebank, trees_over
 
@@ -72,7 +73,8 @@ def test_training_learns_trees_with_crossing_arcs(order):
     batch, _ = treebank(lengths, 3)
     trees = [np.array([-1, 3, 0, 2, 1, 2, 4][: n + 1]) if n > 3 else np.array([-1, *range(n)]) for n in lengths]
     weights = Weights(BITS, dtype=np.float64)
-    trainer = RelaxedTrainer(model_of(order, False, True), batch, trees, lambda s: all_arcs(lengths[s]), weights, 1)
+    task = TreeTask(model_of(order, False, True), batch, trees, lambda s: all_arcs(lengths[s]))
+    trainer = RelaxedTrainer(task, weights, 1)
     for epoch in range(30):
         words, lacking = np.sum(list(trainer.epoch(epoch)), axis=0)
     assert words == sum(lengths)
@@ -90,7 +92,7 @@ def test_a_fractional_solution_moves_weights_by_what_is_missing():
         assert len(score) == len(rows)
         return np.full(len(rows), 0.5)
 
-    trainer = RelaxedTrainer(model, batch, trees, lambda s: all_arcs(3), weights, 1, infer=half)
+    trainer = RelaxedTrainer(TreeTask(model, batch, trees, lambda s: all_arcs(3)), weights, 1, infer=half)
     assert list(trainer.epoch(0)) == [(3, 1.5)]
     parts = RelaxedParts(model, all_arcs(3))
     touched = trainer._features.gather(0, parts.rows, parts.of_tree(trees[0]) - 0.5)

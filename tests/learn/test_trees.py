@@ -11,7 +11,7 @@ from certus.kernels import parser as kernel
 from certus.kernels import parts as part_kernels
 from certus.kernels.features import ABSENT, named_features
 from certus.learn.learners import LEARNERS, online
-from certus.learn.trees import Trainer, TreeModel, arc_scores, projectivised
+from certus.learn.trees import Trainer, TreeModel, TreeTask, arc_scores, projectivised
 from certus.learn.weights import Step, Weights
 from certus.text import Sentence, Token
 from tests.oracles.trees import all_trees, is_projective, projective_trees
@@ -140,7 +140,7 @@ def test_training_reaches_trees_that_can_be_learned(learner, order, projective):
     trees = [np.array([-1, *range(len(s))]) for s in sentences]  # chains: each word's head is the word before it
     model = TreeModel(KINDS[order], projective, True)
     step = LEARNERS[learner].step
-    trainer = Trainer(model, batch, trees, lambda s: all_arcs(len(trees[s]) - 1), Weights(BITS), step, 1)
+    trainer = Trainer(TreeTask(model, batch, trees, lambda s: all_arcs(len(trees[s]) - 1)), Weights(BITS), step, 1)
     for epoch in range(12):
         list(trainer.epoch(epoch))
     # The perceptron guesses without a margin: one more epoch counts what is still wrong.

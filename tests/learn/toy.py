@@ -6,7 +6,7 @@ from certus.features import templates as T
 from certus.features.encode import Encoder
 from certus.kernels.features import ABSENT
 from certus.learn.examples import Examples
-from certus.learn.trees import TreeModel
+from certus.learn.trees import TreeModel, TreeTask
 from certus.text import Sentence, Token
 from tests.oracles.trees import all_trees, projective_trees
 
@@ -75,4 +75,4 @@ def examples_of(order, projective, lengths, seed):
     for n in lengths:
         every = trees_over(model, all_arcs(n))
         trees.append(every[rng.integers(len(every))])
-    return Examples(model, batch, trees, lambda s: all_arcs(lengths[s]), BITS)
+    return Examples(TreeTask(model, batch, trees, lambda s: all_arcs(lengths[s])), BITS)

@@ -1,13 +1,10 @@
 """What learners by marginals learn from: sentences, their right trees and all others, two losses (DEP 2.4, 4.4)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
-import numpy as np
-
-from certus.checks import Bools, Floats, Ints
-from certus.features.encode import Encoded
+from certus.checks import Bools, Floats
 from certus.learn.parts import Features, ForestParts, Parts
-from certus.learn.trees import TreeModel
+from certus.learn.trees import TreeModel, TreeTask
 
 
 class Examples:
@@ -16,31 +13,17 @@ class Examples:
     ``kind`` makes the parts of a sentence from the model and the allowed arcs, if they are not those of trees.
     """
 
-    def __init__(
-        self,
-        model: TreeModel,
-        batch: Encoded,
-        trees: Sequence[Ints],
-        allowed: Callable[[int], Bools],
-        bits: int,
-        kind: Callable[[TreeModel, Bools], ForestParts] = Parts,
-    ) -> None:
-        self.model, self.trees, self.allowed, self.kind = model, trees, allowed, kind
-        self.features = Features(model, batch, bits)
-        self.words = sum(len(tree) - 1 for tree in trees)
+    def __init__(self, task: TreeTask, bits: int, kind: Callable[[TreeModel, Bools], ForestParts] = Parts) -> None:
+        self.task, self.trees, self.kind = task, task.trees, kind
+        self.features = Features(task.model, task.batch, bits)
+        self.words = sum(len(tree) - 1 for tree in task.trees)
 
     def __len__(self) -> int:
         return len(self.trees)
 
-    def order(self, seed: int, epoch: int) -> Iterator[int]:
-        """The sentences that have words, in an order that depends on the seed and the epoch only."""
-        for s in np.random.default_rng([seed, epoch]).permutation(len(self.trees)):
-            if len(self.trees[s]) > 1:
-                yield int(s)
-
     def parts(self, s: int) -> ForestParts:
         """The parts of a sentence; its right tree must be among the trees they make."""
-        return self.kind(self.model, self.allowed(s))
+        return self.kind(self.task.model, self.task.allowed(s))
 
     def scores(self, s: int, parts: ForestParts, weight: Floats) -> Floats:
         """The scores of the parts of a sentence."""

@@ -99,7 +99,7 @@ class ExponentiatedTrainer:
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
         """One step on every sentence; yields its words and how many heads the dual expects to be wrong."""
-        for s in self.examples.order(self.seed, number):
+        for s in self.examples.task.order(self.seed, number):
             parts = self.examples.parts(s)
             marginal = self._step(s, parts)
             yield parts.n, float(marginal @ parts.errors(self.examples.trees[s]))

@@ -10,12 +10,12 @@ tree): zero when the right tree survives with a margin, however far it is from b
 How a cascade trains a stage with it, where MIRA would be used otherwise::
 
     weights = Weights(bits, dtype=np.float64)
-    trainer = FilterTrainer(Examples(model, batch, trees, allowed, bits), weights, seed, FilterLoss(eta=0.4))
+    trainer = FilterTrainer(Examples(task, bits), weights, seed, FilterLoss(eta=0.4))
     for epoch in range(epochs):
         words, lost = np.sum(list(trainer.epoch(epoch)), axis=0)   # lost: right arcs below the threshold
     weight = weights.averaged()
 
-``allowed(s)`` are the arcs that earlier stages leave to sentence s, the right ones among them. Afterwards
+``task.allowed(s)`` are the arcs that earlier stages leave to sentence s, the right ones among them. Afterwards
 ``kernels.learning.threshold(through, best, eta)`` is tau(eta) for the max-marginals ``through``, -inf where there are
 none; ``levels`` says of each arc the largest eta that keeps it, from which ``certus.models.filters`` chooses the eta at
 which at most a given share of right arcs is lost on held-out trees (LR 8.5.1).
@@ -64,7 +64,7 @@ class FilterTrainer:
         Yields the words of each sentence and how many of their arcs fall below the threshold.
         """
         total = 0.0
-        for s in self.examples.order(self.seed, number):
+        for s in self.examples.task.order(self.seed, number):
             words, lost, loss = self._learn(s)
             total += loss
             yield words, lost

@@ -5,20 +5,19 @@ and labels alike. The others learn trees only. The command line, the settings of
 ``LEARNERS``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from certus.checks import Bools, Ints, one_of
+from certus.checks import one_of
 from certus.errors import NotSupported
-from certus.features.encode import Encoded
 from certus.learn.examples import Examples
 from certus.learn.exponentiated import ExponentiatedTrainer
 from certus.learn.log_linear import GradientTrainer, LbfgsTrainer
 from certus.learn.relaxed import RelaxedTrainer
-from certus.learn.trees import Trainer, TreeModel
+from certus.learn.trees import Trainer, TreeTask
 from certus.learn.weights import Step, Weights
 
 LOG_COST, HINGE_COST = 1.0, 0.1  # C of L(w), as did well on held-out trees
@@ -36,24 +35,21 @@ class EpochTrainer(Protocol):
         """Go through all sentences once; yields words, and how many of them are, or are expected to be, wrong."""
 
 
-@dataclass(frozen=True)
-class TreeTask:
-    """Trees to learn: a model, sentences with their trees, the arcs that trees may have, the weights to move."""
+class Given(NamedTuple):
+    """What a trainer begins with: the trees to learn, the weights to move, a seed, and C if it is not the usual one."""
 
-    model: TreeModel
-    batch: Encoded
-    trees: Sequence[Ints]
-    allowed: Callable[[int], Bools]
+    task: TreeTask
     weights: Weights
     seed: int
+    cost: float | None
 
     @property
     def examples(self) -> Examples:
-        """As learners by marginals see them."""
-        return Examples(self.model, self.batch, self.trees, self.allowed, self.weights.bits)
+        """The trees, as learners by marginals see them."""
+        return Examples(self.task, self.weights.bits)
 
 
-Maker = Callable[[TreeTask, float | None], EpochTrainer]  # of a trainer; given C, if it is not the usual one
+Maker = Callable[[Given], EpochTrainer]
 
 
 @dataclass(frozen=True)
@@ -87,8 +83,7 @@ def learner(name: str, *, marginals: bool = False) -> Callable[[Maker], Maker]:
 
 def online_learner(name: str, step: Step) -> None:
     """Register a learner that goes from guess to guess by a step."""
-    LEARNERS[name] = Learner(name, lambda task, cost: Trainer(task.model, task.batch, task.trees, task.allowed,
-                                                              task.weights, step, task.seed), step)  # fmt: skip
+    LEARNERS[name] = Learner(name, lambda given: Trainer(given.task, given.weights, step, given.seed), step)
 
 
 online_learner("mira", Step(0.02, margin=True))
@@ -97,28 +92,28 @@ online_learner("adagrad", Step(1.0, margin=True, rate=0.01))
 
 
 @learner("log-linear", marginals=True)
-def _log_linear(task: TreeTask, cost: float | None) -> EpochTrainer:
-    return GradientTrainer(task.examples, task.weights, task.seed, cost=cost or LOG_COST)
+def _log_linear(given: Given) -> EpochTrainer:
+    return GradientTrainer(given.examples, given.weights, given.seed, cost=given.cost or LOG_COST)
 
 
 @learner("log-linear-lbfgs", marginals=True)
-def _log_linear_lbfgs(task: TreeTask, cost: float | None) -> EpochTrainer:
-    return LbfgsTrainer(task.examples, task.weights, cost=cost or LOG_COST)
+def _log_linear_lbfgs(given: Given) -> EpochTrainer:
+    return LbfgsTrainer(given.examples, given.weights, cost=given.cost or LOG_COST)
 
 
 @learner("log-linear-eg", marginals=True)
-def _log_linear_eg(task: TreeTask, cost: float | None) -> EpochTrainer:
-    return ExponentiatedTrainer(task.examples, task.weights, task.seed, margin=False, cost=cost or LOG_COST)
+def _log_linear_eg(given: Given) -> EpochTrainer:
+    return ExponentiatedTrainer(given.examples, given.weights, given.seed, margin=False, cost=given.cost or LOG_COST)
 
 
 @learner("max-margin", marginals=True)
-def _max_margin(task: TreeTask, cost: float | None) -> EpochTrainer:
-    return ExponentiatedTrainer(task.examples, task.weights, task.seed, margin=True, cost=cost or HINGE_COST)
+def _max_margin(given: Given) -> EpochTrainer:
+    return ExponentiatedTrainer(given.examples, given.weights, given.seed, margin=True, cost=given.cost or HINGE_COST)
 
 
 @learner("relaxed")
-def _relaxed(task: TreeTask, cost: float | None) -> EpochTrainer:
-    return RelaxedTrainer(task.model, task.batch, task.trees, task.allowed, task.weights, task.seed)
+def _relaxed(given: Given) -> EpochTrainer:
+    return RelaxedTrainer(given.task, given.weights, given.seed)
 
 
 def online() -> tuple[str, ...]:
@@ -148,10 +143,10 @@ def new_weights(name: str, bits: int) -> Weights:
     return Weights(bits, dtype=np.float32 if known and known.step else np.float64)
 
 
-def new_trainer(name: str, task: TreeTask, *, cost: float | None = None) -> EpochTrainer:
+def new_trainer(name: str, task: TreeTask, weights: Weights, seed: int, *, cost: float | None = None) -> EpochTrainer:
     """A trainer of trees, by the name of a learner.
 
     ``task.allowed(s)`` are the arcs of sentence s that trees may have, those of its own tree among them. ``cost`` is C,
     the weight of the treebank against the regulariser, for the learners that have one.
     """
-    return find_learner(name).trainer(task, cost)
+    return find_learner(name).trainer(Given(task, weights, seed, cost))

@@ -22,7 +22,7 @@ class LocalTrainer:
         """Go through all sentences once; yields the words of each and how many parts are on the wrong side of 0."""
         examples, weights, features = self.examples, self.weights, self.examples.features
         total = 0.0
-        for s in examples.order(self.seed, number):
+        for s in examples.task.order(self.seed, number):
             parts = examples.parts(s)
             right = parts.of_tree(examples.trees[s])
             score = examples.scores(s, parts, weights.value)

@@ -56,7 +56,7 @@ class GradientTrainer:
         examples, weights, features = self.examples, self.weights, self.examples.features
         decay = 1.0 / (self.cost * max(len(examples), 1))
         scale, total, t = 1.0, 0.0, number * len(examples)
-        for s in examples.order(self.seed, number):
+        for s in examples.task.order(self.seed, number):
             parts = examples.parts(s)
             right = parts.of_tree(examples.trees[s])
             loss, by_part = log_loss(parts, scale * examples.scores(s, parts, weights.value), right)

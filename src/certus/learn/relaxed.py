@@ -5,16 +5,15 @@ by phi(y) - phi(z*). Here Z lets every word choose its modifiers, and its head, 
 other relaxed solution, fractional or not a tree, can be given instead.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from certus import kernels
-from certus.checks import Bools, Floats, Ints
+from certus.checks import Bools, Floats
 from certus.errors import Infeasible
-from certus.features.encode import Encoded
 from certus.learn.parts import Features, PartVectors, Rows
-from certus.learn.trees import TreeModel
+from certus.learn.trees import TreeModel, TreeTask
 from certus.learn.weights import Step, Weights
 
 
@@ -49,37 +48,23 @@ class RelaxedTrainer:
     chooses on its own (``RelaxedParts.best``).
     """
 
-    def __init__(
-        self,
-        model: TreeModel,
-        batch: Encoded,
-        trees: Sequence[Ints],
-        allowed: Callable[[int], Bools],
-        weights: Weights,
-        seed: int,
-        infer: Inference | None = None,
-    ) -> None:
-        self.model, self.trees, self.allowed = model, trees, allowed
-        self.weights, self.seed, self.infer = weights, seed, infer
+    def __init__(self, task: TreeTask, weights: Weights, seed: int, infer: Inference | None = None) -> None:
+        self.task, self.weights, self.seed, self.infer = task, weights, seed, infer
         self.objective = 0.0  # mean of score(z*) - score(y) over the last epoch: 0 when all is learned
-        self._features = Features(model, batch, weights.bits)
+        self._features = Features(task.model, task.batch, weights.bits)
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
-        """Go through all sentences once, in an order that depends on the seed and the epoch only.
-
-        Yields the words of each sentence and how many of their arcs the relaxed solution lacks.
-        """
+        """Go through all sentences once; yields the words of each and how many of their arcs the solution lacks."""
         total = 0.0
-        for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
-            if len(self.trees[s]) > 1:
-                words, lacking, loss = self._learn(int(s))
-                total += loss
-                yield words, lacking
-        self.objective = total / max(len(self.trees), 1)
+        for s in self.task.order(self.seed, number):
+            words, lacking, loss = self._learn(s)
+            total += loss
+            yield words, lacking
+        self.objective = total / max(len(self.task.trees), 1)
 
     def _learn(self, s: int) -> tuple[int, float, float]:
-        gold = self.trees[s]
-        parts = RelaxedParts(self.model, self.allowed(s))
+        gold = self.task.trees[s]
+        parts = RelaxedParts(self.task.model, self.task.allowed(s))
         score = self._features.scores(s, parts.rows, self.weights.value)
         guess = parts.best(score)[1] if self.infer is None else self.infer(s, parts.rows, score)
         right = parts.of_tree(gold)

@@ -54,43 +54,45 @@ class TreeModel:
         return sum(t.max_features for t in self.templates)
 
 
+@dataclass(frozen=True)
+class TreeTask:
+    """Trees to learn: a model, sentences with their trees, and the arcs that trees may have, sentence by sentence."""
+
+    model: TreeModel
+    batch: Encoded
+    trees: Sequence[Ints]
+    allowed: Callable[[int], Bools]
+
+    def order(self, seed: int, epoch: int) -> Iterator[int]:
+        """The sentences that have words, in an order that depends on the seed and the epoch only."""
+        for s in np.random.default_rng([seed, epoch]).permutation(len(self.trees)):
+            if len(self.trees[s]) > 1:
+                yield int(s)
+
+
 class Trainer:
     """Trains a tree model on a batch of sentences with known trees, epoch by epoch."""
 
-    def __init__(
-        self,
-        model: TreeModel,
-        batch: Encoded,
-        trees: Sequence[Ints],
-        allowed: Callable[[int], Bools],
-        weights: Weights,
-        step: Step,
-        seed: int,
-    ) -> None:
-        self.model, self.batch, self.trees, self.allowed = model, batch, trees, allowed
+    def __init__(self, task: TreeTask, weights: Weights, step: Step, seed: int) -> None:
+        self.task, self.model, self.batch, self.trees = task, task.model, task.batch, task.trees
         self.weights, self.step, self.seed = weights, step, seed
         self.objective: float | None = None  # mean hinge loss of the last epoch, if the learner has a margin
         self._loss = 0.0
-        longest = int(batch.length.max(initial=0))
-        self._features = np.empty((2, longest * model.max_features + 1), dtype=np.uint64)
+        longest = int(self.batch.length.max(initial=0))
+        self._features = np.empty((2, longest * self.model.max_features + 1), dtype=np.uint64)
         self.names: Callable[[int], NDArray[np.uint32]] | None = None  # names of the arcs of a sentence
 
     def epoch(self, number: int) -> Iterator[tuple[int, float]]:
-        """Go through all sentences once, in an order that depends on the seed and the epoch only.
-
-        Yields the words and the wrong heads of each guess.
-        """
+        """Go through all sentences once; yields the words and the wrong heads of each guess."""
         self._loss = 0.0
-        for s in np.random.default_rng([self.seed, number]).permutation(len(self.trees)):
-            yield self._learn(int(s))
+        for s in self.task.order(self.seed, number):
+            yield self._learn(s)
         self.objective = self._loss / max(len(self.trees), 1) if self.step.margin else None
 
     def _learn(self, s: int) -> tuple[int, float]:
         batch, weights, gold = self.batch, self.weights, self.trees[s]
         n = int(batch.length[s])
-        if n == 0:
-            return 0, 0.0
-        allowed, sentence = self.allowed(s), batch.sentence(s)
+        allowed, sentence = self.task.allowed(s), batch.sentence(s)
         model = self.model.weighted(weights.bits, weights.value)
         arc = arc_scores(sentence, allowed, model._replace(templates=model.templates[0]))
         if self.step.margin:

@@ -27,11 +27,11 @@ from certus.errors import NotSupported
 from certus.features import templates as T
 from certus.learn.examples import Examples
 from certus.learn.filter_loss import FilterLoss, FilterTrainer
-from certus.learn.learners import EpochTrainer, TreeTask, new_trainer, new_weights
+from certus.learn.learners import EpochTrainer, new_trainer, new_weights
 from certus.learn.local import LocalTrainer
 from certus.learn.log_linear import GradientTrainer
 from certus.learn.parts import ForestParts, Parts
-from certus.learn.trees import TreeModel
+from certus.learn.trees import TreeModel, TreeTask
 from certus.learn.vine import VineParts, vine_model
 from certus.learn.weights import Packed, Weights
 from certus.models.cascade import Cascade
@@ -118,7 +118,8 @@ def train_filter(
     parts: Callable[[TreeModel, Bools], ForestParts] = partial(VineParts, band=band) if own.vine else Parts
 
     def trainer(weights: Weights) -> EpochTrainer:
-        examples = Examples(model, treebank.batch, treebank.trees, allowed.__getitem__, bits, parts)
+        task = TreeTask(model, treebank.batch, treebank.trees, allowed.__getitem__)
+        examples = Examples(task, bits, parts)
         if learner == "local":
             return LocalTrainer(examples, weights, seed)
         if learner == "filter-loss":
@@ -127,8 +128,7 @@ def train_filter(
             return GradientTrainer(examples, weights, seed, cost=1.0)
         if own.vine:
             raise NotSupported(f"{learner} learns from trees; a vine learns by filter-loss, log-linear or local.")
-        task = TreeTask(model, treebank.batch, treebank.trees, allowed.__getitem__, weights, seed)
-        return new_trainer(learner, task)
+        return new_trainer(learner, task, weights, seed)
 
     weight = Training({kind: Stage(partial(new_weights, learner, bits), epochs)}).run(kind, trainer)
     found = LinearFilter(kind, model, own.measure, bits, Packed.of(weight), own.threshold)

@@ -14,8 +14,8 @@ from certus.checks import Bools, Ints
 from certus.errors import InvalidInput
 from certus.features import templates as T
 from certus.features.encode import Encoded, Encoder
-from certus.learn.learners import LEARNERS, EpochTrainer, TreeTask, new_trainer, new_weights
-from certus.learn.trees import Trainer, TreeModel, projectivised
+from certus.learn.learners import LEARNERS, EpochTrainer, new_trainer, new_weights
+from certus.learn.trees import Trainer, TreeModel, TreeTask, projectivised
 from certus.learn.weights import Float32, Packed, Weights
 from certus.models.cascade import Cascade
 from certus.models.checkpoints import Checkpoint
@@ -203,8 +203,8 @@ class _Run:
         trees, arcs = [self.trees[k] for k in members], [allowed[k] for k in members]
 
         def trainer(weights: Weights) -> EpochTrainer:
-            task = TreeTask(model, self._some(members), trees, arcs.__getitem__, weights, self.settings.seed)
-            return new_trainer("mira", task)
+            task = TreeTask(model, self._some(members), trees, arcs.__getitem__)
+            return new_trainer("mira", task, weights, self.settings.seed)
 
         return trainer
 
@@ -212,8 +212,8 @@ class _Run:
         """Weights of the trees."""
 
         def trainer(weights: Weights) -> EpochTrainer:
-            task = TreeTask(parser.model, self.batch, self.trees, allowed.__getitem__, weights, self.settings.seed)
-            made = new_trainer(self.settings.learner, task)
+            task = TreeTask(parser.model, self.batch, self.trees, allowed.__getitem__)
+            made = new_trainer(self.settings.learner, task, weights, self.settings.seed)
             if isinstance(made, Trainer):
                 made.names = names.__getitem__
             return made

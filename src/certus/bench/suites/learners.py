@@ -14,9 +14,9 @@ from certus.bench.cases import Row, data_folder
 from certus.features import templates as T
 from certus.features.encode import Encoder
 from certus.io.conllu import read_conllu
-from certus.learn.learners import TreeTask, new_trainer, new_weights
+from certus.learn.learners import new_trainer, new_weights
 from certus.learn.parts import Features, Parts
-from certus.learn.trees import TreeModel, projectivised
+from certus.learn.trees import TreeModel, TreeTask, projectivised
 from certus.models.cascade import Cascade
 from certus.models.filters import LengthDictionary, Treebank, with_tree
 from certus.text import Sentence
@@ -46,8 +46,7 @@ def run(
             allowed = [with_tree(cascade.survivors(batch, s), tree) for s, tree in enumerate(trees)]
             dev, test = (_Held(parts[part], encoder, model, cascade) for part in ("dev", "test"))
             for learner in learners:
-                weights = new_weights(learner, BITS)
-                task = TreeTask(model, batch, trees, allowed.__getitem__, weights, 1)
+                task = TreeTask(model, batch, trees, allowed.__getitem__)
                 title = f"{name}, {learner}, {'projective' if projective else 'crossing'}"
                 yield Row(title, _trained(learner, task, dev, test))
 
@@ -76,12 +75,13 @@ class _Held:
 def _trained(learner: str, task: TreeTask, dev: _Held, test: _Held) -> dict[str, float]:
     """The epoch that is best on dev."""
     start = time.process_time()
-    trainer = new_trainer(learner, task)
+    weights = new_weights(learner, BITS)
+    trainer = new_trainer(learner, task, weights, 1)
     best = (-1.0, -1.0)
     for epoch in range(EPOCHS.get(learner, 10)):
         for _ in trainer.epoch(epoch):
             pass
-        weight = task.weights.averaged().astype(np.float64)
+        weight = weights.averaged().astype(np.float64)
         on_dev = dev.accuracy(weight)
         if on_dev > best[0]:
             best = (on_dev, test.accuracy(weight))
