@@ -1,5 +1,6 @@
 """What commands take, from the annotations of a function."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 import pytest
 
 from certus.cli.app import COMMANDS, TRAIN, command
-from certus.cli.arguments import Argument, Command, Option, UsageError
+from certus.cli.arguments import Argument, Command, Option, Setting, UsageError
 
 
 class Color(StrEnum):
@@ -67,6 +68,40 @@ def test_words_become_arguments_of_their_types_in_any_order():
     assert COMMAND.parsed(["a", "--name", "--json"]) == {"first": "a", "names": ["--json"]}
     assert COMMAND.parsed(["a", "--name="]) == {"first": "a", "names": [""]}
     assert COMMAND.run(["a"]) == 2
+
+
+@dataclass(frozen=True)
+class Group:
+    depth: Annotated[int, Setting(min=1, help="How deep")] = 4
+    goal: Annotated[str | None, Setting(help="Where to")] = None
+    path: Annotated[Path | None, Option(help="A file")] = None
+
+
+def grouped(group: Group, word: Annotated[str, Argument(help="One word")] = "") -> int:
+    """Take a group."""
+    return group.depth
+
+
+def test_groups_come_as_one_object_and_settings_by_one_option():
+    own = Command("grouped", grouped)
+    assert own.parsed(["a"]) == {"group": Group(), "word": "a"}
+    given = own.parsed(["--set", "depth=2", "--path", "x", "--set=goal=a=b"])
+    assert given == {"group": Group(2, "a=b", Path("x"))}
+    assert own.run(["--set", "depth=3"]) == 3
+    assert "Settings:\n  depth=<int>" in own.help
+    assert "--depth" not in own.help
+    for words, message in {
+        "--set depth=0": "--set depth is '0'; expected at least 1.",
+        "--set dept=1": "--set dept=1 (did you mean depth?): expected NAME=VALUE of depth, goal.",
+        "--set depth": "--set depth: expected NAME=VALUE of depth, goal.",
+        "--set": "--set : expected NAME=VALUE of depth, goal.",
+        "--depth 2": "No such option: --depth",
+    }.items():
+        with pytest.raises(UsageError) as raised:
+            own.parsed(words.split())
+        assert str(raised.value).startswith(message)
+    with pytest.raises(UsageError, match="No such option: --set"):
+        COMMAND.parsed(["a", "--set", "x=1"])
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_language_model_without_unknown_words_can_be_given_one(certus, files):
     lines = [line for line in text.split("\n") if "<unk>" not in line]
     (files / "lm.gz").write_bytes(gzip.compress("\n".join(lines).replace("ngram 1=9", "ngram 1=8").encode()))
     assert "lm.gz:5: the 1-grams have no <unk>" in certus("translate", *options(files), "le chien").complaint
-    ran = certus("translate", *options(files), "--lm-unknown", "-5", "le chien")
+    ran = certus("translate", *options(files), "--set", "lm_unknown=-5", "le chien")
     assert (ran.code, ran.out) == (0, "the dog\n")
 
 
@@ -94,8 +94,8 @@ def test_a_language_model_without_unknown_words_can_be_given_one(certus, files):
         (["--grammar", "rules", "--weights", "weights"], "--lm is missing"),
         (["--grammar", "rules", "--lm", "lm.gz"], "--weights is missing"),
         (["--phrase-table", "table", "--glue", "glue", "--lm", "lm.gz", "--weights", "weights"], "--glue goes with"),
-        (["--phrase-table", "table", "--lm", "lm.gz", "--weights", "weights", "--pops", "5"], "--pops is for cube"),
-        (["--grammar", "rules", "--lm", "lm.gz", "--weights", "weights", "--width", "5"], "--width is for phrases"),
+        (["--phrase-table", "table", "--lm", "lm.gz", "--weights", "weights", "--set", "pops=5"], "pops are of cube"),
+        (["--grammar", "rules", "--lm", "lm.gz", "--weights", "weights", "--set", "width=5"], "width is for phrases"),
         (["--grammar", "rules", "--glue", "glue", "--lm", "text", "--weights", "weights"], "text:1: no line"),
         (
             ["--grammar", "rules", "--glue", "glue", "--lm", "lm.gz", "--weights", "text"],
@@ -238,7 +238,7 @@ def test_all_results_are_saved_and_verified(certus, files):
 
 def test_the_translation_of_least_risk(certus, files):
     for model in (options, phrase_options):
-        ran = certus("translate", *model(files), "--minimum-risk", "--margin", 9, stdin="le chien aboie\n\n")
+        ran = certus("translate", *model(files), "--minimum-risk", "--set", "margin=9", stdin="le chien aboie\n\n")
         assert (ran.code, ran.out) == (0, "the dog barks\n\n")
         found = json.loads(certus("translate", *model(files), "--minimum-risk", "--json", "le chien").out)
         assert found["translation"] == found["best"] == "the dog"

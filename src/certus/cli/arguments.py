@@ -6,14 +6,18 @@
 
 An option is named after its parameter (``--time-limit``) unless it says otherwise; a flag that does not has a
 ``--no-...`` beside it. What has no default must be given. Types are str, int, float, Path, bool, a StrEnum, or a list
-of these: an option that may be repeated, an argument that takes what is left.
+of these: an option that may be repeated, an argument that takes what is left. Settings, which few need, are given
+by one option, ``--set NAME=VALUE``.
+
+A parameter whose type is a dataclass is a group: its fields are options, each with a default, and the command gets one
+object of them.
 """
 
 import inspect
 import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cached_property
@@ -41,6 +45,7 @@ class Declared:
     max: float | None = None
     metavar: str | None = None
     show_default: str | None = None
+    setting: bool = False  # one of --set
 
 
 def Option(
@@ -60,15 +65,21 @@ def Argument(*, help: str, metavar: str | None = None) -> Declared:
     return Declared((), False, help, metavar=metavar)
 
 
+def Setting(*, help: str, min: float | None = None, max: float | None = None) -> Declared:
+    """A setting, given by ``--set NAME=VALUE``."""
+    return Declared((), True, help, min, max, setting=True)
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a command."""
+    """One parameter of a command, or one field of a group."""
 
     name: str
     type: Any  # of one value
     many: bool
     default: Any
     declared: Declared
+    group: str | None = None
 
     @property
     def flag(self) -> bool:
@@ -77,7 +88,9 @@ class Parameter:
 
     @cached_property
     def flags(self) -> dict[str, bool]:
-        """The names of an option; of a flag, with what each sets it to."""
+        """The names of an option; of a flag, with what each sets it to. Settings have none of their own."""
+        if self.declared.setting:
+            return {}
         plain = "--" + self.name.replace("_", "-")
         own = self.declared.flags or (plain,)
         off = {plain.replace("--", "--no-", 1): False} if self.flag and not self.declared.flags else {}
@@ -86,6 +99,8 @@ class Parameter:
     @property
     def shown(self) -> str:
         """As messages and help name it."""
+        if self.declared.setting:
+            return f"--set {self.name}"
         if self.declared.option:
             return " / ".join(self.flags)
         return self.declared.metavar or self.name.upper() + ("..." if self.many else "")
@@ -117,8 +132,10 @@ class Parameter:
     @property
     def explained(self) -> tuple[str, str]:
         """Its name and what it is for."""
-        named, notes = self.shown, []
-        if self.declared.option and not self.flag:
+        named, notes = self.name if self.declared.setting else self.shown, []
+        if self.declared.setting:
+            named += f"=<{self.type.__name__.lower()}>"
+        elif self.declared.option and not self.flag:
             kind = "|".join(self.type) if issubclass(self.type, StrEnum) else self.type.__name__.lower()
             named += f" {self.declared.metavar or f'<{kind}>'}"
         default = self.declared.show_default or (None if self.default in (REQUIRED, None, False) else self.default)
@@ -134,16 +151,24 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """The parameters of a command, each with an annotation that declares it."""
+    """The parameters of a command, and the fields of its groups, each with an annotation that declares it."""
     hints = get_type_hints(function, include_extras=True)
     found = []
     for name, parameter in inspect.signature(function).parameters.items():
-        type_, declared = get_args(hints[name])
-        if get_origin(type_) in (Union, UnionType):
-            (type_,) = (t for t in get_args(type_) if t is not type(None))
-        many = get_origin(type_) is list
-        found.append(Parameter(name, get_args(type_)[0] if many else type_, many, parameter.default, declared))
+        if is_dataclass(hints[name]):
+            own = get_type_hints(hints[name], include_extras=True)
+            found += [_parameter(f.name, own[f.name], f.default, name) for f in fields(hints[name])]
+        else:
+            found.append(_parameter(name, hints[name], parameter.default))
     return found
+
+
+def _parameter(name: str, hint: Any, default: Any, group: str | None = None) -> Parameter:
+    type_, declared = get_args(hint)
+    if get_origin(type_) in (Union, UnionType):
+        (type_,) = (t for t in get_args(type_) if t is not type(None))
+    many = get_origin(type_) is list
+    return Parameter(name, get_args(type_)[0] if many else type_, many, default, declared, group)
 
 
 @dataclass
@@ -163,6 +188,11 @@ class Command:
         """Options by each of their names."""
         return {flag: p for p in self.parameters if p.declared.option for flag in p.flags}
 
+    @property
+    def settings(self) -> dict[str, Parameter]:
+        """What --set takes, by name."""
+        return {p.name: p for p in self.parameters if p.declared.setting}
+
     def run(self, words: Sequence[str]) -> int:
         """Call the function; returns its exit code. Prints help if that is asked for."""
         options = list(words[: words.index("--")] if "--" in words else words)
@@ -173,6 +203,16 @@ class Command:
 
     def parsed(self, words: Sequence[str]) -> dict[str, Any]:
         """The arguments of the function; UsageError if the words do not give them."""
+        given = self._given(words)
+        groups: dict[str, dict[str, Any]] = {p.group: {} for p in self.parameters if p.group}
+        for p in self.parameters:
+            if p.group and p.name in given:
+                groups[p.group][p.name] = given.pop(p.name)
+        made = get_type_hints(self.function) if groups else {}
+        return given | {name: made[name](**own) for name, own in groups.items()}
+
+    def _given(self, words: Sequence[str]) -> dict[str, Any]:
+        """Values by the names of parameters."""
         given: dict[str, Any] = {}
         places: list[str] = []
         options, stream = self.options, iter(words)
@@ -193,6 +233,9 @@ class Command:
     def _take(self, given: dict[str, Any], options: dict[str, Parameter], word: str, stream: Iterator[str]) -> None:
         """One option, with its value if it has one."""
         name, equals, value = word.partition("=")
+        if name == "--set" and self.settings:
+            self._set(given, value if equals else next(stream, ""))
+            return
         if name not in options:
             raise UsageError(f"No such option: {name}{_alike(name, options)}; certus {self.name} --help lists all.")
         p = options[name]
@@ -208,6 +251,14 @@ class Command:
         else:
             given[p.name] = p.value(value)
 
+    def _set(self, given: dict[str, Any], text: str) -> None:
+        """One setting."""
+        name, equals, value = text.partition("=")
+        if not equals or name not in self.settings:
+            guess = "" if name in self.settings else _alike(name, self.settings)
+            raise UsageError(f"--set {text}{guess}: expected NAME=VALUE of {', '.join(self.settings)}.")
+        given[name] = self.settings[name].value(value)
+
     def _place(self, given: dict[str, Any], words: list[str]) -> None:
         """Arguments, in their order."""
         for p in self.parameters:
@@ -222,12 +273,17 @@ class Command:
     def help(self) -> str:
         """Usage, what the command does, its arguments and options."""
         places = [p for p in self.parameters if not p.declared.option]
-        options = [p.explained for p in self.parameters if p.declared.option]
+        options = [p.explained for p in self.parameters if p.flags and p.declared.option]
+        settings = [p.explained for p in self.settings.values()]
+        if settings:
+            options.append(("--set NAME=VALUE", "One of the settings below; may be repeated"))
         usage = f"Usage: certus {self.name} [OPTIONS] {' '.join(p.shown for p in places)}".rstrip()
         parts = [usage, filled(inspect.getdoc(self.function) or "")]
         if places:
             parts.append("Arguments:\n" + columns([p.explained for p in places]))
         parts.append("Options:\n" + columns([*options, ("-h, --help", "Show this message and exit.")]))
+        if settings:
+            parts.append("Settings:\n" + columns(settings))
         return "\n\n".join(parts)
 
 

@@ -1,9 +1,10 @@
 """Options that several commands share."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from certus.cli.arguments import Argument, Option
+from certus.cli.arguments import Argument, Option, Setting
 from certus.errors import InvalidInput
 from certus.translation import GrammarModel, PhraseModel
 
@@ -34,40 +35,43 @@ Resume = Annotated[bool, Option("--resume", help="Go on with a training that was
 
 # -- translation -----------------------------------------------------------------------------------------------------
 
-GrammarFile = Annotated[Path | None, Option(help="Synchronous rules in cdec's text form, plain or .gz")]
-GlueFile = Annotated[Path | None, Option(help="Glue rules, which cover any number of words from the first on")]
-PhraseTableFile = Annotated[Path | None, Option(help="Phrase table of Moses, instead of a grammar")]
-LmFile = Annotated[Path | None, Option(help="Language model in ARPA format, plain or .gz, or KenLM's binary one")]
-LmUnknown = Annotated[float | None, Option(help="log10 probability of unknown words, for a model without <unk>", max=0)]
-WeightsFile = Annotated[Path | None, Option(help="Feature weights: JSON, or lines of name and value")]
-MaxSpan = Annotated[int, Option(min=1, help="Grammar: source words an ordinary rule covers at most")]
-Goal = Annotated[str, Option(help="Grammar: the nonterminal that covers a sentence")]
-DistortionLimit = Annotated[int, Option(min=0, help="Phrase table: longest jump")]
 
+@dataclass(frozen=True)
+class TranslationModel:
+    """Rules or phrases, a language model and weights."""
 
-def translation_model(
-    *,
-    grammar: Path | None,
-    glue: Path | None,
-    phrase_table: Path | None,
-    lm: Path | None,
-    lm_unknown: float | None,
-    weights: Path | None,
-    max_span: int,
-    goal: str,
-    distortion_limit: int,
-) -> GrammarModel | PhraseModel:
-    """The model that these options name; InvalidInput if one is missing, or goes with another kind of model."""
-    if (grammar is None) == (phrase_table is None):
-        raise InvalidInput("give either --grammar, for rules, or --phrase-table, for phrases.")
-    if lm is None or weights is None:
-        raise InvalidInput(f"{'--lm' if lm is None else '--weights'} is missing; a translation needs both.")
-    if grammar is not None:
-        return GrammarModel.read(grammar, lm, weights, lm_unknown=lm_unknown, glue=glue, goal=goal, max_span=max_span)
-    if glue is not None:
-        raise InvalidInput("--glue goes with --grammar, not with --phrase-table.")
-    assert phrase_table is not None
-    return PhraseModel.read(phrase_table, lm, weights, lm_unknown=lm_unknown, distortion_limit=distortion_limit)
+    grammar: Annotated[Path | None, Option(help="Synchronous rules in cdec's text form, plain or .gz")] = None
+    glue: Annotated[Path | None, Option(help="Glue rules, which cover any number of words from the first on")] = None
+    phrase_table: Annotated[Path | None, Option(help="Phrase table of Moses, instead of a grammar")] = None
+    lm: Annotated[Path | None, Option(help="Language model in ARPA format, plain or .gz, or KenLM's binary one")] = None
+    weights: Annotated[Path | None, Option(help="Feature weights: JSON, or lines of name and value")] = None
+    lm_unknown: Annotated[
+        float | None, Setting(help="log10 probability of unknown words, for a model without <unk>", max=0)
+    ] = None
+    max_span: Annotated[int, Setting(min=1, help="Grammar: source words an ordinary rule covers at most")] = 10
+    goal: Annotated[str, Setting(help="Grammar: the nonterminal that covers a sentence")] = "S"
+    distortion_limit: Annotated[int, Setting(min=0, help="Phrase table: longest jump")] = 6
+
+    @property
+    def files(self) -> tuple[Path | None, ...]:
+        """All that is read."""
+        return self.grammar, self.glue, self.phrase_table, self.lm, self.weights
+
+    def read(self) -> GrammarModel | PhraseModel:
+        """The model; InvalidInput if a file is missing, or goes with another kind of model."""
+        if (self.grammar is None) == (self.phrase_table is None):
+            raise InvalidInput("give either --grammar, for rules, or --phrase-table, for phrases.")
+        if self.lm is None or self.weights is None:
+            raise InvalidInput(f"{'--lm' if self.lm is None else '--weights'} is missing; a translation needs both.")
+        both: Any = {"lm_unknown": self.lm_unknown}
+        if self.grammar is not None:
+            both |= {"glue": self.glue, "goal": self.goal, "max_span": self.max_span}
+            return GrammarModel.read(self.grammar, self.lm, self.weights, **both)
+        if self.glue is not None:
+            raise InvalidInput("--glue goes with --grammar, not with --phrase-table.")
+        assert self.phrase_table is not None
+        limit = self.distortion_limit
+        return PhraseModel.read(self.phrase_table, self.lm, self.weights, **both, distortion_limit=limit)
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -20,6 +20,7 @@ from certus.models.pipeline import Pipeline, load
 from certus.models.rewriting import rewritten
 from certus.models.trees import Parsed
 from certus.result import Certificate
+from certus.text import Sentence
 
 
 class EngineName(StrEnum):
@@ -30,7 +31,43 @@ class EngineName(StrEnum):
     ray = "ray"
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What is wanted of every sentence."""
+
+    confidences: Annotated[bool, Option("--confidences", help="Marginals of arcs, or estimates, in MISC")] = False
+    calibration: Annotated[Path | None, Option(help="--confidences: calibrated by this, from certus calibrate")] = None
+    certificates: Annotated[bool, Option("--certificates", help="Score, bound, proof and digests in comments")] = False
+    kbest: KBest = None
+    save_results: Annotated[
+        Path | None, Option(help="Folder for problem, tree and certificate of each sentence, for certus verify")
+    ] = None
+    time_limit: TimeLimit = None
+    format: Annotated[
+        Form, Option(help="CoNLL-U, or drawings of the trees; with --output, Parquet, a row a token or a sentence")
+    ] = Form.conllu
+    json: JsonLines = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is trees in CoNLL-U and nothing else."""
+        more = self.confidences or self.certificates or self.save_results or self.json or self.kbest is not None
+        return not more and self.format is Form.conllu
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files in, files out."""
+
+    output: Annotated[Path | None, Option(help="Folder for a file of output for each file of input")] = None
+    engine: Annotated[EngineName | None, Option(help="--output: where files are parsed", show_default="threads")] = None
+    address: Annotated[str | None, Option(help="--engine ray: of a cluster, instead of this machine")] = None
+    again: Annotated[bool, Option("--again", help="--output: parse files too that are done already")] = False
+
+
 def parse(
+    wanted: Wanted,
+    corpus: Corpus,
     inputs: FilesOrText = None,
     model: ParserModel = "en",
     add: Annotated[str | None, Option(help="Folder of a network: trees best by the scores of both")] = None,
@@ -38,26 +75,7 @@ def parse(
     conllu: Conllu = False,
     lines: Lines = False,
     tokenised: Tokenised = False,
-    confidences: Annotated[bool, Option("--confidences", help="Marginals of arcs, or estimates, in MISC")] = False,
-    calibration: Annotated[Path | None, Option(help="--confidences: calibrated by this, from certus calibrate")] = None,
-    certificates: Annotated[bool, Option("--certificates", help="Score, bound, proof and digests in comments")] = False,
-    kbest: KBest = None,
-    save_results: Annotated[
-        Path | None, Option(help="Folder for problem, tree and certificate of each sentence, for certus verify")
-    ] = None,
-    time_limit: TimeLimit = None,
     workers: Annotated[int | None, Option(min=1, help="Threads, or processes", show_default="all processors")] = None,
-    format: Annotated[
-        Form,
-        Option(help="CoNLL-U, or drawings of the trees; with --output, Parquet, a row a token or a sentence"),
-    ] = Form.conllu,
-    output: Annotated[Path | None, Option(help="Folder for a file of output for each file of input")] = None,
-    engine: Annotated[
-        EngineName | None, Option(help="--output: where files are parsed", show_default="threads")
-    ] = None,
-    address: Annotated[str | None, Option(help="--engine ray: of a cluster, instead of this machine")] = None,
-    again: Annotated[bool, Option("--again", help="--output: parse files too that are done already")] = False,
-    json: JsonLines = False,
 ) -> int:
     """Parse text, files or stdin into dependency trees.
 
@@ -68,52 +86,71 @@ def parse(
     With --output every file, and every file of a folder or a pattern, is parsed into a file of that folder, whole or
     not at all; a run that was broken off goes on where it was.
     """
-    if output is not None:
-        if add or conllu or calibration or kbest is not None or save_results:
-            raise InvalidInput("--add, --conllu, --calibration, --kbest and --save-results do not go with --output.")
-        from certus.cli.corpus_run import parse_corpus
-
-        settings = {"tokenised": tokenised, "lines": lines, "confidences": confidences, "certificates": certificates}
-        return parse_corpus(
-            inputs or [],
-            output,
-            settings | {"format": str(format), "time_limit": time_limit},
-            model=model,
-            engine=str(engine or EngineName.threads),
-            workers=workers,
-            address=address,
-            again=again,
-            json=json,
-        )
-    if engine is not None or address is not None or again or format in PARQUET:
+    if corpus.output is not None:
+        if add or conllu:
+            raise InvalidInput("--add and --conllu do not go with --output.")
+        return _parse_files(inputs or [], corpus, wanted, model, {"tokenised": tokenised, "lines": lines}, workers)
+    if corpus != Corpus() or wanted.format in PARQUET:
         raise InvalidInput("--engine, --address, --again and Parquet are for files: give a folder with --output.")
     pipeline = load(model, add=add, scale=scale)
-    plain = kbest is None and not (confidences or certificates or save_results or json) and format is Form.conllu
-    streams = conllu_streams(inputs or [], conllu=conllu) if plain and not sys.stdout.isatty() else None
+    streams = conllu_streams(inputs or [], conllu=conllu) if wanted.plain and not sys.stdout.isatty() else None
     if streams is not None:
-        _rewrite(streams, pipeline, time_limit, workers)
+        _rewrite(streams, pipeline, wanted.time_limit, workers)
         return 0
     sentences = read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines)
-    if calibration is not None:
-        pipeline = replace(pipeline, calibration=Calibration.load(calibration))
-    if kbest is not None:
-        if confidences or time_limit is not None or save_results is not None:
-            raise InvalidInput(
-                "--confidences, --time-limit and --save-results are for the best tree: leave them out, or --kbest."
-            )
-        lists = pipeline.kbest(sentences, kbest, certificates=certificates, workers=workers)
-    else:
-        options: dict[str, Any] = {"confidences": confidences, "certificates": certificates, "time_limit": time_limit}
-        lists = ([parsed] for parsed in pipeline.results(sentences, **options, workers=workers))
-    checked = _checked(lists)
-    if save_results is not None:
-        checked = _saved(checked, pipeline, save_results)
-    if json or format is Form.conllu:
-        for parsed in checked:
-            print_json(_fields(parsed)) if json else print(parsed.annotated(), end="")
-    else:
-        print_drawings(format, ((p.annotated().picture(), p.certificate.in_words()) for p in checked))
+    if wanted.calibration is not None:
+        pipeline = replace(pipeline, calibration=Calibration.load(wanted.calibration))
+    _print_trees(_found(sentences, pipeline, wanted, workers), pipeline, wanted)
     return 0
+
+
+def _parse_files(
+    inputs: list[str], corpus: Corpus, wanted: Wanted, model: str, reading: dict[str, Any], workers: int | None
+) -> int:
+    """Files in, files out; returns the exit code."""
+    from certus.cli.corpus_run import parse_corpus
+
+    if wanted.calibration or wanted.kbest is not None or wanted.save_results:
+        raise InvalidInput("--calibration, --kbest and --save-results do not go with --output.")
+    assert corpus.output is not None
+    settings = reading | {"confidences": wanted.confidences, "certificates": wanted.certificates}
+    return parse_corpus(
+        inputs,
+        corpus.output,
+        settings | {"format": str(wanted.format), "time_limit": wanted.time_limit},
+        model=model,
+        engine=str(corpus.engine or EngineName.threads),
+        workers=workers,
+        address=corpus.address,
+        again=corpus.again,
+        json=wanted.json,
+    )
+
+
+def _found(
+    sentences: Iterator[Sentence], pipeline: Pipeline, wanted: Wanted, workers: int | None
+) -> Iterator[list[Parsed]]:
+    """The trees of each sentence."""
+    if wanted.kbest is None:
+        options: Any = {"confidences": wanted.confidences, "time_limit": wanted.time_limit}
+        results = pipeline.results(sentences, **options, certificates=wanted.certificates, workers=workers)
+        return ([parsed] for parsed in results)
+    if wanted.confidences or wanted.time_limit is not None or wanted.save_results is not None:
+        raise InvalidInput(
+            "--confidences, --time-limit and --save-results are for the best tree: leave them out, or --kbest."
+        )
+    return pipeline.kbest(sentences, wanted.kbest, certificates=wanted.certificates, workers=workers)
+
+
+def _print_trees(lists: Iterator[list[Parsed]], pipeline: Pipeline, wanted: Wanted) -> None:
+    checked = _checked(lists)
+    if wanted.save_results is not None:
+        checked = _saved(checked, pipeline, wanted.save_results)
+    if wanted.json or wanted.format is Form.conllu:
+        for parsed in checked:
+            print_json(_fields(parsed)) if wanted.json else print(parsed.annotated(), end="")
+    else:
+        print_drawings(wanted.format, ((p.annotated().picture(), p.certificate.in_words()) for p in checked))
 
 
 def _rewrite(

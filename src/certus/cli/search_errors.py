@@ -14,13 +14,8 @@ from certus.io.translations import read_translations
 
 
 def search_errors(
+    model: o.TranslationModel,
     inputs: o.Inputs = None,
-    grammar: o.GrammarFile = None,
-    glue: o.GlueFile = None,
-    phrase_table: o.PhraseTableFile = None,
-    lm: o.LmFile = None,
-    lm_unknown: o.LmUnknown = None,
-    weights: o.WeightsFile = None,
     pops: Annotated[list[int] | None, Option(min=1, help="Cube pruning with this many pops; repeat")] = None,
     stack: Annotated[list[int] | None, Option(min=1, help="Stack decoding of this width; repeat")] = None,
     translations: Annotated[
@@ -28,9 +23,6 @@ def search_errors(
         Option(help="A line a sentence, or JSON with scores as certus translate prints; repeat"),
     ] = None,
     method: Annotated[str | None, Option(help="How the optimum is sought")] = None,
-    max_span: o.MaxSpan = 10,
-    goal: o.Goal = "S",
-    distortion_limit: o.DistortionLimit = 6,
     time_limit: Annotated[float | None, Option(min=0, help="Seconds for one optimum")] = None,
     tolerance: Annotated[float, Option(min=0, help="Shortfall that is not an error")] = 1e-3,
     json: o.JsonObject = False,
@@ -41,22 +33,12 @@ def search_errors(
     A translation without a score gets that of its best derivation (with a grammar only). A sentence that cannot be
     translated is reported on stderr and left out; the exit code is then 2.
     """
-    if pops and grammar is None:
+    if pops and model.grammar is None:
         raise InvalidInput("--pops is for cube pruning, which needs --grammar.")
-    if stack and phrase_table is None:
+    if stack and model.phrase_table is None:
         raise InvalidInput("--stack is for phrases, which need --phrase-table.")
-    lists = {str(path): read_translations(path, scored=phrase_table is not None) for path in translations or []}
-    model = o.translation_model(
-        grammar=grammar,
-        glue=glue,
-        phrase_table=phrase_table,
-        lm=lm,
-        lm_unknown=lm_unknown,
-        weights=weights,
-        max_span=max_span,
-        goal=goal,
-        distortion_limit=distortion_limit,
-    )
+    lists = {str(path): read_translations(path, scored=model.phrase_table is not None) for path in translations or []}
+    read = model.read()
     options = o.given(method=method, time_limit=time_limit)
     found = SearchErrors(tolerance)
     code = 0
@@ -68,7 +50,7 @@ def search_errors(
                 raise FormatError(name, None, f"has {len(rows)} translations; {line.place} is sentence {number}.")
         outputs = {name: rows[number - 1] for name, rows in lists.items()}
         try:
-            found.measure(model.problem, line.words, outputs, pops=pops or [], stack=stack or [], **options)
+            found.measure(read.problem, line.words, outputs, pops=pops or [], stack=stack or [], **options)
         except (Infeasible, LimitReached) as error:
             code = complain(f"{line.place}: {error}")
     if not found.sentences:

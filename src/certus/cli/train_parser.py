@@ -1,5 +1,6 @@
 """certus train parser: a dependency parser from a treebank."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -19,25 +20,32 @@ from certus.models.training import train_parser
 from certus.text import Sentence
 
 
+@dataclass(frozen=True)
+class Model:
+    """What the parser is to be."""
+
+    order: Annotated[int, Option(min=1, max=3, help="1 arcs, 2 siblings and grandparents, 3 both at once")] = 3
+    trisiblings: Annotated[bool, Option("--trisiblings", help="At order 3, three modifiers in a row as well")] = False
+    projective: Annotated[bool, Option(help="Trees without crossing arcs, or any trees")] = True
+    learner: Annotated[str, Option(metavar="|".join(LEARNERS), help="How weights are found")] = "mira"
+    epochs: Annotated[int, Option(min=1, help="Times through the trees, at most")] = 10
+    bits: Annotated[int, Option(min=10, max=30, help="2 to this power weights")] = 22
+    pruning_error: Annotated[
+        float | None,
+        Option(help="Share of right arcs each filter may lose, such as 0.002", show_default="filters as wide as usual"),
+    ] = None
+    seed: Seed = 1
+
+
 def parser(
+    model: Model,
     train: TrainFiles,
     output: Annotated[Path, Option(help="Folder for the model; made if there is none")],
     dev: Annotated[Path | None, Option(help="Trees to choose the best epoch by")] = None,
-    order: Annotated[int, Option(min=1, max=3, help="1 arcs, 2 siblings and grandparents, 3 both at once")] = 3,
-    trisiblings: Annotated[bool, Option("--trisiblings", help="At order 3, three modifiers in a row as well")] = False,
-    projective: Annotated[bool, Option(help="Trees without crossing arcs, or any trees")] = True,
-    learner: Annotated[str, Option(metavar="|".join(LEARNERS), help="How weights are found")] = "mira",
     clusters: ClustersFile = None,
     tagger: Annotated[
         bool, Option("--tagger", help="For plain text: train a tagger, and the parser on the tags it would give")
     ] = False,
-    epochs: Annotated[int, Option(min=1, help="Times through the trees, at most")] = 10,
-    bits: Annotated[int, Option(min=10, max=30, help="2 to this power weights")] = 22,
-    pruning_error: Annotated[
-        float | None,
-        Option(help="Share of right arcs each filter may lose, such as 0.002", show_default="filters as wide as usual"),
-    ] = None,
-    seed: Seed = 1,
     resume: Resume = False,
     workers: TrainWorkers = None,
 ) -> None:
@@ -49,16 +57,7 @@ def parser(
     After every epoch the state is saved in the folder; a training that was killed goes on with --resume and ends with
     the same model.
     """
-    settings = Settings(
-        order=order,
-        trisiblings=trisiblings,
-        projective=projective,
-        learner=learner,
-        epochs=epochs,
-        bits=bits,
-        pruning_error=pruning_error,
-        seed=seed,
-    )
+    settings = Settings(**asdict(model))
     paths = Clusters.load(clusters).paths if clusters is not None else None
     trees = read_corpus(train, read_dependencies, "a parser")
     held_out = [] if dev is None else read_dev(dev, read_dependencies)
@@ -72,7 +71,7 @@ def parser(
     pair = None
     if tagger:
         trees, held_out, pair = predicted_tags(
-            trees, held_out, output, clusters=paths, seed=seed, resume=resume, progress=say, workers=workers
+            trees, held_out, output, clusters=paths, seed=model.seed, resume=resume, progress=say, workers=workers
         )
     trained = train_parser(
         trees,
@@ -89,7 +88,7 @@ def parser(
         say(f"{output / TAGGER_FILE}: removed; it is the tagger of the parser that is replaced.")
     save_parser(output, trained, pair)
     checkpoint.unlink(missing_ok=True)
-    say(f"{output / FILE}: a parser of order {order}, from {len(trees)} sentences")
+    say(f"{output / FILE}: a parser of order {model.order}, from {len(trees)} sentences")
 
 
 def _compare_columns(train: Path, trees: list[Sentence], dev: Path, held_out: list[Sentence]) -> None:
