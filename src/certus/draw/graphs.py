@@ -51,16 +51,9 @@ def hypergraph(
     for v, own in enumerate(of_vertex):
         sizes = [width_of(text[e], 10) + 18 for e in own]
         at = x[v] - sum(sizes) / 2
-        for e, size in sorted(zip(own, sizes, strict=True), key=lambda item: item[0]):
-            _edge(
-                canvas,
-                e,
-                (at + size / 2, y[v] + 34),
-                (x[v], y[v]),
-                [(x[u], y[u]) for u in edges[e][1]],
-                text[e],
-                e in best,
-            )
+        for e, size in zip(own, sizes, strict=True):
+            dot, tails = (at + size / 2, y[v] + 34), [(x[u], y[u]) for u in edges[e][1]]
+            _edge(canvas, e, dot, (x[v], y[v]), tails, text[e], e in best)
             at += size
     for v in range(n_vertices):
         if of_vertex[v] or any(v in tails for _, tails in edges):

@@ -251,7 +251,13 @@ def intersect(
         raise NotSupported(
             f"the intersection has more than {max_edges} edges. Prune the graph, or decode both jointly by relaxation."
         )
-    ends = np.arange(first, last)
+    return _closed(graph, automaton, items, edges, np.arange(first, last))
+
+
+def _closed(
+    graph: Hypergraph, automaton: Automaton, items: Any, edges: Any, ends: Ints
+) -> tuple[Hypergraph, Floats, Int32]:
+    """The graph of items under a root that those of ``ends`` lead to where they end in a final state."""
     ends = ends[automaton.final_weights[items.end[ends]] > -np.inf]
     root = len(items.vertex)
     whole, order, _ = Hypergraph.from_edges(

@@ -144,9 +144,7 @@ class Hypergraph:
         _check_vertices(heads, tails, flat, n_vertices)
         if root is None:
             root = n_vertices - 1
-        vertex_map = np.arange(n_vertices, dtype=np.int32)
-        if len(flat) and not (flat < np.repeat(heads, np.diff(tails))).all():
-            vertex_map = _bottom_up_order(heads, tails, flat, n_vertices)
+        vertex_map = _bottom_up(heads, tails, flat, n_vertices)
         number = np.empty(n_vertices, dtype=np.int32)
         number[vertex_map] = np.arange(n_vertices, dtype=np.int32)
         new_heads = number[heads]
@@ -379,8 +377,10 @@ def _check_vertices(heads: Int32, tails: Int32, flat: Int32, n_vertices: int) ->
             raise InvalidInput(f"edge {e} has {name} vertex {vertices[k]}; vertices are 0..{n_vertices - 1}.")
 
 
-def _bottom_up_order(heads: Int32, tail_ptr: Int32, tail: Int32, n_vertices: int) -> Int32:
-    """Vertices, tails before heads; InvalidInput for a cycle."""
+def _bottom_up(heads: Int32, tail_ptr: Int32, tail: Int32, n_vertices: int) -> Int32:
+    """Vertices, tails before heads, as they are if they stand so; InvalidInput for a cycle."""
+    if (tail < np.repeat(heads, np.diff(tail_ptr))).all():
+        return np.arange(n_vertices, dtype=np.int32)
     by_head = np.argsort(heads, kind="stable").astype(np.int32)
     in_ptr = np.concatenate(([0], np.cumsum(np.bincount(heads, minlength=n_vertices)))).astype(np.int32)
     order = np.empty(n_vertices, dtype=np.int32)

@@ -115,24 +115,28 @@ def train_filter(
         model = TreeModel((templates, siblings) if own.siblings else (templates,), projective, single)
     learner = learner or own.learner
     allowed = [with_tree(arcs.copy(), tree) for arcs, tree in zip(treebank.allowed, treebank.trees, strict=True)]
-    parts: Callable[[TreeModel, Bools], ForestParts] = partial(VineParts, band=band) if own.vine else Parts
-
-    def trainer(weights: Weights) -> EpochTrainer:
-        task = TreeTask(model, treebank.batch, treebank.trees, allowed.__getitem__)
-        examples = Examples(task, bits, parts)
-        if learner == "local":
-            return LocalTrainer(examples, weights, seed)
-        if learner == "filter-loss":
-            return FilterTrainer(examples, weights, seed, FilterLoss(eta))
-        if learner == "log-linear":
-            return GradientTrainer(examples, weights, seed, cost=1.0)
-        if own.vine:
-            raise NotSupported(f"{learner} learns from trees; a vine learns by filter-loss, log-linear or local.")
-        return new_trainer(learner, task, weights, seed)
-
+    task = TreeTask(model, treebank.batch, treebank.trees, allowed.__getitem__)
+    trainer = partial(_trainer, learner, task, band=band if own.vine else None, seed=seed, eta=eta)
     weight = Training({kind: Stage(partial(new_weights, learner, bits), epochs)}).run(kind, trainer)
     found = LinearFilter(kind, model, own.measure, bits, Packed.of(weight), own.threshold)
     return replace(found, band=band) if own.vine else found
+
+
+def _trainer(
+    learner: str, task: TreeTask, weights: Weights, *, band: int | None, seed: int, eta: float
+) -> EpochTrainer:
+    """What trains a filter over trees, or over vines of a band."""
+    parts: Callable[[TreeModel, Bools], ForestParts] = Parts if band is None else partial(VineParts, band=band)
+    examples = Examples(task, weights.bits, parts)
+    if learner == "local":
+        return LocalTrainer(examples, weights, seed)
+    if learner == "filter-loss":
+        return FilterTrainer(examples, weights, seed, FilterLoss(eta))
+    if learner == "log-linear":
+        return GradientTrainer(examples, weights, seed, cost=1.0)
+    if band is not None:
+        raise NotSupported(f"{learner} learns from trees; a vine learns by filter-loss, log-linear or local.")
+    return new_trainer(learner, task, weights, seed)
 
 
 def train_cascade(

@@ -225,8 +225,6 @@ class Tagger:
         corpus, held_out = list(sentences), list(dev or ())
         wanted = (column,) if isinstance(column, str) else tuple(column)
         _check_columns(wanted)
-        if not LEAST_BITS <= as_positive_int("bits", bits) <= MOST_BITS:
-            raise InvalidInput(f"bits is {bits}; expected {LEAST_BITS} to {MOST_BITS}.")
         step = find_learner(learner).steps(TAGS)
         paths = clusters.paths if isinstance(clusters, Clusters) else clusters or {}
         _check_corpus(corpus, wanted)
@@ -304,6 +302,8 @@ def _check_corpus(corpus: Sequence[Sentence], wanted: Sequence[str]) -> None:
 
 
 def _empty_model(column: str, corpus: Sequence[Sentence], clusters: Mapping[str, str], bits: int) -> ColumnModel:
+    if not LEAST_BITS <= as_positive_int("bits", bits) <= MOST_BITS:
+        raise InvalidInput(f"bits is {bits}; expected {LEAST_BITS} to {MOST_BITS}.")
     tags = tuple(sorted({tag_of(token, column) for sentence in corpus for token in sentence}))
     number = {tag: t for t, tag in enumerate(tags)}
     tagged = (((token.form, number[tag_of(token, column)]) for token in sentence) for sentence in corpus)

@@ -91,7 +91,13 @@ def estimate_kneser_ney(
     words, text, n_sentences = _numbered(sentences)
     if n_sentences == 0:
         raise InvalidInput("there are no sentences; a language model is estimated from at least one.")
-    counts = _count(text, len(words), order)
+    return Estimate(*_smoothed(words, _count(text, len(words), order), fallback), n_sentences)
+
+
+def _smoothed(
+    words: list[str], counts: list[_Counts], fallback: tuple[float, float, float] | None
+) -> tuple[Arpa, list[tuple[float, float, float]], list[int]]:
+    """The model order by order, the discounts of each, and the orders that had to take the fallback."""
     discounts: list[tuple[float, float, float]] = []
     fallen_back: list[int] = []
     orders: list[Ngrams] = []
@@ -117,7 +123,7 @@ def estimate_kneser_ney(
             value[_BEGIN] = 0.0  # never predicted
         orders.append(Ngrams(rows, np.minimum(value, 0.0), np.zeros(len(rows))))
         lower = probability
-    return Estimate(Arpa(words, orders), discounts, fallen_back, n_sentences)
+    return Arpa(words, orders), discounts, fallen_back
 
 
 def _adjusted(counts: list[_Counts], n: int) -> Ints:

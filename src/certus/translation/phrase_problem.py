@@ -375,10 +375,14 @@ class PhraseTranslation(Problem[Structure]):
             self._offer(run, solve_ilp(self, time_limit))
         limits: Any = {"width": width, "max_iterations": max_iterations, "step": step}
         witness = phrase_decoding.decode(run, self.sentence, how, **limits)
+        run.info["method"] = method
+        return self._result(run, witness)
+
+    def _result(self, run: Run[Int32], witness: tuple[float, Floats] | None) -> Result[Structure]:
+        """What a run found, proved by its search or by multipliers."""
         assert run.structure is not None
         structure = self.of_path(run.structure)
         scores, score = partial(self.terms, structure), self.score(structure)
-        run.info["method"] = method
         if run.proof == "search":
             error = max(self.error(), run.error)
             return run.result(structure, certified(scores, score, run.score, error, kind="combinatorial"))

@@ -53,18 +53,7 @@ def run(
     yield from _lengths(hiero, trigrams, lengths, each, limit)
     by_size = sorted(range(len(hiero.forests)), key=lambda k: hiero.forests[k].graph.n_edges)
     yield _distinct([hiero.problems(trigrams)[k] for k in by_size[:small]], distinct)
-    problems = hiero.problems(hiero.lm(2))
-    shortest = [problems[k] for k in by_size[:5] if _small_enough(problems[k])]
-    if not shortest:
-        yield Skipped("all forests are too large for exhaustive search")
-    else:
-        yield Case(
-            "decode, smallest forests, bigrams",
-            lambda: [p.decode().score for p in shortest],
-            {"exhaustive": lambda: [p.decode(method="intersection").score for p in shortest]},
-            items=len(shortest),
-            agrees=lambda ours, _, theirs: np.testing.assert_allclose(ours, theirs),
-        )
+    yield _exhaustive([hiero.problems(hiero.lm(2))[k] for k in by_size[:5]])
     pruned = [best_rules(hiero.grammar.forest(words[:3]), 3) for words in hiero.sentences[:small]]
     tiny = [certus.ForestTranslation(forest, trigrams, hiero.weights["LM"]) for forest in pruned]
     yield Case(
@@ -76,6 +65,20 @@ def run(
         },
         items=len(tiny),
         agrees=lambda ours, name, theirs: np.testing.assert_array_less(theirs, np.array(ours) + 1e-5),
+    )
+
+
+def _exhaustive(problems: list[certus.ForestTranslation]) -> Case | Skipped:
+    """Decoding beside exhaustive search."""
+    shortest = [problem for problem in problems if _small_enough(problem)]
+    if not shortest:
+        return Skipped("all forests are too large for exhaustive search")
+    return Case(
+        "decode, smallest forests, bigrams",
+        lambda: [p.decode().score for p in shortest],
+        {"exhaustive": lambda: [p.decode(method="intersection").score for p in shortest]},
+        items=len(shortest),
+        agrees=lambda ours, _, theirs: np.testing.assert_allclose(ours, theirs),
     )
 
 
