@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 
+@cache
 def torch() -> Any:
     """torch on one thread; None if it is not installed."""
     if find_spec("torch") is None:

@@ -19,12 +19,7 @@ def watched(items: Iterable[Item], doing: str, note: Callable[[], str] | None = 
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield from items
         return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    told = TextColumn("{task.description}")
-    columns = (SpinnerColumn(), TextColumn(doing), MofNCompleteColumn(), TimeElapsedColumn(), told)
-    with _on_terminal(Progress(*columns, console=Console(file=terminal(sys.stderr)), transient=True)) as progress:
+    with _on_terminal("Spinner", doing, "MofNComplete", "TimeElapsed", "{task.description}") as progress:
         task = progress.add_task("", total=None)
         for item in items:
             yield item
@@ -37,10 +32,7 @@ def counted(doing: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with _on_terminal(Progress(console=Console(file=terminal(sys.stderr)), transient=True)) as progress:
+    with _on_terminal(doing, "Bar", "TaskProgress", "TimeRemaining") as progress:
         task = progress.add_task(doing, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -51,19 +43,7 @@ def estimated(doing: str, total: int) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty():
         yield lambda done: None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    bar = BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("to go"), TimeRemainingColumn()
-    columns = (TextColumn(doing), *bar)
-    with _on_terminal(Progress(*columns, console=Console(file=terminal(sys.stderr)), transient=True)) as progress:
+    with _on_terminal(doing, "Bar", "TaskProgress", "TimeElapsed", "to go", "TimeRemaining") as progress:
         task = progress.add_task(doing, total=total)
         yield lambda done: progress.advance(task, done)
 
@@ -75,10 +55,16 @@ def stop() -> None:
 
 
 @contextmanager
-def _on_terminal(progress: "Progress") -> "Iterator[Progress]":
-    _shown.append(progress)
+def _on_terminal(*columns: str) -> "Iterator[Progress]":
+    """What is shown: kinds of columns by their names, and text."""
+    from rich import console, progress
+
+    kinds = [(getattr(progress, f"{column}Column", None), column) for column in columns]
+    made = [progress.TextColumn(column) if kind is None else kind() for kind, column in kinds]
+    shown = progress.Progress(*made, console=console.Console(file=terminal(sys.stderr)), transient=True)
+    _shown.append(shown)
     try:
-        with progress:
-            yield progress
+        with shown:
+            yield shown
     finally:
-        _shown.remove(progress)
+        _shown.remove(shown)

@@ -99,13 +99,12 @@ def _chains(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterato
     unary, bigram = rng.normal(size=(items, n, TAGS)), rng.normal(size=(TAGS, TAGS))
     peers = {}
     if library is not None:
-        import torch_struct
 
         def chain() -> Any:
             own, between = library.tensor(unary), library.tensor(bigram)
             edge = own[:, 1:, :, None] + between.T  # the next tag, then the one before
             edge[:, 0] += own[:, 0, None, :]
-            return torch_struct.LinearChainCRF(edge)
+            return _their("LinearChainCRF")(edge)
 
         peers["torch-struct"] = _asked(chain, "partition")
     if structs is not None:
@@ -124,7 +123,6 @@ def _segments(rng: Any, items: int, n: int, library: Any, structs: Any) -> Itera
     segment, transition = rng.normal(size=(items, n, LONGEST, CLASSES)), rng.normal(size=(CLASSES, CLASSES))
     peers = {}
     if library is not None:
-        import torch_struct
 
         def semi_markov() -> Any:
             # Its potentials are of a class, its length from 1 on, and the class before: the first has none before it.
@@ -132,7 +130,7 @@ def _segments(rng: Any, items: int, n: int, library: Any, structs: Any) -> Itera
             edge[:, :, 1:] = _tensor(segment)[..., None] + _tensor(transition).T
             edge[:, 0, :, :, 1:] = -1e5
             edge[:, 0, 1:, :, 0] = _tensor(segment)[:, 0]
-            return torch_struct.SemiMarkovCRF(edge)
+            return _their("SemiMarkovCRF")(edge)
 
         peers["torch-struct"] = _asked(semi_markov, "partition")
     name = f"segments of up to {LONGEST} words, {CLASSES} classes, {{}}, n = {n}"
@@ -144,9 +142,7 @@ def _spans(rng: Any, items: int, n: int, library: Any, structs: Any) -> Iterator
     span = rng.normal(size=(items, n + 1, n + 1, LABELS))
     peers = {}
     if library is not None:
-        import torch_struct
-
-        peers["torch-struct"] = _asked(lambda: torch_struct.TreeCRF(_tensor(span[:, :-1, 1:])), "partition")
+        peers["torch-struct"] = _asked(lambda: _their("TreeCRF")(_tensor(span[:, :-1, 1:])), "partition")
     if structs is not None:
         lengths = _tensor(np.full(items, n))
         summed = _asked(lambda: structs.ConstituencyCRF(_tensor(span).logsumexp(-1), lengths), "log_partition")
@@ -161,18 +157,22 @@ def _grammars(rng: Any, items: int, n: int, library: Any) -> Iterator[Case]:
     rule = rng.normal(size=(items, phrases, SYMBOLS, SYMBOLS))
     peers = {}
     if library is not None:
-        import torch_struct
 
         def grammar() -> Any:
             terms, rules, roots = (_tensor(a).requires_grad_() for a in (emission, rule, root))
-            return torch_struct.SentCFG((terms, rules, roots), lengths=library.full((items,), n))
+            return _their("SentCFG")((terms, rules, roots), lengths=library.full((items,), n))
 
         peers["torch-struct"] = _asked(grammar, "partition")
     name = f"grammars of {SYMBOLS} symbols, {{}}, n = {n}"
     yield from _cases(name, "AnchoredGrammar", [root, rule, emission], _by_question(peers), "above 1")
 
 
-def _tensor(values: Any) -> Any:
-    import torch
+def _their(name: str) -> Any:
+    """A class of torch-struct."""
+    import torch_struct
 
-    return torch.tensor(values)
+    return getattr(torch_struct, name)
+
+
+def _tensor(values: Any) -> Any:
+    return torch().tensor(values)
