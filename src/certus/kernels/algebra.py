@@ -8,6 +8,7 @@ DUAL acts on positive numbers that change along two directions: a cell is the lo
 the first, along the second, and along both. Sums of such are averages of derivatives, so nothing cancels.
 """
 
+from functools import wraps
 from math import exp, log1p
 from typing import NamedTuple
 
@@ -142,7 +143,6 @@ def _and(sr, a, b):
 
 _PLUS = {MaxPlus: _max, LogPlus: _log_add, Real: _add, WideReal: _add, Boolean: _or}
 _PLUS_FEW = {MaxPlus: _max_few, LogPlus: _log_add_few, Real: _add, WideReal: _add, LogDual: _dual_add}
-_TIMES = {MaxPlus: _add, LogPlus: _add, Real: _multiply, WideReal: _multiply, LogDual: _add, Boolean: _and}
 
 
 def plus(sr, a, b):
@@ -150,171 +150,95 @@ def plus(sr, a, b):
     return (_PLUS_FEW if isinstance(a, np.ndarray) else _PLUS)[type(sr)](sr, a, b)
 
 
-def times(sr, a, b):
-    """a (x) b"""
-    return _TIMES[type(sr)](sr, a, b)
-
-
 @overload(plus)
 def _compiled_plus(sr, a, b):
     return (_PLUS_FEW if isinstance(a, Lanes) else _PLUS)[sr.instance_class]
 
 
-@overload(times)
-def _compiled_times(sr, a, b):
-    return _TIMES[sr.instance_class]
+def _by_algebra(forms, other=None):
+    """A function that is, for each class of algebras, one of ``forms``, or else ``other``: compiled, that one alone."""
+
+    def made(stub):
+        @wraps(stub)
+        def function(sr, *arguments):
+            return forms.get(type(sr), other)(sr, *arguments)
+
+        overload(function, strict=False)(lambda sr, *arguments: forms.get(sr.instance_class, other))
+        return function
+
+    return made
+
+
+@_by_algebra({Real: _multiply, WideReal: _multiply, Boolean: _and}, _add)
+def times(sr, a, b):
+    """a (x) b"""
 
 
 # -- more of LOG, REAL, WIDE and DUAL, which can divide --------------------------------------------------------------
 
 
+def _plus_sum(sr, x, a, b):
+    return plus(sr, x, a + b)
+
+
+@_by_algebra({LogPlus: _plus_sum, LogDual: _plus_sum}, lambda sr, x, a, b: add_product(x, a, b))
 def plus_product(sr, x, a, b):
     """x (+) a (x) b, in one step where the machine has it."""
-    return plus(sr, x, a + b) if isinstance(sr, LogPlus | LogDual) else add_product(x, a, b)
 
 
+@_by_algebra(
+    {LogDual: lambda sr, a, b: a + spread_few(-1.0) * b, LogPlus: lambda sr, a, b: a - b}, lambda sr, a, b: a / b
+)
 def over(sr, a, b):
     """The number that times b is a."""
-    if isinstance(sr, LogDual):
-        return a + spread_few(-1.0) * b
-    return a - b if isinstance(sr, LogPlus) else a / b
 
 
+@_by_algebra({LogDual: _dual_plain, LogPlus: lambda sr, a: np.exp(a)}, lambda sr, a: a)
 def to_plain(sr, a):
     """The number that a stands for."""
-    if isinstance(sr, LogDual):
-        return _dual_plain(sr, a)
-    return np.exp(a) if isinstance(sr, LogPlus) else a
 
 
+@_by_algebra({LogPlus: lambda sr, a: a, LogDual: lambda sr, a: a}, lambda sr, a: np.log(a))
 def to_log(sr, a):
     """Logarithm of one number, of one lane."""
-    return a if isinstance(sr, LogPlus | LogDual) else np.log(a)
 
 
+@_by_algebra({LogDual: lambda sr, a: lane(a, 0) == sr.zero, WideReal: lambda sr, a: False}, lambda sr, a: a == sr.zero)
 def is_zero(sr, a):
     """Whether a is zero; False under WIDE, where it is not to be asked."""
-    if isinstance(sr, LogDual):
-        return lane(a, 0) == sr.zero
-    return False if isinstance(sr, WideReal) else a == sr.zero
 
 
+@_by_algebra({Real: lambda sr, a, limit: a != 0.0 and not (a < limit and a * limit > 1.0)}, lambda sr, a, limit: False)
 def is_extreme(sr, a, limit):
     """True for numbers other than 0 that are not well inside the range of float64."""
-    return a != 0.0 and not (a < limit and a * limit > 1.0) if isinstance(sr, Real) else False
-
-
-@overload(plus_product)
-def _compiled_plus_product(sr, x, a, b):
-    if sr.instance_class in (LogPlus, LogDual):
-        return lambda sr, x, a, b: plus(sr, x, a + b)
-    return lambda sr, x, a, b: add_product(x, a, b)
-
-
-@overload(over)
-def _compiled_over(sr, a, b):
-    if sr.instance_class is LogDual:
-        return lambda sr, a, b: a + spread_few(-1.0) * b
-    if sr.instance_class is LogPlus:
-        return lambda sr, a, b: a - b
-    return lambda sr, a, b: a / b
-
-
-@overload(to_plain)
-def _compiled_to_plain(sr, a):
-    if sr.instance_class is LogDual:
-        return _dual_plain
-    if sr.instance_class is LogPlus:
-        return lambda sr, a: np.exp(a)
-    return lambda sr, a: a
-
-
-@overload(to_log)
-def _compiled_to_log(sr, a):
-    if sr.instance_class in (LogPlus, LogDual):
-        return lambda sr, a: a
-    return lambda sr, a: np.log(a)
-
-
-@overload(is_zero)
-def _compiled_is_zero(sr, a):
-    if sr.instance_class is WideReal:
-        return lambda sr, a: False
-    if sr.instance_class is LogDual:
-        return lambda sr, a: lane(a, 0) == sr.zero
-    return lambda sr, a: a == sr.zero
-
-
-@overload(is_extreme)
-def _compiled_is_extreme(sr, a, limit):
-    if sr.instance_class is Real:
-        return lambda sr, a, limit: a != 0.0 and not (a < limit and a * limit > 1.0)
-    return lambda sr, a, limit: False
 
 
 # -- cells of flat arrays --------------------------------------------------------------------------------------------
 
 
+def _put_lanes(sr, w, i, x):
+    store(w, i, x)
+
+
+def _put_one(sr, w, i, x):
+    w[i] = x
+
+
+@_by_algebra({WideReal: lambda sr: U(LANES), LogDual: lambda sr: U(FEW)}, lambda sr: U(1))
 def lanes(sr):
     """How many numbers make a cell."""
-    return U({WideReal: LANES, LogDual: FEW}.get(type(sr), 1))
 
 
+@_by_algebra({WideReal: lambda sr, x: spread(x), LogDual: lambda sr, x: pack_few(x, 0.0, 0.0, 0.0)}, lambda sr, x: x)
 def number(sr, x):
     """The number x as a value of a cell."""
-    if isinstance(sr, LogDual):
-        return pack_few(x, 0.0, 0.0, 0.0)
-    return spread(x) if isinstance(sr, WideReal) else x
 
 
+@_by_algebra({WideReal: lambda sr, w, i: load(w, i), LogDual: lambda sr, w, i: load_few(w, i)}, lambda sr, w, i: w[i])
 def get(sr, w, i):
     """The cell at w[i]."""
-    if isinstance(sr, LogDual):
-        return load_few(w, i)
-    return load(w, i) if isinstance(sr, WideReal) else w[i]
 
 
+@_by_algebra({WideReal: _put_lanes, LogDual: _put_lanes}, _put_one)
 def put(sr, w, i, x):
     """The cell at w[i] <- x."""
-    if isinstance(sr, WideReal | LogDual):
-        store(w, i, x)
-    else:
-        w[i] = x
-
-
-@overload(lanes)
-def _compiled_lanes(sr):
-    if sr.instance_class is WideReal:
-        return lambda sr: U(LANES)
-    if sr.instance_class is LogDual:
-        return lambda sr: U(FEW)
-    return lambda sr: U(1)
-
-
-@overload(number)
-def _compiled_number(sr, x):
-    if sr.instance_class is WideReal:
-        return lambda sr, x: spread(x)
-    if sr.instance_class is LogDual:
-        return lambda sr, x: pack_few(x, 0.0, 0.0, 0.0)
-    return lambda sr, x: x
-
-
-@overload(get)
-def _compiled_get(sr, w, i):
-    if sr.instance_class is WideReal:
-        return lambda sr, w, i: load(w, i)
-    if sr.instance_class is LogDual:
-        return lambda sr, w, i: load_few(w, i)
-    return lambda sr, w, i: w[i]
-
-
-@overload(put)
-def _compiled_put(sr, w, i, x):
-    if sr.instance_class in (WideReal, LogDual):
-        return lambda sr, w, i, x: store(w, i, x)
-
-    def put_one(sr, w, i, x):
-        w[i] = x
-
-    return put_one

@@ -21,7 +21,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import lower_builtin, models, register_model, type_callable
 
 from certus.kernels.compiling import njit
 
@@ -157,103 +157,88 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, kind, kind.vector)
 
 
-def _loading(kind, w, i):
-    def generate(context, builder, signature, arguments):
-        w = _data(context, builder, signature, arguments, 0)
-        return builder.load(_lanes_at(builder, builder.gep(w, [arguments[1]]), kind.vector), align=8)
-
-    return kind(w, i), generate
+# -- how each is compiled ----------------------------------------------------------------------------------------------
 
 
-def _packing(kind, *numbers):
+def _compiled(function, kind, *arguments):
+    """Have calls of a function compiled to what the decorated one builds.
+
+    ``kind`` has the types of the arguments and returns that of the value, or None if the call is not for it;
+    ``arguments`` are the classes of their types where the function is not ours alone.
+    """
+
+    def register(build):
+        type_callable(function)(lambda context: kind)
+        lower_builtin(function, *(arguments or [types.VarArg(types.Any)]))(build)
+        return build
+
+    return register
+
+
+def _alike(*kinds):
+    """The type that all are of, if they are."""
+    return kinds[0] if len(set(kinds)) == 1 else None
+
+
+@_compiled(load, lambda w, i: LANES_TYPE if w.layout == "C" else None)
+@_compiled(load_few, lambda w, i: FEW_TYPE if w.layout == "C" else None)
+def _load(context, builder, signature, arguments):
+    w = _data(context, builder, signature, arguments, 0)
+    return builder.load(_lanes_at(builder, builder.gep(w, [arguments[1]]), signature.return_type.vector), align=8)
+
+
+@_compiled(store, lambda w, i, x: types.none if w.layout == "C" else None)
+def _store(context, builder, signature, arguments):
+    w = _data(context, builder, signature, arguments, 0)
+    builder.store(arguments[2], _lanes_at(builder, builder.gep(w, [arguments[1]]), arguments[2].type), align=8)
+    return context.get_dummy_value()
+
+
+@_compiled(spread, lambda x: LANES_TYPE if x == types.float64 else None)
+@_compiled(spread_few, lambda x: FEW_TYPE if x == types.float64 else None)
+@_compiled(pack_few, lambda a, b, c, d: FEW_TYPE if _alike(a, b, c, d) == types.float64 else None)
+def _pack(context, builder, signature, arguments):
     """One value of the numbers given, or of one number in every lane."""
-
-    def generate(context, builder, signature, arguments):
-        value = ir.Constant(kind.vector, ir.Undefined)
-        for lane in range(kind.width):
-            number = arguments[lane % len(arguments)]
-            value = builder.insert_element(value, number, ir.Constant(ir.IntType(32), lane))
-        return value
-
-    return kind(*[types.float64] * len(numbers)), generate
+    value = ir.Constant(signature.return_type.vector, ir.Undefined)
+    for lane in range(signature.return_type.width):
+        number = arguments[lane % len(arguments)]
+        value = builder.insert_element(value, number, ir.Constant(ir.IntType(32), lane))
+    return value
 
 
-@intrinsic
-def _load(typing, w, i):
-    return _loading(LANES_TYPE, w, i)
+@_compiled(lane, lambda x, k: types.float64)
+def _lane(context, builder, signature, arguments):
+    return builder.extract_element(*arguments)
 
 
-@intrinsic
-def _load_few(typing, w, i):
-    return _loading(FEW_TYPE, w, i)
+@_compiled(operator.add, lambda a, b: a if isinstance(a, Lanes) and a == b else None, Lanes, Lanes)
+def _add(context, builder, signature, arguments):
+    return builder.fadd(*arguments)
 
 
-@intrinsic
-def _store(typing, w, i, x):
-    def generate(context, builder, signature, arguments):
-        w = _data(context, builder, signature, arguments, 0)
-        builder.store(arguments[2], _lanes_at(builder, builder.gep(w, [arguments[1]]), arguments[2].type), align=8)
-        return context.get_dummy_value()
-
-    return types.void(w, i, x), generate
+@_compiled(operator.mul, lambda a, b: a if isinstance(a, Lanes) and a == b else None, Lanes, Lanes)
+def _multiply(context, builder, signature, arguments):
+    return builder.fmul(*arguments)
 
 
-@intrinsic
-def _spread(typing, x):
-    return _packing(LANES_TYPE, x)
+@_compiled(operator.truediv, lambda a, b: a if isinstance(a, Lanes) and a == b else None, Lanes, Lanes)
+def _divide(context, builder, signature, arguments):
+    return builder.fdiv(*arguments)
 
 
-@intrinsic
-def _spread_few(typing, x):
-    return _packing(FEW_TYPE, x)
+@_compiled(larger, lambda a, b: _alike(a, b))
+@_compiled(where_larger, lambda a, b, x, y: _alike(a, b, x, y))
+def _where_larger(context, builder, signature, arguments):
+    a, b, *chosen = arguments
+    return builder.select(builder.fcmp_ordered(">", a, b), *(chosen or (a, b)))
 
 
-@intrinsic
-def _pack_few(typing, a, b, c, d):
-    return _packing(FEW_TYPE, a, b, c, d)
-
-
-@intrinsic
-def _lane(typing, x, k):
-    def generate(context, builder, signature, arguments):
-        return builder.extract_element(*arguments)
-
-    return types.float64(x, types.int32), generate
-
-
-@intrinsic
-def _add(typing, a, b):
-    return a(a, b), lambda context, builder, signature, arguments: builder.fadd(*arguments)
-
-
-@intrinsic
-def _multiply(typing, a, b):
-    return a(a, b), lambda context, builder, signature, arguments: builder.fmul(*arguments)
-
-
-@intrinsic
-def _divide(typing, a, b):
-    return a(a, b), lambda context, builder, signature, arguments: builder.fdiv(*arguments)
-
-
-@intrinsic
-def _where_larger(typing, a, b, x, y):
-    def generate(context, builder, signature, arguments):
-        a, b, x, y = arguments
-        return builder.select(builder.fcmp_ordered(">", a, b), x, y)
-
-    return x(a, b, x, y), generate
-
-
-@intrinsic
-def _maximum(typing, a, b):
-    def generate(context, builder, signature, arguments):
-        vector = signature.args[0].vector
-        kind, name = ir.FunctionType(vector, [vector, vector]), f"llvm.maxnum.v{vector.count}f64"
-        function = cgutils.get_or_insert_function(builder.module, kind, name)
-        return builder.call(function, arguments, fastmath=("nnan", "nsz"))
-
-    return a(a, b), generate
+@_compiled(maximum, lambda a, b: _alike(a, b))
+def _maximum(context, builder, signature, arguments):
+    vector = signature.return_type.vector
+    kind, name = ir.FunctionType(vector, [vector, vector]), f"llvm.maxnum.v{vector.count}f64"
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    return builder.call(function, arguments, fastmath=("nnan", "nsz"))
 
 
 def _multiply_add(builder, a, b, x):
@@ -263,47 +248,38 @@ def _multiply_add(builder, a, b, x):
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [a, b, x])
 
 
-@intrinsic
-def _add_product(typing, x, a, b):
-    def generate(context, builder, signature, arguments):
-        x, a, b = arguments
-        return _multiply_add(builder, a, b, x)
-
-    return x(x, a, b), generate
+@_compiled(add_product, lambda x, a, b: _alike(x, a, b))
+def _add_product(context, builder, signature, arguments):
+    x, a, b = arguments
+    return _multiply_add(builder, a, b, x)
 
 
-@intrinsic
-def _exponential(typing, x):
+@_compiled(exponential, lambda x: LANES_TYPE)
+def _exponential(context, builder, signature, arguments):
     """2^k times the series of exp(r), where x = k log 2 + r and k is whole, |r| <= log(2) / 2."""
 
-    def generate(context, builder, signature, arguments):
-        def every(number):
-            return ir.Constant(VECTOR, [number] * LANES)
+    def every(number):
+        return ir.Constant(VECTOR, [number] * LANES)
 
-        (x,) = arguments
-        whole = every(1.5 * 2.0**52)  # added, it leaves a whole number, in the last bits
-        shifted = builder.fadd(builder.fmul(x, every(LOG2_E)), whole)
-        k = builder.fsub(shifted, whole)
-        r = builder.fsub(builder.fsub(x, builder.fmul(k, every(LN2_HIGH))), builder.fmul(k, every(LN2_LOW)))
-        value = every(1.0 / math.factorial(12))
-        for power in range(11, -1, -1):
-            value = _multiply_add(builder, value, r, every(1.0 / math.factorial(power)))
-        exponent = builder.shl(builder.bitcast(shifted, INTEGERS), ir.Constant(INTEGERS, [52] * LANES))
-        value = builder.bitcast(builder.add(builder.bitcast(value, INTEGERS), exponent), VECTOR)
-        return builder.select(builder.fcmp_ordered(">", x, every(-700.0)), value, every(0.0))
-
-    return LANES_TYPE(x), generate
+    (x,) = arguments
+    whole = every(1.5 * 2.0**52)  # added, it leaves a whole number, in the last bits
+    shifted = builder.fadd(builder.fmul(x, every(LOG2_E)), whole)
+    k = builder.fsub(shifted, whole)
+    r = builder.fsub(builder.fsub(x, builder.fmul(k, every(LN2_HIGH))), builder.fmul(k, every(LN2_LOW)))
+    value = every(1.0 / math.factorial(12))
+    for power in range(11, -1, -1):
+        value = _multiply_add(builder, value, r, every(1.0 / math.factorial(power)))
+    exponent = builder.shl(builder.bitcast(shifted, INTEGERS), ir.Constant(INTEGERS, [52] * LANES))
+    value = builder.bitcast(builder.add(builder.bitcast(value, INTEGERS), exponent), VECTOR)
+    return builder.select(builder.fcmp_ordered(">", x, every(-700.0)), value, every(0.0))
 
 
-@intrinsic
-def _watch(typing, top, x, mask):
-    def generate(context, builder, signature, arguments):
-        top, x, mask = (builder.bitcast(value, INTEGERS) for value in arguments)
-        forbidden = builder.icmp_signed("==", x, ir.Constant(INTEGERS, [FORBIDDEN] * LANES))
-        size = builder.select(forbidden, ir.Constant(INTEGERS, [0] * LANES), builder.and_(x, mask))
-        return builder.bitcast(builder.select(builder.icmp_signed(">", size, top), size, top), VECTOR)
-
-    return LANES_TYPE(top, x, mask), generate
+@_compiled(watch, lambda top, x, mask: LANES_TYPE)
+def _watch(context, builder, signature, arguments):
+    top, x, mask = (builder.bitcast(value, INTEGERS) for value in arguments)
+    forbidden = builder.icmp_signed("==", x, ir.Constant(INTEGERS, [FORBIDDEN] * LANES))
+    size = builder.select(forbidden, ir.Constant(INTEGERS, [0] * LANES), builder.and_(x, mask))
+    return builder.bitcast(builder.select(builder.icmp_signed(">", size, top), size, top), VECTOR)
 
 
 def _transposed(builder, rows):
@@ -341,123 +317,23 @@ def _lanes_at(builder, address, vector=VECTOR):
     return builder.bitcast(address, vector.as_pointer())
 
 
-@intrinsic
-def _interleave(typing, w, starts, at, out, to, gap):
-    def generate(context, builder, signature, arguments):
-        _, _, at, _, to, gap = arguments
-        w, starts, out = (_data(context, builder, signature, arguments, k) for k in (0, 1, 3))
-        rows = [builder.load(_lanes_at(builder, x), align=8) for x in _addresses(builder, w, starts, at)]
-        for row in _transposed(builder, rows):
-            builder.store(row, _lanes_at(builder, builder.gep(out, [to])), align=8)
-            to = builder.add(to, gap)
-        return context.get_dummy_value()
-
-    return types.void(w, starts, at, out, to, gap), generate
+@_compiled(interleave, lambda w, starts, at, out, to, gap: types.none)
+def _interleave(context, builder, signature, arguments):
+    _, _, at, _, to, gap = arguments
+    w, starts, out = (_data(context, builder, signature, arguments, k) for k in (0, 1, 3))
+    rows = [builder.load(_lanes_at(builder, x), align=8) for x in _addresses(builder, w, starts, at)]
+    for row in _transposed(builder, rows):
+        builder.store(row, _lanes_at(builder, builder.gep(out, [to])), align=8)
+        to = builder.add(to, gap)
+    return context.get_dummy_value()
 
 
-@intrinsic
-def _fetch(typing, w, starts, at):
-    def generate(context, builder, signature, arguments):
-        w, starts = (_data(context, builder, signature, arguments, k) for k in (0, 1))
-        flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        for address in _addresses(builder, w, starts, arguments[2]):  # to read, into the second cache, data
-            builder.call(prefetch, [builder.bitcast(address, pointer), flag(0), flag(2), flag(1)])
-        return context.get_dummy_value()
-
-    return types.void(w, starts, at), generate
-
-
-def _both_lanes(a, b):
-    return isinstance(a, Lanes) and a == b
-
-
-@overload(load)
-def _compiled_load(w, i):
-    return (lambda w, i: _load(w, i)) if w.layout == "C" else None
-
-
-@overload(load_few)
-def _compiled_load_few(w, i):
-    return (lambda w, i: _load_few(w, i)) if w.layout == "C" else None
-
-
-@overload(store)
-def _compiled_store(w, i, x):
-    return (lambda w, i, x: _store(w, i, x)) if w.layout == "C" else None
-
-
-@overload(spread)
-def _compiled_spread(x):
-    return lambda x: _spread(x)
-
-
-@overload(spread_few)
-def _compiled_spread_few(x):
-    return lambda x: _spread_few(x)
-
-
-@overload(pack_few)
-def _compiled_pack_few(a, b, c, d):
-    return lambda a, b, c, d: _pack_few(a, b, c, d)
-
-
-@overload(lane)
-def _compiled_lane(x, k):
-    return lambda x, k: _lane(x, k)
-
-
-@overload(larger)
-def _compiled_larger(a, b):
-    return lambda a, b: _where_larger(a, b, a, b)
-
-
-@overload(maximum)
-def _compiled_maximum(a, b):
-    return lambda a, b: _maximum(a, b)
-
-
-@overload(where_larger)
-def _compiled_where_larger(a, b, x, y):
-    return lambda a, b, x, y: _where_larger(a, b, x, y)
-
-
-@overload(add_product)
-def _compiled_add_product(x, a, b):
-    return lambda x, a, b: _add_product(x, a, b)
-
-
-@overload(exponential)
-def _compiled_exponential(x):
-    return lambda x: _exponential(x)
-
-
-@overload(watch)
-def _compiled_watch(top, x, mask):
-    return lambda top, x, mask: _watch(top, x, mask)
-
-
-@overload(interleave)
-def _compiled_interleave(w, starts, at, out, to, gap):
-    return lambda w, starts, at, out, to, gap: _interleave(w, starts, at, out, to, gap)
-
-
-@overload(fetch)
-def _compiled_fetch(w, starts, at):
-    return lambda w, starts, at: _fetch(w, starts, at)
-
-
-@overload(operator.add)
-def _compiled_add(a, b):
-    return (lambda a, b: _add(a, b)) if _both_lanes(a, b) else None
-
-
-@overload(operator.mul)
-def _compiled_multiply(a, b):
-    return (lambda a, b: _multiply(a, b)) if _both_lanes(a, b) else None
-
-
-@overload(operator.truediv)
-def _compiled_divide(a, b):
-    return (lambda a, b: _divide(a, b)) if _both_lanes(a, b) else None
+@_compiled(fetch, lambda w, starts, at: types.none)
+def _fetch(context, builder, signature, arguments):
+    w, starts = (_data(context, builder, signature, arguments, k) for k in (0, 1))
+    flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    for address in _addresses(builder, w, starts, arguments[2]):  # to read, into the second cache, data
+        builder.call(prefetch, [builder.bitcast(address, pointer), flag(0), flag(2), flag(1)])
+    return context.get_dummy_value()
