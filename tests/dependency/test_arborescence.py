@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certus import Dependency, Infeasible, InvalidInput
+from certus import Dependency, Infeasible, InvalidInput, kernels
 from certus.dependency.arborescence import (
-    best_heads_batch,
     max_marginals,
     max_marginals_batch,
 )
@@ -71,7 +70,8 @@ def test_a_padded_batch_gives_what_each_sentence_gives(arcs, root):
     padded = np.full((len(arcs), 6, 6), 7.0)  # what lies beyond a sentence must not matter
     for page, arc in zip(padded, arcs, strict=True):
         page[: len(arc), : len(arc)] = arc
-    heads, values = best_heads_batch(padded, lengths, root)
+    heads, values = np.empty((len(arcs), 6), dtype=np.int64), np.empty(len(arcs))
+    kernels.arborescence.best_heads_batch(padded.reshape(-1), 6, lengths, root == "single", heads, values)
     marginals = max_marginals_batch(padded, lengths, root)
     for b, arc in enumerate(arcs):
         width = len(arc)

@@ -29,18 +29,6 @@ def best_heads(arc: Floats, root: str) -> tuple[Ints, float]:
     return heads, value
 
 
-def best_heads_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Ints, Floats]:
-    """Heads (B, N) and scores (B,) of the best trees of a padded batch (B, N, N), in one kernel call.
-
-    Sentence b has ``lengths[b]`` words; its heads beyond them are -1. A sentence without a tree scores -inf and its
-    heads are all -1.
-    """
-    heads = np.empty(arc.shape[:2], dtype=np.int64)
-    values = np.empty(len(arc))
-    kernels.arborescence.best_heads_batch(arc.reshape(-1), arc.shape[1], lengths, root == "single", heads, values)
-    return heads, values
-
-
 def max_marginals(arc: Floats, root: str) -> Floats:
     """Score of the best tree that contains each arc, (n + 1, n + 1); -inf for arcs in no tree. O(n^3) time.
 

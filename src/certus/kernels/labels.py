@@ -155,8 +155,12 @@ def best_labels(sentence, heads, labeller, score, labels):
 
 
 @njit(cache=True, nogil=True)
-def label_trees(batch, start, heads, labeller, labels):
-    """Labels of all words of a batch; heads and labels of sentence s begin at start[s], its node 0 included."""
+def label_trees(batch, start, heads, labeller, more, labels):
+    """labels <- the best of all words of a batch.
+
+    Heads and labels of sentence s begin at start[s], its node 0 included. Unless it is None, more[k, label] is added
+    for node k of the batch, in units of the labeller.
+    """
     for s in range(batch.length.shape[0]):
         n = batch.length[s]
         sentence = Sentence(batch.attribute, batch.coarse, batch.base[s], n)
@@ -165,6 +169,10 @@ def label_trees(batch, start, heads, labeller, labels):
         score = np.empty((n + 1, labeller.seen.shape[3]))
         none = np.full(n + 1, -1, dtype=np.int64)
         label_scores(sentence, own, none, False, labeller, feature, score)
+        if more is not None:
+            for m in range(1, n + 1):
+                for label in range(score.shape[1]):
+                    score[m, label] += more[start[s] + m, label]
         best_labels(sentence, own, labeller, score, labels[start[s] : start[s] + n + 1])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels
-from certus.checks import Bools, Ints
+from certus.checks import Bools, Floats, Ints
 from certus.errors import InvalidInput
 from certus.features.encode import MOST_COARSE, Encoded
 from certus.features.templates import LABEL, LABEL_PAIR, Templates
@@ -33,10 +33,13 @@ class Labeller:
     weight: Packed
     templates: Templates = LABEL
 
-    def label(self, batch: Encoded, start: Ints, heads: Ints) -> Ints:
-        """Number of the label of each word, -1 at node 0; heads of sentence s begin at start[s]."""
+    def label(self, batch: Encoded, start: Ints, heads: Ints, more: Floats | None = None) -> Ints:
+        """Number of the label of each word, -1 at node 0; heads of sentence s begin at start[s].
+
+        ``more`` (nodes, labels) is added to the scores, in units of the weights.
+        """
         found = np.empty(len(heads), dtype=np.int64)
-        kernels.labels.label_trees(batch, start, heads, self.arrays, found)
+        kernels.labels.label_trees(batch, start, heads, self.arrays, more, found)
         return found
 
     def names(self, batch: Encoded, s: int, allowed: Bools) -> NDArray[np.uint32]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from certus import kernels
 from certus.checks import Bools, Ints
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
@@ -100,8 +99,7 @@ class SumParser(TreeParser[Both]):
         known = np.array([number.get(label, len(number)) for label in labeller.labels])
         own = self.neural.label_scores(batch.neural, trees)
         more = np.pad(own, ((0, 0), (0, 1)), constant_values=UNKNOWN)[:, known] * self.scale / labeller.weight.unit
-        labels = np.empty(len(trees.heads), dtype=np.int64)
-        kernels.label_sums.label_sums(batch.linear, trees.start, trees.heads, labeller.arrays, more, labels)
+        labels = labeller.label(batch.linear, trees.start, trees.heads, more)
         return with_trees(sentences, trees, labels, labeller.labels)
 
     def tuned(self, dev: Sequence[Sentence], scales: Iterable[float] = SCALES) -> "SumParser":
