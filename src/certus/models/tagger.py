@@ -224,7 +224,6 @@ class Tagger:
         """
         corpus, held_out = list(sentences), list(dev or ())
         wanted = (column,) if isinstance(column, str) else tuple(column)
-        _check_columns(wanted)
         step = find_learner(learner).steps(TAGS)
         paths = clusters.paths if isinstance(clusters, Clusters) else clusters or {}
         _check_corpus(corpus, wanted)
@@ -285,15 +284,12 @@ def _with_columns(tokens: Sequence[Token], columns: Mapping[str, Sequence[str]])
 # -- training ------------------------------------------------------------------------------------------------------
 
 
-def _check_columns(wanted: Sequence[str]) -> None:
+def _check_corpus(corpus: Sequence[Sentence], wanted: Sequence[str]) -> None:
     names = [name for column in wanted for name in column.split("+")]
     if not names or set(names) - set(COLUMNS) or len(set(names)) < len(names):
         raise InvalidInput(
             f"column is {list(wanted)!r}; expected upos, xpos or feats, each once, or some of them joined by +."
         )
-
-
-def _check_corpus(corpus: Sequence[Sentence], wanted: Sequence[str]) -> None:
     if not any(map(len, corpus)):
         raise InvalidInput("there is no word to learn from; a tagger is trained on at least one tagged sentence.")
     for column in wanted:
