@@ -461,7 +461,7 @@ class Arcs(Divisible[Decided]):
         assert self.rule.numbers is not None
         found, score = np.full((pool.k, n + 1), -1, dtype=np.int64), np.full(pool.k, best.score)
         found[0] = best.structure
-        limits = (self.rounding, 2 * self.iterations)
+        limits = (self.rounding, 4 * self.iterations)
         rule, memory = self.rule.numbers, self.rule.init(pool.scale)
         arguments = (self.model, root.multipliers.reshape(2, -1), rule, memory, limits, found, score)
         count, whole = long_call(pool.k * n**3, kernels.ranked_trees.best_trees, *arguments)

@@ -48,6 +48,7 @@ class Pool(Run[Any]):
         self.k, self.key = k, key
         self.found: list[tuple[float, int, Any]] = []  # score, negated, order of arrival, structure; best first
         self._known: set[Hashable] = set()
+        self.inside: Callable[[Any], bool] | None = None  # the node that is being relaxed, if any: what is in it
 
     def offer(self, structure: Any, score: float) -> None:
         if not score > self.score or (key := self.key(structure)) in self._known:
@@ -61,7 +62,21 @@ class Pool(Run[Any]):
     def closes(self, bound: float, error: Callable[[], float], lowest: float = -inf) -> bool:
         if self.structure is not None and abs(bound - self.score) <= CLOSE * (self.scale + abs(self.score)):
             self.allow(error())
-        return super().closes(bound, error, lowest)
+        if super().closes(bound, error, lowest):
+            return True
+        return self.inside is not None and self.best_of(bound, error, self.inside, CLOSE) is not None
+
+    def best_of(
+        self, bound: float, error: Callable[[], float], inside: Callable[[Any], bool], close: float = inf
+    ) -> Any:
+        """The structure that a bound shows to be the best of those inside; None if there is none yet."""
+        for negated, _, structure in self.found:
+            gap = bound + negated
+            if gap > 0 and not (gap <= close * (self.scale + abs(negated)) and gap <= error()):
+                continue
+            if inside(structure):
+                return structure
+        return None
 
 
 class Divisible(Space[S]):
@@ -149,14 +164,9 @@ class Ranking(Search[S]):
 
     def _solved(self, node: Node[S]) -> Any:
         """A structure known to be the best of a node; None if there is none yet."""
-        error = None
-        for negated, _, structure in self.pool.found:
-            gap = node.bound + negated
-            if gap > 0 and error is None:
-                error = self.space.error(node)
-            if (gap <= 0 or gap <= (error or 0.0)) and self.divisible.within(node.decided, structure):
-                return structure
-        return None
+        return self.pool.best_of(
+            node.bound, lambda: self.space.error(node), partial(self.divisible.within, node.decided)
+        )
 
     def leaf(self, node: Node[S]) -> tuple[Proof, float, float]:
         """Nodes that were never opened are proved now: their bounds may stand on more than one set of multipliers."""
@@ -191,9 +201,18 @@ class Cells(Fixed, Divisible[Fixings]):
 
     def __init__(self, run: Pool, relaxation: Relaxation) -> None:
         super().__init__(run, relaxation, polyak())
+        self.run: Pool = run
         self.unlisted = False  # whether a structure was met that uses a part more than once
         r = relaxation
         self._blocks = {v: [b for b in blocks if b in r.offsets] for v, blocks in r.views.items()}
+
+    def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
+        """No further than to the best structure of the node, once that is known."""
+        self.run.inside = partial(self.within, node.decided)
+        try:
+            super()._descend(node, max_iterations, window, log=log)
+        finally:
+            self.run.inside = None
 
     def used(self, leaves: Sequence[Any]) -> Floats:
         """The flat cells that a structure uses."""
