@@ -112,20 +112,23 @@ def floored(
     that none of them is of use, that is the answer; otherwise it is asked about again with more of them.
     """
     out: tuple[dict[str, Floats], dict[str, Floats]] | None = None
-    least, floors = -inf, _close_floors(problem)
+    least, before, floors = -inf, inf, _close_floors(problem)
     for floor in floors:
-        try:
-            found = ask(problem if floor is None else problem.without_scores_below(floor))
-        except Infeasible:
-            if floor == floors[-1] and out is None:
-                raise
-            continue
-        for view in found[0] if out is not None else ():
-            sure = out[0][view] > least  # type: ignore[index]
-            for new, old in zip(found, out, strict=True):  # type: ignore[arg-type]
-                new[view][sure] = old[view][sure]
-        out, least = found, _least_sure(problem, floor)
-        if all((values > least).all() for values in found[0].values()):
+        asked = problem if floor is None else problem.without_scores_below(floor)
+        if asked.extent().lowest < before:  # else it is what was asked about before
+            try:
+                found = ask(asked)
+            except Infeasible:
+                if floor == floors[-1] and out is None:
+                    raise
+                continue
+            for view in found[0] if out is not None else ():
+                sure = out[0][view] > least  # type: ignore[index]
+                for new, old in zip(found, out, strict=True):  # type: ignore[arg-type]
+                    new[view][sure] = old[view][sure]
+            out, before = found, inf if floor is None else floor
+        least = _least_sure(problem, floor)
+        if out is not None and all((values > least).all() for values in out[0].values()):
             break
     assert out is not None
     return out

@@ -195,7 +195,7 @@ class Descent(Generic[T]):
         if window is None or self.rounds - self._marked < window:
             return False
         ahead = self._first - self._mark if self.run.structure is None else self._mark - self.run.score
-        stalled = self._mark < inf and self._mark - self.best < STALL * ahead
+        stalled = self._mark < inf and self._mark - self.best <= STALL * ahead
         self._mark, self._marked = self.best, self.rounds
         return stalled
 
