@@ -19,7 +19,7 @@ from tests.fuzz.cases import KINDS, Case
 from tests.fuzz.claims import CLOSE, SUMMED, Claim, largest_marginals
 from tests.fuzz.problems import answer, ranked, smaller_by
 from tests.fuzz.runner import Finding, Tally
-from tests.fuzz.scores import ORDINARY, PLAIN, Rng
+from tests.fuzz.scores import PLAIN, Rng
 from tests.fuzz.sums import distribution, hard_sums
 from tests.oracles.exact import Exact, shown, units
 
@@ -28,11 +28,14 @@ ANSWER_KINDS = (
     "joint of many", "constrained", "soft", "accepted", "factor graph", "assignment", "knapsack", "set cover",
     "dependency graph", "tagging", "grid",
 )  # fmt: skip
+REGIMES = ("whole", "whole", "real", "real", "masked")  # of ORDINARY; beside masks every question takes longer
 SLOW = ("dependency", "labelled dependency")  # some of these take minutes to decode under constraints
 VERIFIED = 0.05
-LARGE, SMALL = 0.02, 16  # the share of problems that may have more parts than this
+LARGE = 0.1  # the share of problems that may have more parts than these
+SMALL = {"knapsack": 3, "set cover": 4, "assignment": 6, "soft": 8, "dependency": 9, "dependency graph": 9}
+SMALL |= {"automata dependency": 9, "joint": 12, "joint of many": 12, "grid": 20}
 ROUNDS = 10  # of intervals: they hold after any number
-LISTED = (1, 1, 1, 3, relaxed_sums.LISTED)  # and with any number of structures below
+LISTED = (1, 1, 1, 1, 1, 1, 3, relaxed_sums.LISTED)  # and with any number of structures below
 DRAWN = 16  # samples of estimates that are not exact
 
 
@@ -46,10 +49,10 @@ class Answers:
 
     def one(self, rng: Rng, tally: Tally) -> Iterator[Finding]:
         kind = str(rng.choice(self.kinds))
-        case = cases.drawn(rng, kind, str(rng.choice(ORDINARY)))
+        case = cases.drawn(rng, kind, str(rng.choice(REGIMES)))
         small = rng.random() >= LARGE
-        while case.get("inner", {}).get("kind") in SLOW or (small and parts_of(case) > SMALL):
-            case = cases.drawn(rng, kind, str(rng.choice(ORDINARY)))
+        while case.get("inner", {}).get("kind") in SLOW or (small and parts_of(case) > SMALL.get(kind, 16)):
+            case = cases.drawn(rng, kind, str(rng.choice(REGIMES)))
         verified, listed = rng.random() < VERIFIED, int(rng.choice(LISTED))
         tally["problems"] += 1
         tally[f"problems, {case['regime']}"] += 1

@@ -140,9 +140,7 @@ class Fixed(Space[Fixings]):
     def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
         oracle = Lagrangian(self.subproblems, node.decided)
         at = (self.run, oracle, node.multipliers, self.rule)
-        program = None if self._program is None else self._program.under(node.decided)
-        priced = partial(self._priced, program) if program is not None else None
-        descent = descend(*at, max_iterations=max_iterations, window=window, log=log, tighten=priced)
+        descent = descend(*at, max_iterations=max_iterations, window=window, log=log, tighten=self._priced)
         node.multipliers, node.bound = descent.best_u, descent.best
         node.evidence = (descent.oracle.average, descent.oracle.last)
 
@@ -162,9 +160,10 @@ class Fixed(Space[Fixings]):
 
         return program_of(self.relaxation)
 
-    def _priced(self, program: "LinearProgram", at: Descent[Lagrangian]) -> tuple[Lagrangian, Floats] | None:
+    def _priced(self, at: Descent[Lagrangian]) -> tuple[Lagrangian, Floats] | None:
         """Where steps stall: once, to the multipliers that HiGHS finds; they are believed no more than any others."""
-        if at.oracle.priced:
+        program = None if at.oracle.priced or self._program is None else self._program.under(at.oracle.fixings)
+        if program is None:
             return None
         self.run.count(programs=1)
         oracle = Lagrangian(self.subproblems, at.oracle.fixings)
