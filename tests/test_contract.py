@@ -104,6 +104,9 @@ MADE = {
     "automata": lambda: AutomataDependency(whole(4, 4), lambda g, h, side: Counting()),
     "projective automata": lambda: ProjectiveAutomata(whole(4, 4), lambda g, h, side: Counting(), by_head=True),
     "labelled automata": lambda: certus.LabelledAutomata(whole(3, 3, 2), lambda g, h, side: Counting(), by_head=True),
+    "crossing labelled automata": lambda: certus.CrossingLabelledAutomata(
+        whole(3, 3, 2), lambda g, h, side: Counting()
+    ),
     "labelled parts": lambda: certus.LabelledParts(whole(3, 3, 2), grandsibling=whole(*(3,) * 4, *(2,) * 4)),
     "head automata": lambda: HeadAutomata(whole(3, 3), lambda g, h, side: Counting()),
     "vine": lambda: Vine(whole(4, 4), whole(4, 2), whole(4, 2), band=1),

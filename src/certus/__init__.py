@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from certus.decode_all import decode_all
     from certus.dependency.automata_problem import AutomataDependency
     from certus.dependency.batch import DependencyBatch
+    from certus.dependency.crossing_labels import CrossingLabelledAutomata
     from certus.dependency.labelled_automata import LabelledAutomata
     from certus.dependency.labelled_batch import LabelledDependencyBatch
     from certus.dependency.labelled_parts import LabelledParts
@@ -90,6 +91,7 @@ __all__ = [
     "CertusError",
     "Constituency",
     "ConstrainedHyperpath",
+    "CrossingLabelledAutomata",
     "Dependency",
     "DependencyBatch",
     "DependencyGraph",
@@ -162,6 +164,7 @@ _HOMES = {
     "certus.decode_all": "decode_all",
     "certus.dependency.automata_problem": "AutomataDependency",
     "certus.dependency.batch": "DependencyBatch",
+    "certus.dependency.crossing_labels": "CrossingLabelledAutomata",
     "certus.dependency.labelled_automata": "LabelledAutomata",
     "certus.dependency.labelled_batch": "LabelledDependencyBatch",
     "certus.dependency.labelled_parts": "LabelledParts",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import LabelledAutomata, LabelledParts
+from certus import CrossingLabelledAutomata, LabelledAutomata, LabelledParts
 from certus.dependency.labelled_parts import KINDS
 from certus.problem import problem_from_json, problem_to_json
 
@@ -116,6 +116,21 @@ def test_automata_read_labels(seed, n, by_head, root):
         for r in found:
             certus.verify(asked, r)
         assert asked.log_partition() == pytest.approx(np.logaddexp.reduce(values), abs=1e-9)
+
+
+@pytest.mark.parametrize("by_head", [False, True])
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_automata_read_labels_of_trees_whose_arcs_cross(by_head, root):
+    for n in (0, 1, 2, 2, 3, 3):
+        label = draw(np.random.default_rng([n, by_head]), n, 2, ())["label"]
+        problem = CrossingLabelledAutomata(label, lambda g, h, side: Agreement(g, h), by_head=by_head, root=root)
+        values = sorted((s for y in problem.all_structures() if (s := problem.score(y)) > -np.inf), reverse=True)
+        again = problem_from_json(json.loads(json.dumps(problem_to_json(problem))))
+        found = again.kbest(3)
+        assert [r.score for r in found] == values[:3]
+        assert all(r.certificate.exact for r in found)
+        for r in found:
+            certus.verify(problem, r)
 
 
 def test_trees_and_taggers_agree_on_labels():

@@ -26,7 +26,7 @@ from tests.oracles.exact import Exact, shown, units
 ANSWER_KINDS = (
     "labelled parts", "labelled automata", "dependency", "labelled dependency", "automata dependency", "joint",
     "joint of many", "constrained", "soft", "accepted", "factor graph", "assignment", "knapsack", "set cover",
-    "dependency graph", "tagging", "grid",
+    "dependency graph", "tagging", "grid", "crossing labelled automata",
 )  # fmt: skip
 REGIMES = ("whole", "whole", "real", "real", "masked")  # of ORDINARY; beside masks every question takes longer
 SLOW = ("dependency", "labelled dependency")  # some of these take minutes to decode under constraints

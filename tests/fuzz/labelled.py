@@ -9,11 +9,11 @@ import certus
 from certus.dependency.labelled_parts import KINDS as AXES
 from tests.fuzz.cases import Case, Kind, Listed
 from tests.fuzz.scores import Rng, Scores
-from tests.oracles.trees import projective_trees
+from tests.oracles.trees import all_trees, projective_trees
 
 
-def labelled_trees(n: int, size: int, root: str) -> Any:
-    for heads in projective_trees(n, root):
+def labelled_trees(n: int, size: int, root: str, projective: bool = True) -> Any:
+    for heads in projective_trees(n, root) if projective else all_trees(n, root):
         for labels in product(range(size), repeat=n):
             yield (np.array(heads), np.array((-1, *labels))), heads, (0, *labels)
 
@@ -81,9 +81,11 @@ class LabelledReaders(Kind):
 
     name = "labelled automata"
     share = 0.5
+    problem: Any = certus.LabelledAutomata
+    lengths = (0.05, 0.15, 0.5, 0.3)
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
-        n, size = int(rng.choice(4, p=[0.05, 0.15, 0.5, 0.3])), 2
+        n, size = int(rng.choice(4, p=self.lengths)), 2
         by_head = bool(rng.integers(2))
         above = size + 1 if by_head else 1
         return {
@@ -93,19 +95,20 @@ class LabelledReaders(Kind):
             "options": {"by_head": by_head, "root": str(rng.choice(["single", "multi"]))},
         }
 
-    def make(self, case: Case) -> certus.LabelledAutomata:
+    def make(self, case: Case) -> certus.Problem[Any]:
         step, stop = case["step"], case["stop"]
 
         def automaton(g: Any, h: Any, side: int) -> ByLabel:
             at = (g.label + 1 if case["options"]["by_head"] else 0, h.label + 1, side)
             return ByLabel(step[at], stop[at])
 
-        return certus.LabelledAutomata(case["label"], automaton, **case["options"])
+        made: certus.Problem[Any] = self.problem(case["label"], automaton, **case["options"])
+        return made
 
     def listed(self, case: Case, problem: Any) -> Listed:
         label, options = case["label"], case["options"]
         n = len(label) - 1
-        for y, heads, _ in labelled_trees(n, 2, options["root"]):
+        for y, heads, _ in labelled_trees(n, 2, options["root"], self.problem.projective):
             own = y[1].tolist()
             parts = [float(label[heads[m], m, own[m]]) for m in range(1, n + 1)]
             for h, side in product(range(n + 1), (0, 1)):
@@ -117,3 +120,12 @@ class LabelledReaders(Kind):
                     state = own[m] + 1
                 parts.append(float(case["stop"][(*at, state)]))
             yield y, parts
+
+
+class CrossingReaders(LabelledReaders):
+    """certus.CrossingLabelledAutomata."""
+
+    name = "crossing labelled automata"
+    share = 0.2
+    problem = certus.CrossingLabelledAutomata
+    lengths = (0.1, 0.3, 0.5, 0.1)

@@ -43,12 +43,7 @@ class Items:
     """The vertices, by level, and the edges of the forest of some automata; the last vertex is the root."""
 
     def __init__(self, automata: HeadAutomata) -> None:
-        self.automata = automata
-        self.nodes = automata.nodes()
-        self.word = {node: word for word, nodes in enumerate(self.nodes) for node in nodes}
-        self.n = len(self.nodes) - 1
-        self.levels: list[int] = []
-        self.edges: list[Edge] = []
+        self._begin(automata)
         self.taken: dict[tuple[Slot, int], dict[Hashable, int]] = {}  # I by slot and m
         self.whole: dict[tuple[Slot, int], dict[Hashable, int]] = {}  # T by slot and number of words
         self.complete: dict[tuple[Slot, int], int] = {}
@@ -63,6 +58,14 @@ class Items:
         both = [self.complete.get(((NO_HEAD, 0, side), self.n * side)) for side in (LEFT, RIGHT)]
         if both[0] is not None and both[1] is not None:
             self.edges.append(Edge(root, both[0], both[1], -1, ()))
+
+    def _begin(self, automata: HeadAutomata) -> None:
+        self.automata, self.scores = automata, automata.arc.reshape(-1)  # of the cells that edges name
+        self.nodes = automata.nodes()
+        self.word = {node: word for word, nodes in enumerate(self.nodes) for node in nodes}
+        self.n = len(self.nodes) - 1
+        self.levels: list[int] = []
+        self.edges: list[Edge] = []
 
     def _room(self, slot: Slot) -> int:
         """How many words there are on the side of a slot, up to the head of its head."""
@@ -130,7 +133,7 @@ class Items:
             self.edges += [Edge(end, vertex, -1, -1, (weight,)) for vertex, weight in stops]
 
     def forest(self, cells: Mapping[str, Ints]) -> Forest:
-        """The hypergraph; ``cells[view]`` is the cell of the view for each flat cell of the arcs."""
+        """The hypergraph; ``cells[view]`` is the cell of the view, or -1, for each cell that edges name."""
         n_vertices = len(self.levels)
         tails = [[v for v in (edge.first, edge.second) if v >= 0] for edge in self.edges]
         tail_ptr = np.cumsum([0, *map(len, tails)])
@@ -139,7 +142,7 @@ class Items:
         graph, order, _ = Hypergraph.from_edges(heads, tail_ptr, flat, n_vertices=n_vertices, root=n_vertices - 1)
         cell = np.array([edge.cell for edge in self.edges], dtype=np.int64)
         weight = np.array([sum(edge.weights) for edge in self.edges], dtype=np.float64)
-        weight[cell >= 0] += self.automata.arc.reshape(-1)[cell[cell >= 0]]
+        weight[cell >= 0] += self.scores[cell[cell >= 0]]
         cell = cell[order]
         views = {view: np.where(cell >= 0, number[cell], -1) for view, number in cells.items()}
         return Forest(graph, weight[order], views)
@@ -155,7 +158,7 @@ class Items:
             parts[view] = np.full(flat.shape, -1, dtype=np.int64)
             parts[view][flat > -np.inf] = graph.parts(flat[flat > -np.inf], always=True)
             column = np.full(cell.shape, -1, dtype=np.int64)
-            column[cell >= 0] = parts[view][number[cell[cell >= 0]]]
+            column[cell >= 0] = np.append(parts[view], -1)[number[cell[cell >= 0]]]
             columns.append(column)
         for k in range(max((len(edge.weights) for edge in self.edges), default=0)):
             weights = [edge.weights[k] if k < len(edge.weights) else 0.0 for edge in self.edges]

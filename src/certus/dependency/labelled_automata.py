@@ -26,7 +26,7 @@ from certus.dependency.part_kinds import LEFT, RIGHT
 from certus.dependency.problem import ROOTS
 from certus.errors import InvalidInput
 from certus.hypergraph import DynamicProgram, Forest
-from certus.problem import Index
+from certus.problem import Index, Problem
 from certus.schema import Field
 from certus.serialize import floats_to_json
 
@@ -81,7 +81,138 @@ class NodeAutomata(HeadAutomata):
         return [[0], *(list(range(first, first + self.labels)) for first in range(1, self.n + 1, self.labels))]
 
 
-class LabelledAutomata(DynamicProgram[LabelledTree]):
+class ReadLabels(Problem[LabelledTree]):
+    """What trees have in common whose words have labels that head automata read: the trees differ, not the scores."""
+
+    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "tags": 1}
+    projective: ClassVar[bool]
+    told_apart_by = ("labels",)
+
+    def __init__(
+        self, label: ArrayLike, automaton: LabelledAutomatonOf, *, by_head: bool = False, root: str = "single"
+    ) -> None:
+        checked = checked_labels(label)
+        size = checked.shape[2]
+
+        def of_nodes(g: int, h: int, side: int) -> Automaton:
+            return ReadingNodes(automaton(word_of(g, size), word_of(h, size), side), size)
+
+        self._set(checked, of_nodes, by_head, root)
+
+    def _set(self, label: Floats, automaton: AutomatonOf, by_head: bool, root: str) -> None:
+        """Take label scores that were checked, and automata over nodes."""
+        self.label, self.root = label, one_of("root", root, ROOTS)
+        self.n = len(label) - 1
+        self.automata = self._automata_of(label, automaton, by_head)
+
+    def _automata_of(self, label: Floats, automaton: AutomatonOf, by_head: bool) -> NodeAutomata:
+        return NodeAutomata(label, automaton, by_head=by_head, root=self.root)
+
+    def _over(self, label: Floats, automaton: AutomatonOf) -> Self:
+        made = type(self).__new__(type(self))
+        made._set(label, automaton, self.automata.by_head, self.root)
+        return made
+
+    def with_label_scores(self, label: Floats) -> Self:
+        """The same with other scores of labels."""
+        return self._over(label, self.automata.automaton_of)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n} words, {self.label.shape[2]} labels, root={self.root!r})"
+
+    @property
+    def single(self) -> bool:
+        """True if node 0 has exactly one modifier."""
+        return self.root == "single"
+
+    # -- structures ------------------------------------------------------------------------------------------------
+
+    def _checked(self, structure: tuple[ArrayLike, ArrayLike]) -> LabelledTree:
+        return checked_tree(structure, self.label.shape, projective=self.projective, single=self.single)
+
+    def terms(self, structure: tuple[ArrayLike, ArrayLike]) -> list[float]:
+        heads, labels = self._checked(structure)
+        words = np.arange(1, self.n + 1)
+        if (self.label[heads[1:], words, labels[1:]] == -np.inf).any():
+            return [-np.inf]
+        node = [0, *(1 + (words - 1) * self.label.shape[2] + labels[1:]).tolist()]
+        found: list[float] = []
+        for h in range(self.n + 1):
+            g = node[heads[h]] if h and self.automata.by_head else NO_HEAD
+            below = [m for m in words.tolist() if heads[m] == h]
+            for side, modifiers in ((LEFT, [m for m in below if m < h][::-1]), (RIGHT, [m for m in below if m > h])):
+                found += self.automata.side_terms(g, node[h], side, [node[m] for m in modifiers])
+        return found
+
+    def all_structures(self) -> Iterator[LabelledTree]:
+        for heads in P.all_heads(self.label.max(axis=2) > -np.inf, projective=self.projective, single=self.single):
+            allowed = [np.flatnonzero(self.label[heads[m], m] > -np.inf).tolist() for m in range(1, self.n + 1)]
+            for labels in product(*allowed):
+                yield LabelledTree(heads.copy(), np.array([-1, *labels], dtype=np.int64))
+
+    def extent(self) -> Extent:
+        return self.automata.extent()
+
+    def all_scores(self) -> tuple[Floats, ...]:
+        return self.automata.all_scores()
+
+    def without_scores_below(self, least: float) -> Self:
+        label = np.where(self.label < least, -np.inf, self.label)
+        return self._over(label, self.automata.without_scores_below(least).automaton_of)
+
+    def with_scores_rounded_up(self, step: float) -> Self:
+        return self._over(rounded_up(self.label, step), self.automata.with_scores_rounded_up(step).automaton_of)
+
+    # -- views -----------------------------------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, Index]:
+        n, size = self.n, self.label.shape[2]
+        return {"arcs": (n + 1, n + 1), "labels": (n + 1, n + 1, size), "tags": (n, size)}
+
+    def indicator(self, structure: tuple[ArrayLike, ArrayLike], view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        heads, labels = self._checked(structure)
+        words = np.arange(1, self.n + 1)
+        out[(words - 1, labels[1:]) if view == "tags" else (heads[1:], words, labels[1:])[: out.ndim]] = 1.0
+        return out
+
+    def with_fixed(self, view: str, index: Index, value: int) -> Self:
+        self.checked_part(view, index, value)
+        at: Any = (slice(None), index[0] + 1, index[1]) if view == "tags" else index
+        label, m = self.label.copy(), at[1]
+        if value:
+            label[:, m] = -np.inf
+        label[at] = self.label[at] if value else -np.inf
+        if value and m == 0:
+            raise InvalidInput(f"{view}{list(index)} is required, but node 0 has no head.")
+        return self.with_label_scores(label)
+
+    # -- travel ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """With all automata spelt out as tables over the nodes that are allowed."""
+        tables = automata_tables.to_json(self.automata)
+        label = floats_to_json(self.label)
+        return {"label": label, "by_head": self.automata.by_head, "root": self.root, "automata": tables}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        given = Field.of(data, "")
+        label = given["label"].made(lambda: checked_labels(given["label"].scores((None, None, None))))
+        automaton = automata_tables.from_json(given["automata"], (len(label) - 1) * label.shape[2])
+        made = cls.__new__(cls)
+        made._set(label, automaton, given["by_head"].flag(), given["root"].one_of(ROOTS))
+        return made
+
+    def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
+        return tree_to_json(structure)
+
+    def structure_from_json(self, data: Any) -> LabelledTree:
+        return self._checked(tree_from_json(data, self.n))
+
+
+class LabelledAutomata(DynamicProgram[LabelledTree], ReadLabels):
     r"""The best projective tree with a label for each word, when heads score labelled modifiers by automata.
 
     A label is that of the arc into a word, a sense of the word, its tag, or a pair of such: whatever there is one of
@@ -125,108 +256,7 @@ class LabelledAutomata(DynamicProgram[LabelledTree]):
     """
 
     name: ClassVar[str] = "labelled automata"
-    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "tags": 1}
-    told_apart_by = ("labels",)
-
-    def __init__(
-        self, label: ArrayLike, automaton: LabelledAutomatonOf, *, by_head: bool = False, root: str = "single"
-    ) -> None:
-        checked = checked_labels(label)
-        size = checked.shape[2]
-
-        def of_nodes(g: int, h: int, side: int) -> Automaton:
-            return ReadingNodes(automaton(word_of(g, size), word_of(h, size), side), size)
-
-        self._set(checked, of_nodes, by_head, root)
-
-    def _set(self, label: Floats, automaton: AutomatonOf, by_head: bool, root: str) -> None:
-        """Take label scores that were checked, and automata over nodes."""
-        self.label, self.root = label, one_of("root", root, ROOTS)
-        self.n = len(label) - 1
-        self.automata = self._automata_of(label, automaton, by_head)
-
-    def _automata_of(self, label: Floats, automaton: AutomatonOf, by_head: bool) -> NodeAutomata:
-        return NodeAutomata(label, automaton, by_head=by_head, root=self.root)
-
-    def _over(self, label: Floats, automaton: AutomatonOf) -> Self:
-        made = type(self).__new__(type(self))
-        made._set(label, automaton, self.automata.by_head, self.root)
-        return made
-
-    def with_label_scores(self, label: Floats) -> Self:
-        """The same with other scores of labels."""
-        return self._over(label, self.automata.automaton_of)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n} words, {self.label.shape[2]} labels, root={self.root!r})"
-
-    @property
-    def single(self) -> bool:
-        """True if node 0 has exactly one modifier."""
-        return self.root == "single"
-
-    # -- structures ------------------------------------------------------------------------------------------------
-
-    def _checked(self, structure: tuple[ArrayLike, ArrayLike]) -> LabelledTree:
-        return checked_tree(structure, self.label.shape, projective=True, single=self.single)
-
-    def terms(self, structure: tuple[ArrayLike, ArrayLike]) -> list[float]:
-        heads, labels = self._checked(structure)
-        words = np.arange(1, self.n + 1)
-        if (self.label[heads[1:], words, labels[1:]] == -np.inf).any():
-            return [-np.inf]
-        node = [0, *(1 + (words - 1) * self.label.shape[2] + labels[1:]).tolist()]
-        found: list[float] = []
-        for h in range(self.n + 1):
-            g = node[heads[h]] if h and self.automata.by_head else NO_HEAD
-            below = [m for m in words.tolist() if heads[m] == h]
-            for side, modifiers in ((LEFT, [m for m in below if m < h][::-1]), (RIGHT, [m for m in below if m > h])):
-                found += self.automata.side_terms(g, node[h], side, [node[m] for m in modifiers])
-        return found
-
-    def all_structures(self) -> Iterator[LabelledTree]:
-        for heads in P.all_heads(self.label.max(axis=2) > -np.inf, projective=True, single=self.single):
-            allowed = [np.flatnonzero(self.label[heads[m], m] > -np.inf).tolist() for m in range(1, self.n + 1)]
-            for labels in product(*allowed):
-                yield LabelledTree(heads.copy(), np.array([-1, *labels], dtype=np.int64))
-
-    def extent(self) -> Extent:
-        return self.automata.extent()
-
-    def all_scores(self) -> tuple[Floats, ...]:
-        return self.automata.all_scores()
-
-    def without_scores_below(self, least: float) -> Self:
-        label = np.where(self.label < least, -np.inf, self.label)
-        return self._over(label, self.automata.without_scores_below(least).automaton_of)
-
-    def with_scores_rounded_up(self, step: float) -> Self:
-        return self._over(rounded_up(self.label, step), self.automata.with_scores_rounded_up(step).automaton_of)
-
-    # -- views -----------------------------------------------------------------------------------------------------
-
-    @property
-    def views(self) -> Mapping[str, Index]:
-        n, size = self.n, self.label.shape[2]
-        return {"arcs": (n + 1, n + 1), "labels": (n + 1, n + 1, size), "tags": (n, size)}
-
-    def indicator(self, structure: tuple[ArrayLike, ArrayLike], view: str) -> Floats:
-        out = np.zeros(self.checked_view(view))
-        heads, labels = self._checked(structure)
-        words = np.arange(1, self.n + 1)
-        out[(words - 1, labels[1:]) if view == "tags" else (heads[1:], words, labels[1:])[: out.ndim]] = 1.0
-        return out
-
-    def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        self.checked_part(view, index, value)
-        at: Any = (slice(None), index[0] + 1, index[1]) if view == "tags" else index
-        label, m = self.label.copy(), at[1]
-        if value:
-            label[:, m] = -np.inf
-        label[at] = self.label[at] if value else -np.inf
-        if value and m == 0:
-            raise InvalidInput(f"{view}{list(index)} is required, but node 0 has no head.")
-        return self.with_label_scores(label)
+    projective: ClassVar[bool] = True
 
     @cached_property
     def _cells(self) -> dict[str, Ints]:
@@ -269,25 +299,6 @@ class LabelledAutomata(DynamicProgram[LabelledTree]):
     def normal_structure(self, structure: tuple[ArrayLike, ArrayLike]) -> tuple[Any, ...]:
         return (derivation(self._normal_form, {"labels": self.indicator(structure, "labels")}),)
 
-    # -- travel ----------------------------------------------------------------------------------------------------
-
-    def to_json(self) -> dict[str, Any]:
-        """With all automata spelt out as tables over the nodes that are allowed."""
-        tables = automata_tables.to_json(self.automata)
-        label = floats_to_json(self.label)
-        return {"label": label, "by_head": self.automata.by_head, "root": self.root, "automata": tables}
-
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        given = Field.of(data, "")
-        label = given["label"].made(lambda: checked_labels(given["label"].scores((None, None, None))))
-        automaton = automata_tables.from_json(given["automata"], (len(label) - 1) * label.shape[2])
-        made = cls.__new__(cls)
-        made._set(label, automaton, given["by_head"].flag(), given["root"].one_of(ROOTS))
-        return made
-
-    def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
-        return tree_to_json(structure)
-
-    def structure_from_json(self, data: Any) -> LabelledTree:
-        return self._checked(tree_from_json(data, self.n))
+        return super().from_json(data)
