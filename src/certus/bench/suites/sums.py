@@ -1,7 +1,8 @@
 """Sums over crossing trees above first order: widths of intervals, estimates beside exact marginals, calibration.
 
 ``model`` is the folder of a parser trained with --order 2 or 3 and --no-projective on the train part of ``treebank``.
-Estimated marginals stand beside exact ones where sentences have few enough trees to list, and how often arcs of some
+Estimated marginals stand beside exact ones where sentences have few enough trees to list, and for the scores of arcs
+alone, where the matrix-tree theorem has them and the sampler is made to work all the same. How often arcs of some
 confidence are right stands beside the same for exact marginals of the same scores over projective trees.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 
 import certus
 from certus.bench.cases import Row, Skipped, data_folder, evenly
-from certus.dependency import matrix_tree
+from certus.dependency import matrix_tree, sum_estimates
 from certus.io.conllu import read_conllu
 
 LISTED = 5000  # trees of a sentence that are listed, at most
@@ -40,7 +41,7 @@ def run(
         {"median effective share": float(np.median(shares)), "least": float(shares.min())}
         | {"ms a sentence": 1e3 * seconds / len(found)},
     )
-    yield _beside_exact(problems, found)
+    yield _beside_exact("listed", list(_listed(problems, found)))
     best = [problem.decode().structure for problem in problems]
     gold = [s.heads for s in test]
     yield _calibration("estimated, crossing trees", [one.marginals["arcs"] for one in found], best, gold)
@@ -54,6 +55,7 @@ def run(
         exact.append(projective.marginals()["arcs"])
         right.append(heads)
     yield _calibration("exact, projective trees alone", exact, trees, right)
+    yield from _first_order(problems, gold, samples)
 
 
 def _widths(problems: Sequence[Any]) -> Row:
@@ -71,10 +73,8 @@ def _widths(problems: Sequence[Any]) -> Row:
     )
 
 
-def _beside_exact(problems: Sequence[Any], found: Sequence[Any]) -> Row:
-    errors: list[float] = []
-    scaled: list[float] = []
-    sentences = 0
+def _listed(problems: Sequence[Any], found: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """The exact marginals of sentences with few trees, and their estimates."""
     for problem, one in zip(problems, found, strict=True):
         open_arcs = np.where(problem.arc > -np.inf, 0.0, -np.inf)
         if matrix_tree.log_partition(open_arcs, problem.root) > np.log(LISTED):
@@ -82,17 +82,33 @@ def _beside_exact(problems: Sequence[Any], found: Sequence[Any]) -> Row:
         trees = list(problem.all_structures())
         scores = np.array([problem.score(heads) for heads in trees])
         shares = np.exp(scores - np.logaddexp.reduce(scores))
-        exact = sum(p * problem.indicator(y, "arcs") for p, y in zip(shares, trees, strict=True))
+        yield sum(p * problem.indicator(y, "arcs") for p, y in zip(shares, trees, strict=True)), one
+
+
+def _beside_exact(name: str, pairs: Sequence[tuple[Any, Any]]) -> Row:
+    errors: list[float] = []
+    scaled: list[float] = []
+    for exact, one in pairs:
         unsure = (exact > 1e-3) & (exact < 1.0 - 1e-3)
         off = np.abs(one.marginals["arcs"] - exact)[unsure]
         errors += off.tolist()
         scaled += (off / np.maximum(one.standard_error["arcs"][unsure], 1e-6)).tolist()
-        sentences += 1
     return Row(
-        "estimates beside exact marginals",
-        {"sentences": sentences, "arcs": len(errors), "mean error": float(np.mean(errors))}
+        f"estimates beside exact marginals, {name}",
+        {"sentences": len(pairs), "arcs": len(errors), "mean error": float(np.mean(errors))}
         | {"largest error": float(np.max(errors)), "within 2 standard errors": float(np.mean(np.array(scaled) < 2.0))},
     )
+
+
+def _first_order(problems: Sequence[Any], gold: Sequence[Any], samples: int) -> Iterator[Row]:
+    """The scores of arcs alone, whose marginals the matrix-tree theorem gives, by the sampler all the same."""
+    bare = [certus.Dependency(problem.arc, root=problem.root) for problem in problems]
+    exact = [problem.marginals()["arcs"] for problem in bare]
+    drawn = [sum_estimates.marginal_estimates(problem, samples, 1) for problem in bare]
+    yield _beside_exact("arcs alone", list(zip(exact, drawn, strict=True)))
+    best = [problem.decode().structure for problem in bare]
+    yield _calibration("estimated, arcs alone", [one.marginals["arcs"] for one in drawn], best, gold)
+    yield _calibration("exact, arcs alone", exact, best, gold)
 
 
 def _calibration(name: str, marginals: Sequence[Any], trees: Sequence[Any], gold: Sequence[Any]) -> Row:
