@@ -14,6 +14,7 @@ import numpy as np
 
 import certus
 from certus.constraints import exactly
+from certus.relax import steps
 
 Edges = tuple[tuple[int, int], ...]
 
@@ -42,7 +43,7 @@ class OneTrees(certus.Problem[Edges]):
 
     def solve(self, penalties: Any = None) -> certus.Solution[Edges]:
         weights = self._weights(penalties)
-        parent, _ = self._tree(weights)
+        parent = self._tree(weights)
         ends = np.argsort(-weights[0, 1:], kind="stable")[:2] + 1
         edges = [(min(v, p), max(v, p)) for v, p in enumerate(parent) if v > 1] + [(0, int(j)) for j in ends]
         value = sum(weights[i, j] for i, j in edges)
@@ -56,27 +57,28 @@ class OneTrees(certus.Problem[Edges]):
         np.fill_diagonal(weights, -np.inf)
         return weights
 
-    def _tree(self, weights: np.ndarray) -> tuple[list[int], np.ndarray]:
-        """Prim's algorithm over cities 1 .. n - 1: the parent of each, and the worst edge between any two."""
+    def _tree(self, weights: np.ndarray, worst: np.ndarray | None = None) -> list[int]:
+        """Prim's algorithm over cities 1 .. n - 1: the parent of each; fills in the worst edge between any two."""
         n = self.n
         best, parent, joined = weights[1].copy(), np.ones(n, dtype=int), [1]
-        worst = np.full((n, n), np.inf)
         best[:2] = -np.inf
         waiting = np.arange(n) > 1
         for _ in range(n - 2):
             v = int(np.where(waiting, best, -np.inf).argmax())
             v = v if waiting[v] else int(waiting.argmax())  # nothing connects it: the value will say so
-            worst[v, joined] = worst[joined, v] = np.minimum(worst[parent[v], joined], best[v])
-            joined.append(v)
+            if worst is not None:
+                worst[v, joined] = worst[joined, v] = np.minimum(worst[parent[v], joined], best[v])
+                joined.append(v)
             waiting[v] = False
             closer = waiting & (weights[v] > best)
             best[closer], parent[closer] = weights[v][closer], v
-        return parent.tolist(), worst
+        return parent.tolist()
 
     def max_marginals(self, penalties: Any = None) -> dict[str, np.ndarray]:
         """An edge that comes in drives out the worst one on the way between its ends, or the second best at city 0."""
         weights, found = self._weights(penalties), self.solve(penalties)
-        worst = self._tree(weights)[1]
+        worst = np.full(weights.shape, np.inf)
+        self._tree(weights, worst)
         worst[0] = np.sort(weights[0, 1:])[-2]
         best = np.where(np.triu(np.ones(worst.shape, dtype=bool), 1), found.value - worst + weights, -np.inf)
         return {"edges": np.where(self.indicator(found.structure, "edges") > 0, found.value, best)}
@@ -134,7 +136,7 @@ def main() -> None:
     for n in (10, 20, 30):
         begun = time.perf_counter()
         problem = tours(random_cities(n, seed=n))
-        result = problem.decode(time_limit=60.0)
+        result = problem.decode(time_limit=60.0, step=steps.deflected())  # plain steps zigzag between the cities
         seconds = time.perf_counter() - begun
         checked = certus.verify(problem, result)
         bound, info = -result.certificate.bound, result.info

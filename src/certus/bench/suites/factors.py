@@ -12,6 +12,7 @@ import certus
 from certus.bench.cases import Row, Skipped
 from certus.bench.tours import Tours, by_highs
 from certus.errors import LimitReached
+from certus.relax import steps
 from certus.relax.linear import highs
 
 COUPLINGS: dict[str, Callable[[np.random.Generator, int], Any]] = {
@@ -48,7 +49,8 @@ def run(
 def _tours(made: Tours, count: int, seconds: float) -> Iterator[Row]:
     for cities in (20, 30, 40, 50):
         distances = [made.random_cities(cities, seed) for seed in range(count)]
-        yield _proved(f"tours of {cities} cities", [made.tours(distance) for distance in distances], seconds)
+        problems = [made.tours(distance) for distance in distances]
+        yield _proved(f"tours of {cities} cities", problems, seconds, step=steps.deflected())
         found = [by_highs(distance, seconds) for distance in distances]
         times, proved = [taken for _, taken, _ in found], sum(exact for _, _, exact in found)
         yield _row(f"tours of {cities} cities: HiGHS", times, proved)
@@ -88,12 +90,12 @@ def _row(name: str, times: list[float], proved: int, **more: float) -> Row:
     return Row(name, cells | {"median s": float(np.median(times)), "most s": max(times)} | more)
 
 
-def _proved(name: str, problems: list[Any], seconds: float) -> Row:
+def _proved(name: str, problems: list[Any], seconds: float, **options: Any) -> Row:
     problems[0].decode(max_iterations=1, exact=False)  # compiles
     times, proved = [], 0
     for problem in problems:
         begun = time.perf_counter()
-        proved += problem.decode(time_limit=seconds).certificate.exact
+        proved += problem.decode(time_limit=seconds, **options).certificate.exact
         times.append(time.perf_counter() - begun)
     return _row(name, times, proved)
 
