@@ -52,10 +52,10 @@ class ChoiceItems(Items):
             choice = self._vertex(2 * self.n + 4)
             for h in nodes:
                 for g in automata.heads_of(h):
-                    ends = [self._side((g, h, side)) for side in (LEFT, RIGHT)]
-                    if None not in ends:
+                    left, right = (self._side((g, h, side)) for side in (LEFT, RIGHT))
+                    if left is not None and right is not None:
                         cell = size * size + max(g, 0) * size + h if word else -1
-                        self.edges.append(Edge(choice, *ends, cell, ()))
+                        self.edges.append(Edge(choice, left, right, cell, ()))
             so_far = self._vertex(2 * self.n + 5 + word)
             self.edges.append(Edge(so_far, choice, last, -1, ()))
             last = so_far
