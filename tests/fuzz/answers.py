@@ -120,7 +120,7 @@ def bounded(case: Case, problem: Any, table: Exact, tally: Tally) -> Iterator[Cl
             if not (table.finite(k) and table.largest[k] <= SUMMED):
                 continue
             plain = table.largest[k] <= PLAIN
-            tally["max-marginals"] += plain
+            tally["max-marginals"] += int(plain)
             if (low > -np.inf and units(low) > exact + room) or high == -np.inf or below(high, exact - room):
                 yield Claim("bounds of a max-marginal that are wrong", told)
                 return
