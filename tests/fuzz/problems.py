@@ -135,6 +135,7 @@ def decoded(
     yield from claims
     if result is None:
         return
+    tally[f"{case['kind']}: decodings"] += 1
     found = list(about(table, result, best=table.order[0]))
     told = f" {way}" if way else ""
     yield from (Claim(c.claim, c.detail + told) for c in found)
@@ -142,6 +143,7 @@ def decoded(
     if not c.exact:
         tally["decode: not proved" if proves else "decode: a gap left"] += 1
         if proves:
+            tally[f"{case['kind']}: not exact for rounding alone"] += c.reason is not None
             why = re.split(r"[:;,]| of [-+.\d]", c.reason or "a gap left")[0]
             tally[f"not proved, {regime}: {why}"] += 1
             if ordinary(table, regime in ORDINARY):

@@ -200,7 +200,7 @@ def _answers(
         raise overflow()  # every structure needs a score below the last floor, or may do better with one
     found = _by_grain(asked, found)
     if _spoiled(found):
-        higher = own_floor(problem, found[-1].score) if len(found) == wanted else -inf
+        higher = own_floor(problem, found[-1].score)
         if floor is None or higher > floor:
             with suppress(NotSupported):
                 cleared = problem.without_scores_below(higher)
