@@ -186,7 +186,7 @@ def _derivation(graph: Any, cells: dict[int, int], problem: Problem[Any], struct
     A phrase lattice is derived from its end.
     """
     listed = problem.structure_to_json(structure)
-    wanted = listed[::-1] if problem.name == "phrase translation" else listed
+    wanted = listed[::-1] if problem.name.endswith("phrase translation") else listed
     agenda: list[tuple[list[int], int, list[int]]] = [([len(graph["in_ptr"]) - 2], 0, [])]
     while agenda:
         pending, place, edges = agenda.pop()
