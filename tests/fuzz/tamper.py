@@ -95,7 +95,7 @@ class Tamper:
                     )
 
     def alone(self, what: str, verdict: str, loaded: Loaded, tally: Tally) -> str:
-        """What the standalone checker makes of a result that was loaded, if certus.verify had something to say of it."""
+        """What the standalone checker makes of what was loaded, if certus.verify had something to say of it."""
         if not verdict.startswith(("accepted", "refused")):
             return ""
         try:
