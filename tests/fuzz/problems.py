@@ -174,9 +174,7 @@ def accepted(problem: Any, result: Any, tally: Tally, told: str = "") -> Iterato
     tally.slowest("verify", time.perf_counter() - started)
 
 
-def ranked(
-    case: Case, problem: Any, table: Exact, tally: Tally, k: int, verified: Collection[int]
-) -> Iterator[Claim]:
+def ranked(case: Case, problem: Any, table: Exact, tally: Tally, k: int, verified: Collection[int]) -> Iterator[Claim]:
     """The best k; ``verified`` are ranks to verify."""
     results, claims = answer(case, table, tally, "kbest", lambda: problem.kbest(k))
     yield from claims
