@@ -13,6 +13,7 @@ import numpy as np
 from certus.certificates import standalone
 from certus.certificates.evaluate import Cell
 from certus.certificates.normal import Closed, Closing, Graph, Referred, Searched, Trees
+from certus.certificates.sound import whole
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import Problem, checked_pair
 from certus.relax.normal_form import RelaxedForm
@@ -58,11 +59,11 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
 def exact_proof(problem: Problem[Any], result: Result[Any], proved: list[Proved]) -> dict[str, Any] | None:
     """A proof that holds in exact integers, where bounds of the questions with outward rounding are too high.
 
-    None if there is none, or they are higher than rounding may have made them.
+    None if there is none, or they are higher than rounding may have made them, and some score is not 0.
     """
     for asked, found in zip(questions(problem, result.certificate, result.score), proved, strict=True):
         above = claimed_limit(asked, result.certificate)
-        if found.bound - above < found.rounding:
+        if found.bound - above < found.rounding or whole(asked) == inf:  # where all scores are 0, all bounds are alike
             try:
                 data = _written(asked, result, above)
                 check: Any = standalone.check
@@ -185,7 +186,7 @@ def _derivation(graph: Any, cells: dict[int, int], problem: Problem[Any], struct
     A phrase lattice is derived from its end.
     """
     listed = problem.structure_to_json(structure)
-    wanted = listed[::-1] if problem.name == "phrase translation" else listed
+    wanted = listed[::-1] if problem.name.endswith("phrase translation") else listed
     agenda: list[tuple[list[int], int, list[int]]] = [([len(graph["in_ptr"]) - 2], 0, [])]
     while agenda:
         pending, place, edges = agenda.pop()

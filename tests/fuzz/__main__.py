@@ -12,7 +12,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from tests.fuzz.runner import Run, say
+from tests.fuzz.runner import COUNTED, Run, say, told
 from tests.fuzz.targets import TARGETS, everything, target
 from tests.fuzz.workers import spread
 
@@ -68,9 +68,13 @@ def main() -> int:
             print(f"{report['target']}: {report['cases']} cases in {report['seconds']} s, seed {report['seed']}")
             for part in ("counts", "slowest", "failed"):
                 for name, value in report[part].items():
+                    if ": " in name and name.rpartition(": ")[2] in COUNTED:
+                        continue  # told by kind below
                     print(
                         f"  {'FAILED ' if part == 'failed' else ''}{name}: {value}{' s' if part == 'slowest' else ''}"
                     )
+            for kind, counts in report["kinds"].items():
+                print(f"  {told(kind, counts)}")
         print(f"{failed} claims failed" + (f"; see {options.failures}" if failed else ""))
     return 1 if failed else 0
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -91,10 +91,11 @@ def asked(case: Case, problem: Any, table: Exact, rng: Rng, tally: Tally, share:
         yield list(decoded(case, problem, table, tally, way, proves, rng.random() < share))
     if not len(table):
         return
-    if rng.random() < share:
-        yield list(ranked(case, problem, table, tally, 3))
-    if rng.random() < share / 4:
-        yield list(ranked(case, problem, table, tally, 8))
+    for k, often in ((3, share), (8, share / 4)):
+        if rng.random() < often:
+            ranks = range(1, min(k, len(table)) + 1)
+            verified = ranks if share == EVERY else [int(rng.choice(ranks))]
+            yield list(ranked(case, problem, table, tally, k, verified))
     if rng.random() < share:
         yield list(marginal(case, problem, table, tally))
 
@@ -134,6 +135,7 @@ def decoded(
     yield from claims
     if result is None:
         return
+    tally[f"{case['kind']}: decodings"] += 1
     found = list(about(table, result, best=table.order[0]))
     told = f" {way}" if way else ""
     yield from (Claim(c.claim, c.detail + told) for c in found)
@@ -141,6 +143,7 @@ def decoded(
     if not c.exact:
         tally["decode: not proved" if proves else "decode: a gap left"] += 1
         if proves:
+            tally[f"{case['kind']}: not exact for rounding alone"] += c.reason is not None
             why = re.split(r"[:;,]| of [-+.\d]", c.reason or "a gap left")[0]
             tally[f"not proved, {regime}: {why}"] += 1
             if ordinary(table, regime in ORDINARY):
@@ -171,7 +174,8 @@ def accepted(problem: Any, result: Any, tally: Tally, told: str = "") -> Iterato
     tally.slowest("verify", time.perf_counter() - started)
 
 
-def ranked(case: Case, problem: Any, table: Exact, tally: Tally, k: int, verified: bool = True) -> Iterator[Claim]:
+def ranked(case: Case, problem: Any, table: Exact, tally: Tally, k: int, verified: Collection[int]) -> Iterator[Claim]:
+    """The best k; ``verified`` are ranks to verify."""
     results, claims = answer(case, table, tally, "kbest", lambda: problem.kbest(k))
     yield from claims
     if results is None:
@@ -193,7 +197,7 @@ def ranked(case: Case, problem: Any, table: Exact, tally: Tally, k: int, verifie
             tally["kbest: not proved"] += 1
             if ordinary(table, case["regime"] in ORDINARY, min(k, len(table))):
                 yield Claim("k-best: not proved, though all is ordinary", f"rank {rank}: {result!r}")
-        if not found and verified:
+        if not found and rank in verified:
             refused = list(accepted(problem, result, tally))
             # Multipliers that tell ranks apart beside scores of 1e-6 to 1e38, or masks that are used, are not always
             # found: the results say that they are not exact, or the scores are no ordinary ones.

@@ -16,6 +16,12 @@ from tests.fuzz.cases import Case, arrays, from_json, to_json
 SAVED = 3  # files for one claim about one kind
 SHRINK = 5.0  # seconds spent on making a failure smaller
 REPORT = 15.0  # seconds between two lines of progress
+# What is counted by kind, and how claims that fail are told apart in a summary.
+COUNTED = ("problems", "decodings", "not exact for rounding alone", "true results", "tampered")
+FAULTS = {
+    "false": ("false certificate", "exact, but", "bound below", "not the structure's", "accepted:"),
+    "true ones refused": ("true result refused",),
+}
 
 
 class Finding(NamedTuple):
@@ -119,7 +125,28 @@ class Run:
             "counts": dict(sorted(self.tally.items())),
             "slowest": {name: round(s, 3) for name, s in sorted(self.tally.seconds.items())},
             "failed": dict(self.failed.most_common()),
+            "kinds": self.kinds(),
         }
+
+    def kinds(self) -> dict[str, dict[str, int]]:
+        """What was counted of each kind of problem, with what failed; under "all" together."""
+        out: dict[str, dict[str, int]] = {"all": {}}
+
+        def add(kind: str, what: str, count: int) -> None:
+            for one in (out["all"], out.setdefault(kind, dict.fromkeys(FAULTS, 0))):
+                one[what] = one.get(what, 0) + count
+
+        for name, count in sorted(self.tally.items()):
+            kind, _, what = name.rpartition(": ")
+            if kind and what in COUNTED:
+                add(kind, what, count)
+        if len(out) == 1:
+            return {}
+        for name, count in self.failed.items():
+            kind, _, claim = name.partition(": ")
+            add(kind, next((f for f, words in FAULTS.items() if any(w in claim for w in words)), "other faults"), count)
+        out["all"] = dict.fromkeys(FAULTS, 0) | out["all"]
+        return out
 
 
 def shrunk(case: Case, fails: Callable[[Case], bool]) -> Case:
@@ -138,6 +165,13 @@ def shrunk(case: Case, fails: Callable[[Case], bool]) -> Case:
                     block[:] = kept
             size //= 2
     return smaller
+
+
+def told(kind: str, counts: dict[str, int]) -> str:
+    """A line of a summary."""
+    asked, rounded = counts.get("decodings"), counts.get("not exact for rounding alone", 0)
+    share = f" ({rounded / asked:.2%} of the decodings not exact for rounding alone)" if asked else ""
+    return f"{kind}: {', '.join(f'{count} {what}' for what, count in sorted(counts.items()))}{share}"
 
 
 def say(text: str) -> None:

@@ -28,6 +28,7 @@ COMPOUND = "joint of many", "soft"  # kinds of cases that are kinds of problems 
 LARGE, SHARE = "large", 1.5  # and how often they are drawn, beside the others
 DIFFERENT = "the two checkers differ"
 Json = dict[str, Any]
+Loaded = tuple[Any, Any]  # a problem and a result
 
 
 class Tamper:
@@ -63,11 +64,12 @@ class Tamper:
             tally["results that are false already"] += 1  # which the target "problems" is about
         else:
             tally["true results"] += 1
-            verdict = self.verdict(saved)
+            tally[f"{kind}: true results"] += 1
+            verdict, loaded = self.verdict(saved)
             tally[f"true results: {verdict.partition(':')[0]}"] += 1
             if verdict not in ("accepted", "not supported"):
                 yield Finding(kind, "a true result refused", verdict, partial(kept, case, saved))
-            alone = self.alone("true results", verdict, tally)
+            alone = self.alone("true results", verdict, loaded, tally)
             if alone and not verdict.startswith(alone):
                 yield Finding(kind, DIFFERENT, f"{verdict}; standalone: {alone}", partial(kept, case, saved))
         if not len(table):
@@ -75,9 +77,10 @@ class Tamper:
         for _ in range(EACH):
             way, forged, changed = tampered(rng, case, problem, table, saved)
             tally["tampered"] += 1
-            verdict = self.verdict(forged)
+            tally[f"{kind}: tampered"] += 1
+            verdict, loaded = self.verdict(forged)
             tally[f"tampered: {verdict.partition(':')[0]}"] += 1
-            alone = self.alone("tampered", verdict, tally)
+            alone = self.alone("tampered", verdict, loaded, tally)
             if alone and not verdict.startswith(alone):
                 detail = f"{way}: {verdict}; standalone: {alone}"
                 yield Finding(kind, DIFFERENT, detail, partial(kept, changed, forged, forged=True))
@@ -86,18 +89,17 @@ class Tamper:
                     kind, verdict.partition(",")[0], f"{way}: {verdict}", partial(kept, changed, forged, forged=True)
                 )
             elif "accepted" in (verdict, alone):
-                for name, detail in self.judged(changed):
+                for name, detail in judged(changed, loaded, table if changed is case else None):
                     yield Finding(
                         kind, f"accepted: {name}", f"{way}: {detail}", partial(kept, changed, forged, forged=True)
                     )
 
-    def alone(self, what: str, verdict: str, tally: Tally) -> str:
-        """What the standalone checker makes of the result in the file, if certus.verify had something to say of it."""
+    def alone(self, what: str, verdict: str, loaded: Loaded, tally: Tally) -> str:
+        """What the standalone checker makes of what was loaded, if certus.verify had something to say of it."""
         if not verdict.startswith(("accepted", "refused")):
             return ""
         try:
-            problem, result = certus.load_result(self.path)
-            data = json.loads(json.dumps(proof_to_json(problem, result)))
+            data = json.loads(json.dumps(proof_to_json(*loaded)))
         except (certus.NotSupported, certus.FormatError):
             tally[f"{what}: not for the standalone checker"] += 1
             return ""
@@ -113,35 +115,28 @@ class Tamper:
         tally[f"{what}, standalone: another verdict"] += not verdict.startswith(said)
         return said
 
-    def verdict(self, data: Json) -> str:
-        """What comes of loading and verifying a saved result."""
+    def verdict(self, data: Json) -> tuple[str, Loaded]:
+        """What comes of loading and verifying a saved result, and what was loaded."""
         self.path.write_text(json.dumps(data))
+        loaded: Loaded = (None, None)
         try:
-            problem, result = certus.load_result(self.path)
-            certus.verify(problem, result)
+            loaded = certus.load_result(self.path)
+            certus.verify(*loaded)
         except certus.NotSupported:
-            return "not supported"
+            return "not supported", loaded
         except certus.FormatError as error:
-            return f"not loaded: {error}"
+            return f"not loaded: {error}", loaded
         except certus.VerificationError as error:
-            return f"refused: {error}"
+            return f"refused: {error}", loaded
         except Exception as error:  # LimitReached too: nobody set a limit
-            return f"bare {type(error).__name__}, {error}"
-        return "accepted"
-
-    def judged(self, case: Case) -> list[Claim]:
-        """What is false about the result in the file, which is one of this case's problem."""
-        problem, result = certus.load_result(self.path)
-        try:
-            table = listed(case, problem)
-        except certus.Infeasible:
-            return [Claim("there is no structure", "")]
-        return [claim for claim in false(table, result) if claim.claim not in FINE]
+            return f"bare {type(error).__name__}, {error}", loaded
+        return "accepted", loaded
 
     def replay(self, data: Any) -> list[Claim]:
         case = cases.from_json(data["case"])
-        verdict = self.verdict(data["saved"])
-        alone, claims = self.alone("", verdict, Tally()), self.judged(case)
+        verdict, loaded = self.verdict(data["saved"])
+        alone = self.alone("", verdict, loaded, Tally())
+        claims = [] if loaded[1] is None else judged(case, loaded)
         if alone and not verdict.startswith(alone):
             return [Claim(DIFFERENT, f"{verdict}; standalone: {alone}")]
         if verdict.startswith("bare"):
@@ -153,6 +148,16 @@ class Tamper:
             if claims or verdict == "not supported" or data.get("forged")
             else [Claim("a true result refused", verdict)]
         )
+
+
+def judged(case: Case, loaded: Loaded, table: Exact | None = None) -> list[Claim]:
+    """What is false about a result that was loaded, which is one of this case's problem, of these structures."""
+    problem, result = loaded
+    try:
+        table = listed(case, problem) if table is None else table
+    except certus.Infeasible:
+        return [Claim("there is no structure", "")]
+    return [claim for claim in false(table, result) if claim.claim not in FINE]
 
 
 def made(case: Case) -> Any:

@@ -35,7 +35,7 @@ Whole numbers. Checks work in steps: a power of two (``step_for``) so coarse tha
 numbers of it (``in_steps``) is rounded again. What they show of such sums holds for the scores too.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import frexp, fsum, inf
 from typing import NamedTuple
@@ -202,28 +202,42 @@ def overflow() -> InvalidInput:
     )
 
 
-def grain(extent: Extent, scores: Iterable[Floats]) -> float:
-    """The largest power of two of which all finite scores are multiples; 0 if their sums may be rounded after all.
+def grain(extent: Extent, scores: Sequence[Floats]) -> float:
+    """The largest number of which all finite scores are multiples; 0 if their sums may be rounded, inf if all are 0.
 
     Scores of structures are then multiples of the grain too, added up without rounding: what is better is better by at
     least a grain.
     """
-    room = extent.length * extent.size * 2.0**-53  # what a grain must be more than
+    room = extent.length * extent.size * 2.0**-53  # what a power of two must be more than
     least = None
+    for values in _values(scores):
+        mantissa, exponent = np.frexp(values)
+        digits = np.abs(mantissa * 2.0**53).astype(np.int64)
+        last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # place of the last binary digit
+        here = int((exponent - 53 + last).min())
+        least = here if least is None else min(least, here)
+        if not (-1000 < least < 1000 and 2.0**least > room):
+            return 0.0
+    if least is None:
+        return inf
+    divisor, most = 0, 2.0 ** min(53 + least, 1023)
+    for values in _values(scores):
+        read = np.abs(values[np.abs(values) < most])  # what is larger is more than the extent, and thus not read
+        divisor = int(np.gcd.reduce((read * 2.0**-least).astype(np.int64), initial=divisor))
+        if divisor == 1:
+            break
+    return divisor * 2.0**least or inf
+
+
+def _values(scores: Iterable[Floats]) -> Iterator[Floats]:
+    """The numbers among scores, but for 0, a few at a time: as a rule the first ones tell."""
     for block in (block for array in scores for block in _blocks(array)):
         values = block[np.isfinite(block) & (block != 0.0)]
         if values.size:
-            mantissa, exponent = np.frexp(values)
-            digits = np.abs(mantissa * 2.0**53).astype(np.int64)
-            last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # place of the last binary digit
-            here = int((exponent - 53 + last).min())
-            least = here if least is None else min(least, here)
-            if not (-1000 < least < 1000 and 2.0**least > room):
-                return 0.0
-    return 1.0 if least is None else 2.0**least
+            yield values
 
 
 def _blocks(array: Floats) -> Iterator[Floats]:
-    """The cells of an array, a few at a time: as a rule the first ones tell."""
+    """The cells of an array, a few at a time."""
     flat = array.reshape(-1)
     return (flat[k : k + BLOCK] for k in range(0, flat.size, BLOCK))

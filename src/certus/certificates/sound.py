@@ -112,10 +112,12 @@ def floored(
     that none of them is of use, that is the answer; otherwise it is asked about again with more of them.
     """
     out: tuple[dict[str, Floats], dict[str, Floats]] | None = None
-    least, before, floors = -inf, inf, _close_floors(problem)
+    least, last, floors = -inf, inf, _close_floors(problem)
     for floor in floors:
         asked = problem if floor is None else problem.without_scores_below(floor)
-        if asked.extent().lowest < before:  # else it is what was asked about before
+        answered = asked.extent().lowest >= last  # no score lies between the last floor and this one
+        last = -inf if floor is None else floor
+        if not answered or (out is None and floor == floors[-1]):
             try:
                 found = ask(asked)
             except Infeasible:
@@ -126,7 +128,7 @@ def floored(
                 sure = out[0][view] > least  # type: ignore[index]
                 for new, old in zip(found, out, strict=True):  # type: ignore[arg-type]
                     new[view][sure] = old[view][sure]
-            out, before = found, inf if floor is None else floor
+            out = found
         least = _least_sure(problem, floor)
         if out is not None and all((values > least).all() for values in out[0].values()):
             break
@@ -292,9 +294,9 @@ def _least_sure(problem: "Problem[Any]", floor: float | None) -> float:
 
 
 def whole(problem: "Problem[Any]") -> float:
-    """The grain of a problem's scores; 0 where they have none, or it is not known."""
+    """The grain of a problem's scores; 0 where they have none, or it is not known, inf where all are 0."""
     scores = problem.all_scores()
-    return 0.0 if scores is None else grain(problem.extent(), scores)
+    return 0.0 if scores is None else grain(problem.extent(), list(scores))
 
 
 def _spoiled(found: "list[Result[Y]]") -> bool:

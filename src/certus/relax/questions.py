@@ -76,7 +76,7 @@ def claimed_limit(problem: Problem[Any], certificate: Certificate) -> float:
     if Fraction(above) > Fraction(bound) + Fraction(certificate.tolerance):
         above = float(np.nextafter(above, -inf))
     step = whole(problem)
-    if not step or abs(above) > OVERFLOW:
+    if not 0.0 < step < inf or abs(above) > OVERFLOW:
         return above
     following = (Fraction(above) // Fraction(step) + 1) * Fraction(step)
     return max(above, float(np.nextafter(float(following), -inf)))

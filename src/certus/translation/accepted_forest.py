@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from certus.certificates.normal import Closed, Graph, NormalForm
+from certus.certificates.rounding import Extent
 from certus.checks import Floats, Ints, as_scores
 from certus.draw import Gallery
 from certus.errors import Infeasible
@@ -85,6 +86,11 @@ class AcceptedForest(ForestTranslation):
         return replace(
             found, structure=self._outer(found.structure), certificate=replace(found.certificate, better=better)
         )
+
+    @cached_property
+    def _extent(self) -> Extent:
+        """That of the accepted part: what no accepted translation uses counts for nothing."""
+        return self.inner.extent() if self._reading.read.forest.graph.n_edges else super()._extent
 
     # -- questions -------------------------------------------------------------------------------------------------
 
