@@ -53,12 +53,7 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
 
 
 def _fits(shape: Sequence[int], expected: Sequence[int | None]) -> bool:
-    if len(shape) != len(expected):
-        return False
-    for size, wanted in zip(shape, expected, strict=True):
-        if wanted is not None and wanted != size:
-            return False
-    return True
+    return len(shape) == len(expected) and all(e is None or e == a for e, a in zip(expected, shape, strict=True))
 
 
 def as_positive_int(name: str, value: object) -> int:
