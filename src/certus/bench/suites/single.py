@@ -1,6 +1,7 @@
 """Small problems one by one, each made and decoded: what a public call costs where the algorithm has little to do."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def run(
             given = [{"arc": arcs[k], **{part: above[part][k] for part in parts}} for k in range(problems)]
             for how in (False, True):
                 name = f"{'projective' if how else 'crossing'} {kind}, n = {n}"
-                yield _case(name, lambda one, p=how: certus.Dependency(**one, projective=p), given)
+                yield _case(name, partial(_tree, how), given)
     bigram, trigram = rng.normal(size=(TAGS + 1,) * 2), rng.normal(size=(TAGS + 1,) * 3)
     for n in words:
         unary = list(rng.normal(size=(problems, n, TAGS)))
@@ -53,6 +54,10 @@ def run(
     phrases = Phrases(folder, sentences)
     for limit in limits:
         yield _case(f"phrases, limit {limit}", phrases.model(3, limit).problem, phrases.first)
+
+
+def _tree(projective: bool, given: dict[str, Any]) -> certus.Dependency:
+    return certus.Dependency(**given, projective=projective)
 
 
 def _case(name: str, make: Callable[[Any], certus.Problem[Any]], given: list[Any]) -> Case:
