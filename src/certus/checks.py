@@ -40,14 +40,9 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
     when its type or layout asks for it.
     """
     array: Floats = np.ascontiguousarray(as_numbers(name, values, np.float64))
-    if shape is not None:
-        expected = tuple(shape)
-        fits = array.ndim == len(expected) and all(
-            e is None or e == a for e, a in zip(expected, array.shape, strict=True)
-        )
-        if not fits:
-            wanted = ", ".join("any" if e is None else str(e) for e in expected)
-            raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")
+    if shape is not None and array.shape != shape and not _fits(array.shape, shape):
+        wanted = ", ".join("any" if e is None else str(e) for e in shape)
+        raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")
     # max() is nan if any cell is nan: one pass and no temporary for an array that is fine.
     if array.size and not array.max() < np.inf:
         bad = np.argwhere(~(array < np.inf))[0]
@@ -55,6 +50,10 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
         value = array[tuple(bad)]
         raise InvalidInput(f"{name}[{cell}] is {value}; scores are finite, or -inf to forbid a part.")
     return array
+
+
+def _fits(shape: Sequence[int], expected: Sequence[int | None]) -> bool:
+    return len(shape) == len(expected) and all(e is None or e == a for e, a in zip(expected, shape, strict=True))
 
 
 def as_positive_int(name: str, value: object) -> int:

@@ -379,6 +379,8 @@ class Arcs(Divisible[Decided]):
 
     def restricted(self, keep: Mask, *, force: bool) -> "Model":
         """The model with these arcs alone; with ``force`` a word's only arc must be taken."""
+        if not force and keep.all():
+            return self.model
         return self.model._replace(lat=kernels.head_lattices.restrict(self.model.lat, keep, force))
 
     def relax(self, node: Node[Decided]) -> None:
@@ -389,6 +391,7 @@ class Arcs(Divisible[Decided]):
 
     def descend(self, node: Node[Decided], max_iterations: int, window: int | None, *, log: bool) -> None:
         """Lower the bound of a node from its multipliers on; Infeasible if no tree is left."""
+        node.proof = None
         keep = self.kept(node.decided)
         model = self.model if untouched(node.decided) else self.restricted(keep, force=True)
         oracle = TreeAndAutomata(self.run, self, model, keep)
@@ -405,7 +408,7 @@ class Arcs(Divisible[Decided]):
         kernel = kernels.head_automata
         copy: Mask = np.zeros(len(self.arc), dtype=np.uint8)
         model = self.restricted(1 - node.decided.gone, force=False)
-        u, _ = self.proof_of(node)
+        u, _ = self.proof_of(node, model)
         kernel.removable(model, u.reshape(2, -1), self.kept(node.decided), self.run.score, copy)
         parts = ((c, self.flat[copy == 1 + c]) for c in (kernel.ABOVE, kernel.AUTOMATA, kernel.TREE))
         return tuple(Removed("arcs", c, tuple(arcs.tolist())) for c, arcs in parts if len(arcs))
@@ -487,17 +490,23 @@ class Arcs(Divisible[Decided]):
 
     # -- witnesses -------------------------------------------------------------------------------------------------
 
-    def proof_of(self, node: Node[Decided]) -> tuple[Floats, float]:
+    def proof_of(self, node: Node[Decided], model: "Model | None" = None) -> tuple[Floats, float]:
         """Multipliers that prove the node's bound when arcs are only forbidden, not required, in the automata.
 
         The search drops the rivals of a required arc from the automata and makes them take a word's only arc. The
         same is said by multipliers: the tree cannot use the first and must use the second, so moving their scores by
-        any amount costs it nothing or what the automata gain. Returns what bound they give, too.
+        any amount costs it nothing or what the automata gain. Returns what bound they give, too. ``model`` is that of
+        the arcs that are not gone, if it is known. What removed arcs at a node is thus what is written into its proof.
         """
         if untouched(node.decided):
             return node.multipliers, node.bound
+        if node.proof is None:
+            node.proof = self._found_proof(node, model or self.restricted(1 - node.decided.gone, force=False))
+        found: tuple[Floats, float] = node.proof
+        return found
+
+    def _found_proof(self, node: Node[Decided], model: "Model") -> tuple[Floats, float]:
         keep, gone, mods = self.kept(node.decided), node.decided.gone, self.cells[1]
-        model = self.restricted(1 - gone, force=False)
         heads = np.bincount(mods[keep == 1], minlength=self.problem.n + 1)
         forced = (keep == 1) & (heads[mods] == 1)
         rival = (keep == 0) & (gone == 0)

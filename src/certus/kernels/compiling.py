@@ -31,21 +31,38 @@ class _Linked(JITCodeLibrary):
         self._finalized = True
 
 
+class _LinkedHot(_Linked):
+    """The same, rid of the counting of references to arrays that a loop in the caller would pay for at every call."""
+
+    def _optimize_final_module(self) -> None:
+        options = {"loop_vectorize": False, "slp_vectorize": False, "opt": 1, "cost": "cheap"}
+        passes, builder = self._codegen._module_pass_manager(**options)
+        passes.run(self._final_module, builder)
+
+
 class _PartCompiler(Compiler):
     """Compiles a kernel as a part of those that call it: there is nothing that Python could run."""
 
+    library: type[_Linked] = _Linked
+
     def define_pipelines(self) -> Any:
         """Said here, of this kernel alone: what numba compiles for it is compiled once more for each set of flags."""
-        self.state.library = _Linked(self.state.targetctx.codegen(), "part")
+        self.state.library = self.library(self.state.targetctx.codegen(), "part")
         self.state.flags.no_cpython_wrapper = self.state.flags.no_compile = True
         return super().define_pipelines()
 
 
-def njit(*, cache: bool = False, **options: Any) -> Any:
+class _HotPartCompiler(_PartCompiler):
+    library = _LinkedHot
+
+
+def njit(*, cache: bool = False, hot: bool = False, **options: Any) -> Any:
     """``numba.njit``; with ``cache=True`` what it compiles is kept in the cache of certus.
 
     A kernel is compiled for Python only when Python calls it. What kernels call is a part of them, and optimised once,
-    with them: numba would optimise it by itself first, and again in every kernel on the way up.
+    with them: numba would optimise it by itself first, and again in every kernel on the way up. ``hot`` ones, which
+    take tuples of arrays and are called in the innermost loops, are optimised a little before: else every call counts
+    references to these arrays, which can take longer than what it is for.
     """
     options["no_cfunc_wrapper"] = True
     cached = cache and not config.DISABLE_JIT
@@ -55,7 +72,7 @@ def njit(*, cache: bool = False, **options: Any) -> Any:
         if cached:
             kernel._cache = kept.KernelCache(function)
         if PARTS:
-            part = _Part(function, options)
+            part = _Part(function, options, _HotPartCompiler if hot else _PartCompiler)
             kernel.get_call_template = lambda *asked: part.dispatcher.get_call_template(*asked)
             kernel.get_overload = lambda *asked: part.dispatcher.get_overload(*asked)
         return kernel
@@ -66,12 +83,12 @@ def njit(*, cache: bool = False, **options: Any) -> Any:
 class _Part:
     """A kernel as a part of others, made when the first of them is compiled."""
 
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        self.function, self.options = function, options
+    def __init__(self, function: Any, options: dict[str, Any], compiler: type[_PartCompiler]) -> None:
+        self.function, self.options, self.compiler = function, options, compiler
 
     @cached_property
     def dispatcher(self) -> Any:
-        part = numba.njit(pipeline_class=_PartCompiler, **self.options)(self.function)
+        part = numba.njit(pipeline_class=self.compiler, **self.options)(self.function)
         part.add_overload = partial(_add_part, part)
         return part
 

@@ -53,7 +53,7 @@ def look_up(slots, values, unigram, unigram_state, back_off, suffix, state, word
     return total + unigram[np.uint64(word)], unigram_state[np.uint64(word)]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, hot=True)
 def advance(lm, state, word):
     """(ln p(word | state), next state). ``lm`` is an LmArrays; state and word are valid ids."""
     return look_up(lm.slots, lm.values, lm.unigram, lm.unigram_state, lm.back_off, lm.state_suffix, state, word)

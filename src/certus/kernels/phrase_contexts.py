@@ -67,7 +67,7 @@ class Contexts(NamedTuple):
     context_of: np.ndarray  # (n + 1, Q) context of a state at a place, counted from context_ptr; -1 if never met there
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, hot=True)
 def run(lm, state, word, begin, end):
     """(ln p of word[begin:end], the state after) from a state."""
     total = 0.0
@@ -77,7 +77,7 @@ def run(lm, state, word, begin, end):
     return total, state
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, hot=True)
 def cut(lm, state, length):
     """The state of the last words of a state, as many as ``length`` or fewer."""
     while lm.state_length[state] > length:
@@ -115,14 +115,14 @@ class Index(NamedTuple):
     numbers: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, hot=True)
 def _find(index, key):
     """The number of a key, or -1."""
     k = slot(index.keys, key)
     return index.numbers[k] if index.keys[k] != -1 else np.int32(-1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, hot=True)
 def _add(index, key, n):
     """The index with a new key, numbered n."""
     keys, numbers = index.keys, index.numbers

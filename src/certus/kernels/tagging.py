@@ -30,7 +30,10 @@ class FlatTable(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """All scores but unary ones. Sums need power = exp(scores - peak) of the table of the highest order."""
+    """All scores but unary ones. Sums need power = exp(scores - peak) of the table of the highest order.
+
+    Python gives them to a kernel as plain tuples, which cost a call less than named ones; see ``_named``.
+    """
 
     order: int
     bigram: FlatTable
@@ -48,17 +51,31 @@ class Lattice(NamedTuple):
 
 
 class Step(NamedTuple):
-    """From position i - 1 to i: the tags a, b, c of the recurrence, and where their scores are."""
+    """From position i - 1 to i: where the tags a, b, c of the recurrence begin and end, and where their scores are.
 
-    tags_a: np.ndarray
-    tags_b: np.ndarray
-    tags_c: np.ndarray
+    It holds no arrays: to hand one over costs as much as many a sum.
+    """
+
+    a: int
+    end_a: int
+    b: int
+    end_b: int
+    c: int
+    end_c: int
     every: bool  # whether the tags c are all tags
     scored: bool  # whether the table is read, from cell ``at``
     at: int
     stride_a: int
     stride_b: int
     pair_at: int  # where local reads bigrams, -1 if it does not
+
+
+@njit(cache=True, nogil=True)
+def _named(tables):
+    """Tables that came as plain tuples."""
+    order, bigram, trigram, power, peak = tables
+    first = FlatTable(bigram[0], bigram[1], bigram[2], bigram[3])
+    return Tables(order, first, FlatTable(trigram[0], trigram[1], trigram[2], trigram[3]), power, peak)
 
 
 @njit(cache=True, nogil=True)
@@ -90,22 +107,19 @@ def _lattice(order, n, unary):
 
 
 @njit(cache=True, nogil=True)
-def _step(tables, lattice, j, i, n, T):
+def _step(tables, ptr, j, i, n, T):
     """The Step to position i of item j."""
-    ptr, tags, _ = lattice
     bigram, trigram = tables.bigram, tables.trigram
     bi_scored = bigram.side == T + 1 or (bigram.side == T and 1 <= i < n)
     tri_scored = trigram.side == T + 1 or (trigram.side == T and 2 <= i < n)
     bi_at = j * bigram.item + i * bigram.step
     tri_at = j * trigram.item + i * trigram.step
-    tags_c = tags[ptr[i + 2] : ptr[i + 3]]
-    every = len(tags_c) == T and i < n
-    before, side = tags[ptr[i + 1] : ptr[i + 2]], trigram.side
+    last, before, here, end = ptr[i], ptr[i + 1], ptr[i + 2], ptr[i + 3]
+    every = end - here == T and i < n
     if tables.order == 2:
-        return Step(before, tags[:1], tags_c, every, bi_scored, bi_at, bigram.side, 0, -1)
-    tags_a = tags[ptr[i] : ptr[i + 1]]
-    pair_at = bi_at if bi_scored else -1
-    return Step(tags_a, before, tags_c, every, tri_scored, tri_at, side * side, side, pair_at)
+        return Step(before, here, 0, 1, here, end, every, bi_scored, bi_at, bigram.side, 0, -1)
+    side, pair_at = trigram.side, bi_at if bi_scored else -1
+    return Step(last, before, before, here, here, end, every, tri_scored, tri_at, side * side, side, pair_at)
 
 
 @njit(cache=True, nogil=True)
@@ -133,13 +147,13 @@ def _widest(n, chart_ptr):
 def _forward_max(tables, j, n, unary, lattice, chart):
     """chart[s] <- maximum over the paths from the start to state s, s included."""
     T = unary.shape[1]
-    chart_ptr = lattice.chart_ptr
+    ptr, tags, chart_ptr = lattice
     bigram, side = tables.bigram.scores, tables.bigram.side
     table = tables.trigram.scores if tables.order == 3 else bigram
     chart[0] = 0.0
     for i in range(n + 1):
-        step = _step(tables, lattice, j, i, n, T)
-        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, pair_at = step
+        a0, a1, b0, b1, c0, c1, every, scored, at, stride_a, stride_b, pair_at = _step(tables, ptr, j, i, n, T)
+        tags_a, tags_b, tags_c = tags[a0:a1], tags[b0:b1], tags[c0:c1]
         kb = len(tags_b)
         kc = len(tags_c)
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
@@ -172,14 +186,14 @@ def _forward_max(tables, j, n, unary, lattice, chart):
 def _backward_max(tables, j, n, unary, lattice, chart):
     """chart[s] <- maximum over the paths from state s to the end, s excluded."""
     T = unary.shape[1]
-    chart_ptr = lattice.chart_ptr
+    ptr, tags, chart_ptr = lattice
     bigram, side = tables.bigram.scores, tables.bigram.side
     table = tables.trigram.scores if tables.order == 3 else bigram
     chart[chart_ptr[n + 1] : chart_ptr[n + 2]] = 0.0
     rest = np.empty(_widest(n, chart_ptr))
     for i in range(n, -1, -1):
-        step = _step(tables, lattice, j, i, n, T)
-        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, pair_at = step
+        a0, a1, b0, b1, c0, c1, every, scored, at, stride_a, stride_b, pair_at = _step(tables, ptr, j, i, n, T)
+        tags_a, tags_b, tags_c = tags[a0:a1], tags[b0:b1], tags[c0:c1]
         kb = len(tags_b)
         kc = len(tags_c)
         old = chart[chart_ptr[i] : chart_ptr[i + 1]]
@@ -218,7 +232,7 @@ FAINT = 1e-250
 def _forward_log(tables, j, n, unary, lattice, chart):
     """chart[s] <- log of the sum over the paths from the start to state s, s included."""
     T = unary.shape[1]
-    chart_ptr = lattice.chart_ptr
+    ptr, tags, chart_ptr = lattice
     power, peak = tables.power, tables.peak
     bigram, side = tables.bigram.scores, tables.bigram.side
     table = tables.trigram.scores if tables.order == 3 else bigram
@@ -226,8 +240,8 @@ def _forward_log(tables, j, n, unary, lattice, chart):
     top = np.empty(T + 1)
     chart[0] = 0.0
     for i in range(n + 1):
-        step = _step(tables, lattice, j, i, n, T)
-        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, pair_at = step
+        a0, a1, b0, b1, c0, c1, every, scored, at, stride_a, stride_b, pair_at = _step(tables, ptr, j, i, n, T)
+        tags_a, tags_b, tags_c = tags[a0:a1], tags[b0:b1], tags[c0:c1]
         ka = len(tags_a)
         kb = len(tags_b)
         kc = len(tags_c)
@@ -266,27 +280,28 @@ def _forward_log(tables, j, n, unary, lattice, chart):
                 if sums[s] >= FAINT:
                     new[s] = np.log(sums[s])
                 else:
-                    new[s] = _faint_sum(table, step, old, top[b], level, b, c)
+                    start = at + tags_b[b] * stride_b + tags_c[c] if scored else -1
+                    new[s] = _faint_sum(table, start, stride_a, tags_a, old[b::kb], top[b], level)
                 new[s] += top[b] + level
                 new[s] += _local(unary, i, n, bigram, side, pair_at, tags_b[b], tags_c[c])
 
 
 @njit(cache=True, nogil=True)
-def _faint_sum(table, step, old, top, level, b, c):
-    """Log of the sum over the tags a that lead to b, c, less top and level, by way of logs."""
-    tags_a, tags_b, tags_c, _, scored, at, stride_a, stride_b, _ = step
-    kb = len(tags_b)
-    start = at + tags_b[b] * stride_b + tags_c[c]
+def _faint_sum(table, start, stride_a, tags_a, old, top, level):
+    """Log of the sum over the tags a that lead to a state, less top and level, by way of logs.
+
+    old[a] is the chart there, and the table is read from ``start`` on; not at all if that is -1.
+    """
     best = -np.inf
     for a in range(len(tags_a)):
-        weight = table[start + tags_a[a] * stride_a] - level if scored else 0.0
-        best = max(best, old[a * kb + b] - top + weight)
+        weight = table[start + tags_a[a] * stride_a] - level if start >= 0 else 0.0
+        best = max(best, old[a] - top + weight)
     if best == -np.inf:
         return -np.inf
     mass = 0.0
     for a in range(len(tags_a)):
-        weight = table[start + tags_a[a] * stride_a] - level if scored else 0.0
-        mass += np.exp(old[a * kb + b] - top + weight - best)
+        weight = table[start + tags_a[a] * stride_a] - level if start >= 0 else 0.0
+        mass += np.exp(old[a] - top + weight - best)
     return best + np.log(mass)
 
 
@@ -298,7 +313,7 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
     which subtracts no large numbers.
     """
     T = unary.shape[1]
-    chart_ptr = lattice.chart_ptr
+    ptr, tags, chart_ptr = lattice
     power, peak = tables.power, tables.peak
     bigram, side = tables.bigram.scores, tables.bigram.side
     table = tables.trigram.scores if tables.order == 3 else bigram
@@ -310,8 +325,8 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
     scaled = np.empty(len(rest))
     top = np.empty(T + 1)
     for i in range(n, -1, -1):
-        step = _step(tables, lattice, j, i, n, T)
-        tags_a, tags_b, tags_c, every, scored, at, stride_a, stride_b, pair_at = step
+        a0, a1, b0, b1, c0, c1, every, scored, at, stride_a, stride_b, pair_at = _step(tables, ptr, j, i, n, T)
+        tags_a, tags_b, tags_c = tags[a0:a1], tags[b0:b1], tags[c0:c1]
         kb = len(tags_b)
         kc = len(tags_c)
         level = peak if scored else 0.0
@@ -346,7 +361,7 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
                 if mass >= FAINT:
                     total = np.log(mass)
                 else:
-                    total = _faint_rest(table, step, log_row, level, start)
+                    total = _faint_rest(table, scored, tags_c, log_row, level, start)
                     if total == -np.inf:
                         continue
                 chart[old + a * kb + b] = total + (top[b] + level)
@@ -361,9 +376,8 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
 
 
 @njit(cache=True, nogil=True)
-def _faint_rest(table, step, log_row, level, start):
+def _faint_rest(table, scored, tags_c, log_row, level, start):
     """Log of the sum over the tags c that follow, less level, by way of logs."""
-    tags_c, scored = step.tags_c, step.scored
     best = -np.inf
     for c in range(len(tags_c)):
         best = max(best, log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c])
@@ -384,11 +398,12 @@ def viterbi(tables, unary, lengths, span, value, structure):
     Ties go to the smallest tag, from the last position to the first. structure must come filled with -1.
     """
     T = unary.shape[2]
+    tables = _named(tables)
     table = tables.trigram.scores if tables.order == 3 else tables.bigram.scores
     for j in range(span[0], span[1]):
         n = lengths[j]
         lattice = _lattice(tables.order, n, unary[j])
-        chart_ptr = lattice.chart_ptr
+        ptr, tags, chart_ptr = lattice
         states = chart_ptr[n + 2]
         chart = np.empty(states)
         _forward_max(tables, j, n, unary[j], lattice, chart)
@@ -402,18 +417,18 @@ def viterbi(tables, unary, lengths, span, value, structure):
         if value[j] == -np.inf:
             continue
         for i in range(n, -1, -1):
-            tags_a, tags_b, tags_c, _, scored, at, stride_a, stride_b, _ = _step(tables, lattice, j, i, n, T)
-            kb, kc = len(tags_b), len(tags_c)
+            a0, a1, b0, b1, c0, c1, _, scored, at, stride_a, stride_b, _ = _step(tables, ptr, j, i, n, T)
+            kb, kc = b1 - b0, c1 - c0
             b = s // kc
             c = s % kc
             if i < n:
-                structure[j, i] = tags_c[c]
-            start = at + tags_b[b] * stride_b + tags_c[c]
+                structure[j, i] = tags[c0 + c]
+            start = at + tags[b0 + b] * stride_b + tags[c0 + c]
             best = -np.inf
-            for a in range(len(tags_a)):
+            for a in range(a1 - a0):
                 score = chart[chart_ptr[i] + a * kb + b]
                 if scored:
-                    score += table[start + tags_a[a] * stride_a]
+                    score += table[start + tags[a0 + a] * stride_a]
                 if score > best:
                     best = score
                     s = a * kb + b
@@ -425,6 +440,7 @@ def total(tables, unary, lengths, span, value, entropy):
 
     Unless it comes empty, entropy[j] <- the entropy of the distribution proportional to exp(score).
     """
+    tables = _named(tables)
     for j in range(span[0], span[1]):
         n = lengths[j]
         lattice = _lattice(tables.order, n, unary[j])
@@ -454,6 +470,7 @@ def marginals(tables, unary, lengths, span, value, out):
 
     out must come filled with 0.
     """
+    tables = _named(tables)
     spread = np.empty(0)
     for j in range(span[0], span[1]):
         n = lengths[j]
@@ -480,6 +497,7 @@ def max_marginals(tables, unary, lengths, span, value, out):
 
     out must come filled with -inf.
     """
+    tables = _named(tables)
     for j in range(span[0], span[1]):
         n = lengths[j]
         lattice = _lattice(tables.order, n, unary[j])

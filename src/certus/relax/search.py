@@ -30,6 +30,7 @@ class Node(Generic[S]):
     """A place in the tree: what is decided there, the best bound so far with its multipliers, how the search went on.
 
     ``evidence`` is what the choice of a part to branch on goes by. ``apart`` is a structure that was set apart here.
+    ``proof`` is for spaces whose witness takes some finding: what they found for the bound and what is decided.
     """
 
     decided: S
@@ -40,6 +41,7 @@ class Node(Generic[S]):
     fixes: "list[tuple[Node[S], tuple[Removed, ...]]]" = field(default_factory=list)  # the node before, and what went
     split: "tuple[Part, Node[S], Node[S]] | None" = None
     apart: Any = None
+    proof: Any = None
 
 
 class Space(ABC, Generic[S]):

@@ -154,7 +154,7 @@ class TaggingBatch(Batch):
         def serve(span: tuple[int, int]) -> None:
             kernel(tables, self.unary, self.lengths, span, value, out)
 
-        steps = work(self.unary, self._tables)
+        steps = work(self.unary, tables[0])
         threads = thread_count(self.workers, steps)
         if threads == 1 or items <= 1:
             long_call(steps, serve, (0, items))

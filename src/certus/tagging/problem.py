@@ -16,8 +16,8 @@ from certus.certificates.sound import measured, summed
 from certus.checks import Floats, Ints, as_numbers, as_penalties, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest
-from certus.problem import Factors, Index, Penalties
-from certus.result import Solution
+from certus.problem import Factors, Index, Limits, Penalties
+from certus.result import Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
 from certus.tagging.lattice import spell_out
@@ -86,6 +86,7 @@ class Tagging(DynamicProgram[Ints]):
         self._bigram = self._table("bigram", 2, bigram)
         self._trigram = self._table("trigram", 3, trigram)
         self.tags = as_names(tags, self.size)
+        self._extent: Extent | None = None  # once it is asked for
 
     def _table(self, name: str, order: int, values: ArrayLike | Table | None) -> Table | None:
         """A table that was checked before is shared as it is."""
@@ -128,8 +129,12 @@ class Tagging(DynamicProgram[Ints]):
         return sequence
 
     def terms(self, structure: ArrayLike) -> list[float]:
+        return self._terms(np.array(self._checked(structure), dtype=np.int64))
+
+    def _terms(self, structure: Ints) -> list[float]:
+        """The same for what is known to be a structure of this problem."""
         padded = np.full(self.n + 3, self.size)
-        padded[2:-1] = self._checked(structure)  # tag i is at i + 2
+        padded[2:-1] = structure  # tag i is at i + 2
         scores: list[float] = self.unary[np.arange(self.n), padded[2:-1]].tolist()
         for table in (self._bigram, self._trigram):
             if table is not None:
@@ -147,16 +152,15 @@ class Tagging(DynamicProgram[Ints]):
         tables = (self._bigram, self._trigram)
         return (self.unary, *(table.scores for table in tables if table is not None))
 
-    @cached_property
-    def _extent(self) -> Extent:
+    def extent(self) -> Extent:
+        if self._extent is not None:
+            return self._extent
         length = self.n
         for table in (self._bigram, self._trigram):
             if table is not None:
                 first, last = table.scored_from_to(self.n)
                 length += last - first
-        return extent_of(length, *self.all_scores())
-
-    def extent(self) -> Extent:
+        self._extent = extent_of(length, *self.all_scores())
         return self._extent
 
     def without_scores_below(self, least: float) -> Self:
@@ -176,17 +180,8 @@ class Tagging(DynamicProgram[Ints]):
         """Call a kernel on a batch of one; ``powers`` if it sums."""
         lengths = np.array([self.n], dtype=np.int64)
         unary = self._penalised(penalties)[None]
-        steps = work(unary, (self._bigram, self._trigram))
-        tables = self._tables_with_powers if powers else self._tables
-        long_call(steps, kernel, tables, unary, lengths, (0, 1), value, out)
-
-    @cached_property
-    def _tables(self) -> Any:
-        return flattened(self._bigram, self._trigram)
-
-    @cached_property
-    def _tables_with_powers(self) -> Any:
-        return flattened(self._bigram, self._trigram, powers=True)
+        tables = flattened(self._bigram, self._trigram, powers=powers)
+        long_call(work(unary, tables[0]), kernel, tables, unary, lengths, (0, 1), value, out)
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         unary = self.unary
@@ -196,6 +191,10 @@ class Tagging(DynamicProgram[Ints]):
                 raise InvalidInput(f'penalty for view "{view}" has shape {np.shape(penalty)}; expected {shape}.')
             unary = unary + penalty
         return np.ascontiguousarray(unary)
+
+    def _decode(self, limits: Limits) -> Result[Ints]:
+        best = self.solve()
+        return self.proved(best.structure, best.value, scores=self._terms(best.structure))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
         structure = np.full((1, self.n), -1, dtype=np.int64)

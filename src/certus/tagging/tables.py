@@ -1,6 +1,6 @@
 """Tables of bigram and trigram scores: their shapes, their checks, and how a kernel reads them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from certus import kernels
 from certus.checks import Floats, as_numbers, as_scores
 from certus.errors import InvalidInput
 
@@ -116,22 +115,18 @@ _NONE = np.empty(0)  # cells of a table that is not there
 
 def flattened(bigram: Table | None, trigram: Table | None, *, powers: bool = False) -> Any:
     """The tables as certus.kernels.tagging reads them; with their powers, which sums need, if asked for."""
-    kernel: Any = kernels.tagging
-    flat = [
-        kernel.FlatTable(_NONE, 0, 0, 0)
-        if table is None
-        else kernel.FlatTable(table.scores.reshape(-1), table.item, table.step, table.side)
-        for table in (bigram, trigram)
-    ]
     highest = bigram if trigram is None else trigram
-    power, peak = highest.powers if powers and highest is not None else (_NONE, 0.0)
-    return kernel.Tables(2 if trigram is None else 3, *flat, power, peak)
+    power = highest.powers if powers and highest is not None else (_NONE, 0.0)
+    return (2 if trigram is None else 3, _flat(bigram), _flat(trigram), *power)
 
 
-def work(unary: Floats, tables: Sequence[Table | None]) -> float:
+def _flat(table: Table | None) -> tuple[Floats, int, int, int]:
+    return (_NONE, 0, 0, 0) if table is None else (table.scores.reshape(-1), table.item, table.step, table.side)
+
+
+def work(unary: Floats, order: int) -> float:
     """About how many steps a kernel takes for unary scores (B, N, T) and tables; a sum of exponentials is ten."""
-    order = max([table.order for table in tables if table is not None], default=1)
-    return float(10.0 * unary.size * unary.shape[-1] ** (order - 1))
+    return 10.0 * unary.size * float(unary.shape[-1]) ** (order - 1)
 
 
 def as_names(tags: object, size: int) -> tuple[str, ...] | None:
