@@ -1,15 +1,13 @@
 """Translations by their words: distinct lists, constraints on the words and lattices, against all derivations.
 
-Every derivation of a small problem is listed, and what counts of it is the string that it yields: the best score of each
-string is the oracle. ``problems`` asks for derivations; here one case asks one question, so that there are many of them.
+Every derivation of a small problem is listed, and what counts of it is the string that it yields: the best score of
+each string is the oracle. ``problems`` asks for derivations; here a case is one question, so that there are many.
 """
 
 from collections.abc import Iterator
 from functools import partial
 from math import fsum, inf
 from typing import Any
-
-import numpy as np
 
 import certus
 from certus.io.lattices import WordLattice

@@ -23,7 +23,7 @@ from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.errors import NotSupported
 from certus.hypergraph import Hypergraph, sweeps
-from certus.translation.forest import TranslationForest
+from certus.translation.forest import Int32, TranslationForest
 from certus.translation.language_model import LanguageModel
 
 BEGIN, END = 0, 1  # leaves
@@ -167,8 +167,9 @@ class Chains:
         self.leaves, self.after = leaves, after
         span, n_classes = leaves.order - 1, int(classes.max()) + 1
         lm, word = leaves.lm, np.append(leaves.words, 0)
-        leaf, context = np.arange(leaves.n_leaves + 1), np.zeros(leaves.n_leaves + 1, dtype=np.int64)
-        state = np.zeros(len(leaf), dtype=np.int32)
+        leaf: Ints = np.arange(leaves.n_leaves + 1)
+        context: Ints = np.zeros(len(leaf), dtype=np.int64)
+        state: Int32 = np.zeros(len(leaf), dtype=np.int32)
         if not after:
             kernels.language_model.advance_all(lm.arrays, state, word, np.arange(len(leaf) + 1), np.empty(len(leaf)))
             state[leaves.pad] = 0
@@ -178,8 +179,8 @@ class Chains:
             count = degree[leaf]
             if count.sum() > MOST_LINKS:
                 raise NotSupported(
-                    f"{leaves.n_leaves} leaves make more than {MOST_LINKS} links of chains of {leaves.order}, more than "
-                    'memory is meant for. Prune the forest, or use method="search".'
+                    f"{leaves.n_leaves} leaves make more than {MOST_LINKS} links of chains of {leaves.order}, which "
+                    'take too much memory. Prune the forest, or use method="search".'
                 )
             source = np.repeat(np.arange(len(leaf)), count)
             pair = np.arange(len(source)) + np.repeat(starts[leaf] - np.cumsum(count) + count, count)
@@ -196,7 +197,7 @@ class Chains:
             if last:
                 state[:] = 0
             order = np.lexsort((pair, state, context, to))
-            source, pair, leaf, context, state = (x[order] for x in (source, pair, to, context, state))
+            source, pair, leaf, context, state = source[order], pair[order], to[order], context[order], state[order]
             new = np.ones(len(order), dtype=bool)
             new[1:] = (leaf[1:] != leaf[:-1]) | (context[1:] != context[:-1]) | (state[1:] != state[:-1])
             first = np.flatnonzero(new)

@@ -23,7 +23,6 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,9 +44,9 @@ from certus.translation.lm_automaton import spell_out
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
-WINDOW = 4  # rounds that must close a share of the gap, or the classes are refined
+WINDOW = 20  # rounds that must close a share of the gap, or the classes are refined
 CLOSE = 1e-6  # of the largest score: a gap that only rounding of the multipliers keeps open, closed exactly
-FACTOR = 1.5  # steps aim beyond the best score, so that choices agree after finitely many
+FACTOR, PATIENCE, SHRINK = 1.8, 12, 0.75  # steps go beyond the best score, and get smaller late: see steps.polyak
 WATCH = 5  # last rounds whose confused leaves are put into different classes
 SHRUNK = 0.8  # of the edges: what is left out is forgotten once no more than this is left
 MOST_STATES = 20_000_000  # cells of an automaton of classes: states times leaves
@@ -272,12 +271,15 @@ def _spelt_out(at: Descent[LeafRelaxation]) -> None:
 def _separated(at: Descent[LeafRelaxation]) -> tuple[LeafRelaxation, Floats] | None:
     """Tightening (LR 5.4): leaves that were confused in the last rounds go into different classes.
 
-    If that changes nothing the steps go on as they are; None, the end, if the classes are too many.
+    If none were, steps begin anew from the best multipliers; None, the end, if the classes are too many.
     """
     oracle = at.oracle
     pairs = oracle.pairs | oracle.confused()
     if pairs == oracle.pairs:
-        return (oracle, at.best_u) if at.norm2 > 0 else None
+        if at.norm2 == 0.0:
+            return None
+        at.restart(oracle, at.best_u)
+        return oracle, at.best_u
     left = set(oracle.leaves.leaf_of.tolist())
     oracle.pairs, before = {pair for pair in pairs if left.issuperset(pair)}, oracle.colour
     oracle.colour = coloured(oracle.whole.n_leaves, oracle.pairs)
@@ -313,7 +315,7 @@ def decode_by_leaves(
     run: Run[list[int]] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=extent.size)
     leaves = Leaves(problem.translation_forest, problem.lm, problem.lm_weight)
     u = np.zeros((leaves.order - 1) * (leaves.n_leaves + leaves.n_arcs))
-    rule = step or polyak(FACTOR)
+    rule = step or polyak(FACTOR, patience=PATIENCE, shrink=SHRINK)
     start = (run, LeafRelaxation(problem, leaves, method), u, rule)
     if method != "simple":  # nothing should return less than cube pruning
         edges = cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight).edges

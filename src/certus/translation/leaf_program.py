@@ -1,10 +1,10 @@
 """The linear and the integer program of leaves and paths (LR fig. 5-6, constraints D0 to D6), solved by HiGHS.
 
-Variables: x_e, how often a derivation uses edge e of the leaf graph; links of the layers of chains (``leaf_graph``), how
-often they are chosen; f[p, a, s], how often arc s lies on the path from leaf a at place p. The paths of all chains with
-the same leaf at the same place are one flow, and of the last words of chains only the word matters to the model, so that
-chains (node, word) meet pairs (leaf, leaf) in one row for each leaf and word. Without integrality the value is what
-"paths" converges to. Once the edges are whole so is all that they leave open: only they need to be.
+Variables: x_e, how often a derivation uses edge e of the leaf graph; links of the layers of chains (``leaf_graph``),
+how often they are chosen; f[p, a, s], how often arc s lies on the path from leaf a at place p. The paths of all chains
+with the same leaf at the same place are one flow. Of the last leaf of a chain only the word matters to the model, so
+that chains (node, word) meet pairs (leaf, leaf) in one row for each leaf and word. Without integrality the value is
+what "paths" converges to. Once the edges are whole so is all that they leave open: only they need to be.
 """
 
 from typing import TYPE_CHECKING
@@ -62,7 +62,7 @@ class LeafProgram:
         self.n_variables += len(score)
         if self.n_variables > MOST_VARIABLES:
             raise NotSupported(
-                f"the program has more than {MOST_VARIABLES} variables, more than memory is meant for. Prune the forest."
+                f"the program has more than {MOST_VARIABLES} variables, which take too much memory. Prune the forest."
             )
         return np.arange(self.n_variables - len(score), self.n_variables)
 
@@ -88,7 +88,7 @@ class LeafProgram:
         for _ in range(1, leaves.order):
             total = np.full(leaves.n_arcs, -1, dtype=np.int64)
             total[crossed] = self._rows(len(crossed))
-            self._add(total[by_edge.col], by_edge.row, -1.0)
+            self._add(total[by_edge.col], np.asarray(by_edge.row, dtype=np.int64), -1.0)
             conserved, f = self._rows(len(into)), self._variables(np.zeros(len(arc)))
             self._add(total[arc], f, 1.0)
             self._add(conserved[reached], f, 1.0)

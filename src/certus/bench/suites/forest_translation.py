@@ -9,7 +9,7 @@ import numpy as np
 
 import certus
 from certus.bench.cases import Case, Row, Skipped, data_folder
-from certus.bench.translation import Hiero
+from certus.bench.translation import Hiero, best_rules
 from certus.evaluate.bleu import TranslationScores
 from certus.translation.cube_pruning import cube_pruning
 
@@ -184,18 +184,3 @@ def _distinct(problems: list[Any], k: int) -> Row:
         derivations += len({" ".join(p.words(r.structure)) for r in p.kbest(k)})
     values = {"translations": ranks, "seconds": seconds, "seconds to verify": process_time() - begun}
     return Row(f"{k} distinct translations", values | {"distinct among as many derivations": derivations})
-
-
-def best_rules(forest: certus.TranslationForest, keep: int) -> certus.TranslationForest:
-    """The forest with the best rules of each vertex only."""
-    graph = forest.graph
-    chosen = []
-    for v in range(graph.n_vertices):
-        edges = np.arange(graph.in_ptr[v], graph.in_ptr[v + 1])
-        chosen.append(np.sort(edges[np.argsort(-forest.weights[edges], kind="stable")[:keep]]))
-    edges = np.concatenate(chosen)
-    tails = [graph.tail_of(e) for e in edges]
-    sides = [forest.token[forest.token_ptr[e] : forest.token_ptr[e + 1]] for e in edges]
-    in_ptr, tail_ptr, token_ptr = (np.cumsum([0, *map(len, lists)]) for lists in (chosen, tails, sides))
-    small = certus.Hypergraph(in_ptr, tail_ptr, np.concatenate(tails), graph.root)
-    return certus.TranslationForest(small, token_ptr, np.concatenate(sides), forest.words, forest.weights[edges])
