@@ -236,7 +236,7 @@ def chart(n: int) -> ForestTranslation:
             builder += [str(len(rules)), *rules]
     edges = sum("|||" in line for line in builder)
     forest = TranslationForest.from_text("\n".join([f"{len(number)} {edges}", *builder])).weighted({"w": 1.0})
-    return ForestTranslation(forest, swapped(rng).lm, 1.0)
+    return ForestTranslation(forest, swapped(rng).lm, 3.0)
 
 
 def swapped(rng) -> ForestTranslation:

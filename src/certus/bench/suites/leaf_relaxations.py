@@ -53,9 +53,10 @@ def run(
         "ILP": lambda p: p.score(np.array(solve_ilp(p, limit))),
         "dynamic program": lambda p: sweeps.best(*spell_out(p.translation_forest, p.lm, p.lm_weight, SPELT_OUT)[:2])[0],
     }
-    answers = {name: _asked(way, problems, best) for name, way in ways.items()}
-    for name, found in answers.items():
-        yield _within(name, found)
+    answers: dict[str, list[Answer]] = {}
+    for name, way in ways.items():
+        answers[name] = _asked(way, problems, best)
+        yield _within(name, answers[name])
     yield from _by_length(hiero, problems, answers, lengths)
     yield _tightening(answers)
     for pops in (50, 500):
