@@ -191,6 +191,7 @@ def test_the_relaxation_alone_is_not_always_enough_but_partitions_are():
     assert needed > 0
 
 
+@pytest.mark.compiled
 def test_relaxations_on_leaves_agree_with_search_beyond_small_forests():
     problem = chart(8)
     best = problem.decode()
