@@ -10,12 +10,15 @@ from tests.fuzz.guided import Guided, installed
 from tests.fuzz.mutants import Mutants
 from tests.fuzz.problems import Problems
 from tests.fuzz.runner import Target
+from tests.fuzz.strings import PARTS as STRINGS
+from tests.fuzz.strings import Strings
 from tests.fuzz.sums import Sums
 from tests.fuzz.tamper import LARGE, Tamper, saved_kinds
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "problems": Problems,
     "answers": Answers,
+    "strings": Strings,
     "batches": Batches,
     "sums": Sums,
     "tamper": Tamper,
@@ -26,6 +29,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
 PARTS: dict[str, tuple[Callable[[tuple[str, ...]], Target], list[str]]] = {
     "problems": (Problems, list(KINDS)),
     "answers": (Answers, list(ANSWER_KINDS)),
+    "strings": (Strings, list(STRINGS)),
     "tamper": (Tamper, [*saved_kinds(), LARGE]),
     "files": (Mutants, [reader.name for reader in READERS]),
 }

@@ -22,6 +22,7 @@ SEED = 15
 SLICE = {
     "problems": 300,
     "answers": 40,
+    "strings": 120,
     "batches": 40,
     "sums": 100,
     "tamper": 60,

@@ -80,7 +80,7 @@ def test_run_5_8_of_the_simple_algorithm() -> None:
     problem = ForestTranslation(forest, bigram_model({"cat barks": -7.0}), 1.0)
     leaves = Leaves(forest, problem.lm, 1.0)
     words = ["<s>", "</s>", *(problem.lm.words[w] for w in leaves.words[2:])]
-    bigrams = {(words[a], words[b]) for a, b in np.argwhere(leaves.follows[:-1, :-1]).tolist()}
+    bigrams = {(words[a], words[b]) for a, b in leaves.pairs()}
     assert bigrams == {
         ("<s>", "the"),
         ("<s>", "a"),

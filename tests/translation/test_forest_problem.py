@@ -21,6 +21,7 @@ from certus import (
 from certus.io.arpa import parse_arpa
 from certus.relax.run import Run
 from certus.relax.steps import constant, deflected, per_increase
+from certus.translation import leaf_graph, leaf_program
 from certus.translation.bigram_relaxation import BEAM, WIDEST, BoundedSearch
 from certus.translation.cube_pruning import cube_pruning
 from certus.translation.leaf_program import solve_lp
@@ -188,6 +189,55 @@ def test_the_relaxation_alone_is_not_always_enough_but_partitions_are():
         assert tightened.score == pytest.approx(best, abs=CLOSE)
         needed += tightened.info["partitions"] > 1
     assert needed > 0
+
+
+@pytest.mark.compiled
+def test_relaxations_on_leaves_agree_with_search_beyond_small_forests():
+    problem = chart(8)
+    best = problem.decode()
+    assert best.certificate.exact
+    value = solve_lp(problem)
+    for method in ("paths", "partitions", "ilp"):
+        result = problem.decode(method=method, max_iterations=400)
+        assert result.score == pytest.approx(best.score, abs=1e-6)
+        assert result.certificate.bound >= best.score - CLOSE
+        if method == "paths":
+            assert result.info["leaves"] > 157
+            assert result.certificate.bound >= value.value - 1e-5
+            alone = result.certificate.exact
+        if method == "partitions":
+            assert result.certificate.exact
+            assert 1 <= result.info["partitions"] <= 12
+            assert not alone or result.info["partitions"] == 1
+            verify(problem, result)
+    assert value.value >= best.score - 1e-5
+
+
+def test_relaxations_on_leaves_refuse_what_takes_too_much_memory(monkeypatch):
+    problem = chart(4)
+    monkeypatch.setattr(leaf_program, "MOST_VARIABLES", 100)
+    with pytest.raises(NotSupported, match="more than 100 variables"):
+        problem.decode(method="ilp")
+    monkeypatch.setattr(leaf_graph, "MOST_LINKS", 100)
+    with pytest.raises(NotSupported, match="more than 100 links of chains of 3"):
+        problem.decode(method="partitions")
+
+
+def chart(n: int) -> ForestTranslation:
+    """All binary trees over n words, in order and swapped, with words of their own, under a random trigram model."""
+    rng, words = np.random.default_rng(n), list("abcdef")
+    builder, number = [], {}
+    for length in range(1, n + 1):
+        for i in range(n - length + 1):
+            number[i, i + length] = len(number)
+            rules = [f"{rng.choice(words)} {rng.choice(words)} ||| w={rng.integers(-9, 0)}" for _ in range(3)]
+            for k in range(i + 1, i + length):
+                a, b, word = number[i, k], number[k, i + length], rng.choice(words)
+                rules += [f"[{a}] {word} [{b}] ||| w={rng.integers(-4, 0)}", f"[{b}] [{a}] ||| w={rng.integers(-4, 0)}"]
+            builder += [str(len(rules)), *rules]
+    edges = sum("|||" in line for line in builder)
+    forest = TranslationForest.from_text("\n".join([f"{len(number)} {edges}", *builder])).weighted({"w": 1.0})
+    return ForestTranslation(forest, swapped(rng).lm, 3.0)
 
 
 def swapped(rng) -> ForestTranslation:

@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import certus
 from certus.io.hiero import read_weights
 
@@ -70,3 +72,18 @@ class Phrases:
             data = json.loads(path.read_text(encoding="utf-8"))
             runs[path.stem.removeprefix(prefix)] = {s["id"]: s for s in data["sentences"]}
         return runs
+
+
+def best_rules(forest: certus.TranslationForest, keep: int) -> certus.TranslationForest:
+    """The forest with the best rules of each vertex only."""
+    graph = forest.graph
+    chosen = []
+    for v in range(graph.n_vertices):
+        edges = np.arange(graph.in_ptr[v], graph.in_ptr[v + 1])
+        chosen.append(np.sort(edges[np.argsort(-forest.weights[edges], kind="stable")[:keep]]))
+    edges = np.concatenate(chosen)
+    tails = [graph.tail_of(e) for e in edges]
+    sides = [forest.token[forest.token_ptr[e] : forest.token_ptr[e + 1]] for e in edges]
+    in_ptr, tail_ptr, token_ptr = (np.cumsum([0, *map(len, lists)]) for lists in (chosen, tails, sides))
+    small = certus.Hypergraph(in_ptr, tail_ptr, np.concatenate(tails), graph.root)
+    return certus.TranslationForest(small, token_ptr, np.concatenate(sides), forest.words, forest.weights[edges])

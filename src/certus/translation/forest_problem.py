@@ -202,8 +202,8 @@ class ForestTranslation(DynamicProgram[Ints]):
             - "beam": the same relaxation, and beam search within its bounds until nothing is dropped (LR 7.6).
             - "intersection": exhaustive dynamic program over forest and model; the oracle. Small forests.
             - "simple", "paths", "partitions": Lagrangian relaxation on single leaves (LR 5.2), on leaves and the paths
-              between them (LR 5.3), and the latter tightened by partitions of the leaves (LR 5.4). Small forests.
-            - "ilp": the integer program of leaves and paths, solved by HiGHS, and proved as by "search". Small forests.
+              between them (LR 5.3), and the latter tightened by partitions of the leaves (LR 5.4). Some thousand edges.
+            - "ilp": the integer program of leaves and paths, solved by HiGHS, and proved as by "search". The same.
             - "cube": cube pruning with ``pops``; a heuristic, bounded by the relaxation without multipliers.
         memory_limit : float
             Bytes that tables and search may take, roughly.

@@ -1,4 +1,4 @@
-"""Lagrangian relaxation on leaves and the paths between them (LR 5.2 to 5.4, SYN 4 to 6), for small forests.
+"""Lagrangian relaxation on leaves and the paths between them (LR 5.2 to 5.4, SYN 4 to 6).
 
 Every leaf chooses the chain of leaves before it, with the paths between them (``leaf_graph``), freely; the derivation
 does not. Multipliers make the two agree (LR fig. 5-6, for any order n): lambda[j, v] on how often leaf v stands j
@@ -9,19 +9,20 @@ places before another, u[j, s] on how often arc s lies on the j-th path. With
 
 the best derivation under beta + alpha bounds the optimum. Tightening (LR 5.4): with leaves in classes, the chain of a
 leaf must have the classes that the derivation has there. That is a derivation through an automaton whose states are the
-classes of the last n - 1 leaves, found by exact intersection; one class is no tightening, a class for each leaf is the
-exhaustive dynamic program, so the method always ends. Pairs of leaves that were confused are put into different classes
-by colouring a graph.
+classes of the last n - 1 leaves, found by exact intersection; a class for each leaf is the exhaustive dynamic program.
+Pairs of leaves that were confused are put into different classes by colouring a graph.
 
 Differs from LR: after </s> come n - 2 leaves that cost nothing and choose chains too, so that the constraints hold for
 the last leaves as well; the certificate compares bound and score, so chains that agree only in number prove nothing.
+Steps aim at the best derivation known, that of cube pruning to begin with. Tightening leaves out edges that are in no
+derivation as good as that one, by the bounds without classes, so that the automaton runs over a small forest; what is
+left once only rounding keeps the gap open is spelt out.
 """
 
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,16 +36,21 @@ from certus.relax.descent import Descent, Oracle, Round, descend
 from certus.relax.run import Run
 from certus.relax.steps import StepRule, polyak
 from certus.result import Result, certified
+from certus.translation.cube_pruning import cube_pruning
 from certus.translation.forest import NO_DERIVATION
-from certus.translation.leaf_graph import END, Leaves, class_maximum, tuples
+from certus.translation.leaf_graph import END, Chains, Leaves
+from certus.translation.lm_automaton import spell_out
 
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
-WINDOW = 4  # rounds that must close a share of the gap, or the classes are refined
+WINDOW = 20  # rounds that must close a share of the gap, or the classes are refined
 CLOSE = 1e-6  # of the largest score: a gap that only rounding of the multipliers keeps open, closed exactly
-FACTOR = 1.5  # steps aim beyond the best score, so that choices agree after finitely many
+FACTOR, PATIENCE, SHRINK = 1.8, 12, 0.75  # steps go beyond the best score, and get smaller late: see steps.polyak
 WATCH = 5  # last rounds whose confused leaves are put into different classes
+SHRUNK = 0.8  # of the edges: what is left out is forgotten once no more than this is left
+MOST_STATES = 20_000_000  # cells of an automaton of classes: states times leaves
+MOST_EDGES = 3_000_000  # of a forest through such an automaton
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +61,66 @@ class Relaxed:
     edges: list[int]
     leaves: list[int]
     paths: list[list[int]]
-    chains: list[tuple[int, ...]]  # per leaf, and per leaf after </s>: v_{n-1} .. v_1 chosen
-    chosen: list[list[list[int]]]  # likewise: arcs of the paths chosen, [j - 1] from v_j to v_{j-1}
+    chains: list[list[int]]  # per leaf, and per leaf after </s>: pairs of leaves chosen, nearest first
 
 
 class LeafRelaxation(Oracle):
     """The relaxed problem of a forest; "simple" leaves the arcs without multipliers (LR 5.2).
 
-    ``pairs`` are leaves to be told apart, ``partitions`` the number of classes that this needs.
+    ``pairs`` are leaves to be told apart, ``rows`` the number of classes that this needs. Multipliers are those of the
+    ``whole`` forest, of which ``leaves`` are what is left.
     """
 
-    def __init__(
-        self, problem: "ForestTranslation", leaves: Leaves, method: str, pairs: frozenset[tuple[int, int]] = frozenset()
-    ) -> None:
-        self.problem, self.leaves, self.method, self.pairs = problem, leaves, method, pairs
-        self.scale, self.span = problem.extent().size, leaves.order - 1
-        self.classify(coloured(leaves.n_leaves, pairs))
-        self.partitions = self.rows
-        self.last: deque[Relaxed] = deque(maxlen=WATCH)
+    def __init__(self, problem: "ForestTranslation", whole: Leaves, method: str) -> None:
+        self.problem, self.whole, self.leaves, self.method = problem, whole, whole, method
+        self.scale, self.span = problem.extent().size, whole.order - 1
+        self.pairs: set[tuple[int, int]] = set()  # numbers of leaves in the whole
+        self.last: deque[tuple[Relaxed, Leaves]] = deque(maxlen=WATCH)
+        self.colour = np.zeros(whole.n_leaves, dtype=np.int64)
+        self.classify()
 
-    def classify(self, colour: Ints) -> None:
-        """Classes by colour; the pad has one of its own, which does not count as a row."""
-        self.rows = int(colour.max(initial=0)) + 1
-        self.classes = np.append(colour, self.rows)
+    def classify(self) -> None:
+        """Chains and automaton by the colours of the leaves that are left; beside several classes pads have their own.
+
+        NotSupported if that is too large.
+        """
+        leaves, span = self.leaves, self.span
+        used, own = np.unique(self.colour[leaves.leaf_of], return_inverse=True)
+        self.rows = len(used)
+        classes = np.append(own, self.rows if self.rows > 1 else 0)
+        n_classes = int(classes.max()) + 1
+        self.chains = [Chains(leaves, classes, after) for after in range(span)]
+        self.contexts = np.unique(self.chains[0].layers[-1].context)
+        if self.rows > 1 and len(self.contexts) * leaves.n_leaves > MOST_STATES:
+            raise NotSupported(f"{self.rows} classes of {leaves.n_leaves} leaves are too many.")
+        last = self.chains[0].layers[-1]
+        self.state = np.searchsorted(self.contexts, last.context)  # of the nodes of the last layer
+        self.node = {(int(q), int(v)): k for k, (q, v) in enumerate(zip(self.state, last.leaf, strict=True))}
+        after = (last.context * n_classes + classes[last.leaf]) % n_classes**span
+        self.next = np.minimum(np.searchsorted(self.contexts, after), len(self.contexts) - 1)
+        self.next[self.contexts[self.next] != after] = -1
+        # of each state, the node of each chain that ends in </s>: its context is that of the leaves before </s>
+        self.endings = []
+        for after_end in range(1, span):
+            wanted = self.contexts % n_classes ** (span - after_end)
+            known = self.chains[after_end].layers[-1].context
+            at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+            self.endings.append(np.where(known[at] == wanted, at, -1))
 
     def ask(self, u: Floats) -> Round:
         y = self.solve(*self.by_kind(u))
-        self.last.append(y)
+        self.last.append((y, self.leaves))
         edges = [int(self.leaves.origin[e]) for e in y.edges if self.leaves.origin[e] >= 0]
         return Round(y.bound, self.subgradient(y), [(edges, self.problem.score(np.array(edges)))])
 
     def error(self, u: Floats) -> float:
-        return self.problem.error()
+        largest = float(np.abs(u).max(initial=0.0))
+        extent = self.problem.extent()
+        return max(self.problem.error(), of_sum(2 * self.whole.order * extent.length, extent.size + 2.0 * largest))
 
     def by_kind(self, u: Floats) -> tuple[Floats, Floats]:
         """What concerns leaves and what concerns arcs, per place."""
-        size = self.span * self.leaves.n_leaves
+        size = self.span * self.whole.n_leaves
         return u[:size].reshape(self.span, -1), u[size:].reshape(self.span, -1)
 
     def solve(self, leaf: Floats, arc: Floats) -> Relaxed:
@@ -99,99 +129,102 @@ class LeafRelaxation(Oracle):
         Infeasible if the forest has none.
         """
         leaves, span = self.leaves, self.span
-        found = [leaves.best_paths(arc[j]) for j in range(span)]
-        penalty = np.hstack((leaf, np.zeros((span, 1))))
-        # links[j][a, b]: what it takes to have a at place j + 1 and b at place j, places counted back from the word
-        links = [paths - penalty[j][:, None] for j, (paths, _) in enumerate(found)]
-        total = leaves.scores.copy()
-        for j, link in enumerate(links):
-            total += link.reshape((1,) * (span - j - 1) + link.shape + (1,) * j)
-        ends = [_end(links, i) for i in range(1, span)]
-        n_classes = self.rows + 1
-        contexts = tuples(n_classes, span)  # of the automaton's states: classes of v_{n-1} .. v_1
-        alpha = class_maximum(total, self.classes, n_classes, span).reshape(len(contexts), -1)[:, :-1]
-        final = np.zeros(len(contexts))
-        for i, end in enumerate(ends, start=1):
-            best = class_maximum(end, self.classes, n_classes, end.ndim)
-            final += np.array([best[context[i - 1 : span - 1]] for context in contexts])
-        state = np.arange(len(contexts))
-        automaton = Automaton(
-            (state[:, None] * n_classes) % len(contexts) + self.classes[:-1],
-            alpha + leaf.sum(axis=0),
-            initial=len(contexts) - 1,
-            final_weights=final,
-        )
-        beta = arc.sum(axis=0)
-        weights = leaves.weights + np.array([beta[states].sum() for states in leaves.states])
-        symbols = np.where(np.arange(leaves.graph.n_edges) < leaves.n_leaves, np.arange(leaves.graph.n_edges), -1)
-        graph, weight, edge_map = intersect(leaves.graph, weights, automaton, symbols)
-        value, used = sweeps.best(graph, weight)
-        edges = [e for e in edge_map[used].tolist() if e >= 0]
+        own, self._arc = leaf[:, leaves.leaf_of], arc[:, leaves.arc_of]
+        padded = np.hstack((own, np.zeros((span, 1))))
+        paths = [leaves.path_values(self._arc[j]) for j in range(span)]
+        found = [chains.best(padded, paths) for chains in self.chains]
+        alpha, beta = found[0][0], own.sum(axis=0)
+        self._rules = leaves.weights + leaves.uses @ self._arc.sum(axis=0)
+        self._coarse = np.full(leaves.n_leaves, -np.inf)
+        np.maximum.at(self._coarse, self.chains[0].layers[-1].leaf, alpha)
+        self._coarse += beta
+        ends = [values for values, _ in found[1:]]
+        self._final = sum((float(values.max()) for values in ends), 0.0)
+        if self.rows == 1:
+            weights = self._rules.copy()
+            weights[: leaves.n_leaves] += self._coarse
+            value, used = sweeps.best(leaves.graph, weights)
+            edges, value = used.tolist(), float(value) + self._final
+        else:
+            value, edges = self._through_classes(alpha, beta, ends)
         sequence, between = leaves.walk(edges)
-        chains: list[tuple[int, ...]] = []
-        context: tuple[int, ...] = (self.rows,) * span
-        for v in sequence:
-            chains.append(self._choice(total[..., v], context))
-            context = (*context[1:], int(self.classes[v]))
-        for i, end in enumerate(ends, start=1):
-            chains.append(self._choice(end, context[i - 1 : span - 1]))
-        chosen = []
-        for k, chain in enumerate(chains):
-            last, first_place = (sequence[k], 1) if k < len(sequence) else (END, k - len(sequence) + 2)
-            stops = [last, *reversed(chain)]
-            arcs: list[list[int]] = [[] for _ in range(span)]
-            for j, (b, a) in enumerate(pairwise(stops), start=first_place):
-                arcs[j - 1] = leaves.path(found[j - 1][1], a, b)
-            chosen.append(arcs)
-        return Relaxed(float(value), edges, sequence, between, chains, chosen)
+        return Relaxed(float(value), edges, sequence, between, self._choices(sequence, [links for _, links in found]))
 
-    def _choice(self, values: Floats, context: tuple[int, ...]) -> tuple[int, ...]:
-        """The best chain whose leaves have the classes of the context."""
-        members = [np.flatnonzero(self.classes == c) for c in context]
-        if not members:
-            return ()
-        best = np.unravel_index(int(values[np.ix_(*members)].argmax()), [len(m) for m in members])
-        return tuple(int(m[k]) for m, k in zip(members, best, strict=True))
+    def _through_classes(self, alpha: Floats, beta: Floats, ends: list[Floats]) -> tuple[float, list[int]]:
+        """Value and derivation, each leaf with the best chain of the classes that stand before it."""
+        leaves, size = self.leaves, len(self.contexts)
+        transitions = np.full((size, leaves.n_leaves), -1, dtype=np.int32)
+        weights = np.full(transitions.shape, -np.inf)
+        at = (self.state, self.chains[0].layers[-1].leaf)
+        # </s> leads to any state: what is before it is all that chains after it look at
+        following = np.where(at[1] == END, self.state, self.next)
+        transitions[at], weights[at] = following, alpha + beta[at[1]]
+        final = np.zeros(size)
+        for values, ending in zip(ends, self.endings, strict=True):
+            final += np.where(ending >= 0, values[ending], -np.inf)
+        initial = int(self.state[int(np.flatnonzero(at[1] == 0)[0])])
+        automaton = Automaton(transitions, weights, initial=initial, final_weights=final)
+        symbols = np.where(np.arange(leaves.graph.n_edges) < leaves.n_leaves, np.arange(leaves.graph.n_edges), -1)
+        graph, weight, edge_map = intersect(leaves.graph, self._rules, automaton, symbols, max_edges=MOST_EDGES)
+        value, used = sweeps.best(graph, weight)
+        return float(value), [e for e in edge_map[used].tolist() if e >= 0]
+
+    def _choices(self, sequence: list[int], links: list[list[Floats]]) -> list[list[int]]:
+        """Pairs of leaves that each leaf chose, and each leaf after </s>."""
+        state, out = int(self.state[self.chains[0].layers[-1].leaf == 0][0]), []
+        for v in sequence:
+            node = self.node[state, v]
+            out.append(self.chains[0].choice(links[0], node))
+            before, state = state, int(self.next[node])
+        for k, ending in enumerate(self.endings, start=1):
+            out.append(self.chains[k].choice(links[k], int(ending[before])))
+        return out
 
     def subgradient(self, y: Relaxed) -> Floats:
         """How often leaves and arcs are there, less how often they are chosen; per place, as multipliers are."""
-        out = np.zeros(self.span * (self.leaves.n_leaves + self.leaves.n_arcs))
+        whole, leaves = self.whole, self.leaves
+        out = np.zeros(self.span * (whole.n_leaves + whole.n_arcs))
         leaf, arc = self.by_kind(out)
         for v, path in zip(y.leaves, y.paths, strict=True):
-            leaf[:, v] += 1.0
-            arc[:, path] += 1.0
-        for k, (chain, chosen) in enumerate(zip(y.chains, y.chosen, strict=True)):
-            after = max(k - len(y.leaves) + 1, 0)  # places after </s>
-            if after:
-                leaf[after - 1, END] -= 1.0
-            for place, v in enumerate(reversed(chain), start=after + 1):
-                if v != self.leaves.pad:
-                    leaf[place - 1, v] -= 1.0
-            for place, path in enumerate(chosen):
-                arc[place, path] -= 1.0
-        leaf[-1, END] = 0.0  # no leaf is n - 1 places after </s>
+            leaf[:, leaves.leaf_of[v]] += 1.0
+            arc[:, leaves.arc_of[path]] += 1.0
+        for place, a, b in self._chosen(y):
+            if a != leaves.pad:
+                leaf[place - 1, leaves.leaf_of[a]] -= 1.0
+            arc[place - 1, leaves.arc_of[leaves.path(self._arc[place - 1], a, b)]] -= 1.0
+        leaf[:, END] = 0.0  # </s> is chosen by the leaves after it as often as it is there
         if self.method == "simple":
             arc[:] = 0.0
         return out
 
-    def confused(self, y: Relaxed) -> set[tuple[int, int]]:
-        """Pairs of different leaves, one there and the other chosen."""
-        pairs = set()
+    def _chosen(self, y: Relaxed) -> Iterable[tuple[int, int, int]]:
+        """(place, leaf at that place, the one at the next place) of all chains chosen."""
         for k, chain in enumerate(y.chains):
-            at = min(k, len(y.leaves) - 1)  # leaves after </s> choose what stands before it
-            for place, v in enumerate(reversed(chain), start=1):
-                if at >= place and v != self.leaves.pad and v != y.leaves[at - place]:
-                    a, b = sorted((v, y.leaves[at - place]))
-                    pairs.add((a, b))
+            first = max(k - len(y.leaves) + 1, 0) + 1  # leaves after </s> have it at the place before
+            for place, pair in enumerate(chain, start=first):
+                yield place, int(self.leaves.pair_from[pair]), int(self.leaves.pair_to[pair])
+
+    def confused(self) -> set[tuple[int, int]]:
+        """Pairs of different leaves, one there and the other chosen, in the last rounds; by numbers of the whole."""
+        pairs = set()
+        for y, leaves in self.last:
+            for k, chain in enumerate(y.chains):
+                at = min(k, len(y.leaves) - 1)  # leaves after </s> choose what stands before it
+                for place, pair in enumerate(chain, start=1):
+                    v = int(leaves.pair_from[pair])
+                    if at >= place and v != leaves.pad and v != y.leaves[at - place]:
+                        a, b = sorted((int(leaves.leaf_of[v]), int(leaves.leaf_of[y.leaves[at - place]])))
+                        pairs.add((a, b))
         return pairs
 
-
-def _end(links: list[Floats], i: int) -> Floats:
-    """[v_{n-1}, .., v_{i+1}]: what the i-th leaf after </s> gets for its chain; </s> is at place i."""
-    value: Floats = links[i][:, END]
-    for link in links[i + 1 :]:
-        value = link.reshape(link.shape + (1,) * (value.ndim - 1)) + value
-    return value
+    def leave_out(self, least: float) -> None:
+        """Leave out edges that are in no derivation of at least ``least``, by the bounds of the last round."""
+        weights = self._rules.copy()
+        weights[: self.leaves.n_leaves] += self._coarse
+        keep = sweeps.max_marginals(self.leaves.graph, weights) + self._final >= least
+        if keep.any() and keep.sum() <= SHRUNK * len(keep):
+            self.leaves = self.leaves.part(keep)
+            self.classify()
 
 
 def coloured(n: int, pairs: Iterable[tuple[int, int]]) -> Ints:
@@ -209,27 +242,56 @@ def coloured(n: int, pairs: Iterable[tuple[int, int]]) -> Ints:
     return colour
 
 
-def _finish(at: Descent[LeafRelaxation]) -> None:
-    """Where only rounding keeps a gap open, each leaf gets a class of its own."""
+def _shrink(at: Descent[LeafRelaxation]) -> None:
+    """Edges that are of no use are left out; where only rounding keeps a gap open, the rest is spelt out."""
+    oracle, run = at.oracle, at.run
+    error = oracle.error(at.u)
+    run.allow(error)
+    oracle.leave_out(run.score - error)
+    if at.best - run.score <= CLOSE * oracle.scale:
+        _spelt_out(at)
+
+
+def _spelt_out(at: Descent[LeafRelaxation]) -> None:
+    """The exhaustive dynamic program of what is left, which proves the best."""
     oracle = at.oracle
-    if at.best - at.run.score <= CLOSE * oracle.scale:
-        oracle.classify(np.arange(oracle.leaves.n_leaves))
+    forest, leaves = oracle.problem.translation_forest, oracle.leaves
+    kept = np.zeros(len(forest.weights), dtype=bool)
+    kept[leaves.origin[leaves.origin >= 0]] = True
+    rest = forest.with_weights(np.where(kept, forest.weights, -np.inf))
+    try:
+        graph, weights, origin = spell_out(rest, leaves.lm, leaves.lm_weight, MOST_EDGES)
+    except NotSupported:
+        return
+    edges = origin[sweeps.best(graph, weights)[1]]
+    at.run.offer(edges[edges >= 0].tolist(), oracle.problem.score(edges[edges >= 0]))
+    at.run.proof = "dynamic program"
 
 
 def _separated(at: Descent[LeafRelaxation]) -> tuple[LeafRelaxation, Floats] | None:
     """Tightening (LR 5.4): leaves that were confused in the last rounds go into different classes.
 
-    If that changes nothing each leaf gets a class of its own, and no more can be done.
+    If none were, steps begin anew from the best multipliers; None, the end, if the classes are too many.
     """
-    before = at.oracle
-    problem, leaves = before.problem, before.leaves
-    if before.rows == leaves.n_leaves:
+    oracle = at.oracle
+    pairs = oracle.pairs | oracle.confused()
+    if pairs == oracle.pairs:
+        if at.norm2 == 0.0:
+            return None
+        at.restart(oracle, at.best_u)
+        return oracle, at.best_u
+    left = set(oracle.leaves.leaf_of.tolist())
+    oracle.pairs, before = {pair for pair in pairs if left.issuperset(pair)}, oracle.colour
+    oracle.colour = coloured(oracle.whole.n_leaves, oracle.pairs)
+    try:
+        oracle.classify()
+        oracle.solve(*oracle.by_kind(at.best_u))
+    except NotSupported:
+        oracle.colour = before
+        oracle.classify()
         return None
-    tighter = LeafRelaxation(problem, leaves, before.method, before.pairs.union(*map(before.confused, before.last)))
-    if (tighter.classes == before.classes).all():
-        tighter.classify(np.arange(leaves.n_leaves))
-        tighter.partitions = tighter.rows
-    return tighter, at.best_u
+    at.restart(oracle, at.best_u)
+    return oracle, at.best_u
 
 
 def decode_by_leaves(
@@ -243,8 +305,7 @@ def decode_by_leaves(
     """Relaxation on leaves: "simple" (LR 5.2), "paths" (LR 5.3) or "partitions" (LR 5.4). See the head of the file.
 
     ``step`` is the step rule; Polyak's by default. Certificate kind: "dual"; the bound is checked as that of the other
-    methods is. The last multipliers are in ``info``, and the number of classes that tightening needed: once all but
-    rounding is closed each leaf gets a class of its own, which does not count.
+    methods is. The last multipliers are in ``info``, and "partitions", the number of classes that the leaves were in.
     """
     if method == "simple" and problem.lm.order > 2:
         raise NotSupported(
@@ -254,18 +315,19 @@ def decode_by_leaves(
     run: Run[list[int]] = Run(max_iterations=max_iterations, time_limit=time_limit, scale=extent.size)
     leaves = Leaves(problem.translation_forest, problem.lm, problem.lm_weight)
     u = np.zeros((leaves.order - 1) * (leaves.n_leaves + leaves.n_arcs))
-    rule = step or polyak(FACTOR)
+    rule = step or polyak(FACTOR, patience=PATIENCE, shrink=SHRINK)
     start = (run, LeafRelaxation(problem, leaves, method), u, rule)
-    hooks: Any = {"window": WINDOW, "search": _finish, "tighten": _separated} if method == "partitions" else {}
+    if method != "simple":  # nothing should return less than cube pruning
+        edges = cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight).edges
+        run.offer(edges, problem.score(np.array(edges)))
+    hooks: Any = {"window": WINDOW, "search": _shrink, "tighten": _separated} if method == "partitions" else {}
     at = descend(*start, max_iterations=max_iterations, **hooks)
     if run.structure is None:
         run.give_up("derivation", NO_DERIVATION)
-    bound, structure = max(at.best, run.score), np.array(run.structure, dtype=np.int64)
+    bound, structure = run.score if run.proof else max(at.best, run.score), np.array(run.structure, dtype=np.int64)
     duals = {"pairs": np.empty((0, 3)), "bound": np.array([bound])}
-    largest = float(np.abs(at.best_u).max(initial=0.0))
-    of_leaves = of_sum(2 * problem.lm.order * extent.length, extent.size + 2.0 * largest)
-    error = max(problem.error(), of_leaves, problem.dual_error({"pairs": duals["pairs"]}))
-    run.info |= {"step": repr(rule), "partitions": at.oracle.partitions, "leaves": leaves.n_leaves}
+    error = max(at.oracle.error(at.best_u), run.error, problem.dual_error({"pairs": duals["pairs"]}))
+    run.info |= {"step": repr(rule), "partitions": int(at.oracle.colour.max()) + 1, "leaves": leaves.n_leaves}
     run.info["leaf multipliers"] = at.oracle.by_kind(at.u)[0]
     certificate = certified(partial(problem.terms, structure), run.score, bound, error, kind="dual", duals=duals)
     return run.result(structure, certificate)

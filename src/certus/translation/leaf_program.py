@@ -1,9 +1,10 @@
 """The linear and the integer program of leaves and paths (LR fig. 5-6, constraints D0 to D6), solved by HiGHS.
 
-Variables: x_e, how often a derivation uses edge e of the leaf graph; z_c, how often a chain of leaves is chosen (also
-by the leaves after </s>, see ``leaf_paths``); f[j, a, s], how often arc s lies on the j-th path of a chain with leaf a
-at place j. The paths of all chains with the same leaf at the same place are one flow, so there are few variables enough
-for small forests. Without integrality its value is what "paths" converges to.
+Variables: x_e, how often a derivation uses edge e of the leaf graph; links of the layers of chains (``leaf_graph``),
+how often they are chosen; f[p, a, s], how often arc s lies on the path from leaf a at place p. The paths of all chains
+with the same leaf at the same place are one flow. Of the last leaf of a chain only the word matters to the model, so
+that chains (node, word) meet pairs (leaf, leaf) in one row for each leaf and word. Without integrality the value is
+what "paths" converges to. Once the edges are whole so is all that they leave open: only they need to be.
 """
 
 from typing import TYPE_CHECKING
@@ -11,17 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import optimize, sparse
 
-from certus.checks import Floats
-from certus.errors import Infeasible, LimitReached, NotSupported
-from certus.relax.linear import WHOLE, LPReport
-from certus.threads import interruptible
+from certus.checks import Floats, Ints
+from certus.errors import Infeasible, NotSupported
+from certus.relax.linear import WHOLE, LPReport, highs
 from certus.translation.forest import NO_DERIVATION
-from certus.translation.leaf_graph import BEGIN, END, Leaves
+from certus.translation.leaf_graph import BEGIN, END, Chains, Leaves
 
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
-MOST_VARIABLES = 300_000
+MOST_VARIABLES = 3_000_000  # some 2 GB with the rows and what HiGHS makes of them
 
 
 class LeafProgram:
@@ -29,118 +29,124 @@ class LeafProgram:
 
     def __init__(self, leaves: Leaves) -> None:
         self.leaves = leaves
-        graph, span, size = leaves.graph, leaves.order - 1, leaves.n_leaves
-        self._entries: list[tuple[int, int, float]] = []
-        self._right: list[float] = []
-        self._objective: list[float] = leaves.weights.tolist()
-        uses: list[list[int]] = [[] for _ in range(graph.n_vertices)]  # edges with v in the tail, once for each time
-        arc_uses: list[list[int]] = [[] for _ in range(leaves.n_arcs)]
-        for e in range(graph.n_edges):
-            for v in graph.tail_of(e).tolist():
-                uses[v].append(e)
-            for s in leaves.states[e]:
-                arc_uses[s].append(e)
-        for v in range(graph.n_vertices):  # D0
-            row = self._new_row(1.0 if v == graph.root else 0.0)
-            self._add(row, list(graph.edges_into(v)), 1.0)
-            self._add(row, uses[v], -1.0)
-        place: dict[tuple[int, int], int] = {}  # D2 to D4: leaf v is chosen at place j as often as it is used
-        for j in range(span + 1):
-            for v in range(size):
-                if (j, v) != (span, END):  # no leaf is n - 1 places after </s>
-                    place[j, v] = self._new_row(0.0)
-                    self._add(place[j, v], uses[v], -1.0)
-        sink = self._flows(arc_uses)
-        for chain in leaves.chains(leaves.order):
-            if leaves.scores[chain] > -np.inf and chain[-1] != leaves.pad:
-                self._choose(float(leaves.scores[chain]), chain[::-1], 0, place, sink)
-        for i in range(1, span):
-            for chain in leaves.chains(span - i):
-                if leaves.follows[chain[-1], END]:
-                    self._choose(0.0, (END, *chain[::-1]), i, place, sink)
-        self.objective = np.array(self._objective)
-        rows, columns, values = zip(*self._entries, strict=True)
-        shape = (len(self._right), len(self.objective))
-        self.matrix = sparse.csr_array((np.array(values), (np.array(rows), np.array(columns))), shape=shape)
-        self.right = np.array(self._right)
+        graph, span = leaves.graph, leaves.order - 1
+        self._blocks: list[tuple[Ints, Ints, Floats]] = []
+        self._objective: list[Floats] = [leaves.weights]
+        self.n_rows, self.n_variables = 0, graph.n_edges
+        row, edge = self._rows(graph.n_vertices), np.arange(graph.n_edges)  # D0
+        used_by = np.repeat(edge, np.diff(graph.tail_ptr))
+        self._add(row[graph.heads], edge, 1.0)
+        self._add(row[graph.tail], used_by, -1.0)
+        # D2 to D4: leaf v is chosen at place p as often as it is used; -1 where there is no such row
+        place = self._rows((span + 1) * (leaves.n_leaves + 1)).reshape(span + 1, -1)
+        place[:, leaves.pad] = -1
+        place[span, END] = -1  # no leaf is n - 1 places after </s>
+        of_leaf = graph.tail < leaves.n_leaves
+        for p in range(span + 1):
+            self._add(place[p, graph.tail[of_leaf]], used_by[of_leaf], -1.0)
+        self._place, self._sink = place, self._flows()
+        for after in range(span):
+            self._choose(Chains(leaves, np.zeros(leaves.n_leaves + 1, dtype=np.int64), after))
+        self.objective = np.concatenate(self._objective)
+        rows, columns, values = (np.concatenate(x) for x in zip(*self._blocks, strict=True))
+        self.matrix = sparse.csr_array((values, (rows, columns)), shape=(self.n_rows, self.n_variables))
+        self.right = np.zeros(self.n_rows)
+        self.right[row[graph.root]] = 1.0
 
-    def _new_row(self, right: float) -> int:
-        self._right.append(right)
-        return len(self._right) - 1
+    def _rows(self, count: int) -> Ints:
+        self.n_rows += count
+        return np.arange(self.n_rows - count, self.n_rows)
 
-    def _new_variable(self, score: float) -> int:
+    def _variables(self, score: Floats) -> Ints:
         self._objective.append(score)
-        if len(self._objective) > MOST_VARIABLES:
-            raise NotSupported(f"the program has more than {MOST_VARIABLES} variables; it is for small forests.")
-        return len(self._objective) - 1
+        self.n_variables += len(score)
+        if self.n_variables > MOST_VARIABLES:
+            raise NotSupported(
+                f"the program has more than {MOST_VARIABLES} variables, which take too much memory. Prune the forest."
+            )
+        return np.arange(self.n_variables - len(score), self.n_variables)
 
-    def _add(self, row: int, columns: list[int], value: float) -> None:
-        self._entries.extend((row, column, value) for column in columns)
+    def _add(self, row: Ints, column: Ints, value: float) -> None:
+        """Entries of the matrix; none where the row is -1."""
+        there = row >= 0
+        self._blocks.append((row[there], column[there], np.full(int(there.sum()), value)))
 
-    def _flows(self, arc_uses: list[list[int]]) -> dict[tuple[int, int, int], int]:
-        """Flows along arcs (D5, D6); the row of what flows into leaf b from leaf a at place j, by (j, a, b)."""
+    def _flows(self) -> list[Ints]:
+        """Flows along arcs (D5, D6), for each place; for each pair, the row of what flows between its leaves, or -1."""
         leaves = self.leaves
-        outer = {leaves.arc_of[leaves.down(leaves.graph.root), leaves.down(BEGIN)]}
-        outer.add(leaves.arc_of[leaves.up(END), leaves.up(leaves.graph.root)])
-        _, back = leaves.best_paths(np.zeros(leaves.n_arcs))
-        reached = back >= 0
-        reached[[leaves.up(v) for v in range(leaves.n_leaves)], np.arange(leaves.n_leaves)] = True
-        sink: dict[tuple[int, int, int], int] = {}
-        for j in range(1, leaves.order):
-            total = {s: self._new_row(0.0) for s in range(leaves.n_arcs) if s not in outer}
-            for s, row in total.items():
-                self._add(row, arc_uses[s], -1.0)
-            for a in range(leaves.n_leaves):
-                conserved: dict[int, int] = {}
-                for s in np.flatnonzero(reached[leaves.source, a]).tolist():
-                    if s in outer:
-                        continue
-                    f = self._new_variable(0.0)
-                    self._add(total[s], [f], 1.0)
-                    for port, sign in ((int(leaves.target[s]), 1.0), (int(leaves.source[s]), -1.0)):
-                        if port == leaves.up(a):
-                            continue
-                        if port not in conserved:
-                            conserved[port] = self._new_row(0.0)
-                        self._add(conserved[port], [f], sign)
-                sink.update(((j, a, port // 2), row) for port, row in conserved.items() if port // 2 < leaves.n_leaves)
-        return sink
+        leaf, arc = leaves.cells()
+        port_of = leaves.graph.n_vertices * 2
+        into, reached = np.unique(leaf * port_of + leaves.target[arc], return_inverse=True)
+        left = leaf * port_of + leaves.source[arc]
+        outgoing = np.where(leaves.source[arc] == leaf, -1, np.searchsorted(into, left))
+        found = leaves.pair_from * port_of + port_of - 1 - leaves.pair_to
+        at = np.minimum(np.searchsorted(into, found), len(into) - 1)
+        known = (into[at] == found) & (leaves.pair_from != leaves.pad)
+        by_edge = leaves.uses.tocoo()
+        crossed = np.unique(arc)
+        sinks = []
+        for _ in range(1, leaves.order):
+            total = np.full(leaves.n_arcs, -1, dtype=np.int64)
+            total[crossed] = self._rows(len(crossed))
+            self._add(total[by_edge.col], np.asarray(by_edge.row, dtype=np.int64), -1.0)
+            conserved, f = self._rows(len(into)), self._variables(np.zeros(len(arc)))
+            self._add(total[arc], f, 1.0)
+            self._add(conserved[reached], f, 1.0)
+            self._add(np.where(outgoing < 0, -1, conserved[outgoing]), f, -1.0)
+            sinks.append(np.where(known, conserved[at], -1))
+        return sinks
 
-    def _choose(
-        self,
-        score: float,
-        chain: tuple[int, ...],
-        first: int,
-        place: dict[tuple[int, int], int],
-        sink: dict[tuple[int, int, int], int],
-    ) -> None:
-        """A variable for a chain v_first, v_{first+1}, .. of leaves ever further back."""
-        z = self._new_variable(score)
-        for j, v in enumerate(chain, start=first):
-            if v == self.leaves.pad:
-                break
-            self._add(place[j, v], [z], 1.0)
-            if j > first:
-                self._add(sink[j, v, chain[j - first - 1]], [z], -1.0)
+    def _choose(self, chains: Chains) -> None:
+        """Variables for the links of chains, as many into each node as out of it, and for what they end in."""
+        leaves, rows = self.leaves, np.full(self.leaves.n_leaves + 1, -1, dtype=np.int64)
+        for k, layer in enumerate(chains.layers):
+            place, last = chains.place_of(k), k + 1 == len(chains.layers)
+            if last and not chains.after:
+                self._end_in_words(chains, rows)
+                return
+            link = self._variables(np.zeros(len(layer.pair)))
+            self._add(rows[layer.source], link, -1.0)
+            self._add(self._place[place, leaves.pair_from[layer.pair]], link, 1.0)
+            self._add(self._sink[place - 1][layer.pair], link, -1.0)
+            if last:  # in </s>, so many places before the leaf that chooses
+                self._add(np.full(len(link), self._place[chains.after, END]), link, 1.0)
+            else:
+                rows = self._rows(len(layer.leaf))
+                self._add(np.repeat(rows, np.diff(layer.ptr)), link, 1.0)
+
+    def _end_in_words(self, chains: Chains, rows: Ints) -> None:
+        """Variables for pairs of leaves at places 1 and 0, and for nodes with the word after them."""
+        leaves, layer = self.leaves, chains.layers[-1]
+        word = leaves.words.astype(np.int64)
+        word[BEGIN] = -1
+        after = word[leaves.pair_to[layer.pair]] + 1
+        size = int(word.max()) + 2
+        keys, one = np.unique(layer.source * size + after, return_index=True)
+        chosen = self._variables(chains.score[one])
+        self._add(rows[keys // size], chosen, -1.0)
+        pairs, first = np.unique(layer.pair, return_index=True)
+        adjacent = self._variables(np.zeros(len(pairs)))
+        a, b = leaves.pair_from[pairs], leaves.pair_to[pairs]
+        self._add(self._place[1, a], adjacent, 1.0)
+        self._add(self._place[0, b], adjacent, 1.0)
+        self._add(self._sink[0][pairs], adjacent, -1.0)
+        of_pair, of_node = a * size + after[first], leaves.pair_from[layer.pair[one]] * size + after[one]
+        both, row = np.unique(np.concatenate((of_pair, of_node)), return_inverse=True)
+        ties = self._rows(len(both))
+        self._add(ties[row[: len(pairs)]], adjacent, -1.0)
+        self._add(ties[row[len(pairs) :]], chosen, 1.0)
 
     def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
         """An optimal x, and an upper bound of the optimum, as good as HiGHS's tolerances."""
         forbidden = self.objective == -np.inf
-        found = interruptible(
-            lambda: optimize.milp(
-                np.where(forbidden, 0.0, -self.objective),
-                constraints=optimize.LinearConstraint(self.matrix, self.right, self.right),
-                bounds=optimize.Bounds(0.0, np.where(forbidden, 0.0, np.inf)),
-                integrality=np.full(len(self.objective), int(integer)),
-                options={"mip_rel_gap": 0.0, "time_limit": np.inf if time_limit is None else time_limit},
-            )
-        )
-        if found.status == 2:
-            raise Infeasible(NO_DERIVATION)
-        if found.x is None:
-            raise LimitReached(f"HiGHS found no derivation: {found.message}")
-        bound = found.mip_dual_bound if integer and found.mip_dual_bound is not None else found.fun
-        return found.x, 0.0 - float(bound)
+        whole = np.zeros(self.n_variables, dtype=np.int64)
+        whole[: self.leaves.graph.n_edges] = integer
+        rows = optimize.LinearConstraint(self.matrix, self.right, self.right)
+        most = np.where(forbidden, 0.0, np.inf)
+        try:
+            return highs(np.where(forbidden, 0.0, self.objective), rows, most, whole, time_limit)
+        except Infeasible:
+            raise Infeasible(NO_DERIVATION) from None
 
 
 def _program(problem: "ForestTranslation") -> LeafProgram:
@@ -150,7 +156,7 @@ def _program(problem: "ForestTranslation") -> LeafProgram:
 def solve_ilp(problem: "ForestTranslation", time_limit: float | None = None) -> list[int]:
     """The best derivation by integer programming, as good as HiGHS's word.
 
-    Raises NotSupported for forests that are not small.
+    Raises NotSupported for programs of more than ``MOST_VARIABLES`` variables.
     """
     program = _program(problem)
     leaves = program.leaves
@@ -166,11 +172,12 @@ def solve_ilp(problem: "ForestTranslation", time_limit: float | None = None) -> 
     return edges
 
 
-def solve_lp(problem: "ForestTranslation") -> LPReport:
+def solve_lp(problem: "ForestTranslation", time_limit: float | None = None) -> LPReport:
     """The linear program: its value, which no derivation exceeds, and whether the vertex found is fractional."""
     program = _program(problem)
-    x, value = program.solve(integer=False)
-    used = program.leaves.origin >= 0
+    x, value = program.solve(integer=False, time_limit=time_limit)
+    leaves = program.leaves
+    used, whole = leaves.origin >= 0, x[: leaves.graph.n_edges]
     edges = np.zeros(problem.translation_forest.graph.n_edges)
-    edges[program.leaves.origin[used]] = x[: len(used)][used]
+    edges[leaves.origin[used]] = whole[used]
     return LPReport(value, bool((np.abs(x - np.round(x)) > WHOLE).any()), {"edges": edges})

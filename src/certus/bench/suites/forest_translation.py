@@ -1,5 +1,6 @@
 """Exact translation of Hiero forests with n-gram language models: share proved, times, the peers' best, rivals."""
 
+import gzip
 import resource
 from collections.abc import Iterator
 from time import process_time
@@ -9,9 +10,10 @@ import numpy as np
 
 import certus
 from certus.bench.cases import Case, Row, Skipped, data_folder
-from certus.bench.translation import Hiero
+from certus.bench.translation import Hiero, best_rules
 from certus.evaluate.bleu import TranslationScores
 from certus.translation.cube_pruning import cube_pruning
+from certus.translation.kneser_ney import estimate_kneser_ney
 
 POPS = (10, 50, 200, 1000)
 
@@ -27,26 +29,34 @@ def run(
     lengths: tuple[int, ...] = (20, 40, 60, 80),
     each: int = 5,
     distinct: int = 10,
+    trained: tuple[int, ...] = (5,),
+    timed: int = 10,
 ) -> Iterator[Case | Row | Skipped]:
     """``limit`` is the time limit of a sentence, ``small`` the number of small forests for all methods.
 
-    ``lm`` is one more language model, in ARPA format, of any order. Sentences of ``lengths`` words, ``each`` so many,
-    are test sentences joined together. ``distinct`` translations are listed for each of the ``small`` shortest.
+    Models of ``trained`` orders are estimated from the training text, as ``certus train lm`` does; ``lm`` is one more,
+    in ARPA format. The first ``timed`` sentences are decoded in turns. Sentences of ``lengths`` words, ``each`` so
+    many, are test sentences joined together. ``distinct`` translations are listed for each of the ``small`` shortest.
     """
     hiero = Hiero(data_folder(data, "mt"), sentences)
     models = {order: hiero.lm(order) for order in orders}
+    for order in trained:
+        text = gzip.decompress((hiero.folder / "train.en.gz").read_bytes()).decode("utf-8")
+        models[order] = certus.LanguageModel(estimate_kneser_ney([s.split() for s in text.splitlines()], order).arpa)
     if lm:
         own = certus.LanguageModel.read(lm)
         models[own.order] = own
     for order, model in models.items():
         problems = hiero.problems(model)
         problems[0].decode()  # compiles
-        yield _proofs(hiero, order, problems, limit)
-        yield from _search_errors(hiero, order, problems, limit)
+        results, seconds = _decoded(problems, limit)
+        cubes = {n: [cube_pruning(p.translation_forest, p.lm, p.lm_weight, n) for p in problems] for n in POPS}
+        yield _proofs(hiero, order, results, seconds, [t.score for t in cubes[POPS[-1]]])
+        yield from _search_errors(hiero, order, problems, results, cubes)
         yield Case(
-            f"decode, {order}-gram",
-            lambda p=problems: [one.decode(time_limit=limit) for one in p],
-            items=len(problems),
+            f"decode, {order}-gram, first {timed}",
+            lambda p=problems[:timed]: [one.decode(time_limit=limit) for one in p],
+            items=len(problems[:timed]),
             numbers=lambda found: [[r.score, r.certificate.exact] for r in found],
         )
     trigrams = models.get(3, hiero.lm(3))
@@ -91,8 +101,7 @@ def _small_enough(problem: certus.ForestTranslation) -> bool:
     return True
 
 
-def _proofs(hiero: Hiero, order: int, problems: list[Any], limit: float) -> Row:
-    results, seconds = _decoded(problems, limit)
+def _proofs(hiero: Hiero, order: int, results: list[Any], seconds: list[float], cubes: list[float]) -> Row:
     known = hiero.cdec(order)
     best = [max((run[i]["model_score"] for run in known), default=r.score) for i, r in enumerate(results)]
     ahead = np.array([r.score for r in results]) - best
@@ -107,6 +116,7 @@ def _proofs(hiero: Hiero, order: int, problems: list[Any], limit: float) -> Row:
             "largest gap": max(r.certificate.gap for r in results),
             "below cdec": int((ahead < -1e-3).sum()),
             "above": int((ahead > 1e-3).sum()),
+            f"below cube {POPS[-1]}": int((np.array([r.score for r in results]) < np.array(cubes) - 1e-6).sum()),
             "sum of scores": sum(r.score for r in results),
             "most rounds": max(r.iterations for r in results),
             "GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
@@ -124,11 +134,12 @@ def _decoded(problems: list[Any], limit: float) -> tuple[list[Any], list[float]]
     return results, seconds
 
 
-def _search_errors(hiero: Hiero, order: int, problems: list[Any], limit: float) -> Iterator[Row]:
+def _search_errors(
+    hiero: Hiero, order: int, problems: list[Any], exact: list[Any], pruned: dict[int, list[Any]]
+) -> Iterator[Row]:
     """Exact decoding and cube pruning with ever more pops, ours and cdec's: score, errors, BLEU."""
     path = hiero.folder / "test.en"
     references = path.read_text(encoding="utf-8").splitlines()[: len(problems)]
-    exact = [p.decode(time_limit=limit) for p in problems]
     best = np.array([r.score for r in exact])
 
     def row(name: str, scores: list[float], outputs: list[str]) -> Row:
@@ -138,8 +149,7 @@ def _search_errors(hiero: Hiero, order: int, problems: list[Any], limit: float) 
 
     words = [" ".join(p.words(r.structure)) for p, r in zip(problems, exact, strict=True)]
     yield row("exact", best.tolist(), words)
-    for pops in POPS:
-        found = [cube_pruning(p.translation_forest, p.lm, p.lm_weight, pops) for p in problems]
+    for pops, found in pruned.items():
         yield row(f"cube pruning, {pops} pops", [t.score for t in found], [" ".join(t.words) for t in found])
         for theirs in hiero.cdec(order, pops):
             yield row(f"cdec, {pops} pops", [s["model_score"] for s in theirs], [s["translation"] for s in theirs])
@@ -174,7 +184,13 @@ def _lengths(
 
 def _distinct(problems: list[Any], k: int) -> Row:
     """Lists of distinct translations, each rank checked."""
+    for p in problems[:1]:
+        p.kbest(k, distinct=True)  # compiles
     begun, ranks, derivations = process_time(), 0, 0
+    for p in problems:
+        p.decode()
+    decoding = process_time() - begun
+    begun = process_time()
     lists = [p.kbest(k, distinct=True) for p in problems]
     seconds = process_time() - begun
     begun = process_time()
@@ -182,20 +198,6 @@ def _distinct(problems: list[Any], k: int) -> Row:
         certus.verify(p, found[-1])
         ranks += len(found)
         derivations += len({" ".join(p.words(r.structure)) for r in p.kbest(k)})
-    values = {"translations": ranks, "seconds": seconds, "seconds to verify": process_time() - begun}
+    values = {"translations": ranks, "proved": sum(r.certificate.exact for found in lists for r in found)}
+    values |= {"seconds": seconds, "over decode": seconds / decoding, "seconds to verify": process_time() - begun}
     return Row(f"{k} distinct translations", values | {"distinct among as many derivations": derivations})
-
-
-def best_rules(forest: certus.TranslationForest, keep: int) -> certus.TranslationForest:
-    """The forest with the best rules of each vertex only."""
-    graph = forest.graph
-    chosen = []
-    for v in range(graph.n_vertices):
-        edges = np.arange(graph.in_ptr[v], graph.in_ptr[v + 1])
-        chosen.append(np.sort(edges[np.argsort(-forest.weights[edges], kind="stable")[:keep]]))
-    edges = np.concatenate(chosen)
-    tails = [graph.tail_of(e) for e in edges]
-    sides = [forest.token[forest.token_ptr[e] : forest.token_ptr[e + 1]] for e in edges]
-    in_ptr, tail_ptr, token_ptr = (np.cumsum([0, *map(len, lists)]) for lists in (chosen, tails, sides))
-    small = certus.Hypergraph(in_ptr, tail_ptr, np.concatenate(tails), graph.root)
-    return certus.TranslationForest(small, token_ptr, np.concatenate(sides), forest.words, forest.weights[edges])
