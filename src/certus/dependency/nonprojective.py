@@ -443,13 +443,17 @@ class Arcs(Divisible[Decided]):
         return out
 
     def decisions(self, node: Node[Decided], structure: Ints) -> Iterator[tuple[Part, int, float]]:
-        """Its arcs, first those that cost most to change: what the best arc in the place does, in all copies."""
+        """Its arcs, first those that cost most to change: what the best arc in the place does, in all copies.
+
+        Words that have one head left are decided.
+        """
+        heads = np.bincount(self.cells[1][self.kept(node.decided) == 1], minlength=len(structure))
         own = np.full(len(structure), -1)
         own[1:] = self.number_of(structure[1:], np.arange(1, len(structure)))
         bound, other = self.with_each(node), np.full(len(structure), -np.inf)
         bound[own[1:]] = -np.inf
         np.maximum.at(other, self.cells[1], bound)
-        for m in (1 + np.argsort(other[1:], kind="stable")).tolist():
+        for m in (m for m in (1 + np.argsort(other[1:], kind="stable")).tolist() if heads[m] > 1):
             yield ("arcs", int(self.flat[own[m]])), 1, float(other[m])
 
     def fill(self, root: Node[Decided], best: Result[Ints]) -> bool:

@@ -142,7 +142,7 @@ class RelaxedForm:
             return Cell(np.ones_like(zeros), cell.ones)
         lines = self.rivals(view, index)
         for line in lines:
-            zeros[np.setdiff1d(line, copies)] = True
+            zeros[[p for p in line.tolist() if p not in copies]] = True
         alone = set(copies) - {int(p) for line in lines for p in line}
         return Cell(zeros, tuple(sorted(alone.union(cell.ones))))
 

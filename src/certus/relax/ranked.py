@@ -177,6 +177,7 @@ class Ranking(Search[S]):
         if self._tree is None:
             if self.root.split is None and self.root.apart is None:  # others made the list
                 self.space.relax(self.root)
+                self._tighten(self.root)
                 self.rank()
             self._tree = self.proof()
         return known_below(self._tree, rank - 1)
