@@ -257,7 +257,8 @@ class _Nodes:
         low = self.relaxed.too_low(self.above)
         if len(low):
             nothing = Leaf(self.relaxed.relaxation.named(np.zeros(self.relaxed.relaxation.n_rows)))
-            start = {"node": "fix", "parts": low.tolist()} | self._bound(nothing, self.relaxed.initial(), parts=low)
+            shown = self._bound(nothing, self.relaxed.initial(), parts=low[:, None])
+            start = {"node": "fix", "parts": low.tolist()} | shown
             nodes.append(start)
         cell = self.relaxed.hopeful(self.above)
         stack: list[tuple[Proof, Cell, dict[str, Any] | None, str]] = [(proof, cell, start, "rest")]
@@ -287,7 +288,8 @@ class _Nodes:
                 parts = self.relaxed.parts_of(part)
                 if parent is not None:
                     parent[slot] = len(nodes)
-                nodes.append({"node": "fix", "parts": parts.tolist()} | self._bound(node, cell, parts=parts))
+                first = parts[np.arange(len(parts)), (parts >= 0).argmax(axis=1)]  # the others go with it
+                nodes.append({"node": "fix", "parts": first.tolist()} | self._bound(node, cell, parts=parts))
                 parent, slot = nodes[-1], "rest"
             stack.append((node.rest, self.relaxed.without(cell, node.removed), parent, slot))
         return nodes

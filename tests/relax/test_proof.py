@@ -10,7 +10,7 @@ from certus.relax.proof import Fix, Leaf, Removed, Split
 
 def tree():
     u = {"tags": np.array([[0.5, -1.0]]), "empty": np.zeros((0, 3))}
-    return Fix(u, (Removed("tags", 1, (0, 2)),), Split("tags", 1, Leaf(u), Split("tags", 0, Leaf(u), Leaf(u))))
+    return Fix(u, (Removed("tags", (0, 2)),), Split("tags", 1, Leaf(u), Split("tags", 0, Leaf(u), Leaf(u))))
 
 
 def leaves(tree):
