@@ -43,8 +43,6 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         raise InvalidInput(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")
     if not isfinite(certificate.bound + certificate.tolerance):
         raise NotSupported("the bound is infinite: nothing is claimed that a proof could show.")
-    if certificate.distinct:
-        raise NotSupported("a rank among distinct structures has no proof file yet: certus.verify checks it.")
     proved = list[Proved]()
     for asked in questions(problem, certificate, result.score):
         above = claimed_limit(asked, certificate)
@@ -82,6 +80,7 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
         "tolerance": float(certificate.tolerance),
         "rank": certificate.rank,
         "exact": bool(certificate.exact),
+        **({"distinct": True} if certificate.distinct else {}),
     }
     head = {"format": FORMAT, "version": VERSION, "problem": asked.name, "claim": claim}
     relaxed, proof = _prepared(asked, certificate, above)
@@ -93,7 +92,8 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
         below = float(np.nextafter(result.score - 2.0 * certificate.tolerance, -inf))  # so that structures are left
         limit = min(certificate.bound + certificate.tolerance, below)
         data, relaxed = _closed(relaxed, data | {"claim": claim}, proof, limit)
-    if elsewhere and relaxed.bound(tree, above, certificate.better) > above:  # more is here than where it was found
+    distinct = certificate.distinct  # of strings, of which the form knows nothing
+    if elsewhere and not distinct and relaxed.bound(tree, above, certificate.better) > above:  # more is here than there
         tree = proof_of(relaxed, replace(certificate, witness=None, duals=None), above)
     better, own = [relaxed.structure(y) for y in certificate.better], relaxed.structure_if_left(result.structure)
     if own is None:
@@ -185,7 +185,7 @@ def _derivation(graph: Any, cells: dict[int, int], problem: Problem[Any], struct
     A phrase lattice is derived from its end.
     """
     listed = problem.structure_to_json(structure)
-    wanted = listed[::-1] if problem.name == "phrase translation" else listed
+    wanted = listed[::-1] if problem.name.endswith("phrase translation") else listed
     agenda: list[tuple[list[int], int, list[int]]] = [([len(graph["in_ptr"]) - 2], 0, [])]
     while agenda:
         pending, place, edges = agenda.pop()
