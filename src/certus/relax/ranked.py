@@ -288,7 +288,7 @@ def _best_rival(bounds: Floats, axis: int | None, index: int) -> float:
 def _masked_kbest(problem: Problem[Any], used: Mapping[str, Floats], k: int) -> list[Any]:
     """The k best structures of a problem that use none but these parts."""
     try:
-        forest = problem.forest()
+        forest = None if problem.searched else problem.forest()
     except NotSupported:  # too large to spell out
         forest = None
     if forest is not None:
