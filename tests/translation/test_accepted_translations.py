@@ -109,7 +109,16 @@ def test_phrases_under_constraints_equal_enumeration(problem, one, other):
 @given(forests(limit=30), arpas(max_order=3), constraints())
 @settings(max_examples=6)
 def test_the_standalone_checker_believes_what_is_proved_of_forests(forest, arpa, one):
-    restricted = ForestTranslation(forest, LanguageModel(arpa), 0.5).subject_to(one[0])
+    checked_alone(ForestTranslation(forest, LanguageModel(arpa), 0.5).subject_to(one[0]))
+
+
+@given(phrase_problems(max_words=3), constraints())
+@settings(max_examples=12)
+def test_the_standalone_checker_believes_what_is_proved_of_phrases(problem, one):
+    checked_alone(problem.subject_to(one[0]))
+
+
+def checked_alone(restricted):
     try:
         result = restricted.decode()
     except certus.Infeasible:

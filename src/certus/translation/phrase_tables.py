@@ -291,7 +291,7 @@ def places_of(lm: LanguageModel, met: Met, rows: Rows, options: Options, own: In
         near = slice(*np.searchsorted(start, (p - limit, p + limit + 1)).tolist())
         score, finish = rows.score[here, near], rows.end[here]
         after = rows.after[here, near]
-        then = context[end[near] + 1, after]
+        then = context[end[near] + 1, np.maximum(after, 0)]
         then[after < 0] = -1
         then[after == REFUSED] = 0  # it scores too little to lead anywhere
         then[:, (start[near] < p) & (p <= end[near] + 1)] = 0  # over the last word: never follows
