@@ -105,7 +105,7 @@ class Search(NamedTuple):
         score = those.score[origin] + self.own[self.place[those.node[origin]], span]
         score += o.score[option] + self.places.rows.score[before, option]
         after = self.places.rows.after[before, option]
-        context = self.places.context[o.end[span] + 1, after]
+        context = self.places.context[o.end[span] + 1, np.maximum(after, 0)]
         kept = (after >= 0) & (score + self.bounds.value[self.bounds.ptr[node] + context] > self.above)
         row = row[kept]
         return origin[kept], option[kept], States(node[kept], g[row], window[row], after[kept], score[kept])
