@@ -129,6 +129,16 @@ def checked_alone(restricted):
     standalone.check(data)
 
 
+def test_a_model_and_an_automaton_of_one_state_each_refuse_a_word_without_a_bare_error():
+    options = [certus.PhraseOption(0, 0, (word,), 0.0) for word in ("a", "b")]
+    problem = certus.PhraseTranslation(options, LanguageModel(parse_arpa("\n".join(ARPA))), source=["x"])
+    restricted = problem.subject_to(avoids(["a"]), avoids(["a"]))
+    assert restricted.reader.n_states == problem.lm.n_states == 1
+    result = restricted.decode()
+    assert restricted.words(result.structure) == ["b"]
+    certus.verify(restricted, result)
+
+
 def test_what_no_translation_satisfies_is_infeasible():
     forest = certus.TranslationForest.from_text("1 2\n2\na ||| \nb ||| ")
     lm = LanguageModel(parse_arpa("\n".join(ARPA)))
