@@ -283,11 +283,9 @@ class Problem:
 
     def __init__(self, data):
         self.scores = [exact(x) for x in data["scores"]]
-        kinds = {"graph": Graph, "trees": Trees}
-        self.spaces = [
-            Strings(space, sides) if sides is not None else kinds[space["kind"]](space)
-            for space, sides in zip(data["spaces"], data.get("sides") or [None] * len(data["spaces"]), strict=True)
-        ]
+        self.spaces = [{"graph": Graph, "trees": Trees}[space["kind"]](space) for space in data["spaces"]]
+        if data.get("sides"):
+            self.spaces = [Strings(*both) for both in zip(data["spaces"], data["sides"], strict=True)]
         rows = data["rows"]
         parts = set(rows["part"]).union(*(space.used for space in self.spaces))
         refuse_unless(not parts or 0 <= min(parts) <= max(parts) < len(self.scores), "there is no such part")
@@ -397,11 +395,8 @@ def proved(problem, nodes, better):
 
 def different(items):
     """The items, each once."""
-    found = []
-    for item in items:
-        if item not in found:
-            found.append(item)
-    return found
+    listed = list(items)
+    return [item for k, item in enumerate(listed) if item not in listed[:k]]
 
 
 # -- language models ---------------------------------------------------------------------------------------------------
@@ -455,23 +450,6 @@ class Reader:
         return self.steps[q * len(self.number) + self.number[word]]
 
 
-class ReadModel:
-    """A language model whose contexts hold the state of an automaton too; what is refused has no value."""
-
-    def __init__(self, lm, reader):
-        self.lm, self.reader = lm, reader
-
-    def kept(self, words):
-        return self.reader.initial, self.lm.kept(words)
-
-    def advance(self, context, word):
-        (q, own), at_end = context, word == END
-        value, after = self.lm.advance(own, word)
-        then = q if at_end else self.reader.step(q, word)
-        accepted = q in self.reader.finals if at_end else then is not None
-        return value if accepted else None, (then, after)
-
-
 # -- phrase-based translations -----------------------------------------------------------------------------------------
 
 # A translation is a sequence of options that cover every source word once. It scores what its options score, less the
@@ -492,8 +470,8 @@ class Sentence:
         limit = data.get("distortion_limit")
         self.limit = self.n if limit is None else min(limit, self.n)
         self.lm, self.weight, self.distortion = LanguageModel(data["lm"]), data["lm_weight"], data["distortion"]
-        if "reader" in data:
-            self.lm = ReadModel(self.lm, Reader(data["reader"]))
+        self.reader = Reader(data["reader"]) if "reader" in data else None
+        self.begin = 0 if self.reader is None else self.reader.initial, self.lm.kept((BEGIN,))
         self.spans, self.scores = {}, [weight * float(score) for score in data["scores"]]
         for k, ((start, end, target), score) in enumerate(zip(data["options"], data["scores"], strict=True)):
             refuse_unless(0 <= start <= end < self.n, f"option {k} lies beyond the sentence")
@@ -503,15 +481,14 @@ class Sentence:
         self.scored = cache(self.scored)
 
     def scored(self, context, words):
-        """(terms of words after a context, their sum, the context after them)."""
-        terms = []
+        """(terms of words after a context, their sum, the context after them); q is the state of an automaton."""
+        (q, own), terms = context, []
         for word in words:
-            value, context = self.lm.advance(context, word)
-            terms.append(float("-inf") if value is None else self.outer * (self.weight * value))
-        return terms, sum(map(exact, terms)), context
-
-    def ended(self, context):
-        return self.scored(context, (END,))[1]
+            value, own = self.lm.advance(own, word)
+            if self.reader is not None:
+                q = self.reader.step(q, word) if word != END else q if q in self.reader.finals else None
+            terms.append(float("-inf") if q is None else self.outer * (self.weight * value))
+        return terms, sum(map(exact, terms)), (q, own)
 
     def jump(self, place, start):
         return self.outer * (-self.distortion * abs(start - place))
@@ -548,12 +525,12 @@ def closed_phrases(data, weight, prices, witness, limit):
     def most_after(state):
         """The most that any completion adds, with the prices of what it uses, if only tracked words are kept."""
         if state[0] == s.n:
-            return s.ended(state[3]) if state[1] == tracked else NEVER
+            return s.scored(state[3], (END,))[1] if state[1] == tracked else NEVER
         following = s.steps(tracked, state)
         return best_of(gain + sum(price[step[1] : then[2]]) + most_after(then) for step, gain, then in following)
 
     layers = [{} for _ in range(s.n + 1)]  # by words covered: state -> best score of a way there
-    layers[0][0, 0, 0, s.lm.kept((BEGIN,))] = 0
+    layers[0][0, 0, 0, s.begin] = 0
     number, vertices, scores = {}, [], list(s.scores)
 
     def edge(tail, terms, option=()):
@@ -571,8 +548,8 @@ def closed_phrases(data, weight, prices, witness, limit):
                 raised(layers[count], then, score + gain)
                 terms = [s.jump(state[2], start), *s.scored(state[3], words)[0]]
                 into.setdefault(then, []).append(edge(state, terms, [option]))
-    ends = [state for state, score in layers[s.n].items() if score + s.ended(state[3]) > limit]
-    vertices.append([edge(state, s.scored(state[3], (END,))[0]) for state in ends])
+    ends = [(state, score, *s.scored(state[3], (END,))) for state, score in layers[s.n].items()]
+    vertices.append([edge(state, terms) for state, score, terms, total, _ in ends if score + total > limit])
     return scores, graph_of(vertices)
 
 
@@ -814,12 +791,9 @@ def spelt_out(forest, model, tables, limit):
             side, partial = side[1:], [((BEGIN,) * span, (BEGIN,), weight, (), ())]
         for part in side:
             right = {((part,), (part,)): None} if isinstance(part, str) else items[part]
-            both = [(p, key, item) for p in partial for key, item in right.items()]
-            partial = [
-                follow(p, key, item)
-                for p, key, item in both
-                if not p[1] or not key[0] or (p[1][-1], key[0][0]) in tables.q
-            ]
+            both = ((p, key, item) for p in partial for key, item in right.items())
+            fit = (x for x in both if not x[0][1] or not x[1][0] or (x[0][1][-1], x[1][0][0]) in tables.q)
+            partial = [follow(*x) for x in fit]
         for left, last, score, below, parts in partial:
             if (score if top else bound(v, left, last, score)) > limit:
                 item = items[v].setdefault(None if top else (left, last), [score, len(vertices)])
