@@ -190,9 +190,9 @@ def test_removing_parts_that_matter_is_rejected():
 
     problem, result = cases()["branch and bound"]
     zero = Leaf({"tags": np.zeros((2, 2))})
-    everything = tuple(Removed("tags", 0, (k,)) for k in range(4))
+    everything = tuple(Removed("tags", (k,)) for k in range(4))
     rejects(problem, altered(result, duals=Fix(zero.multipliers, everything, zero)))
-    rejects(problem, altered(result, duals=Fix(zero.multipliers, (Removed("tags", 5, (0,)),), zero)))
+    rejects(problem, altered(result, duals=Fix(zero.multipliers, (Removed("tags", (99,)),), zero)))
 
 
 # -- travel --------------------------------------------------------------------------------------------------------

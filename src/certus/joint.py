@@ -266,9 +266,10 @@ class Joint(Problem[Structures]):
         """
         if as_positive_int("k", k) == 1:
             return [self.decode()]
-        forests = [problem.forest() for problem in self.problems] if len(self.problems) == 2 else [None, None]
-        a, b = forests
-        if len(self.ties) > 1 or a is None or b is None:
+        if len(self.problems) > 2 or len(self.ties) > 1 or any(problem.searched for problem in self.problems):
+            return ranked.kbest(self, k)
+        a, b = (problem.forest() for problem in self.problems)
+        if a is None or b is None:
             return ranked.kbest(self, k)
         best = self.decode()
         first, *others = self._ranked(a, b, k)

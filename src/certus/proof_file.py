@@ -44,8 +44,6 @@ def proof_to_json(problem: Problem[Any], result: Result[Any]) -> dict[str, Any]:
         raise InvalidInput(f"the result scores {result.score!r} and its certificate says {certificate.score!r}.")
     if not isfinite(certificate.bound + certificate.tolerance):
         raise NotSupported("the bound is infinite: nothing is claimed that a proof could show.")
-    if certificate.distinct:
-        raise NotSupported("a rank among distinct structures has no proof file yet: certus.verify checks it.")
     proved = list[Proved]()
     for asked in questions(problem, certificate, result.score):
         above = claimed_limit(asked, certificate)
@@ -83,6 +81,7 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
         "tolerance": float(certificate.tolerance),
         "rank": certificate.rank,
         "exact": bool(certificate.exact),
+        **({"distinct": True} if certificate.distinct else {}),
     }
     head = {"format": FORMAT, "version": VERSION, "problem": asked.name, "claim": claim}
     relaxed, proof = _prepared(asked, certificate, above)
@@ -94,7 +93,8 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
         below = float(np.nextafter(result.score - 2.0 * certificate.tolerance, -inf))  # so that structures are left
         limit = min(certificate.bound + certificate.tolerance, below)
         data, relaxed = _closed(relaxed, data | {"claim": claim}, proof, limit)
-    if elsewhere and relaxed.bound(tree, above, certificate.better) > above:  # more is here than where it was found
+    distinct = certificate.distinct  # of strings, of which the form knows nothing
+    if elsewhere and not distinct and relaxed.bound(tree, above, certificate.better) > above:  # more is here than there
         tree = proof_of(relaxed, replace(certificate, witness=None, duals=None), above)
     better, own = [relaxed.structure(y) for y in certificate.better], relaxed.structure_if_left(result.structure)
     if own is None:
@@ -258,7 +258,8 @@ class _Nodes:
         low = self.relaxed.too_low(self.above)
         if len(low):
             nothing = Leaf(self.relaxed.relaxation.named(np.zeros(self.relaxed.relaxation.n_rows)))
-            start = {"node": "fix", "parts": low.tolist()} | self._bound(nothing, self.relaxed.initial(), parts=low)
+            shown = self._bound(nothing, self.relaxed.initial(), parts=low[:, None])
+            start = {"node": "fix", "parts": low.tolist()} | shown
             nodes.append(start)
         cell = self.relaxed.hopeful(self.above)
         stack: list[tuple[Proof, Cell, dict[str, Any] | None, str]] = [(proof, cell, start, "rest")]
@@ -288,7 +289,8 @@ class _Nodes:
                 parts = self.relaxed.parts_of(part)
                 if parent is not None:
                     parent[slot] = len(nodes)
-                nodes.append({"node": "fix", "parts": parts.tolist()} | self._bound(node, cell, parts=parts))
+                first = parts[np.arange(len(parts)), (parts >= 0).argmax(axis=1)]  # the others go with it
+                nodes.append({"node": "fix", "parts": first.tolist()} | self._bound(node, cell, parts=parts))
                 parent, slot = nodes[-1], "rest"
             stack.append((node.rest, self.relaxed.without(cell, node.removed), parent, slot))
         return nodes

@@ -116,9 +116,12 @@ class _Sums(NamedTuple):
             raise VerificationError(f"the structure is not one of this problem: {wrong}") from None
         if not all(map(isfinite, scores)):
             raise VerificationError("the structure uses a forbidden part.")
-        parts = [Fraction(x) for x in scores if x]
-        size, counted = sum(map(abs, parts)), sum(x if x > 0 else min(-x, Fraction(MASK)) for x in parts)
-        return _Sums(Fraction(sum(parts)), Fraction(EPSILON) * len(parts) * size, Fraction(counted))
+        ratios = [x.as_integer_ratio() for x in scores if x]
+        unit = max((bottom for _, bottom in ratios), default=1)  # all are powers of two
+        parts = [top * (unit // bottom) for top, bottom in ratios]
+        counted = sum(x if x > 0 else min(-x, int(MASK) * unit) for x in parts)
+        slack = Fraction(EPSILON) * len(parts) * Fraction(sum(map(abs, parts)), unit)
+        return _Sums(Fraction(sum(parts), unit), slack, Fraction(counted, unit))
 
 
 def _check_tolerance(certificate: Certificate, sums: _Sums) -> None:

@@ -10,7 +10,7 @@ from certus.relax.proof import Fix, Leaf, Removed, Split
 
 def tree():
     u = {"tags": np.array([[0.5, -1.0]]), "empty": np.zeros((0, 3))}
-    return Fix(u, (Removed("tags", 1, (0, 2)),), Split("tags", 1, Leaf(u), Split("tags", 0, Leaf(u), Leaf(u))))
+    return Fix(u, (Removed("tags", (0, 2)),), Split("tags", 1, Leaf(u), Split("tags", 0, Leaf(u), Leaf(u))))
 
 
 def leaves(tree):
@@ -59,8 +59,7 @@ def test_a_deep_tree_travels():
         lambda d: [{**d[0], "rest": True}, *d[1:]],
         lambda d: [{**d[0], "node": "root"}, *d[1:]],
         lambda d: [{**d[0], "removed": None}, *d[1:]],
-        lambda d: [{**d[0], "removed": [{"view": "tags", "copy": -1, "indices": [0]}]}, *d[1:]],
-        lambda d: [{**d[0], "removed": [{"view": "tags", "copy": 0, "indices": [0.5]}]}, *d[1:]],
+        lambda d: [{**d[0], "removed": [{"view": "tags", "indices": [0.5]}]}, *d[1:]],
         lambda d: [{**d[0], "multipliers": {"tags": {"shape": [7], "values": [1.0]}}}, *d[1:]],
         lambda d: [{**d[0], "multipliers": {"tags": [1.0]}}, *d[1:]],
         lambda d: [{**d[0], "multipliers": 3}, *d[1:]],

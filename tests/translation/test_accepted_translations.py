@@ -109,7 +109,16 @@ def test_phrases_under_constraints_equal_enumeration(problem, one, other):
 @given(forests(limit=30), arpas(max_order=3), constraints())
 @settings(max_examples=6)
 def test_the_standalone_checker_believes_what_is_proved_of_forests(forest, arpa, one):
-    restricted = ForestTranslation(forest, LanguageModel(arpa), 0.5).subject_to(one[0])
+    checked_alone(ForestTranslation(forest, LanguageModel(arpa), 0.5).subject_to(one[0]))
+
+
+@given(phrase_problems(max_words=3), constraints())
+@settings(max_examples=12)
+def test_the_standalone_checker_believes_what_is_proved_of_phrases(problem, one):
+    checked_alone(problem.subject_to(one[0]))
+
+
+def checked_alone(restricted):
     try:
         result = restricted.decode()
     except certus.Infeasible:
@@ -118,6 +127,16 @@ def test_the_standalone_checker_believes_what_is_proved_of_forests(forest, arpa,
         certus.save_proof(Path(folder) / "proof.json", restricted, result)
         data = json.loads((Path(folder) / "proof.json").read_text())
     standalone.check(data)
+
+
+def test_a_model_and_an_automaton_of_one_state_each_refuse_a_word_without_a_bare_error():
+    options = [certus.PhraseOption(0, 0, (word,), 0.0) for word in ("a", "b")]
+    problem = certus.PhraseTranslation(options, LanguageModel(parse_arpa("\n".join(ARPA))), source=["x"])
+    restricted = problem.subject_to(avoids(["a"]), avoids(["a"]))
+    assert restricted.reader.n_states == problem.lm.n_states == 1
+    result = restricted.decode()
+    assert restricted.words(result.structure) == ["b"]
+    certus.verify(restricted, result)
 
 
 def test_what_no_translation_satisfies_is_infeasible():

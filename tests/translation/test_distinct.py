@@ -1,6 +1,7 @@
 """Lists of distinct translations: against listing all derivations, and what is claimed of each rank."""
 
 import dataclasses
+import json
 import math
 
 import numpy as np
@@ -12,15 +13,15 @@ from certus import (
     ForestTranslation,
     InvalidInput,
     LanguageModel,
-    NotSupported,
     TranslationForest,
     VerificationError,
     load_result,
-    save_proof,
     save_result,
     verify,
 )
+from certus.certificates import standalone
 from certus.io.arpa import parse_arpa
+from certus.proof_file import proof_to_json
 from certus.translation import distinct
 from tests.translation.cases import arpas, forests
 from tests.translation.test_forest_problem import LM, LM_WEIGHTS, scored
@@ -69,6 +70,13 @@ def test_distinct_lists_are_the_best_of_all_strings(forest, arpa, lm_weight, k, 
         assert r.certificate.exact or not any(problem.terms(r.structure))  # of nothing but zeros rounding has no share
     if found[-1].certificate.exact:
         verify(problem, found[-1])
+        if len(found) < 4:  # alone it takes longer
+            standalone.check(written(problem, found[-1]))
+
+
+def written(problem, result):
+    """A proof as another program would read it."""
+    return json.loads(json.dumps(proof_to_json(problem, result)))
 
 
 def small() -> ForestTranslation:
@@ -87,8 +95,7 @@ def test_a_string_counts_once_however_many_derivations_it_has(tmp_path):
         again, loaded = load_result(tmp_path / "one.json")
         assert loaded.certificate.distinct
         verify(again, loaded)
-    with pytest.raises(NotSupported, match="distinct"):
-        save_proof(tmp_path / "proof.json", problem, found[1])
+        assert "distinct" in standalone.check(written(problem, r))
 
 
 def test_false_ranks_among_strings_are_refused():
@@ -103,5 +110,17 @@ def test_false_ranks_among_strings_are_refused():
     twice = dataclasses.replace(claim, rank=3, better=(first.structure, same))
     with pytest.raises(VerificationError, match="twice"):
         verify(problem, dataclasses.replace(second, certificate=twice))
+    data = written(problem, second)
+    told = {**data["claim"], "distinct": False}
+    listed = written(problem, problem.kbest(2)[1])["structure"]  # the first string once more
+    for forged in (
+        data | {"claim": told},
+        data | {"claim": data["claim"] | {"rank": 1}, "better": []},
+        data | {"claim": data["claim"] | {"rank": 3}, "better": [*data["better"], listed]},
+        data | {"claim": told, "sides": [[[]] * 99]},
+        data | {"better": [data["structure"]]},
+    ):
+        with pytest.raises((standalone.Refused, *standalone.MALFORMED)):
+            standalone.check(forged)
     with pytest.raises(InvalidInput):
         problem.kbest(0, distinct=True)

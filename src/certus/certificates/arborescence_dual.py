@@ -158,11 +158,11 @@ def _cycles(head: list[int]) -> list[list[int]]:
 
 def _slack(weight: Numbers, alpha: Numbers, sets: list[Ints], beta: Numbers) -> Numbers:
     """How much each weight is above alpha less the beta of the sets that the arc enters."""
-    over = weight - alpha
-    for nodes, number in zip(sets, beta, strict=True):
-        outside = np.ones(len(weight), dtype=bool)
-        outside[nodes] = False
-        over[np.ix_(outside.nonzero()[0], nodes)] += number
+    inside = np.zeros((len(sets), len(weight)))
+    for row, nodes in zip(inside, sets, strict=True):
+        row[nodes] = 1.0
+    over: Numbers = weight - alpha
+    over += (1.0 - inside).T @ (beta[:, None] * inside)
     return over
 
 

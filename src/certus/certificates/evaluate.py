@@ -11,6 +11,7 @@ structure that uses them could matter are raised to where they still do not.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import inf, isnan
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from certus.certificates.priced import BITS, LOWEST, Priced, PricedTrees, parts_
 from certus.certificates.rounding import EPSILON, Floats, in_steps, overflow, step_for
 from certus.checks import Bools, Ints
 
+ROUGH = 2.0**8  # what a ceiling may be above that of the scores without multipliers, where that saves a sweep
 MANY = 2.0**22  # parts and rows of a structure, for which a step each may be added by rounding
 
 
@@ -38,7 +40,7 @@ class Evaluation:
     def __init__(self, form: NormalForm) -> None:
         self.form, self.rounding = form, 0.0  # what has been added to any bound by rounding is less than this
         self._last: tuple[tuple[bytes, float, bytes], Priced] | None = None
-        self._last_ceiling: tuple[bytes, float] | None = None
+        self._ceiling: float | None = None
         self.plans = {i: sweep.levels(space) for i, space in enumerate(form.spaces) if isinstance(space, Graph)}
         self.space_of = np.full(len(form.scores), -1, dtype=np.int64)
         for i, space in enumerate(form.spaces):
@@ -75,10 +77,10 @@ class Evaluation:
         return inf if isnan(total) else total
 
     def bound_with(self, u: Floats, above: float, cell: Cell, parts: Ints) -> float:
-        """No structure of the cell that uses any of these parts scores more than this."""
-        most = self._priced(u, above, cell).with_any(self._by_space(parts))
+        """No structure of the cell that uses all parts of any row of ``parts`` (K, any; -1 for none) beats this."""
+        most = self._priced(u, above, cell).with_any(parts, self.space_of)
         if most > above and cell.ones:
-            most = min(most, self._priced(u, above, cell, most - above).with_any(self._by_space(parts)))
+            most = min(most, self._priced(u, above, cell, most - above).with_any(parts, self.space_of))
         return inf if isnan(most) else most
 
     def spelt_out(
@@ -86,12 +88,13 @@ class Evaluation:
     ) -> dict[str, Any]:
         """The bound of a cell as a proof file has it: multipliers, the reward of parts required, duals of trees.
 
-        Of structures that use one of ``parts``, if these are given.
+        Of structures that use all of a row of ``parts``, if these are given.
         """
         priced = self._priced(u, above, cell)
-        found = priced.total(known) if parts is None else priced.with_any(self._by_space(parts))
+        found = priced.total(known) if parts is None else priced.with_any(parts, self.space_of)
         if found > above and cell.ones:
             priced = self._priced(u, above, cell, found - above)
+            found = found if parts is None else priced.with_any(parts, self.space_of)
         through = list[int]()
         if parts is None and cell.ones and priced.total(known) > above:
             graphs = [i for i, space in enumerate(self.form.spaces) if isinstance(space, Graph)]
@@ -101,11 +104,11 @@ class Evaluation:
         for i, space in enumerate(priced.spaces):
             forced: Bools | None = None
             if isinstance(space, PricedTrees) and parts is not None:
-                forced = space.loss_with(parts) < inf
+                forced = space.loss_with(np.array(sorted(space.asked), dtype=np.int64)) < inf
             elif isinstance(space, PricedTrees) and known:
                 forced = space.loss_without(parts_of_known(known)[i]) < inf
-            rest = priced.best - space.best
-            spaces.append(space.spelt_out(priced.step, forced, above / priced.step - rest))
+            enough = -inf if parts is not None else above / priced.step - (priced.best - space.best)
+            spaces.append(space.spelt_out(priced.step, forced, enough))
         return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces, "through": through}
 
     def closed(self, u: Floats, above: float, cell: Cell, closing: Closing | None) -> tuple[Closing, list[Closed]]:
@@ -168,7 +171,8 @@ class Evaluation:
         rows, scores = self.form.rows, self.form.scores
         raw = scores + self._onto_parts(u) if len(u) else scores.copy()
         raw[cell.zeros] = -inf
-        ceiling = self.ceiling(raw) + float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
+        ceiling = self._near_ceiling(raw) if len(u) else self.ceiling(raw)
+        ceiling += float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
         if len(u):
             ceiling = max(ceiling, float(self._onto_parts(np.abs(u), absolute=True).max(initial=0.0)))
         size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
@@ -217,12 +221,33 @@ class Evaluation:
             return values
         return np.ceil(values + 4.0 * EPSILON * self._rounded * sizes)
 
+    def _near_ceiling(self, raw: Floats) -> float:
+        """The same as ``ceiling``, or some times as much where that is known without a sweep."""
+        positive = np.maximum(raw, 0.0)
+        rough = sum(n * float(positive[own].max(initial=0.0)) for own, n in self._lengths)
+        return rough if self._lengths and rough <= ROUGH * self.ceiling(self.form.scores) else self.ceiling(raw)
+
+    @cached_property
+    def _lengths(self) -> list[tuple[Ints, float]]:
+        """The parts of each space, and the most that a structure uses of them; nothing if some space has no bound."""
+        found, ones = list[tuple[Ints, float]](), np.ones(len(self.form.scores))
+        for i, space in enumerate(self.form.spaces):
+            if isinstance(space, Graph):
+                most = float(sweep.inside(self.plans[i], sweep.edge_weights(space, ones))[-1])
+            elif isinstance(space, Trees):
+                most = 2.0 * len(space.part)
+            else:
+                return []
+            found.append((np.flatnonzero(self.space_of == i), max(most, 0.0)))
+        return found
+
     def ceiling(self, raw: Floats) -> float:
-        """The positive scores of no structure add up to more than this, rounding aside; the last one is kept."""
-        asked = raw.tobytes()
-        if self._last_ceiling is None or self._last_ceiling[0] != asked:
-            self._last_ceiling = asked, self._ceiling_anew(raw)
-        return self._last_ceiling[1]
+        """The positive scores of no structure add up to more than this, rounding aside; that of the form is kept."""
+        if raw is not self.form.scores:
+            return self._ceiling_anew(raw)
+        if self._ceiling is None:
+            self._ceiling = self._ceiling_anew(raw)
+        return self._ceiling
 
     def _ceiling_anew(self, raw: Floats) -> float:
         total, positive = 0.0, np.where(raw > 0.0, raw, np.where(raw > -inf, 0.0, -inf))

@@ -61,8 +61,8 @@ class Intersected:
         states = len(self._reader.transitions)
         self._reach = np.zeros((self._size, states, states), dtype=bool)
         plan, found = sweep.levels(self._old), []
-        for a, b in zip(plan.edge_ptr[:-1].tolist(), plan.edge_ptr[1:].tolist(), strict=True):
-            edges = np.arange(a, b) if plan.edge is None else plan.edge[a:b]
+        number = np.arange(len(plan.head)) if plan.edge is None else plan.edge
+        for edges in (number[block.edges] for block in plan.blocks):
             rows = np.stack((np.repeat(edges, states), np.tile(np.arange(states), len(edges))), axis=1)
             for k in range(self._tails.shape[1]):
                 rows = self._passed(rows, self._tails[rows[:, 0], k])

@@ -95,20 +95,32 @@ class Priced:
         """
         for mine, space in zip(parts, self.spaces, strict=True):
             if isinstance(space, _PricedGraph):
-                least = min((space.with_any(mine[k : k + 1], inf) for k in range(len(mine))), default=inf)
-                space.best = min(space.best, least)
+                space.best = min(space.best, float(space.with_each(mine, inf).min(initial=inf)))
         self.best = sum(space.best for space in self.spaces) + self.constant
 
-    def with_any(self, parts: Sequence[Ints]) -> float:
-        """The largest dual value with one of the parts in use, given by space."""
-        if not self.best > -inf:
+    def with_any(self, parts: Ints, space_of: Ints) -> float:
+        """The largest dual value with all parts of a row of ``parts`` (K, any) in use, -1 for none.
+
+        What spaces lose by that adds up; within a space it is the most that any of the parts costs.
+        """
+        if not self.best > -inf or not len(parts):
             return -inf
-        most = -inf
-        for mine, space in zip(parts, self.spaces, strict=True):
-            if len(mine):
-                rest = self.best - space.best
-                most = max(most, rest + space.with_any(mine, self.enough - rest))
-        return most * self.step
+        own = np.where(parts >= 0, space_of[parts], -1)
+        lost = np.zeros((len(self.spaces), len(parts)))
+        for i, space in enumerate(self.spaces):
+            row, column = np.nonzero(own == i)
+            if len(row):
+                best = space.with_each(parts[row, column], self.enough - (self.best - space.best))
+                np.maximum.at(lost[i], row, space.best - best)
+        total = self.best - lost.sum(axis=0)
+        for i, space in enumerate(self.spaces):
+            if isinstance(space, PricedTrees):  # where slack shows too little
+                for k in np.flatnonzero((total > self.enough) & (own == i).any(axis=1)).tolist():
+                    mine = parts[k, own[k] == i]
+                    least = min(space.forced(int(p)) for p in mine)
+                    lost[i, k] = max(lost[i, k], space.best - least)
+                    total[k] = self.best - lost[:, k].sum()
+        return float(total.max()) * self.step
 
 
 def parts_of_known(known: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -131,12 +143,12 @@ class _PricedGraph:
     def other_than(self, known: Sequence[Sequence[int]]) -> float:
         return sweep.best_excluding(self.graph, self.plan, self.weight, self.chart, known)
 
-    def with_any(self, parts: Ints, enough: float) -> float:
+    def with_each(self, parts: Ints, enough: float) -> Floats:
+        """The best derivation that uses each of the parts."""
+        best = np.full(self.n_parts, -inf)
         through = sweep.edge_max_marginals(self.plan, self.weight, self.chart)
-        chosen = np.zeros(self.n_parts, dtype=bool)
-        chosen[parts] = True
-        used = np.repeat(np.arange(len(self.weight)), np.diff(self.graph.part_ptr))[chosen[self.graph.part]]
-        return float(through[used].max(initial=-inf))
+        np.maximum.at(best, self.graph.part, np.repeat(through, np.diff(self.graph.part_ptr)))
+        return best[parts]
 
     def spelt_out(self, step: float, forced: Bools | None, enough: float) -> None:
         """A graph is swept again."""
@@ -145,11 +157,12 @@ class _PricedGraph:
 
 class PricedTrees:
     def __init__(self, trees: Trees, units: Floats) -> None:
-        self.trees = trees
+        self.trees, self.n_parts = trees, len(units)
         self.weight = trees.arc_scores(units)
         self.label = None if trees.labels is None else np.append(units, -inf)[trees.labels]
         self.dual = laminar_dual(self.weight, trees.single)
         self.best, self.slack = dual_bound(self.weight, trees.single, self.dual)
+        self.asked = set[int]()  # parts that slack showed too little of
 
     def loss_without(self, known: Sequence[Sequence[Any]]) -> Floats:
         """What arcs lose in trees other than one, which have another arc somewhere or another label; inf if no arc.
@@ -185,8 +198,22 @@ class PricedTrees:
     def other_than(self, known: Sequence[Sequence[Any]]) -> float:
         return self._with_any(self.loss_without(known), -inf)
 
-    def with_any(self, parts: Ints, enough: float) -> float:
-        return self._with_any(self.loss_with(parts), enough)
+    def with_each(self, parts: Ints, enough: float) -> Floats:
+        """The best tree that uses each of the parts, by slack."""
+        trees, arcs = self.trees, self.weight > -inf
+        best = np.full(self.n_parts, -inf)
+        at_most = np.where(arcs, self.best - self.slack, -inf)
+        np.maximum.at(best, trees.part[arcs], at_most[arcs])
+        if self.label is not None and trees.labels is not None:
+            cells = arcs[:, :, None] & (trees.labels >= 0)
+            loss = np.where(arcs, self.label.max(axis=2), 0.0)[:, :, None] - self.label
+            np.maximum.at(best, trees.labels[cells], (at_most[:, :, None] - loss)[cells])
+        return best[parts]
+
+    def forced(self, part: int) -> float:
+        """The best tree that uses a part, by trees that have no other arc into the same word."""
+        self.asked.add(part)
+        return self._with_any(self.loss_with(np.array([part])), -inf)
 
     def _with_any(self, loss: Floats, enough: float) -> float:
         """By slack; where that shows too little, by trees that have no other arc into the same word."""
@@ -233,13 +260,11 @@ class _PricedReference:
     def other_than(self, known: Sequence[Sequence[Any]]) -> float:
         return self.best
 
-    def with_any(self, parts: Ints, enough: float) -> float:
+    def with_each(self, parts: Ints, enough: float) -> Floats:
         """Each part is rewarded in turn, so much that what lacks it is not too much, and the reward taken off again."""
-        most, reward = -inf, float(np.ceil(1.01 * max(self.best - enough, 0.0)))
-        for p in parts.tolist():
-            asked = np.where(self.referred.part == p, self.score + reward, self.score)
-            most = max(most, self._maximum(asked) - reward)
-        return most
+        reward = float(np.ceil(1.01 * max(self.best - enough, 0.0)))
+        asked = (np.where(self.referred.part == p, self.score + reward, self.score) for p in parts.tolist())
+        return np.minimum([self._maximum(score) - reward for score in asked], self.best)
 
     def spelt_out(self, step: float, forced: Bools | None, enough: float) -> NoReturn:
         raise NotSupported("a problem that has no normal form cannot be written for the standalone checker.")
@@ -271,9 +296,12 @@ class _PricedSearch:
         edges = [e for e in map(self.closed.structure, known) if e is not None]
         return max(self.above, self.graph.other_than(edges))
 
-    def with_any(self, parts: Ints, enough: float) -> float:
-        cell = self.cell[np.isin(self.space.part, parts)]
-        return max(self.above, self.graph.with_any(cell[cell >= 0], enough))
+    def with_each(self, parts: Ints, enough: float) -> Floats:
+        cell = np.full(int(self.space.part.max()) + 1, -1, dtype=np.int64)
+        cell[self.space.part] = self.cell
+        left, out = cell[parts] >= 0, np.full(len(parts), self.above)
+        out[left] = np.maximum(self.above, self.graph.with_each(cell[parts[left]], enough))
+        return out
 
     def spelt_out(self, step: float, forced: Bools | None, enough: float) -> None:
         """What is left is searched for again."""

@@ -5,27 +5,21 @@ structures made of parts, rows that tie the uses of parts), a structure, what is
 translations is given as what it is made of, from which follows a graph of all that may score more than is claimed. Exit
 code 0 if every claim holds, 1 if one does not, 2 if a file cannot be read.
 
-Numbers in a file are doubles and are read as the exact numbers they are: all are multiplied by one power of two, so
-that everything below is done in integers, without rounding. NEVER stands for -infinity: a forbidden part.
+Numbers in a file are doubles, and are read as the exact numbers they are: scores as whole numbers of 2^-2148, of which
+the product of any two doubles is a multiple. Nothing below is rounded. NEVER, the score of a forbidden part, is so low
+that no sum makes up for it: what adds it up is not above any bound.
 """
 
 import json
 import sys
-from functools import cache
-from itertools import pairwise, product
-from math import prod
+from functools import cache, lru_cache
+from itertools import accumulate, chain, pairwise, product
+from math import gcd, prod
 
-NEVER = None
+FINE = 2148
+NEVER = -(1 << 4500)
 EXACT, MASK = 10**9, 10**4  # a proof allows for 1 / EXACT of the scores in use, none of which counts below -MASK
-MALFORMED = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    MemoryError,
-)  # odd files
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 
 class Refused(Exception):
@@ -37,50 +31,28 @@ def refuse_unless(holds, reason):
         raise Refused(reason)
 
 
-# -- numbers -----------------------------------------------------------------------------------------------------------
+@lru_cache(None, typed=True)
+def exact(x, unit=FINE):
+    """A double as a whole number of 2^-unit."""
+    if x in ("-inf", float("-inf")):
+        return NEVER
+    number = isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1 << 1024
+    refuse_unless(number, f"{x!r} is not a number that scores can be")
+    top, bottom = x.as_integer_ratio()
+    return (top << unit) // bottom
 
 
-def exponent(data):
-    """The least k such that every number in some JSON is a whole number of 1 / 2^k."""
-    if isinstance(data, float):
-        refuse_unless(data - data == 0.0, f"{data} is not a number that scores can be")
-        return data.as_integer_ratio()[1].bit_length() - 1
-    items = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
-    return max(map(exponent, items), default=0)
+def never(x):
+    return x < NEVER // 2
 
 
-class Numbers:
-    """Doubles to integers: multiples of 1 / 2^k."""
-
-    def __init__(self, k):
-        self.k = k
-
-    def of(self, x):
-        if x == "-inf":
-            return NEVER
-        refuse_unless(isinstance(x, int | float) and not isinstance(x, bool), f"{x!r} is not a number")
-        top, bottom = x.as_integer_ratio() if isinstance(x, float) else (x, 1)
-        return (top << self.k) // bottom
-
-    def list(self, data):
-        return [self.of(x) for x in data]
+def best_of(numbers):
+    return max(numbers, default=NEVER)
 
 
-def plus(*numbers):
-    return NEVER if NEVER in numbers else sum(numbers)
-
-
-def most(numbers):
-    return max((x for x in numbers if x is not NEVER), default=NEVER)
-
-
-def least(a, b):
-    return NEVER if NEVER in (a, b) else min(a, b)
-
-
-def below(a, b):
-    """a <= b, where a may be NEVER."""
-    return a is NEVER or a <= b
+def raised(table, key, value):
+    if key not in table or value > table[key]:
+        table[key] = value
 
 
 # -- spaces ------------------------------------------------------------------------------------------------------------
@@ -96,10 +68,7 @@ class Graph:
         for v, edges in enumerate(self.into):
             fine = all(0 <= u < v for e in edges for u in self.tails[e])
             refuse_unless(fine, f"a tail of vertex {v} is not below it")
-        self.used = set(self.all_parts())
-
-    def all_parts(self):
-        return [p for own in self.parts for p in own]
+        self.used = set(data["part"])
 
     def uses(self, edges):
         """The parts of a derivation given by its edges, heads before tails; refused if it is none."""
@@ -117,27 +86,25 @@ class Graph:
         edge, chart = [NEVER] * len(self.tails), []
         for edges in self.into:
             for e in edges:
-                edge[e] = plus(*(scores[p] for p in self.parts[e]), *(chart[u] for u in self.tails[e]))
-            chart.append(most(edge[e] for e in edges))
+                edge[e] = sum(scores[p] for p in self.parts[e]) + sum(chart[u] for u in self.tails[e])
+            chart.append(max([NEVER, *(edge[e] for e in edges)]))
         return edge, chart
 
     def best(self, scores, witness):
         return self.inside(scores)[1][-1]
 
-    def best_with_any(self, scores, chosen, witness):
-        """The best derivation that uses one of the parts chosen."""
+    def best_with(self, scores, chosen, witness):
+        """For each of the parts chosen the best derivation that uses it."""
         edge, chart = self.inside(scores)
-        around = [NEVER] * len(chart)
+        around, found = [NEVER] * len(chart), dict.fromkeys(chosen, NEVER)
         around[-1] = 0
-        found = NEVER
         for v in range(len(chart) - 1, -1, -1):
             for e in self.into[v]:
-                through = plus(edge[e], around[v])
-                if through is not NEVER:
-                    if chosen.intersection(self.parts[e]):
-                        found = most((found, through))
-                    for u in self.tails[e]:
-                        around[u] = most((around[u], through - chart[u]))
+                through = edge[e] + around[v]
+                for p in chosen.intersection(self.parts[e]):
+                    raised(found, p, through)
+                for u in self.tails[e]:
+                    around[u] = max(around[u], through - chart[u])
         return found
 
     def best_other(self, scores, known, witness):
@@ -149,18 +116,50 @@ class Graph:
             if not pending:
                 continue
             *pending, v = pending
-            after = plus(prefix, *(chart[u] for u in pending))
+            after = prefix + sum(chart[u] for u in pending)
             taken = {edges[place] for edges in here}
-            found = most([found, *(plus(after, edge[e]) for e in self.into[v] if e not in taken)])
+            found = max([found, *(after + edge[e] for e in self.into[v] if e not in taken)])
             for e in taken:
-                so_far = plus(prefix, *(scores[p] for p in self.parts[e]))
+                so_far = prefix + sum(scores[p] for p in self.parts[e])
                 rest = [*pending, *reversed(self.tails[e])]
                 agenda.append((place + 1, rest, so_far, [edges for edges in here if edges[place] == e]))
         return found
 
     def most_uses(self, parts):
-        highest = max(self.all_parts(), default=0)
-        return self.best([int(p in parts) for p in range(highest + 1)], None)
+        return self.best([int(p in parts) for p in range(max(self.used, default=0) + 1)], None)
+
+
+class Strings(Graph):
+    """Derivations that are told apart by the words they yield; ``sides``, by edge, of words and None for each tail."""
+
+    def __init__(self, data, sides):
+        super().__init__(data)
+        self.sides = sides
+
+    def told(self, edges):
+        pending = []
+        for e in reversed(edges):
+            pending.append([w for t in self.sides[e] for w in ([t] if t is not None else pending.pop())])
+        return tuple(pending[0])
+
+    def best_other(self, scores, known, witness):
+        """The best derivation of none of the strings known; all that is no part of these is one and the same, None."""
+        strings = set(map(self.told, known))
+        inner = {s[i:j] for s in strings for j in range(len(s) + 1) for i in range(j + 1)}
+        tables = []
+        for edges in self.into:
+            tables.append({})
+            for e in edges:
+                tails, made = iter(self.tails[e]), {(): sum(scores[p] for p in self.parts[e])}
+                for t in self.sides[e]:
+                    before, made = made, {}
+                    after = {(t,): 0} if t is not None else tables[next(tails)]
+                    for (a, x), (b, y) in product(before.items(), after.items()):
+                        both = None if a is None or b is None else a + b
+                        raised(made, both if both in inner else None, x + y)
+                for words, value in made.items():
+                    raised(tables[-1], words, max(value, NEVER))
+        return best_of(value for words, value in tables[-1].items() if words not in strings)
 
 
 class Trees:
@@ -173,131 +172,107 @@ class Trees:
     """
 
     def __init__(self, data):
-        self.single, self.labels = data["single"] is True, data.get("labels")
-        self.arcs = {
-            (h, m): p for h, row in enumerate(data["part"]) for m, p in enumerate(row) if p >= 0 and 0 != m != h
-        }
-        self.words = range(1, len(data["part"]))
-        self.used = set(self.all_parts())
-
-    def parts_of(self, arc):
-        """The part of an arc, and those of its labels, by label."""
-        own = [] if self.labels is None else self.labels[arc[0]][arc[1]]
-        return self.arcs[arc], {label: p for label, p in enumerate(own) if p >= 0}
-
-    def all_parts(self):
-        return [p for arc in self.arcs for p in (self.arcs[arc], *self.parts_of(arc)[1].values())]
+        self.single, labels = data["single"] is True, data.get("labels")
+        self.labelled, self.words = labels is not None, range(1, len(data["part"]))
+        self.arcs, self.labels = {}, {}  # the part of each arc, and those of its labels
+        for (h, row), m in product(enumerate(data["part"]), self.words):
+            if row[m] >= 0 and m != h:
+                own = labels[h][m] if self.labelled else ()
+                self.arcs[h, m], self.labels[h, m] = row[m], {k: p for k, p in enumerate(own) if p >= 0}
+        self.used = set(self.arcs.values()).union(*(own.values() for own in self.labels.values()))
 
     def uses(self, tree):
-        heads, labels = tree if self.labels is not None else (tree, None)
+        heads, labels = tree if self.labelled else (tree, [-1])
         n = len(self.words)
         fit = len(heads) == n + 1 and heads[0] == -1 and all((heads[m], m) in self.arcs for m in self.words)
         refuse_unless(fit, "heads do not fit the words")
-        for m in self.words:
-            seen, v = set(), m
-            while v != 0:
-                refuse_unless(v not in seen, f"word {m} hangs on a cycle")
-                seen.add(v)
-                v = heads[v]
+        refuse_unless(self.has_tree({(heads[m], m) for m in self.words}), "the arcs are no tree")
         refuse_unless(not self.single or n == 0 or heads[1:].count(0) == 1, "more than one word hangs on node 0")
-        found = [self.parts_of((heads[m], m)) for m in self.words]
-        if labels is None:
-            return [p for p, _ in found]
-        refuse_unless(len(labels) == n + 1 and labels[0] == -1, "labels do not fit the words")
-        both = list(zip(labels[1:], found, strict=True))
-        refuse_unless(all(label in own for label, (_, own) in both), "labels do not fit the arcs")
-        return [q for label, (p, own) in both for q in (p, own[label])]
+        refuse_unless(labels[0] == -1 and len(labels) == (n + 1 if self.labelled else 1), "labels do not fit the words")
+        both = [(self.labels[heads[m], m], labels[m]) for m in self.words] if self.labelled else []
+        refuse_unless(all(label in own for own, label in both), "labels do not fit the arcs")
+        return [self.arcs[heads[m], m] for m in self.words] + [own[label] for own, label in both]
 
-    def score(self, scores, arc, allowed=lambda p, label: True):
-        """Of an arc with its best label among those allowed."""
-        p, own = self.parts_of(arc)
-        if self.labels is None:
-            return scores[p] if allowed(p, None) else NEVER
-        return plus(scores[p], most(scores[q] for label, q in own.items() if allowed(q, label) or allowed(p, None)))
+    def score(self, scores, arc, but=None):
+        """Of an arc with its best label, other than one."""
+        own = [scores[q] for label, q in self.labels[arc].items() if label != but]
+        return scores[self.arcs[arc]] + (best_of(own) if self.labelled else 0 if but is None else NEVER)
 
     def slack(self, arc_scores, dual):
         """The bound, and for each arc how much less trees that use it score at most."""
-        alpha, gamma = list(dual["alpha"]), dual["gamma"] if self.single else 0
-        sets = [(set(nodes), beta) for nodes, beta in zip(dual["sets"], dual["beta"], strict=True)]
+        alpha, gamma = [exact(x) for x in dual["alpha"]], exact(dual["gamma"]) if self.single else 0
+        sets = [(set(nodes), exact(beta)) for nodes, beta in zip(dual["sets"], dual["beta"], strict=True)]
         refuse_unless(gamma >= 0 and all(b >= 0 and 0 not in s for s, b in sets), "a number of a node set is negative")
-        refuse_unless(len(alpha) == len(self.words) + 1, "alpha does not fit the words")
+        refuse_unless(len(alpha) == len(self.words) + 1 and not any(map(never, alpha)), "alpha does not fit the words")
         left = {}
         for (h, m), score in arc_scores.items():
-            if score is not NEVER:
+            if not never(score):
                 allowed = alpha[m] - sum(b for s, b in sets if m in s and h not in s) + (gamma if h == 0 else 0)
                 left[h, m] = allowed - score
         if not self.has_tree(left):
             return NEVER, {}
-        raised = {m: max(0, -min(x for (_, k), x in left.items() if k == m)) for m in self.words}
-        bound = sum(alpha[1:]) + sum(raised.values()) - sum(b for _, b in sets) + gamma
-        return bound, {(h, m): x + raised[m] for (h, m), x in left.items()}
+        over = {m: max(0, -min(x for (_, k), x in left.items() if k == m)) for m in self.words}
+        bound = sum(alpha[1:]) + sum(over.values()) - sum(b for _, b in sets) + gamma
+        return bound, {(h, m): x + over[m] for (h, m), x in left.items()}
 
     def has_tree(self, arcs):
         """Whether arcs lead from node 0, or with a single root from one node below it, to all others."""
-        words = set(self.words)
-        for start in [m for h, m in arcs if h == 0] if self.single and words else [0]:
+        below = {}
+        for h, m in arcs:
+            below.setdefault(h, []).append(m)
+        for start in below.get(0, ()) if self.single and self.words else [0]:
             reached, pending = {start}, [start]
             while pending:
-                v = pending.pop()
-                new = {m for h, m in arcs if h == v and m not in reached}
+                new = {m for m in below.get(pending.pop(), ()) if m not in reached}
                 reached |= new
                 pending += new
-            if words <= reached:
+            if reached.issuperset(self.words):
                 return True
         return False
 
     def best(self, scores, witness):
         return self.slack({arc: self.score(scores, arc) for arc in self.arcs}, witness)[0]
 
-    def best_with(self, scores, allowed, witness):
-        """The best tree with an arc that uses what is allowed: by slack, or by a witness of its own for that arc.
-
-        ``allowed(arc)`` is a test of (part, label), None for an arc whose parts are all that is asked for.
-        """
+    def best_by_arc(self, scores, asked, witness):
+        """Of (arc, its score, a key): per key the best tree with such an arc, by slack or by a witness of its own."""
         full = {arc: self.score(scores, arc) for arc in self.arcs}
         bound, slack = self.slack(full, witness)
         own = {(h, m): dual for h, m, dual in witness.get("forced", ())}
-        found = NEVER
-        for arc in slack if bound is not NEVER else ():
-            score = self.score(scores, arc, allowed(arc))
-            if score is not NEVER:
-                here = bound - slack[arc] - (full[arc] - score)
+        found = {}
+        for arc, score, key in asked if not never(bound) else ():
+            if arc in slack and not never(score):
+                here, less = bound, slack[arc] + full[arc] - score
                 if arc in own:
                     only = {a: (score if a == arc else x) for a, x in full.items() if a[1] != arc[1] or a == arc}
-                    here, less = self.slack(only, own[arc])
-                    here = NEVER if here is NEVER else here - less[arc]
-                found = most((found, here))
+                    here, slack_here = self.slack(only, own[arc])
+                    less = slack_here.get(arc, 0)
+                raised(found, key, here - less)
         return found
 
-    def best_with_any(self, scores, chosen, witness):
-        return self.best_with(scores, lambda arc: lambda p, label: p in chosen, witness)
+    def best_with(self, scores, chosen, witness):
+        """For each of the parts chosen the best tree that uses it."""
+        asked = [(arc, self.score(scores, arc), p) for arc, p in self.arcs.items() if p in chosen]
+        for arc, own in self.labels.items():
+            asked += [(arc, scores[self.arcs[arc]] + scores[q], q) for q in own.values() if q in chosen]
+        return dict.fromkeys(chosen, NEVER) | self.best_by_arc(scores, asked, witness)
 
     def best_other(self, scores, known, witness):
         """Another tree has an arc that the known one lacks, or the same with another label."""
         refuse_unless(len(known) == 1, "too many trees are known")
-        (tree,) = known
-        heads, labels = tree if self.labels is not None else (tree, None)
-
-        def other(arc):
-            if heads[arc[1]] != arc[0]:
-                return lambda p, label: True
-            return lambda p, label: label is not None and label != labels[arc[1]]
-
-        return self.best_with(scores, other, witness)
+        heads, labels = known[0] if self.labelled else (known[0], known[0])
+        same = {arc: labels[arc[1]] for arc in self.arcs if heads[arc[1]] == arc[0]}
+        asked = [(arc, self.score(scores, arc, same.get(arc)), None) for arc in self.arcs]
+        return self.best_by_arc(scores, asked, witness).get(None, NEVER)
 
     def most_uses(self, parts):
         """Words whose arc, and words whose label, may be one of these parts."""
         arcs = {m for (_, m), p in self.arcs.items() if p in parts}
-        labels = {m for h, m in self.arcs if set(self.parts_of((h, m))[1].values()).intersection(parts)}
-        return len(arcs) + len(labels)
+        return len(arcs) + len({m for (_, m), own in self.labels.items() if not parts.isdisjoint(own.values())})
 
 
 def sliced(ptr, flat):
     refuse_unless(ptr and ptr[0] == 0 and ptr[-1] == len(flat) and sorted(ptr) == ptr, "offsets do not fit")
     return [flat[a:b] for a, b in pairwise(ptr)]
-
-
-SPACES = {"graph": Graph, "trees": Trees}
 
 
 # -- the proof ---------------------------------------------------------------------------------------------------------
@@ -306,17 +281,22 @@ SPACES = {"graph": Graph, "trees": Trees}
 class Problem:
     """Scores, spaces and rows; ``tied[p]`` are the parts that rows p - q = 0 keep equal to p."""
 
-    def __init__(self, data, numbers):
-        self.scores = numbers.list(data["scores"])
-        self.spaces = [SPACES[space["kind"]](space) for space in data["spaces"]]
+    def __init__(self, data):
+        self.scores = [exact(x) for x in data["scores"]]
+        self.spaces = [{"graph": Graph, "trees": Trees}[space["kind"]](space) for space in data["spaces"]]
+        if data.get("sides"):
+            self.spaces = [Strings(*both) for both in zip(data["spaces"], data["sides"], strict=True)]
         rows = data["rows"]
         parts = set(rows["part"]).union(*(space.used for space in self.spaces))
         refuse_unless(not parts or 0 <= min(parts) <= max(parts) < len(self.scores), "there is no such part")
-        self.rows = list(zip(sliced(rows["ptr"], rows["part"]), sliced(rows["ptr"], rows["coefficient"]), strict=True))
-        self.coefficients = numbers
-        self.rhs, self.slack, self.equality = rows["rhs"], rows["slack"], rows["equality"]
+        numbers = [*rows["coefficient"], *rows["rhs"], *rows["slack"]]
+        self.unit = max((x.as_integer_ratio()[1].bit_length() - 1 for x in numbers), default=0)
+        by, rhs, slack = ([exact(x, self.unit) for x in rows[name]] for name in ("coefficient", "rhs", "slack"))
+        self.rows = list(
+            zip(sliced(rows["ptr"], rows["part"]), sliced(rows["ptr"], by), rhs, slack, rows["equality"], strict=True)
+        )
         self.tied = {}
-        for (parts, by), b, slack, equal in zip(self.rows, self.rhs, self.slack, self.equality, strict=True):
+        for parts, by, b, slack, equal in self.rows:
             if equal is True and len(parts) == 2 and b == slack == 0 and by[0] == -by[1] != 0:
                 for p in parts:
                     self.tied.setdefault(p, set()).update(parts)
@@ -325,44 +305,48 @@ class Problem:
         """The parts that are used whenever this one is."""
         found, pending = {part}, [part]
         while pending:
-            for q in self.tied.get(pending.pop(), ()):
-                if q not in found:
-                    found.add(q)
-                    pending.append(q)
+            new = self.tied.get(pending.pop(), found) - found
+            found |= new
+            pending += new
         return found
 
-    def priced(self, u, zeros, ones, reward):
-        """The scores under multipliers, and what is to be added to the sum of the best: all of it times 2^k once more.
-
-        Products of two numbers are multiples of 1 / 4^k, so everything else is multiplied by 2^k.
-        """
-        k, of = self.coefficients.k, self.coefficients.of
-        scores = [NEVER if s is NEVER or p in zeros else s << k for p, s in enumerate(self.scores)]
-        constant = 0
-        for (parts, by), b, slack, equal, multiplier in zip(
-            self.rows, self.rhs, self.slack, self.equality, u, strict=True
-        ):
+    def priced(self, node, zeros=frozenset(), ones=()):
+        """The scores under the multipliers of a node, and what is to be added to the sum of the best."""
+        reward = exact(node["reward"])
+        refuse_unless(reward >= 0, "a reward is negative")
+        scores = [NEVER if p in zeros else s for p, s in enumerate(self.scores)]
+        constant = -reward * len(ones)
+        for (parts, by, b, slack, equal), u in zip(self.rows, node["u"], strict=True):
+            multiplier = exact(u, FINE - self.unit)
             refuse_unless(equal is True or multiplier <= 0, "a multiplier of a <= row is positive")
-            constant += abs(multiplier) * of(slack) - multiplier * of(b)
-            for p, a in zip(parts, by, strict=True):
-                scores[p] = plus(scores[p], multiplier * of(a))
+            if multiplier:
+                constant += abs(multiplier) * slack - multiplier * b
+                for p, a in zip(parts, by, strict=True):
+                    scores[p] += multiplier * a
         for p in ones:
-            scores[p] = plus(scores[p], reward << k)
-            constant -= reward << k
+            scores[p] += reward
         return scores, constant
 
     def uses(self, structure):
         """The parts of a structure that satisfies the rows, with repeats."""
-        parts = [p for space, own in zip(self.spaces, structure, strict=True) for p in space.uses(own)]
-        of = self.coefficients.of
-        for (row, by), b, slack, equal in zip(self.rows, self.rhs, self.slack, self.equality, strict=True):
-            over = sum(of(a) * parts.count(p) for p, a in zip(row, by, strict=True)) - of(b)
-            refuse_unless(over <= of(slack) and (equal is not True or -over <= of(slack)), "a row is not satisfied")
-        return parts
+        used = [p for space, own in zip(self.spaces, structure, strict=True) for p in space.uses(own)]
+        for parts, by, b, slack, equal in self.rows:
+            over = sum(a * used.count(p) for p, a in zip(parts, by, strict=True)) - b
+            refuse_unless(over <= slack and (equal is not True or -over <= slack), "a row is not satisfied")
+        return used
+
+    def told(self, structure):
+        """What structures that are to be different differ in."""
+        both = zip(self.spaces, structure, strict=True)
+        return [space.told(own) if isinstance(space, Strings) else own for space, own in both]
+
+    def most_uses(self, parts):
+        """No structure uses more of these parts than this, repeats counted."""
+        return sum(max(space.most_uses(parts), 0) for space in self.spaces)
 
 
 def proved(problem, nodes, better):
-    """The least number that the proof tree shows no structure to beat, but for the better ones; times 4^k."""
+    """The least number that the proof tree shows no structure to beat, but for the better ones."""
     bound, seen, stack = NEVER, set(), [(0, frozenset(), frozenset())]
     while stack:
         at, zeros, ones = stack.pop()
@@ -374,77 +358,50 @@ def proved(problem, nodes, better):
             stack.append((node["zero"], zeros | copies, ones))
             gone, required = set(), set(node["required"])
             refuse_unless(required <= copies, "a part is required that need not be used")
-            for line in node["rivals"]:
-                used = copies.intersection(line)
-                refuse_unless(used and most_uses(problem, line) <= 1, "rivals of a part may be used beside it")
-                gone.update(set(line) - used)
+            for line in map(set, node["rivals"]):
+                fine = not copies.isdisjoint(line) and problem.most_uses(line) <= 1
+                refuse_unless(fine, "rivals of a part may be used beside it")
+                gone |= line - copies
             stack.append((node["one"], zeros | gone, ones | required))
             continue
-        refuse_unless(node["reward"] >= 0, "a reward is negative")
-        scores, constant = problem.priced(node["u"], zeros, ones, node["reward"])
+        scores, constant = problem.priced(node, zeros, ones)
         asked = list(zip(problem.spaces, node["spaces"], strict=True))
         best = [space.best(scores, witness) for space, witness in asked]
-        for p in node.get("through", ()):  # a reward does not see that another part is used twice in place of one
-            (i,) = [i for i, space in enumerate(problem.spaces) if p in space.used]
-            refuse_unless(p in ones and isinstance(problem.spaces[i], Graph), "a part need not be used by a graph")
-            best[i] = least(best[i], problem.spaces[i].best_with_any(scores, {p}, None))
-
-        def total(i, instead, best=best, constant=constant):
-            return plus(constant, instead, *best[:i], *best[i + 1 :])
-
-        if node["node"] == "fix":
-            chosen = set(node["parts"])
-            found = [total(i, s.best_with_any(scores, chosen, w)) for i, (s, w) in enumerate(asked)]
-            stack.append((node["rest"], zeros.union(*(problem.copies(p) for p in chosen)), ones))
+        for i, space in enumerate(problem.spaces):  # a reward does not see that a part is used twice in place of two
+            through = space.used.intersection(node.get("through", ()))
+            refuse_unless(through <= ones and (not through or isinstance(space, Graph)), "a part need not be used")
+            best[i] = min([best[i], *(space.best_with(scores, through, None).values() if through else ())])
+        total = constant + sum(best)
+        if node["node"] == "fix":  # what all copies of a part lose by being used adds up
+            copies = {p: problem.copies(p) for p in node["parts"]}
+            every = set().union(*copies.values())
+            lost = {p: 0 for p, own in copies.items() if any(not own.isdisjoint(s.used) for s in problem.spaces)}
+            for (space, witness), most in zip(asked, best, strict=True):
+                found = space.best_with(scores, space.used & every, witness)
+                for p in lost:
+                    lost[p] += max([0, *(most - found[q] for q in copies[p] if q in found)])
+            bound = max([bound, *(total - less for less in lost.values())])
+            stack.append((node["rest"], zeros | every, ones))
         elif node["known"]:
             known = [better[k] for k in node["known"]]
             mine = [different(y[i] for y in known) for i in range(len(asked))]
             refuse_unless(prod(map(len, mine)) == len(different(known)), "those known may be mixed into others")
-            found = [total(i, s.best_other(scores, mine[i], w)) for i, (s, w) in enumerate(asked)]
+            for i, (space, witness) in enumerate(asked):
+                bound = max(bound, total - best[i] + space.best_other(scores, mine[i], witness))
         else:
-            found = [plus(constant, *best)]
-        bound = most([bound, *found])
+            bound = max(bound, total)
     return bound
 
 
 def different(items):
     """The items, each once."""
-    found = []
-    for item in items:
-        if item not in found:
-            found.append(item)
-    return found
+    listed = list(items)
+    return [item for k, item in enumerate(listed) if item not in listed[:k]]
 
 
-def most_uses(problem, parts):
-    """No structure uses more of these parts than this, repeats counted."""
-    return sum(space.most_uses(parts) or 0 for space in problem.spaces)
-
-
-# -- phrase-based translations ---------------------------------------------------------------------------------------
-
-# Phrase-based translations that score more than a bound: the standard library, exact integers, simple loops.
-#
-# A translation is a sequence of options that cover every source word once. It scores what its options score, less the
-# distortion times the words jumped over, plus the weighted logarithms of a language model. ``closed_phrases`` returns a
-# graph of all translations that score more than a bound. Whatever the witness says, none is left out: it only names
-# the source words that bounds of completions keep track of, and prices (multipliers) of the words, any numbers.
-#
-# All terms may be weighted, and a price is added to what each option scores (NEVER: it is forbidden). Terms are
-# doubles, calculated as the definition has it, and from there on exact: whole numbers of FINE, 2^-2148, of which the
-# product of any two doubles is a multiple.
+# -- language models ---------------------------------------------------------------------------------------------------
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
-FINE = 1074
-
-
-@cache
-def exact(x):
-    """A double as a whole number of 2^-2148; -infinity as one so low that no sum makes up for it."""
-    if x == float("-inf"):
-        return -(2**4400)
-    top, bottom = float(x).as_integer_ratio()
-    return top * (2 ** (2 * FINE) // bottom)
 
 
 class LanguageModel:
@@ -493,21 +450,15 @@ class Reader:
         return self.steps[q * len(self.number) + self.number[word]]
 
 
-class ReadModel:
-    """A language model whose contexts hold the state of an automaton too; what is refused has no value."""
+# -- phrase-based translations -----------------------------------------------------------------------------------------
 
-    def __init__(self, lm, reader):
-        self.lm, self.reader = lm, reader
-
-    def kept(self, words):
-        return self.reader.initial, self.lm.kept(words)
-
-    def advance(self, context, word):
-        (q, own), at_end = context, word == END
-        value, after = self.lm.advance(own, word)
-        then = q if at_end else self.reader.step(q, word)
-        accepted = q in self.reader.finals if at_end else then is not None
-        return value if accepted else None, (then, after)
+# A translation is a sequence of options that cover every source word once. It scores what its options score, less the
+# distortion times the words jumped over, plus the weighted logarithms of a language model. ``closed_phrases`` returns a
+# graph of all translations that score more than a bound. Whatever the witness says, none is left out: it only names
+# the source words that bounds of completions keep track of, and prices (multipliers) of the words, any numbers.
+#
+# All terms may be weighted, and a price is added to what each option scores (NEVER: it is forbidden). Terms are
+# doubles, calculated as the definition has it, and from there on exact.
 
 
 class Sentence:
@@ -519,80 +470,45 @@ class Sentence:
         limit = data.get("distortion_limit")
         self.limit = self.n if limit is None else min(limit, self.n)
         self.lm, self.weight, self.distortion = LanguageModel(data["lm"]), data["lm_weight"], data["distortion"]
-        if "reader" in data:
-            self.lm = ReadModel(self.lm, Reader(data["reader"]))
+        self.reader = Reader(data["reader"]) if "reader" in data else None
+        self.begin = 0 if self.reader is None else self.reader.initial, self.lm.kept((BEGIN,))
         self.spans, self.scores = {}, [weight * float(score) for score in data["scores"]]
         for k, ((start, end, target), score) in enumerate(zip(data["options"], data["scores"], strict=True)):
             refuse_unless(0 <= start <= end < self.n, f"option {k} lies beyond the sentence")
             refuse_unless("reader" not in data or END not in target, f"option {k} has the end of a sentence inside")
-            if score != "-inf" and prices[k] is not NEVER:
+            if score != "-inf" and not never(prices[k]):
                 self.spans.setdefault((start, end), []).append((k, tuple(target)))
         self.scored = cache(self.scored)
 
     def scored(self, context, words):
-        """(terms of words after a context, the context after them)."""
-        terms = []
+        """(terms of words after a context, their sum, the context after them); q is the state of an automaton."""
+        (q, own), terms = context, []
         for word in words:
-            value, context = self.lm.advance(context, word)
-            terms.append(float("-inf") if value is None else self.outer * (self.weight * value))
-        return terms, context
+            value, own = self.lm.advance(own, word)
+            if self.reader is not None:
+                q = self.reader.step(q, word) if word != END else q if q in self.reader.finals else None
+            terms.append(float("-inf") if q is None else self.outer * (self.weight * value))
+        return terms, sum(map(exact, terms)), (q, own)
 
     def jump(self, place, start):
         return self.outer * (-self.distortion * abs(start - place))
 
-    def gain(self, place, start, option, words, context):
-        """(what an option adds, the context after it), exact."""
-        terms, after = self.scored(context, words)
-        own = exact(self.scores[option]) + self.prices[option] + exact(self.jump(place, start))
-        return own + sum(map(exact, terms)), after
-
-    def may_follow(self, covered, place, start, end):
-        first = next(i for i in range(self.n + 1) if not covered >> i & 1)
-        free = not covered & bits(start, end) and abs(start - place) <= self.limit
-        return free and (not self.window or start == first or end + 1 - first <= self.limit)
-
-
-def bits(start, end):
-    return (1 << end + 1) - (1 << start)
-
-
-class Bounds:
-    """The most that any completion adds, if only the number of covered words and the tracked words are kept."""
-
-    def __init__(self, sentence, witness):
-        self.sentence, self.tracked = sentence, sum(1 << i for i in set(witness["tracked"]) if 0 <= i < sentence.n)
-        self.price = [exact(x) for x in witness["multipliers"]]
-        if len(self.price) != sentence.n:
-            raise ValueError("there are not as many multipliers as words")
-        self.after = cache(self.after)
-
-    def of(self, covered, place, context):
-        """The most that completes a coverage; prices are paid for what is used, and returned for what was left."""
-        left = sum(p for i, p in enumerate(self.price) if not covered >> i & 1)
-        best = self.after(covered.bit_count(), covered & self.tracked, place, context)
-        return None if best is None else best - left
-
-    def after(self, count, seen, place, context):
-        """The most, with prices; None if nothing completes this."""
-        s = self.sentence
-        if count == s.n:
-            return sum(map(exact, s.scored(context, (END,))[0])) if seen == self.tracked else None
-        best = None
-        low = count - max(s.limit - 1, 0) if s.window else 0  # the first uncovered word lies in low .. high
-        high = next((i for i in range(count) if self.tracked >> i & 1 and not seen >> i & 1), count)
-        for (start, end), options in s.spans.items():
-            length, own = end - start + 1, bits(start, end) & self.tracked
-            if count + length > s.n or seen & own or abs(start - place) > s.limit or start < place <= end + 1:
+    def steps(self, tracked, state):
+        """What may follow a state (words covered, those tracked that are, place, context): what it is, what it adds,
+        and the state after it. If all words are tracked these are the translations, else they and more."""
+        count, seen, place, context = state
+        low = count - max(self.limit - 1, 0) if self.window else 0  # the first uncovered word lies in low .. high
+        high = next((i for i in range(count) if tracked >> i & 1 and not seen >> i & 1), count)
+        for (start, end), options in self.spans.items():
+            length, own = end - start + 1, ((1 << end + 1) - (1 << start)) & tracked
+            if count + length > self.n or seen & own or abs(start - place) > self.limit or start < place <= end + 1:
                 continue
-            if s.window and (start < low or (start > high and end + 1 - high > s.limit)):
+            if self.window and (start < low or (start > high and end + 1 - high > self.limit)):
                 continue
             for option, words in options:
-                gain, following = s.gain(place, start, option, words, context)
-                rest = self.after(count + length, seen | own, end + 1, following)
-                if rest is not None:
-                    total = gain + sum(self.price[start : end + 1]) + rest
-                    best = total if best is None else max(best, total)
-        return best
+                _, gain, after = self.scored(context, words)
+                gain += exact(self.scores[option]) + self.prices[option] + exact(self.jump(place, start))
+                yield (option, start, words), gain, (count + length, seen | own, end + 1, after)
 
 
 def closed_phrases(data, weight, prices, witness, limit):
@@ -601,64 +517,61 @@ def closed_phrases(data, weight, prices, witness, limit):
     The first parts are the options, as they are numbered. ``data`` is what PhraseTranslation.to_json writes.
     """
     s = Sentence(data, weight, prices)
-    bounds = Bounds(s, witness)
-    layers = [{} for _ in range(s.n + 1)]  # by words covered: (coverage, place, context) -> best score of a way there
-    layers[0][0, 0, s.lm.kept((BEGIN,))] = 0
-    into, ways = {}, []  # state -> steps (state before, option, place of its start)
-    for count, layer in enumerate(layers):
-        for state, score in layer.items():
-            covered, place, context = state
-            if count == s.n:
-                if score + sum(map(exact, s.scored(context, (END,))[0])) > limit:
-                    ways.append(state)
-                continue
-            for (start, end), options in s.spans.items():
-                if not s.may_follow(covered, place, start, end):
-                    continue
-                for option, words in options:
-                    gain, following = s.gain(place, start, option, words, context)
-                    then = covered | bits(start, end), end + 1, following
-                    rest = bounds.of(*then)
-                    if rest is not None and score + gain + rest > limit:
-                        reached = layers[count + end - start + 1]
-                        reached[then] = max(score + gain, reached.get(then, score + gain))
-                        into.setdefault(then, []).append((state, option, start, words))
-    return graph_of(s, [state for layer in layers for state in layer], into, ways)
+    tracked = sum(1 << i for i in set(witness["tracked"]) if 0 <= i < s.n)
+    price = [exact(x) for x in witness["multipliers"]]
+    refuse_unless(len(price) == s.n, "there are not as many multipliers as words")
 
+    @cache
+    def most_after(state):
+        """The most that any completion adds, with the prices of what it uses, if only tracked words are kept."""
+        if state[0] == s.n:
+            return s.scored(state[3], (END,))[1] if state[1] == tracked else NEVER
+        following = s.steps(tracked, state)
+        return best_of(gain + sum(price[step[1] : then[2]]) + most_after(then) for step, gain, then in following)
 
-def graph_of(s, states, into, ways):
-    """States as vertices, the end as the last one; a step is an edge with its option, its jump and its words."""
-    number = {state: v for v, state in enumerate(states)}
-    scores = list(s.scores)
-    graph = {"kind": "graph", "in_ptr": [0, 1], "tail_ptr": [0, 0], "tail": [], "part_ptr": [0, 0], "part": []}
+    layers = [{} for _ in range(s.n + 1)]  # by words covered: state -> best score of a way there
+    layers[0][0, 0, 0, s.begin] = 0
+    number, vertices, scores = {}, [], list(s.scores)
 
-    def edge(tail, terms, option=None):
-        graph["tail"].append(number[tail])
-        graph["part"] += [*([] if option is None else [option]), *range(len(scores), len(scores) + len(terms))]
+    def edge(tail, terms, option=()):
         scores.extend(terms)
-        graph["tail_ptr"].append(len(graph["tail"]))
-        graph["part_ptr"].append(len(graph["part"]))
+        return [number[tail]], [*option, *range(len(scores) - len(terms), len(scores))]
 
-    for state in states[1:]:
-        for before, option, start, words in into[state]:
-            edge(before, [s.jump(before[1], start), *s.scored(before[2], words)[0]], option)
-        graph["in_ptr"].append(len(graph["tail_ptr"]) - 1)
-    for state in ways:
-        edge(state, s.scored(state[2], (END,))[0])
-    graph["in_ptr"].append(len(graph["tail_ptr"]) - 1)
-    return scores, graph
+    into = {}
+    for state, score in chain.from_iterable(map(dict.items, layers)):
+        number[state] = len(vertices)
+        vertices.append(into.get(state, [((), ())]))
+        for (option, start, words), gain, then in s.steps((1 << s.n) - 1, state):
+            count, covered, place, context = then
+            left = sum(p for i, p in enumerate(price) if not covered >> i & 1)
+            if score + gain + most_after((count, covered & tracked, place, context)) - left > limit:
+                raised(layers[count], then, score + gain)
+                terms = [s.jump(state[2], start), *s.scored(state[3], words)[0]]
+                into.setdefault(then, []).append(edge(state, terms, [option]))
+    ends = [(state, score, *s.scored(state[3], (END,))) for state, score in layers[s.n].items()]
+    vertices.append([edge(state, terms) for state, score, terms, total, _ in ends if score + total > limit])
+    return scores, graph_of(vertices)
 
 
-# -- translation forests ---------------------------------------------------------------------------------------------
+def graph_of(vertices):
+    """The graph whose vertices are entered by these edges, each (tails, parts), as a file has it."""
 
-# Closes a translation forest above a score: what may score more is one small graph. Standard library, exact integers.
-#
+    def flat(lists):
+        return [0, *accumulate(map(len, lists))], list(chain.from_iterable(lists))
+
+    in_ptr, edges = flat(vertices)
+    (tail_ptr, tail), (part_ptr, part) = flat([tails for tails, _ in edges]), flat([parts for _, parts in edges])
+    own = {"tail_ptr": tail_ptr, "tail": tail, "part_ptr": part_ptr, "part": part}
+    return {"kind": "graph", "in_ptr": in_ptr} | own
+
+
+# -- translation forests -----------------------------------------------------------------------------------------------
+
 # The problem is what ``ForestTranslation.to_json`` writes: a forest whose edges have target sides of words and vertices
 # of their tails, the n-grams of a language model with natural logarithms, and its weight. A word scores the double
-# weight * (back-offs, the longest context's first, + ln p); all doubles are then read as the exact numbers they are, in
-# units of 2^-2148. Weights of the whole and prices of edges are as above. The witness has multipliers u of pairs of
-# words, any numbers. Reading w after .. t v costs its score + u[t, v] - u[v, w], and over a sentence the u cancel: so
-# the sum over its pairs of
+# weight * (back-offs, the longest context's first, + ln p); all doubles are then exact. Weights of the whole and prices
+# of edges are as above. The witness has multipliers u of pairs of words, any numbers. Reading w after .. t v costs its
+# score + u[t, v] - u[v, w], and over a sentence the u cancel: so the sum over its pairs of
 #
 #     q[v, w]  =  max over contexts that end in t v, t one of the words that may stand before v
 #
@@ -668,16 +581,11 @@ def graph_of(s, states, into, ways):
 ROUNDS = 4
 
 
-def raised(table, key, value):
-    if key not in table or value > table[key]:
-        table[key] = value
-
-
 class Model:
     """Scores of words after contexts, and q; words that the model does not know are <unk>."""
 
     def __init__(self, data, weight, pairs, names):
-        self.lm, self.weights, self.terms, self.u, self.contexts = LanguageModel(data), weight, {}, {}, {}
+        self.lm, self.weights, self.u, self.contexts = LanguageModel(data), weight, {}, {}
         self.order, self.span = self.lm.order, max(self.lm.order - 1, 1)
         name = {-1: BEGIN, -2: END} | {i: self.word(w) for i, w in enumerate(names)}
         for v, w, value in pairs if self.order > 2 else ():
@@ -686,6 +594,7 @@ class Model:
         for words in self.lm.contexts:  # beginnings of n-grams that the model leaves out are among these
             if 2 <= len(words) < self.order:
                 self.contexts.setdefault(words[-2:], []).append(words)
+        self.term = cache(self.term)
 
     def word(self, w):
         return w if (w,) in self.lm.value else UNKNOWN
@@ -695,10 +604,7 @@ class Model:
         return outer * (own * self.lm.advance(context, w)[0])
 
     def score(self, context, w):
-        context = context[max(len(context) - self.order + 1, 0) :]
-        if (context, w) not in self.terms:
-            self.terms[context, w] = exact(self.term(context, w))
-        return self.terms[context, w]
+        return exact(self.term(context[max(len(context) - self.order + 1, 0) :], w))
 
     def optimistic(self, adjacent):
         before, q = {}, {}
@@ -709,44 +615,37 @@ class Model:
             for t in before.get(v, ()) if self.order > 2 else ():
                 own = max(self.score(c, w) for c in [(t, v), *self.contexts.get((t, v), ())])
                 most.append(own + self.u.get((t, v), 0))
-            q[v, w] = max(most) - self.u.get((v, w), 0) if most else None
-        return {pair: value for pair, value in q.items() if value is not None}
+            if most:
+                q[v, w] = max(most) - self.u.get((v, w), 0)
+        return q
 
 
 class Forest:
     """Edges as (vertex, number, weight, target side of words and vertices); the top yields <s>, the root, </s>."""
 
     def __init__(self, data, model, prices):
-        own, words = data["translation"], [model.word(w) for w in data["translation"]["words"]]
-        self.top, self.edges, self.scores = data["root"] + 1, [], [model.weights[0] * float(x) for x in data["weights"]]
+        self.words, self.top, self.edges = data["translation"]["words"], data["root"] + 1, []
+        self.scores = [model.weights[0] * float(x) for x in data["weights"]]
         refuse_unless(len(prices) == len(self.scores), "prices do not fit the edges")
-        tails, sides = sliced(data["tail_ptr"], data["tail"]), sliced(own["token_ptr"], own["token"])
+        tails, own = sliced(data["tail_ptr"], data["tail"]), data["translation"]
+        self.tokens = sliced(own["token_ptr"], own["token"])
         for v, edges in enumerate(sliced(data["in_ptr"], range(len(tails)))[: self.top]):
             for e in edges:
-                tail, side = tails[e], sides[e]
-                refuse_unless(all(0 <= u < v for u in tail), f"a tail of vertex {v} is not below it")
-                stands = [~t for t in side if t < 0] == list(range(len(tail)))
+                refuse_unless(all(0 <= u < v for u in tails[e]), f"a tail of vertex {v} is not below it")
+                stands = [~t for t in self.tokens[e] if t < 0] == list(range(len(tails[e])))
                 refuse_unless(stands, f"edge {e} does not yield each of its tails once, from left to right")
-                if data["weights"][e] != "-inf" and prices[e] is not NEVER:
-                    side = [words[t] if t >= 0 else tail[~t] for t in side]
+                if data["weights"][e] != "-inf" and not never(prices[e]):
+                    side = [model.word(self.words[t]) if t >= 0 else tails[e][~t] for t in self.tokens[e]]
                     self.edges.append((v, e, exact(self.scores[e]) + prices[e], side))
         self.edges.append((self.top, None, 0, [BEGIN, self.top - 1, END]))
 
-
-class ReadForest(Forest):
-    """What of a forest an automaton accepts: a vertex for each function of states that its derivations are."""
-
-    def __init__(self, data, model, prices, reader):
-        super().__init__(data, model, prices)
-        words, reached = {}, [{} for _ in range(self.top)]  # per vertex: function -> new vertex
-        for name in data["translation"]["words"]:
-            words[name] = tuple(reader.step(q, name) for q in reader.states)
-        own, n, edges = data["translation"], 0, []
+    def accepted(self, reader):
+        """Leave what an automaton accepts: a vertex for each function of states that derivations of one are."""
+        reached, n, edges = [{} for _ in range(self.top)], 0, []  # per vertex: function -> new vertex
+        read = {w: tuple(reader.step(q, w) for q in reader.states) for w in self.words}
         for v, e, weight, side in self.edges[:-1]:
-            tokens = own["token"][own["token_ptr"][e] : own["token_ptr"][e + 1]]
-            parts = []
-            for t, w in zip(tokens, side, strict=True):
-                parts.append([(words[own["words"][t]], w)] if t >= 0 else list(reached[w].items()))
+            both = zip(self.tokens[e], side, strict=True)
+            parts = [[(read[self.words[t]], w)] if t >= 0 else list(reached[w].items()) for t, w in both]
             for choice in product(*parts):
                 f = tuple(reader.states)
                 for g, _ in choice:
@@ -761,30 +660,39 @@ class ReadForest(Forest):
 
 
 class Tables:
-    """Inside and outside by (first, last) word, or None for what yields nothing."""
+    """Inside and outside by (first, last) word, or None for what yields nothing; ``through`` by edge."""
 
     def __init__(self, forest, model, ends):
-        self.forest, self.ends = forest, ends
-        self.q = model.optimistic(self._adjacent())
-        self.inside = [{} for _ in range(forest.top + 1)]
-        self.hooks, self.stages = {}, []
-        for v, _, weight, side in forest.edges:
-            stages = [{None: weight}]
+        self.edges, self.ends = forest.edges, ends
+        self.q, self.hooks = model.optimistic(self.adjacent(forest.top)), {}
+        self.inside, self.outside = ([{} for _ in range(forest.top + 1)] for _ in range(2))
+        stages, self.through = [], []  # what the first parts of a side yield
+        for v, _, weight, side in self.edges:
+            stages.append([{None: weight}])
             for part in side:
-                stages.append(self._joined(stages[-1], part))
-            self.stages.append(stages)
-            for key, value in stages[-1].items():
+                after = {}
+                for both, _, _, value, more in self.joins(stages[-1][-1], part):
+                    raised(after, both, value + more)
+                stages[-1].append(after)
+            for key, value in stages[-1][-1].items():
                 if ends is None or key in ends[v]:
                     raised(self.inside[v], key, value)
+        self.outside[-1] = dict.fromkeys(self.inside[-1], 0)
+        for (v, _, _, side), own in zip(reversed(self.edges), reversed(stages), strict=True):
+            around = {key: self.outside[v][key] for key in own[-1] if key in self.outside[v]}
+            self.through.append(best_of(around[key] + own[-1][key] for key in around))
+            for part, before in zip(reversed(side), own[-2::-1], strict=True):
+                around = self.around(before, part, around)
+        self.through.reverse()
 
-    def _adjacent(self):
-        first, last = ([set() for _ in range(self.forest.top + 1)] for _ in range(2))
+    def adjacent(self, top):
+        first, last = ([set() for _ in range(top + 1)] for _ in range(2))
         empty, pairs = set(), set()
-        for v, _, _, side in self.forest.edges:
+        for v, _, _, side in self.edges:
             before, opening = set(), True  # words that the next one may follow; whether nothing need have come yet
             for part in side:
                 firsts, lasts = ({part}, {part}) if isinstance(part, str) else (first[part], last[part])
-                pairs |= {(a, b) for a in before for b in firsts}
+                pairs |= set(product(before, firsts))
                 first[v] |= firsts if opening else set()
                 passing = not isinstance(part, str) and part in empty
                 before, opening = (before if passing else set()) | lasts, opening and passing
@@ -798,7 +706,7 @@ class Tables:
     def table(self, part):
         return {(part, part): 0} if isinstance(part, str) else self.inside[part]
 
-    def _hook(self, word, part):
+    def hook(self, word, part):
         """Per last word: the best of what part yields after a word."""
         if (word, part) not in self.hooks:
             best = self.hooks[word, part] = {}
@@ -807,57 +715,33 @@ class Tables:
                     raised(best, key[1], self.q[word, key[0]] + value)
         return self.hooks[word, part]
 
-    def _joined(self, stage, part):
-        out = {}
+    def joins(self, stage, part):
+        """Ways on: (key of both, of the stage, (word before or None, last word or key of the part), both values)."""
+        own = self.table(part)
         for key, value in stage.items():
             if key is None:
-                for other, more in self.table(part).items():
-                    raised(out, other, value + more)
+                for other, more in own.items():
+                    yield other, None, (None, other), value, more
                 continue
-            for last, more in self._hook(key[1], part).items():
-                raised(out, (key[0], last), value + more)
-            if None in self.table(part):
-                raised(out, key, value + self.table(part)[None])
-        return out
+            for last, more in self.hook(key[1], part).items():
+                yield (key[0], last), key, (key[1], last), value, more
+            if None in own:
+                yield key, key, (None, None), value, own[None]
 
-    def complete(self):
-        """Outside tables; the best derivation with each edge."""
-        self.outside, through = [{} for _ in self.inside], [None] * len(self.stages)
-        for key in self.inside[-1]:
-            self.outside[-1][key] = 0
-        for i in range(len(self.stages) - 1, -1, -1):
-            v, _, _, side = self.forest.edges[i]
-            around = {key: self.outside[v][key] for key in self.stages[i][-1] if key in self.outside[v]}
-            through[i] = max((around[key] + self.stages[i][-1][key] for key in around), default=None)
-            for k in range(len(side) - 1, -1, -1):
-                around = self._around(self.stages[i][k], side[k], around)
-        return through
-
-    def _around(self, stage, part, around):
+    def around(self, stage, part, around):
         """What is around a stage, given what is around it with the part after it; raises what is around the part."""
-        out, above, own = {}, {}, self.table(part)
-        for key, value in stage.items():
-            if key is None:
-                for other in own:
-                    if other in around:
-                        raised(out, None, around[other] + own[other])
-                        raised(above, (None, other), value + around[other])
+        out, above = {}, {}
+        for both, key, own, value, more in self.joins(stage, part):
+            if both in around:
+                raised(out, key, around[both] + more)
+                raised(above, own, value + around[both])
+        for (before, after), value in above.items() if not isinstance(part, str) else ():
+            if before is None:
+                raised(self.outside[part], after, value)
                 continue
-            for last, more in self._hook(key[1], part).items():
-                if (key[0], last) in around:
-                    raised(out, key, around[key[0], last] + more)
-                    raised(above, (key[1], last), value + around[key[0], last])
-            if None in own and key in around:
-                raised(out, key, around[key] + own[None])
-                raised(above, (None, None), value + around[key])
-        if not isinstance(part, str):
-            for (before, after), value in above.items():
-                if before is None:
-                    raised(self.outside[part], after, value)
-                    continue
-                for key in own:
-                    if key and key[1] == after and (before, key[0]) in self.q:
-                        raised(self.outside[part], key, value + self.q[before, key[0]])
+            for key in self.inside[part]:
+                if key and key[1] == after and (before, key[0]) in self.q:
+                    raised(self.outside[part], key, value + self.q[before, key[0]])
         return out
 
 
@@ -866,84 +750,60 @@ def closed_forest(data, weight, prices, witness, limit):
 
     The first parts are the edges of the forest, as they are numbered, the others words after others.
     """
-    own, weights = data["forest"], (weight, float(data["lm_weight"]))
+    own, weights, ends = data["forest"], (weight, float(data["lm_weight"])), None
     model = Model(data["lm"], weights, witness["pairs"], own["translation"]["words"])
-    reader, ends = Reader(data["reader"]) if "reader" in data else None, None
-    forest = Forest(own, model, prices) if reader is None else ReadForest(own, model, prices, reader)
+    forest = Forest(own, model, prices)
+    if "reader" in data:
+        forest.accepted(Reader(data["reader"]))
     for _ in range(ROUNDS):
         tables = Tables(forest, model, ends)
-        through = tables.complete()
-        forest.edges = [y for y, best in zip(forest.edges, through, strict=True) if best is not None and best > limit]
-        both = list(zip(tables.inside, tables.outside, strict=True))
+        forest.edges = [y for y, best in zip(forest.edges, tables.through, strict=True) if best > limit]
+        both = zip(tables.inside, tables.outside, strict=True)
         ends = [{key for key in a if key in b and a[key] + b[key] > limit} for a, b in both]
-    return Items(forest, model, tables, limit).graph(forest.scores)
+    return spelt_out(forest, model, tables, limit)
 
 
-class Items:
-    """Per vertex: (first words, last words) -> [best score, number, ways]; a way is (edge, items, words scored)."""
+def spelt_out(forest, model, tables, limit):
+    """Items of whole contexts, per vertex: (first words, last words) -> [best score, number]; an edge for each way."""
+    items, vertices, scores, span = [{} for _ in range(forest.top + 1)], [], list(forest.scores), model.span
+    part_of = cache(lambda context, w: scores.append(model.term(context, w)) or len(scores) - 1)
 
-    def __init__(self, forest, model, tables, limit):
-        self.model, self.tables, self.items, self.ways = model, tables, [{} for _ in range(forest.top + 1)], []
-        for v, e, weight, side in forest.edges:
-            top, partial = v == forest.top, [((), (), weight, (), ())]
-            if top:  # nothing that stands before <s> matters
-                side, partial = side[1:], [((BEGIN,) * model.span, (BEGIN,), weight, (), ())]
-            for part in side:
-                right = {((part,), (part,)): None} if isinstance(part, str) else self.items[part]
-                partial = [self._follow(p, *item) for p in partial for item in right.items() if self._fits(p, item[0])]
-            for left, last, score, below, terms in partial:
-                key, bound = (None, score) if top else ((left, last), self._bound(v, left, last, score))
-                if bound is not None and bound > limit:
-                    item = self.items[v].setdefault(key, [score, len(self.ways)])
-                    if item[1] == len(self.ways):
-                        self.ways.append([])
-                    item[0] = max(item[0], score)
-                    self.ways[item[1]].append((e, below, terms))
-
-    def _fits(self, partial, key):
-        return not partial[1] or not key[0] or (partial[1][-1], key[0][0]) in self.tables.q
-
-    def _follow(self, partial, key, item):
-        (left, last, score, below, terms), span = partial, self.model.span
+    def follow(partial, key, item):
+        left, last, score, below, parts = partial
         for w in key[0]:
             if len(left) == span:
-                score, terms = score + self.model.score(last, w), (*terms, (last, w))
+                score, parts = score + model.score(last, w), (*parts, part_of(last, w))
             else:
                 left = (*left, w)
             last = (*last, w)[-span:]
-        if len(key[0]) == span:
-            last = key[1]
-        return (
-            (left, last, score, below, terms)
-            if item is None
-            else (left, last, score + item[0], (*below, item[1]), terms)
-        )
+        if item is not None:
+            score, below = score + item[0], (*below, item[1])
+        return left, key[1] if len(key[0]) == span else last, score, below, parts
 
-    def _bound(self, v, left, last, score):
-        """The most that a derivation with such an item may score; None if there is none."""
-        out = self.tables.outside[v].get((left[0], last[-1]) if left else None)
-        steps = [self.tables.q.get(pair) for pair in pairwise(left)]
-        if out is None or None in steps:
-            return None
-        if 1 < len(left) == self.model.span:
-            score += self.model.u.get(left[-2:], 0) - self.model.u.get(last[-2:], 0)
-        return score + out + sum(steps)
+    def bound(v, left, last, score):
+        """The most that a derivation with such an item may score."""
+        around = tables.outside[v].get((left[0], last[-1]) if left else None, NEVER)
+        if 1 < len(left) == span:
+            score += model.u.get(left[-2:], 0) - model.u.get(last[-2:], 0)
+        return score + around + sum(tables.q.get(pair, NEVER) for pair in pairwise(left))
 
-    def graph(self, scores):
-        number, model = {}, self.model
-        graph = {"kind": "graph", "in_ptr": [0], "tail_ptr": [0], "tail": [], "part_ptr": [0], "part": []}
-        for ways in self.ways if self.items[-1] else [[]]:
-            for e, below, terms in ways:
-                for context, w in terms:
-                    if (context, w) not in number:
-                        number[context, w] = len(scores)
-                        scores.append(model.term(context, w))
-                graph["tail"] += below
-                graph["part"] += [*([] if e is None else [e]), *(number[term] for term in terms)]
-                graph["tail_ptr"].append(len(graph["tail"]))
-                graph["part_ptr"].append(len(graph["part"]))
-            graph["in_ptr"].append(len(graph["tail_ptr"]) - 1)
-        return scores, graph
+    for v, e, weight, side in forest.edges:
+        top, partial = v == forest.top, [((), (), weight, (), () if e is None else (e,))]
+        if top:  # nothing that stands before <s> matters
+            side, partial = side[1:], [((BEGIN,) * span, (BEGIN,), weight, (), ())]
+        for part in side:
+            right = {((part,), (part,)): None} if isinstance(part, str) else items[part]
+            both = ((p, key, item) for p in partial for key, item in right.items())
+            fit = (x for x in both if not x[0][1] or not x[1][0] or (x[0][1][-1], x[1][0][0]) in tables.q)
+            partial = [follow(*x) for x in fit]
+        for left, last, score, below, parts in partial:
+            if (score if top else bound(v, left, last, score)) > limit:
+                item = items[v].setdefault(None if top else (left, last), [score, len(vertices)])
+                if item[1] == len(vertices):
+                    vertices.append([])
+                item[0] = max(item[0], score)
+                vertices[item[1]].append((below, parts))
+    return scores, graph_of(vertices if items[-1] else [[]])
 
 
 CLOSED = {"phrase translation": closed_phrases, "forest translation": closed_forest}
@@ -957,38 +817,45 @@ def closed(data):
     ``closing``. With the best of all other spaces, that must be no more than the claim.
     """
     searched = {i: space for i, space in enumerate(data["spaces"]) if space["kind"] == "searched"}
+    spaces = [graph_of([[((), ())]]) if i in searched else space for i, space in enumerate(data["spaces"])]
+    data = data | {"spaces": spaces, "sides": None}
     if not searched:
         return data
-    fine = Numbers(FINE)
-    nothing = {"kind": "graph", "in_ptr": [0, 1], "tail_ptr": [0, 0], "tail": [], "part_ptr": [0, 0], "part": []}
-    spaces = [nothing if i in searched else space for i, space in enumerate(data["spaces"])]
-    problem = Problem(data | {"spaces": spaces}, fine)
-    (node,) = with_integers([data["closing"] | {"node": "closing"}], fine)
-    prices, constant = problem.priced(node["u"], frozenset(), frozenset(), 0)
-    best = [space.best(prices, witness) for space, witness in zip(problem.spaces, node["spaces"], strict=True)]
-    refuse_unless(NEVER not in best, "a space has no structures")
+    problem = Problem(data)
+    prices, constant = problem.priced(data["closing"])
+    best = [space.best(prices, own) for space, own in zip(problem.spaces, data["closing"]["spaces"], strict=True)]
+    refuse_unless(not any(map(never, best)), "a space has no structures")
     scores, above = list(data["scores"]), {}
     for i, space in searched.items():
         refuse_unless(all(0 <= p < len(data["scores"]) for p in space["part"]), "there is no such part")
         own, above[i] = [prices[p] for p in space["part"]], exact(space["above"])
         terms, graph = CLOSED[space["problem"]](space["data"], float(space["weight"]), own, space["witness"], above[i])
-        under = [plus(exact(x), own[p] if p < len(own) else 0) for p, x in enumerate(terms)]
-        best[i] = most((above[i], Graph(graph).best(under, None)))
+        under = [exact(x) + (own[p] if p < len(own) else 0) for p, x in enumerate(terms)]
+        best[i] = max(above[i], Graph(graph).best(under, None))
+        if data["claim"].get("distinct") is True and len(spaces) == 1:
+            data["sides"] = [sides_of(space, graph)]
         spaces[i] = joined(graph, len(scores), space["part"])
         scores += ["-inf" if x == float("-inf") else x for x in terms]
     limit = claimed(data["claim"], *(exact(data["claim"][name]) for name in ("score", "bound", "tolerance")))
     enough = all(constant + sum(best) - best[i] + above[i] <= limit for i in searched)
     refuse_unless(enough, "what is left out may score more")
-    return data | {"scores": scores, "spaces": spaces}
+    return data | {"scores": scores}
 
 
 def joined(graph, start, cells):
     """A graph whose parts are numbered from ``start`` on; the first ones go with parts that rows may be about."""
-    part_ptr, part = [0], []
-    for own in sliced(graph["part_ptr"], graph["part"]):
-        part += [p + start for p in own] + [cells[p] for p in own if p < len(cells)]
-        part_ptr.append(len(part))
-    return graph | {"part_ptr": part_ptr, "part": part}
+    own = sliced(graph["part_ptr"], graph["part"])
+    parts = [[p + start for p in ps] + [cells[p] for p in ps if p < len(cells)] for ps in own]
+    part_ptr = [0, *accumulate(map(len, parts))]
+    return graph | {"part_ptr": part_ptr, "part": list(chain.from_iterable(parts))}
+
+
+def sides_of(space, graph):
+    """What the edges of a graph of translations of a forest yield: words, and None for what each tail yields."""
+    own = space["data"]["forest"]["translation"]
+    sides = [[own["words"][t] if t >= 0 else None for t in side] for side in sliced(own["token_ptr"], own["token"])]
+    parts = sliced(graph["part_ptr"], graph["part"])
+    return [sides[ps[0]] if ps and ps[0] < len(sides) else [None] for ps in parts]
 
 
 # -- the claim ---------------------------------------------------------------------------------------------------------
@@ -997,33 +864,29 @@ def joined(graph, start, cells):
 def check(data):
     """Raise Refused unless everything claimed follows; return what to say of it."""
     refuse_unless(data["format"] == "certus proof" and data["version"] == 1, "the file is no proof of version 1")
-    data = closed(data)
-    numbers = Numbers(exponent([data["scores"], data["spaces"], data["rows"], data["claim"], data["proof"]]))
-    claim = data["claim"]
-    score, bound, tolerance = (numbers.of(claim[name]) for name in ("score", "bound", "tolerance"))
-    problem = Problem(data, numbers)
+    problem, claim, better = Problem(data := closed(data)), data["claim"], data["better"]
+    score, bound, tolerance = (exact(claim[name]) for name in ("score", "bound", "tolerance"))
+    refuse_unless(tolerance >= 0, "the tolerance is negative")
+    refuse_unless(claim.get("distinct") is not True or data["sides"], "nothing tells distinct structures apart")
     total, slack, counted = sums(problem, data["structure"])
-    refuse_unless(tolerance is not NEVER and tolerance >= 0, "the tolerance is negative")
     refuse_unless(abs(total - score) << 52 <= slack, "the score is not that of the structure")
-    better = data["better"]
     refuse_unless(claim["rank"] == 1 + len(better), "the rank does not fit the number of better structures")
-    listed = [data["structure"], *better]
-    refuse_unless(all(y != z for i, y in enumerate(listed) for z in listed[:i]), "a structure is listed twice")
     for y in better:
         own, slack, _ = sums(problem, y)
         refuse_unless(own - score + tolerance << 52 >= -slack, "a better structure scores less")
+    listed = [problem.told(y) for y in [data["structure"], *better]]
+    refuse_unless(len(different(listed)) == len(listed), "a structure is listed twice")
     if claim["exact"] is True:
         refuse_unless(2 * (bound - score) <= tolerance, "bound and score are too far apart for a proof")
         refuse_unless(tolerance * EXACT**2 <= counted * (EXACT + 1), "the tolerance is too wide for a proof")
-    found = proved(problem, with_integers(data["proof"], numbers), better)
-    limit = claimed(claim, score, bound, tolerance) << numbers.k
-    grain = greatest_divisor(x for x in problem.scores if x is not NEVER) << numbers.k
-    if found is not NEVER:
-        found = found // grain * grain if grain else min(found, 0)  # structures score multiples of it
-    refuse_unless(below(found, limit), "the proof shows less than is claimed")
+    found = proved(problem, data["proof"], better)
+    grain = gcd(*(x for x in problem.scores if not never(x)))  # structures score multiples of it
+    found = found // grain * grain if grain else min(found, 0)
+    refuse_unless(found <= claimed(claim, score, bound, tolerance), "the proof shows less than is claimed")
     what = "optimal" if claim["exact"] is True else "bounded"
     trusts = "".join(f"; provided {x}" for x in data.get("trusts", ()))
-    return f"verified, {what}, rank {claim['rank']}: score {claim['score']}, bound {claim['bound']}{trusts}"
+    rank = f"rank {claim['rank']}{' of distinct ones' if claim.get('distinct') is True else ''}"
+    return f"verified, {what}, {rank}: score {claim['score']}, bound {claim['bound']}{trusts}"
 
 
 def claimed(claim, score, bound, tolerance):
@@ -1034,44 +897,9 @@ def claimed(claim, score, bound, tolerance):
 def sums(problem, structure):
     """Of a structure: its score, 2^52 times what rounding may have added to it, and what a tolerance is a share of."""
     parts = [problem.scores[p] for p in problem.uses(structure)]
-    refuse_unless(NEVER not in parts, "a structure uses a forbidden part")
-    counted = sum(x if x > 0 else min(-x, MASK << problem.coefficients.k) for x in parts)
+    refuse_unless(not any(map(never, parts)), "a structure uses a forbidden part")
+    counted = sum(x if x > 0 else min(-x, exact(MASK)) for x in parts)
     return sum(parts), sum(1 for x in parts if x) * sum(map(abs, parts)), counted
-
-
-def with_integers(nodes, numbers):
-    """The proof tree with its numbers as integers; node sets of trees are of prices, which are times 4^k."""
-
-    def price(x):
-        return numbers.of(x) << numbers.k
-
-    def dual(data):
-        return {
-            "alpha": list(map(price, data["alpha"])),
-            "sets": data["sets"],
-            "beta": list(map(price, data["beta"])),
-            "gamma": price(data["gamma"]),
-            "forced": [(h, m, dual(own)) for h, m, own in data.get("forced", ())],
-        }
-
-    def node(data):
-        if data["node"] == "split":
-            return data
-        spaces = [None if own is None else dual(own) for own in data["spaces"]]
-        return data | {"u": numbers.list(data["u"]), "reward": numbers.of(data["reward"]), "spaces": spaces}
-
-    return [node(data) for data in nodes]
-
-
-def greatest_divisor(numbers):
-    """Of all the numbers; 0 if all are 0."""
-    found = 0
-    for x in numbers:
-        a, b = found, abs(x)
-        while b:
-            a, b = b, a % b
-        found = a
-    return found
 
 
 def main(paths):

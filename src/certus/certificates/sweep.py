@@ -8,7 +8,8 @@ numpy calls. Blocks are runs of vertices as they are numbered, which costs nothi
 level; a graph whose runs would be short is sorted by depth.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -40,13 +41,11 @@ class Plan(NamedTuple):
     longer: Ints
     rest_ptr: Ints
     rest: Ints
-    entered_ptr: Ints  # (B + 1,) entered vertices of each block
-    edge_ptr: Ints  # (B + 1,) edges of each block
-    longer_ptr: Ints  # (B + 1,) longer edges of each block
+    blocks: "list[_Block]"  # those that have edges
 
 
 class _Block(NamedTuple):
-    """A part of a plan: slices of its vertices, edges and longer edges."""
+    """A part of a plan: slices of its entered vertices, edges and longer edges."""
 
     entered: slice
     edges: slice
@@ -138,6 +137,8 @@ def _plan(graph: Graph, vertex: Ints | None, edge: Ints | None, bounds: Ints) ->
     ]
     longer = np.flatnonzero(arity > 2)
     rest_ptr, places = rows(tail_ptr, longer, skip=2)
+    at = in_ptr[bounds]
+    ends = np.stack((np.searchsorted(entered, bounds), at, np.searchsorted(longer, at)), 1).tolist()
     return Plan(
         vertex=vertex,
         edge=edge,
@@ -150,9 +151,7 @@ def _plan(graph: Graph, vertex: Ints | None, edge: Ints | None, bounds: Ints) ->
         longer=longer,
         rest_ptr=rest_ptr,
         rest=tail[places],
-        entered_ptr=np.searchsorted(entered, bounds),
-        edge_ptr=in_ptr[bounds],
-        longer_ptr=np.searchsorted(longer, in_ptr[bounds]),
+        blocks=[_Block(*map(slice, a, b)) for a, b in pairwise(ends) if a[1] < b[1]],
     )
 
 
@@ -172,7 +171,7 @@ def inside(plan: Plan, weight: Floats) -> Floats:
     """(V,) the weight of the best derivation of each vertex; -inf where there is none."""
     own = weight if plan.edge is None else weight[plan.edge]
     chart = _empty(plan)
-    for block in _blocks(plan):
+    for block in plan.blocks:
         total = _totals(plan, block, own, chart)
         chart[plan.entered[block.entered]] = np.maximum.reduceat(total, plan.first[block.entered] - block.edges.start)
     return _by_vertex(plan, chart)
@@ -204,7 +203,7 @@ def _around(plan: Plan, total: Floats, chart: Floats) -> tuple[Floats, Floats]:
     below[below == -np.inf] = 0.0  # then the edge's total is -inf, and stays so
     around, through = np.full(plan.size + 1, -np.inf), total if plan.edge is None else total[plan.edge]
     around[plan.root] = 0.0
-    for block in _blocks(plan, backwards=True):
+    for block in reversed(plan.blocks):
         best = around[plan.head[block.edges]] + through[block.edges]
         through[block.edges] = best
         for column in plan.columns:
@@ -228,17 +227,6 @@ def _totals(plan: Plan, block: _Block, weight: Floats, chart: Floats) -> Floats:
         more = np.add.reduceat(chart[plan.rest[ends[0] : ends[-1]]], ends[:-1] - ends[0])
         total[plan.longer[block.longer] - block.edges.start] += more
     return total
-
-
-def _blocks(plan: Plan, *, backwards: bool = False) -> Iterator[_Block]:
-    """The blocks that have edges."""
-    step = -1 if backwards else 1
-    ends = [
-        np.stack((ptr[:-1], ptr[1:]), 1)[::step].tolist() for ptr in (plan.entered_ptr, plan.edge_ptr, plan.longer_ptr)
-    ]
-    for entered, edges, longer in zip(*ends, strict=True):
-        if edges[0] < edges[1]:
-            yield _Block(slice(*entered), slice(*edges), slice(*longer))
 
 
 def _empty(plan: Plan) -> Floats:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certus.certificates.layers import Layers, normal_form
+from certus.certificates.assembling import Layers, normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.ragged import ranges
 from certus.checks import Floats, Ints

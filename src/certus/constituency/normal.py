@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.layers import Layers, normal_form
+from certus.certificates.assembling import Layers, normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.checks import Floats, Ints
 from certus.constituency.indexed import Indexed

@@ -21,6 +21,7 @@ from certus import kernels
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints, as_positive_int, of_kind
+from certus.dependency import arborescence
 from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables
 from certus.dependency.lineages import Lineages
@@ -405,13 +406,20 @@ class Arcs(Divisible[Decided]):
         return self.rounding
 
     def removable(self, node: Node[Decided]) -> tuple[Removed, ...]:
-        kernel = kernels.head_automata
-        copy: Mask = np.zeros(len(self.arc), dtype=np.uint8)
-        model = self.restricted(1 - node.decided.gone, force=False)
-        u, _ = self.proof_of(node, model)
-        kernel.removable(model, u.reshape(2, -1), self.kept(node.decided), self.run.score, copy)
-        parts = ((c, self.flat[copy == 1 + c]) for c in (kernel.ABOVE, kernel.AUTOMATA, kernel.TREE))
-        return tuple(Removed("arcs", c, tuple(arcs.tolist())) for c, arcs in parts if len(arcs))
+        """By the losses of tree and automata; of the two copies that the automata have, by that which loses more."""
+        u, keep = self.proof_of(node)[0].reshape(2, -1), self.kept(node.decided) == 1
+        lattices = kernels.head_lattices.restrict(self.model.lat, 1 - node.decided.gone, False)
+        through, above, share = np.full(len(keep), -np.inf), np.zeros(len(keep)), self.model.share
+        value = (1.0 - share) * self.arc - u[0]
+        total = kernels.head_automata.head_max_marginals(lattices, value, -u[1], through, above)
+        tree: Floats = np.full(self.problem.arc.shape, -np.inf)
+        tree[self.cells] = np.where(keep, share * self.arc + u.sum(axis=0), -np.inf)
+        try:
+            best = arborescence.max_marginals(tree, self.problem.root)[self.cells]
+        except Infeasible:
+            return ()
+        low = keep & (total + best + np.minimum(np.minimum(through, above), 0.0) <= self.run.score)
+        return (Removed("arcs", tuple(self.flat[low].tolist())),) if low.any() else ()
 
     def without(self, decided: Decided, removed: tuple[Removed, ...]) -> Decided:
         gone = decided.gone.copy()
@@ -430,7 +438,7 @@ class Arcs(Divisible[Decided]):
 
     def fixed(self, decided: Decided, part: Part, value: int) -> Decided:
         if value == 0:
-            return self.without(decided, (Removed("arcs", 0, (part[1],)),))
+            return self.without(decided, (Removed("arcs", (part[1],)),))
         return decided._replace(ones=(*decided.ones, int(np.searchsorted(self.flat, part[1]))))
 
     # -- lists of trees --------------------------------------------------------------------------------------------
@@ -446,13 +454,17 @@ class Arcs(Divisible[Decided]):
         return out
 
     def decisions(self, node: Node[Decided], structure: Ints) -> Iterator[tuple[Part, int, float]]:
-        """Its arcs, first those that cost most to change: what the best arc in the place does, in all copies."""
+        """Its arcs, first those that cost most to change: what the best arc in the place does, in all copies.
+
+        Words that have one head left are decided.
+        """
+        heads = np.bincount(self.cells[1][self.kept(node.decided) == 1], minlength=len(structure))
         own = np.full(len(structure), -1)
         own[1:] = self.number_of(structure[1:], np.arange(1, len(structure)))
         bound, other = self.with_each(node), np.full(len(structure), -np.inf)
         bound[own[1:]] = -np.inf
         np.maximum.at(other, self.cells[1], bound)
-        for m in (1 + np.argsort(other[1:], kind="stable")).tolist():
+        for m in (m for m in (1 + np.argsort(other[1:], kind="stable")).tolist() if heads[m] > 1):
             yield ("arcs", int(self.flat[own[m]])), 1, float(other[m])
 
     def fill(self, root: Node[Decided], best: Result[Ints]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from certus.certificates.layers import Layers, normal_form
+from certus.certificates.assembling import Layers, normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Bools, Floats, Ints, as_numbers

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certus.certificates.layers import Layers
+from certus.certificates.assembling import Layers
 from certus.certificates.normal import Graph
 from certus.checks import Ints
 

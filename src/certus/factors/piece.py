@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from certus.certificates import sweep
-from certus.certificates.layers import normal_form
+from certus.certificates.assembling import normal_form
 from certus.certificates.normal import NormalForm
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible, InvalidInput

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus.certificates.assembling import normal_form
 from certus.certificates.intersected import Intersected, Reader
-from certus.certificates.layers import normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent
 from certus.checks import Floats, Ints

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.layers import normal_form
+from certus.certificates.assembling import normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_best, rounded_up
 from certus.checks import Floats, as_numbers, as_scores, of_kind

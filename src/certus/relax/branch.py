@@ -206,7 +206,7 @@ class Fixed(Space[Fixings]):
 
     def witness(self, node: Node[Fixings], removed: tuple[Removed, ...] = ()) -> tuple[Multipliers, float, float]:
         r = self.relaxation
-        required = int(any(r.insists(part.view, part.copy) for part in removed))
+        required = max((r.insists(part.view) for part in removed), default=0)
         return r.named(node.multipliers), node.bound, r.error(node.multipliers, node.decided, required=required)
 
 

@@ -1,8 +1,8 @@
 """Reduced-cost fixing: parts that no structure better than the incumbent can use are removed for good.
 
-At multipliers u the best penalised value of any structure of subproblem i that uses a part is its max-marginal; with
-the values of the other subproblems it bounds every structure of the whole that uses the part. Where that bound is not
-above the incumbent's score, the part is forbidden in every copy.
+At multipliers u the best penalised value of any structure of subproblem i that uses a part is its max-marginal; what
+all subproblems lose by using their copies bounds every structure of the whole that uses the part. Where that bound is
+not above the incumbent's score, the part is forbidden in every copy.
 """
 
 import numpy as np
@@ -23,7 +23,8 @@ def part_bounds(subproblems: Subproblems, multipliers: Floats, fixings: Fixings)
     penalty = r.penalties(multipliers, fixings)
     values = [subproblems.solve(i, penalty, fixings.ones).value for i in range(len(r.subproblems))]
     total = sum(values) - float(multipliers @ r.rhs) + float(np.abs(multipliers) @ r.slack)
-    best = [_max_marginals(r, i, penalty, fixings) for i in range(len(r.subproblems))]
+    asked = (i not in r.measuring for i in range(len(r.subproblems)))
+    best = [_max_marginals(r, i, penalty, fixings) if known else None for i, known in enumerate(asked)]
     out = {}
     for view, blocks in r.views.items():
         out[view] = np.full(r.shape_of(blocks[0]), total)
@@ -44,33 +45,24 @@ def _max_marginals(r: Relaxation, i: int, penalty: Floats, fixings: Fixings) -> 
 
 
 def removable(subproblems: Subproblems, multipliers: Floats, fixings: Fixings, score: float) -> tuple[Removed, ...]:
-    """Parts that nothing better than ``score`` uses, by view and by the copy whose max-marginals prove it."""
-    r = subproblems.relaxation
-    penalty = r.penalties(multipliers, fixings)
-    gone = fixings.zeros.copy()
-    view_of = {block: (view, copy) for view, blocks in r.views.items() for copy, block in enumerate(blocks)}
+    """Parts that nothing better than ``score`` uses, by view."""
+    r, removed = subproblems.relaxation, []
     try:
-        values = [subproblems.solve(i, penalty, fixings.ones).value for i in range(len(r.subproblems))]
+        bounds = part_bounds(subproblems, multipliers, fixings)
     except Infeasible:
         return ()
-    total = sum(values) - float(multipliers @ r.rhs)
-    removed = []
-    for i, problem in enumerate(r.subproblems):
-        best = None if i in r.measuring else _max_marginals(r, i, penalty, fixings)
-        if best is None:
-            continue
-        for view, cells, _ in r.slices[i]:
-            bound = best[view].ravel() + (total - values[i])
-            usable = np.ones(best[view].shape, dtype=bool)
-            if view in problem.exclusive:  # a line that no structure uses, as the arcs into the root, proves nothing
-                usable &= best[view].max(axis=problem.exclusive[view], keepdims=True) > -np.inf
-            indices = np.flatnonzero((bound <= score) & ~gone[cells] & usable.ravel())
-            if len(indices) and (i, view) in view_of:
-                name, copy = view_of[i, view]
-                removed.append(Removed(name, copy, tuple(indices.tolist())))
-                for block in r.views[name]:
-                    if block in r.offsets:
-                        gone[r.offsets[block] + indices] = True
+    for view, bound in bounds.items():
+        blocks = [block for block in r.views[view] if block in r.offsets]
+        starts = [r.offsets[block] for block in blocks]
+        low = (bound <= score).ravel()
+        for i, inner in blocks:  # a line that no structure uses, as the arcs into the root, proves nothing
+            if inner in r.subproblems[i].exclusive:
+                reached = bound.max(axis=r.subproblems[i].exclusive[inner], keepdims=True) > -np.inf
+                low &= np.broadcast_to(reached, bound.shape).ravel()
+        for start in starts:
+            low &= ~fixings.zeros[start : start + bound.size]
+        if blocks and low.any():
+            removed.append(Removed(view, tuple(np.flatnonzero(low).tolist())))
     return tuple(removed)
 
 

@@ -142,7 +142,7 @@ class RelaxedForm:
             return Cell(np.ones_like(zeros), cell.ones)
         lines = self.rivals(view, index)
         for line in lines:
-            zeros[np.setdiff1d(line, copies)] = True
+            zeros[[p for p in line.tolist() if p not in copies]] = True
         alone = set(copies) - {int(p) for line in lines for p in line}
         return Cell(zeros, tuple(sorted(alone.union(cell.ones))))
 
@@ -173,19 +173,18 @@ class RelaxedForm:
         """The structures of a cell that use none of the parts removed."""
         zeros = cell.zeros.copy()
         for part in removed:
-            for index in part.indices:
-                zeros[self.copies(part.view, index)] = True
+            parts = self.parts_of(part)
+            zeros[parts[parts >= 0]] = True
         return Cell(zeros, cell.ones)
 
     def parts_of(self, removed: Removed) -> Ints:
-        """The parts that are removed, in the copy whose bound shows that they are of no use."""
-        blocks = self.relaxation.views.get(removed.view, ())
-        if not 0 <= removed.copy < len(blocks) or blocks[removed.copy] not in self.relaxation.offsets:
-            raise InvalidInput(f"the proof speaks of copy {removed.copy} of view {removed.view!r}, which there is not.")
-        for index in removed.indices:
-            self.copies(removed.view, index)
-        parts = self.part[self.relaxation.offsets[blocks[removed.copy]] + np.array(removed.indices, dtype=np.int64)]
-        return parts[parts >= 0]
+        """(K, copies) the parts that are removed, -1 where there is none, without cells that nothing uses."""
+        r, indices = self.relaxation, np.array(removed.indices, dtype=np.int64)
+        for index in (indices.min(initial=0), indices.max(initial=0)):
+            self.copies(removed.view, int(index))
+        found = [self.part[r.offsets[block] + indices] for block in r.views[removed.view] if block in r.offsets]
+        parts = np.stack(found, axis=1) if found else np.empty((0, 1), dtype=np.int64)
+        return parts[(parts >= 0).any(axis=1)]
 
     @property
     def searched(self) -> bool:
@@ -247,9 +246,8 @@ class RelaxedForm:
             if isinstance(node, Leaf):
                 worst = max(worst, self.evaluation.bound(u, above, cell, self.known(node, better)))
                 continue
-            if node.removed:
-                parts = np.concatenate([self.parts_of(part) for part in node.removed])
-                worst = max(worst, self.evaluation.bound_with(u, above, cell, parts))
+            for part in node.removed:
+                worst = max(worst, self.evaluation.bound_with(u, above, cell, self.parts_of(part)))
             stack.append((node.rest, self.without(cell, node.removed)))
         return worst
 

@@ -34,10 +34,9 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Flat indices of a view whose parts are removed, on the word of the view's copy number ``copy``."""
+    """Flat indices of a view whose parts are removed, since all copies together lose too much by using one."""
 
     view: str
-    copy: int
     indices: tuple[int, ...]
 
 
@@ -184,7 +183,7 @@ def to_json(proof: Proof | Close) -> list[dict[str, Any]]:
             if node.known:
                 nodes[-1]["known"] = list(node.known)
         elif isinstance(node, Fix):
-            removed = [{"view": r.view, "copy": r.copy, "indices": list(r.indices)} for r in node.removed]
+            removed = [{"view": r.view, "indices": list(r.indices)} for r in node.removed]
             nodes.append({"node": "fix", "multipliers": multipliers_to_json(node.multipliers), "removed": removed})
             stack.append((node.rest, nodes[-1], "rest"))
         else:
@@ -242,7 +241,7 @@ def _removed_from_json(data: Any) -> Removed:
     if not isinstance(data, dict) or not isinstance(data.get("view"), str):
         raise InvalidInput("removed parts do not name their view.")
     indices = tuple(_whole(k, "index") for k in _listed(data.get("indices"), "indices"))
-    return Removed(data["view"], _whole(data.get("copy"), "copy"), indices)
+    return Removed(data["view"], indices)
 
 
 def _listed(data: Any, name: str) -> list[Any]:

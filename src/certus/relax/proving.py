@@ -38,7 +38,7 @@ def witness_of(problem: Problem[Any], certificate: Certificate, above: float) ->
 def proof_of(relaxed: RelaxedForm, certificate: Certificate, above: float) -> Any:
     """The same for the relaxation of a problem that is not searched as a whole."""
     if isinstance(certificate.witness, Later):
-        tree = certificate.witness.proof()
+        tree = closed_first(relaxed, certificate.witness.proof(), above)
         if relaxed.bound(tree, above, certificate.better) <= above:
             return tree
         return _Prover(relaxed, certificate, above).proof()  # rounding decides: look again with that in mind

@@ -187,6 +187,7 @@ class Ranking(Search[S]):
         if self._tree is None:
             if self.root.split is None and self.root.apart is None:  # others made the list
                 self.space.relax(self.root)
+                self._tighten(self.root)
                 self.rank()
             self._tree = self.proof()
         return known_below(self._tree, rank - 1)
@@ -306,7 +307,7 @@ def _best_rival(bounds: Floats, axis: int | None, index: int) -> float:
 def _masked_kbest(problem: Problem[Any], used: Mapping[str, Floats], k: int) -> list[Any]:
     """The k best structures of a problem that use none but these parts."""
     try:
-        forest = problem.forest()
+        forest = None if problem.searched else problem.forest()
     except NotSupported:  # too large to spell out
         forest = None
     if forest is not None:

@@ -435,10 +435,9 @@ class Relaxation:
             largest = max(largest, float(np.abs(finite[finite > -np.inf]).max(initial=0.0)))
         return largest
 
-    def insists(self, view: str, copy: int) -> bool:
-        """Whether a part in a copy of a view is required by a reward, not by forbidding its rivals."""
-        i, inner = self.views[view][copy]
-        return inner not in self.subproblems[i].exclusive
+    def insists(self, view: str) -> int:
+        """How many copies of a part of a view are required by a reward, not by forbidding its rivals."""
+        return sum(inner not in self.subproblems[i].exclusive for i, inner in self.views[view])
 
     def error(self, multipliers: Floats, fixings: Fixings, *, required: int = 0, extra: float = 0.0) -> float:
         """How far rounding may take the dual value at these multipliers from the truth.

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
-from certus.certificates.layers import normal_form
+from certus.certificates.assembling import normal_form
 from certus.certificates.normal import Closed, Graph
 from certus.certificates.rounding import of_sum
 from certus.certificates.sound import measured, sound_list, summed

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certus.certificates import sweep
-from certus.certificates.layers import trimmed
+from certus.certificates.assembling import trimmed
 from certus.certificates.normal import Graph
 from certus.checks import Bools, Floats, Ints
 from certus.hypergraph import Hypergraph

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.layers import normal_form, trimmed
+from certus.certificates.assembling import normal_form, trimmed
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import summed

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certus.certificates.layers import Layers, normal_form, trimmed
+from certus.certificates.assembling import Layers, normal_form, trimmed
 from certus.certificates.normal import NormalForm
 from certus.certificates.sweep import edge_weights
 from certus.checks import Floats, Ints

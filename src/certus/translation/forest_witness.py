@@ -13,8 +13,8 @@ from certus.translation.scored_forest import prepare
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
-ROUNDS = 25
-REMOVALS = (1, 3, 7, 13)  # rounds after which what is below is left out
+ROUNDS = 80  # late ones cost little: they are about what is left
+REMOVALS = (1, 3, 7, 13, 25, 40, 60)  # rounds after which what is below is left out
 FEW = 100  # items of vertices that need no better bound
 
 
