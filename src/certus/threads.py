@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextvars import Context, copy_context
-from functools import partial
+from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -57,7 +57,12 @@ def thread_count(workers: int | None, steps: float = float("inf")) -> int:
     """How many threads to use: as many as asked for, or as many as there are processors and as the work is worth."""
     if workers is not None:
         return as_positive_int("workers", workers)
-    return int(max(1, min(os.cpu_count() or 1, steps / WORTH)))
+    return int(max(1, min(_processors(), steps / WORTH)))
+
+
+@cache
+def _processors() -> int:
+    return os.cpu_count() or 1  # asks the system, which takes as long as a small batch
 
 
 def in_order(function: Callable[[Item], Answer], items: Iterable[Item], threads: int) -> Iterator[Answer]:
