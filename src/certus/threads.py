@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextvars import Context, copy_context
 from functools import cache, partial
+from itertools import pairwise
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -63,6 +64,20 @@ def thread_count(workers: int | None, steps: float = float("inf")) -> int:
 @cache
 def _processors() -> int:
     return os.cpu_count() or 1  # asks the system, which takes as long as a small batch
+
+
+def in_parts(
+    serve: Callable[[slice], None], items: int, steps: float, workers: int | None, together: int = 1
+) -> None:
+    """Serve all items of a batch in one call, or in one per part on threads, parts of whole groups of ``together``."""
+    groups = -(-items // together)
+    threads = thread_count(workers, steps)
+    if threads == 1 or groups <= 1:
+        long_call(steps, serve, slice(0, items))
+        return
+    parts = min(groups, 4 * threads)
+    ends = [min(together * (groups * k // parts), items) for k in range(parts + 1)]
+    list(in_order(serve, [slice(a, b) for a, b in pairwise(ends)], threads))
 
 
 def in_order(function: Callable[[Item], Answer], items: Iterable[Item], threads: int) -> Iterator[Answer]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.problem import Index
 from certus.result import BatchCertificate, BatchRanks, BatchResult, OnAccess, Result
-from certus.threads import in_order, long_call, thread_count
+from certus.threads import in_parts
 
 MOST_RANKS = 1000  # for which every item that is begun has room
 
@@ -383,15 +382,8 @@ class DependencyBatch(Batch):
 
     def _run(self, serve: Callable[[slice], None], power: int, together: int = 1) -> None:
         """Serve all items in one call, or in one per chunk on threads: so many take n**power steps together."""
-        groups = -(-len(self) // together)
-        steps = float(groups) * self.arc.shape[1] ** power
-        threads = thread_count(self.workers, steps)
-        if threads == 1 or groups <= 1:
-            long_call(steps, serve, slice(0, len(self)))
-            return
-        chunks = min(groups, 4 * threads)
-        parts = [slice(a, b) for a, b in pairwise(together * (groups * k // chunks) for k in range(chunks + 1))]
-        list(in_order(serve, parts, threads))
+        steps = -(-len(self) // together) * float(self.arc.shape[1]) ** power
+        in_parts(serve, len(self), steps, self.workers, together)
 
 
 class HigherOrderBatch(DependencyBatch):

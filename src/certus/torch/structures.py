@@ -130,7 +130,7 @@ class SpanTrees(Structure):
         (B,) words of each item, or (B, N), true where a word is not padding.
     """
 
-    kind = ArrayKind(SpanTreesBatch, {"span": "nn"}, more=1)
+    kind = ArrayKind(SpanTreesBatch, {"span": "nn"}, more=1, quick=(SpanTreesBatch,))
 
     def __init__(self, span: Tensor, empty: int | None = None, *, lengths: Any = None, mask: Any = None) -> None:
         super().__init__({"span": span}, {"empty": empty, "lengths": lengths, "mask": mask})
