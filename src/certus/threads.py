@@ -66,9 +66,7 @@ def _processors() -> int:
     return os.cpu_count() or 1  # asks the system, which takes as long as a small batch
 
 
-def in_parts(
-    serve: Callable[[slice], None], items: int, steps: float, workers: int | None, together: int = 1
-) -> None:
+def in_parts(serve: Callable[[slice], None], items: int, steps: float, workers: int | None, together: int = 1) -> None:
     """Serve all items of a batch in one call, or in one per part on threads, parts of whole groups of ``together``."""
     groups = -(-items // together)
     threads = thread_count(workers, steps)

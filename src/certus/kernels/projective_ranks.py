@@ -183,9 +183,7 @@ def _more(array):
 @njit(cache=True, nogil=True)
 def _grown(begun):
     """Twice as many slots."""
-    return Begun(
-        _more(begun.counts), _more(begun.value), _more(begun.way), _more(begun.taken), _more(begun.taken_way)
-    )
+    return Begun(_more(begun.counts), _more(begun.value), _more(begun.way), _more(begun.taken), _more(begun.taken_way))
 
 
 @njit(cache=True, nogil=True)

@@ -177,9 +177,7 @@ class ProgramBatch(ArrayBatch):
             self._place(out, group.items, group.program, counts)
         return self._with_alone(total_, out, found.alone)
 
-    def _with_alone(
-        self, total_: Floats, out: dict[str, Floats], alone: list[int]
-    ) -> tuple[Floats, dict[str, Floats]]:
+    def _with_alone(self, total_: Floats, out: dict[str, Floats], alone: list[int]) -> tuple[Floats, dict[str, Floats]]:
         """Log-partitions and expected uses, with those of items that are asked by themselves."""
         for b in alone:
             total_[b] = self._named(b, lambda b: self[b].log_partition())

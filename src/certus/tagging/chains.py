@@ -33,9 +33,7 @@ def chain_sums(
 
     def serve(part: slice) -> None:
         own = found.pairs[part] if pairs else found.pairs
-        kernels.chain_sums.chain_sums(
-            power, peak, unary[part], lengths[part], found.total[part], found.tags[part], own
-        )
+        kernels.chain_sums.chain_sums(power, peak, unary[part], lengths[part], found.total[part], found.tags[part], own)
 
     in_parts(serve, items, float(unary.size) * size, workers)
     return None if np.isnan(found.total).any() else found
