@@ -97,7 +97,7 @@ def _begin(arc, items, begun, item, slot, room):
     kind, s, t = _parts(arc.shape[0], item)
     count = 0
     first = 1 if kind == TOP else s
-    for r in range(first + (kind == RIGHT), t + (kind == RIGHT or kind == TOP)):
+    for r in range(first + (kind == RIGHT), t + (kind in (RIGHT, TOP))):
         value = _made(arc, items, kind, s, t, r)
         if value > -np.inf:
             begun.value[slot * room + count] = value
