@@ -193,6 +193,25 @@ def certified(
     return Certificate(kind, score, max(bound, score), tolerance, duals, rank, reason=reason)
 
 
+class OnAccess(Sequence[Y]):
+    """As many things, each made when it is first asked for."""
+
+    def __init__(self, size: int, make: Callable[[int], Y]) -> None:
+        self._size, self._make = size, make
+        self._made: dict[int, Y] = {}
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, slice):
+            return [self[k] for k in range(self._size)[item]]
+        k = range(self._size)[item]
+        if k not in self._made:
+            self._made[k] = self._make(k)
+        return self._made[k]
+
+
 @dataclass(frozen=True, slots=True)
 class BatchCertificate:
     """Certificates of a batch, one entry per item; see Certificate. ``reasons`` are by item, where there is one."""
@@ -259,10 +278,10 @@ class BatchRanks(Drawn):
     structure: NDArray[np.int64]  # (B, k, ...)
     score: NDArray[np.float64]  # (B, k), -inf where an item has fewer
     exact: NDArray[np.bool_]  # (B, k)
-    results: list[list[Result[Any]]]
+    results: Sequence[list[Result[Any]]]
 
     def __len__(self) -> int:
-        return len(self.results)
+        return len(self.score)
 
     def __getitem__(self, item: int) -> list[Result[Any]]:
         """The results of one item, best first."""
@@ -270,7 +289,7 @@ class BatchRanks(Drawn):
 
     def picture(self) -> Picture:
         """The best structures of the first items below each other."""
-        best = [results[0].picture() for results in self.results[:8] if results]
+        best = [self[k][0].picture() for k in range(min(len(self), 8)) if self[k]]
         return stacked(best, repr(self))
 
     def __repr__(self) -> str:

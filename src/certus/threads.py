@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextvars import Context, copy_context
-from functools import partial
+from functools import cache, partial
+from itertools import pairwise
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -57,7 +58,24 @@ def thread_count(workers: int | None, steps: float = float("inf")) -> int:
     """How many threads to use: as many as asked for, or as many as there are processors and as the work is worth."""
     if workers is not None:
         return as_positive_int("workers", workers)
-    return int(max(1, min(os.cpu_count() or 1, steps / WORTH)))
+    return int(max(1, min(_processors(), steps / WORTH)))
+
+
+@cache
+def _processors() -> int:
+    return os.cpu_count() or 1  # asks the system, which takes as long as a small batch
+
+
+def in_parts(serve: Callable[[slice], None], items: int, steps: float, workers: int | None, together: int = 1) -> None:
+    """Serve all items of a batch in one call, or in one per part on threads, parts of whole groups of ``together``."""
+    groups = -(-items // together)
+    threads = thread_count(workers, steps)
+    if threads == 1 or groups <= 1:
+        long_call(steps, serve, slice(0, items))
+        return
+    parts = min(groups, 4 * threads)
+    ends = [min(together * (groups * k // parts), items) for k in range(parts + 1)]
+    list(in_order(serve, [slice(a, b) for a, b in pairwise(ends)], threads))
 
 
 def in_order(function: Callable[[Item], Answer], items: Iterable[Item], threads: int) -> Iterator[Answer]:

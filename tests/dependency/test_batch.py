@@ -57,6 +57,38 @@ def test_items_of_about_the_same_length_answer_as_they_do_alone(root):
         assert result.certificate.bound[b] == alone.certificate.bound[0]
 
 
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_the_best_trees_of_every_item_are_those_of_an_enumeration(root):
+    """Ties, forbidden arcs, fewer trees than asked for; an item with a score of another size is asked by itself."""
+    rng = np.random.default_rng(7)
+    arc, lengths = rng.integers(-2, 3, (6, 6, 6)).astype(float), np.array([5, 0, 1, 4, 5, 3])
+    arc[3][rng.random((6, 6)) < 0.3] = -np.inf
+    arc[3, range(5), range(1, 6)] = 1.0  # one tree is left for certain
+    arc[5, 2, 1] = -1e15
+    batch = DependencyBatch(arc, lengths=lengths, projective=True, root=root)
+    for k in (1, 30):
+        ranks = batch.kbest(k)
+        for b, n in enumerate(lengths):
+            problem = batch[b]
+            score = sorted((problem.score(y) for y in problem.all_structures()), reverse=True)
+            score = [x for x in score if x > -np.inf][:k]
+            assert ranks.score[b].tolist() == score + [-np.inf] * (k - len(score))
+            alone = [r.certificate.exact for r in problem.kbest(k)]
+            assert ranks.exact[b, : len(score)].tolist() == alone == [r.certificate.exact for r in ranks[b]]
+            assert b == 5 or all(alone)
+            trees = ranks.structure[b, : len(score), : n + 1]
+            assert len({tuple(tree) for tree in trees.tolist()}) == len(score)
+            assert [problem.score(tree) for tree in trees] == score
+            assert (ranks.structure[b, len(score) :] == -1).all()
+            assert (ranks.structure[b, :, n + 1 :] == -1).all()
+            for rank, (result, tree) in enumerate(zip(ranks[b], trees, strict=True), start=1):
+                assert (result.structure == tree).all()
+                assert result.certificate.rank == rank
+            certus.verify(problem, ranks[b][-1])
+    with pytest.raises(Infeasible, match="item 1 of the batch"):
+        DependencyBatch(np.stack((np.zeros((3, 3)), np.full((3, 3), -np.inf))), projective=True).kbest(2)
+
+
 def test_forbidden_parts_of_a_longer_item_do_not_reach_a_shorter_one():
     rng = np.random.default_rng(0)
     arc, sibling = rng.normal(size=(3, 8, 8)), rng.normal(size=(3, 8, 8, 8))

@@ -152,6 +152,33 @@ def test_errors_name_the_item():
         certus.CTCBatch(frame[0], [[1]])
 
 
+@pytest.mark.parametrize("empty", [None, 4])
+def test_sums_over_spans_equal_enumeration(empty):
+    """More labels than a machine adds at once, forbidden cells, and an item with a score of another size."""
+    span, lengths = RNG.normal(size=(4, 4, 4, 9)), [3, 1, 2, 3]
+    span[RNG.random(span.shape) < 0.6] = -np.inf
+    span[:, range(3), range(1, 4), 0] = span[:, 0, :, 1] = span[2, :, :, 2] = 0.5
+    span[1:, 0, 1, 3] = [30.0, -40.0, -1e12]
+    batch = certus.SpanTreesBatch(span, empty, lengths=lengths)
+    total, found = batch.log_partition_and_marginals()
+    np.testing.assert_allclose(batch.log_partition(), total, rtol=1e-13)
+    for b, n in enumerate(lengths):
+        trees = list(batch[b].all_structures())
+        score = np.array([batch[b].score(y) for y in trees])
+        assert total[b] == pytest.approx(np.logaddexp.reduce(score), rel=1e-12)
+        expected = np.zeros((4, 4, 9))
+        for y, chance in zip(trees, np.exp(score - total[b]), strict=True):
+            np.add.at(expected, tuple(np.array(y).T), chance)
+        np.testing.assert_allclose(found["spans"][b], expected, atol=1e-12)
+        assert not found["spans"][b, n:].any()
+    with pytest.raises(InvalidInput, match=r"item 1 of the batch: span\[0, 1, 0\] is nan"):
+        certus.SpanTreesBatch(np.where(np.arange(4)[:, None, None, None] == 1, np.nan, span)).marginals()
+    with pytest.raises(Infeasible, match="item 0 of the batch"):
+        certus.SpanTreesBatch(np.full((1, 3, 3, 2), -np.inf)).marginals()
+    with pytest.raises(InvalidInput, match=r"span has shape \(4, 3, 4, 9\)"):
+        certus.SpanTreesBatch(span[:, :3]).marginals()
+
+
 def test_an_empty_batch():
     batch = certus.SpanTreesBatch(np.zeros((0, 4, 4)))
     assert batch.decode().structure.shape == (0, 5, 2)

@@ -52,6 +52,25 @@ def test_batch_equals_its_items(order, boundary, per_position, workers):
         np.testing.assert_allclose(batch.entropy(), [item.entropy() for item in items], atol=1e-12)
 
 
+@pytest.mark.parametrize(("far", "forbidden"), [(1.0, False), (1.0, True), (500.0, False), (500.0, True)])
+def test_sums_over_chains_are_those_of_an_enumeration(far, forbidden):
+    """Scores of all sizes: weights that lie too far apart for plain numbers are added up as logarithms."""
+    rng = np.random.default_rng(3)
+    unary, bigram, lengths = far * rng.normal(size=(3, 4, 3)), rng.normal(size=(3, 3)), [4, 0, 3]
+    unary[0, 1:3, 2] = unary[2, 0, :2] = -np.inf
+    if forbidden:
+        bigram[0, 1] = -np.inf
+    batch = TaggingBatch(unary, bigram, lengths=lengths)
+    total, found = batch.log_partition_and_marginals()
+    for b in range(3):
+        expected, every = np.zeros((4, 3)), list(batch[b].all_structures())
+        score = np.array([batch[b].score(y) for y in every])
+        assert total[b] == pytest.approx(np.logaddexp.reduce(score), rel=1e-12)
+        for tags, chance in zip(every, np.exp(score - total[b]), strict=True):
+            expected[range(lengths[b]), list(tags)] += chance
+        np.testing.assert_allclose(found["tags"][b], expected, atol=1e-12)
+
+
 def test_infeasible_item_is_named():
     unary = np.zeros((3, 4, 2))
     unary[1, 2] = -np.inf

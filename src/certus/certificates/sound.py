@@ -58,12 +58,17 @@ def sound_list(kbest: "Callable[[Asked, int], list[Result[Y]]]") -> "Callable[[A
 
     @wraps(kbest)
     def asked(problem: Asked, k: int) -> "list[Result[Y]]":
-        found = _answers(problem, lambda p: kbest(p, k), k)
-        structures = tuple(r.structure for r in found)
-        ranked = (replace(r.certificate, better=structures[:at]) for at, r in enumerate(found))
-        return Gallery(replace(r, certificate=c) for r, c in zip(found, ranked, strict=True))
+        return in_ranks(_answers(problem, lambda p: kbest(p, k), k))
 
     return asked
+
+
+def in_ranks(found: "Iterable[Result[Y]]") -> "list[Result[Y]]":
+    """Results, best first, whose certificates name the better structures."""
+    listed = list(found)
+    structures = tuple(r.structure for r in listed)
+    ranked = (replace(r.certificate, better=structures[:at]) for at, r in enumerate(listed))
+    return Gallery(replace(r, certificate=c) for r, c in zip(listed, ranked, strict=True))
 
 
 def summed(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concatenate[Asked, P], Answer]:

@@ -1,7 +1,7 @@
 """Many dependency problems in padded arrays, as neural models give them: arrays in, arrays out."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,16 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.batch import Batch, as_lengths, type_of
-from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH
-from certus.certificates.sound import LARGE
-from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int, as_scores, one_of
+from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent, of_best
+from certus.certificates.sound import LARGE, in_ranks, together
+from certus.checks import Bools, Floats, Ints, as_generator, as_numbers, as_positive_int, as_scores, one_of
 from certus.dependency import arborescence, matrix_tree, projective
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.problem import Index
-from certus.result import BatchCertificate, BatchResult
-from certus.threads import in_order, long_call, thread_count
+from certus.result import BatchCertificate, BatchRanks, BatchResult, OnAccess, Result
+from certus.threads import in_parts
+
+MOST_RANKS = 1000  # for which every item that is begun has room
 
 
 class DependencyBatch(Batch):
@@ -245,6 +247,60 @@ class DependencyBatch(Batch):
         mean = np.einsum("bhm,bhm->b", probability, relative)
         return self._as_given(np.maximum(total - most.sum(axis=1) - mean, 0.0))
 
+    def kbest(self, k: int) -> BatchRanks:
+        """The k best trees of each item, (B, k, N), with scores (B, k), -inf where an item has fewer.
+
+        Without crossing arcs a kernel lists those of all items, and results are made for those that are asked for.
+        """
+        wanted = as_positive_int("k", k)
+        if not self.projective or self.sibling is not None or wanted > MOST_RANKS:
+            return super().kbest(wanted)
+        heads = np.empty((len(self), wanted, self.arc.shape[1]), dtype=np.int64)
+        value = np.empty((len(self), wanted))
+
+        def serve(part: slice) -> None:
+            answer = value[part], heads[part]
+            kernels.projective_ranks.best_trees(self.arc[part], self.lengths[part], self.root == "single", *answer)
+
+        self._run(serve, 3)
+        for b in np.flatnonzero(value[:, 0] == -np.inf)[:1].tolist():
+            self._check_feasible(b)
+        score, sure = self._ranked_scores(heads, value)
+
+        def results(b: int) -> list[Result[Ints]]:
+            if not sure[b]:
+                return self._named(b, lambda item: self[item].kbest(wanted))
+            problem, own = self[b], heads[b, value[b] > -np.inf, : self.lengths[b] + 1]
+            return in_ranks(
+                problem.proved(y.copy(), float(value[b, at]), rank=at + 1, scores=problem._terms(y))
+                for at, y in enumerate(own)
+            )
+
+        found = BatchRanks(heads, score, value > -np.inf, OnAccess(len(self), results))
+        for b in np.flatnonzero(~sure).tolist():  # whose scores need more care
+            heads[b], score[b], found.exact[b] = -1, -np.inf, False
+            for at, result in enumerate(found[b]):
+                heads[b, at, : self.lengths[b] + 1] = result.structure
+                score[b, at], found.exact[b, at] = result.score, result.certificate.exact
+        return found
+
+    def _ranked_scores(self, heads: Ints, value: Floats) -> tuple[Floats, Bools]:
+        """Scores (B, k) of ranked trees, from the input; and which items (B,) have all of them proved by ``value``."""
+        cells, score = self._masked(), np.full(value.shape, -np.inf)
+        highest = cells.max(axis=(1, 2), initial=-np.inf)
+        lowest = cells.min(axis=(1, 2), initial=np.inf, where=cells > -np.inf)
+        sure = np.empty(len(self), dtype=np.bool_)
+        for b, n in enumerate(self.lengths.tolist()):
+            there = value[b] > -np.inf
+            used = cells[b, heads[b, there, 1 : n + 1], np.arange(1, n + 1)]
+            score[b, there] = [math.fsum(row) for row in used.tolist()]
+            extent = Extent(n, float(lowest[b]), float(highest[b])) if n and there.any() else Extent(0, 0.0, 0.0)
+            gap = np.maximum(value[b, there] - score[b, there], 0.0)
+            tolerance = WIDTH * np.array([of_best(extent, x) for x in value[b, there].tolist()])
+            close = tolerance <= EXACT * np.minimum(np.abs(score[b, there]), MASK)
+            sure[b] = together(extent) and bool((close & (2.0 * gap <= tolerance)).all())
+        return score, sure
+
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
         """k trees of each item drawn with probability proportional to exp(score), (B, k, N), padded with -1."""
         if not self.projective or self.sibling is not None or self._largest > LARGE:
@@ -303,38 +359,31 @@ class DependencyBatch(Batch):
         return {"arcs": self._as_given(out)}
 
     def _log_totals(self, with_arcs: bool) -> tuple[Floats, Floats]:
-        total, out = np.empty(len(self)), np.zeros(self.arc.shape) if with_arcs else np.empty(0)
+        total, arcs = np.empty(len(self)), dict[int, Floats]()
 
         def serve(part: slice) -> None:
             arc, sibling, lengths = self._items(part)
             if self.projective:
-                total[part], arcs = projective.log_totals(
+                total[part], arcs[part.start] = projective.log_totals(
                     arc, sibling, lengths, self.root == "single", with_arcs, part.start
                 )
+            elif with_arcs:
+                arcs[part.start], total[part] = matrix_tree.marginals_batch(arc, lengths, self.root)
             else:
-                if with_arcs:
-                    arcs, total[part] = matrix_tree.marginals_batch(arc, lengths, self.root)
-                else:
-                    total[part] = matrix_tree.log_partition_batch(arc, lengths, self.root)
-            if with_arcs:
-                out[part] = arcs
+                total[part] = matrix_tree.log_partition_batch(arc, lengths, self.root)
 
-        self._run(serve, 3)
-        return total, out
+        self._run(serve, 3, together=1 if self.projective else kernels.lanes.LANES)
+        if not with_arcs:
+            return total, np.empty(0)
+        return total, arcs[0] if len(arcs) == 1 else np.concatenate([arcs[start] for start in sorted(arcs)])
 
     def _items(self, part: slice) -> tuple[Floats, Floats | None, Ints]:
         return self.arc[part], None if self.sibling is None else self.sibling[part], self.lengths[part]
 
-    def _run(self, serve: Callable[[slice], None], power: int) -> None:
-        """Serve all items, of about n**power steps each, in one call, or in one per chunk on threads."""
-        steps = float(len(self)) * self.arc.shape[1] ** power
-        threads = thread_count(self.workers, steps)
-        if threads == 1 or len(self) <= 1:
-            long_call(steps, serve, slice(0, len(self)))
-            return
-        chunks = min(len(self), 4 * threads)
-        parts = [slice(a, b) for a, b in pairwise(len(self) * k // chunks for k in range(chunks + 1))]
-        list(in_order(serve, parts, threads))
+    def _run(self, serve: Callable[[slice], None], power: int, together: int = 1) -> None:
+        """Serve all items in one call, or in one per chunk on threads: so many take n**power steps together."""
+        steps = -(-len(self) // together) * float(self.arc.shape[1]) ** power
+        in_parts(serve, len(self), steps, self.workers, together)
 
 
 class HigherOrderBatch(DependencyBatch):

@@ -9,8 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from certus import kernels
 from certus.batch import as_lengths
-from certus.checks import Ints
+from certus.certificates.rounding import Extent
+from certus.certificates.sound import LARGE, together
+from certus.checks import Floats, Ints
+from certus.errors import InvalidInput
 from certus.factors.assignment import Assignment
 from certus.problem import Index
 from certus.structures.alignment import Alignment
@@ -23,6 +27,7 @@ from certus.structures.program_batch import ProgramBatch
 from certus.structures.segmentation import Segmentation
 from certus.structures.span_trees import SpanTrees
 from certus.structures.spanning_tree import SpanningTree
+from certus.threads import in_parts
 
 
 class SegmentationBatch(ProgramBatch):
@@ -52,6 +57,45 @@ class SpanTreesBatch(ProgramBatch):
     @property
     def structure_shape(self) -> Index:
         return (max(2 * self.first.shape[1] - 3, 0), self.first.ndim - 1)
+
+    def log_partition(self) -> Floats:
+        total, _, alone = self._span_sums(marginals=False)
+        return self._with_alone(total, {}, alone)[0]
+
+    def _expected(self) -> tuple[Floats, dict[str, Floats]]:
+        total, uses, alone = self._span_sums(marginals=True)
+        for b in np.flatnonzero(total == -np.inf)[:1].tolist():
+            self._check_feasible(b)
+        return self._with_alone(total, {"span": uses.astype(self.dtype, copy=False)}, alone)
+
+    def _span_sums(self, *, marginals: bool) -> tuple[Floats, Floats, list[int]]:
+        """Log-partitions, marginals of cells if wanted, and the items that are asked by themselves."""
+        span = np.ascontiguousarray(self.first, dtype=np.float64)
+        if span.shape[1] != span.shape[2]:
+            raise InvalidInput(f"span has shape {span.shape}; expected (items, words + 1, words + 1), or with labels.")
+        if len(span):
+            SpanTrees(span[0, :1, :1], **self.options)  # which says what is wrong with labels
+        spread = span if span.ndim == 4 else span[..., None]
+        total, extent = np.empty(len(self)), np.empty((len(self), 2))
+        out = np.empty(span.shape if marginals else (0, 1, 1, 1))
+        cells, empty = out.reshape(-1, *spread.shape[1:]) if marginals else out, self.options.get("empty")
+
+        def serve(part: slice) -> None:
+            own = cells[part] if marginals else cells
+            kernels.span_sums.span_sums(
+                spread[part], self.lengths[part], -1 if empty is None else empty, total[part], extent[part], own
+            )
+
+        n = self.lengths.max(initial=0)
+        in_parts(serve, len(self), float(len(self)) * n * n * (n + spread.shape[3]), self.workers)
+        for b in np.flatnonzero(extent[:, 1] == np.inf)[:1].tolist():
+            self._named(b, self.__getitem__)
+        alone = []
+        for b, (low, high) in enumerate(extent.tolist()):
+            own = Extent(2 * int(self.lengths[b]), low, high) if low < np.inf else Extent(0, 0.0, 0.0)
+            if not together(own) or own.size > LARGE:
+                alone.append(b)
+        return total, out, alone
 
 
 class TwoSided(ArrayBatch):

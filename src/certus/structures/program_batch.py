@@ -143,10 +143,7 @@ class ProgramBatch(ArrayBatch):
 
     def log_partition(self) -> Floats:
         found = self._ask(LARGE, kernels.programs.sums, lambda g: (np.empty(0), np.empty((0, 1))))
-        total_ = found.values(len(self))
-        for b in found.alone:
-            total_[b] = self._named(b, lambda b: self[b].log_partition())
-        return self._as_given(total_)
+        return self._with_alone(found.values(len(self)), {}, found.alone)[0]
 
     def entropy(self) -> Floats:
         found = self._ask(LARGE, kernels.programs.sums, lambda g: (np.empty(len(g.items)), np.empty((0, 1))))
@@ -178,11 +175,16 @@ class ProgramBatch(ArrayBatch):
         out = {name: np.zeros((len(self), *shape), dtype=self.dtype) for name, shape in shapes.items()}
         for group, _, (_, counts) in found.made:
             self._place(out, group.items, group.program, counts)
-        for b in found.alone:
+        return self._with_alone(total_, out, found.alone)
+
+    def _with_alone(self, total_: Floats, out: dict[str, Floats], alone: list[int]) -> tuple[Floats, dict[str, Floats]]:
+        """Log-partitions and expected uses, with those of items that are asked by themselves."""
+        for b in alone:
             total_[b] = self._named(b, lambda b: self[b].log_partition())
             program = self.program_of(b)
             for name in out:
                 own = self._named(b, partial(_expected_uses, program, name))
+                out[name][b] = 0.0
                 out[name][b][tuple(map(slice, own.shape))] = own
         return self._as_given(total_), out
 

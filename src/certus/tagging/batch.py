@@ -15,6 +15,7 @@ from certus.checks import Floats, Ints, as_numbers, as_scores
 from certus.errors import InvalidInput
 from certus.problem import Index
 from certus.result import BatchCertificate, BatchResult
+from certus.tagging.chains import chain_sums
 from certus.tagging.problem import Tagging
 from certus.tagging.tables import Table, as_table, flattened, work, writeable
 from certus.threads import in_order, long_call, thread_count
@@ -125,6 +126,12 @@ class TaggingBatch(Batch):
 
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one sweep."""
+        bigram, trigram = self._tables
+        if bigram is not None and trigram is None and not bigram.step and not bigram.boundary:
+            found = chain_sums(self.unary, bigram.scores, self.lengths, workers=self.workers)
+            if found is not None:
+                self._check_totals(found.total)
+                return self._as_given(found.total), {"tags": self._as_given(found.tags)}
         out = np.zeros(self.unary.shape)
         total = self._run(kernels.tagging.marginals, out, powers=True)
         return self._as_given(total), {"tags": self._as_given(out)}
@@ -161,9 +168,12 @@ class TaggingBatch(Batch):
         else:
             chunks = min(items, 8 * threads)
             list(in_order(serve, list(pairwise(items * k // chunks for k in range(chunks + 1))), threads))
+        self._check_totals(value)
+        return value
+
+    def _check_totals(self, value: Floats) -> None:
         for j in np.flatnonzero(value == -np.inf)[:1]:
             self._check_feasible(int(j))
-        return value
 
     def _scores(self, structure: Ints) -> tuple[Floats, Floats]:
         """Scores of the sequences, from the input, with numpy alone; and sums of what their parts count for."""

@@ -79,7 +79,7 @@ def _agree(ours: tuple[Any, Any], name: str, theirs: tuple[Any, Any]) -> None:
         np.testing.assert_allclose(theirs[1].numpy(), ours[1], rtol=close)
 
 
-def _torch_struct(torch: Any, arc: Any, multi: bool) -> Any:
+def _torch_struct(torch: Any, arc: Any, multi: bool, *, gradient: bool = False) -> Any:
     try:
         from torch_struct.deptree import deptree_nonproj, deptree_part
     except ImportError:
@@ -87,7 +87,21 @@ def _torch_struct(torch: Any, arc: Any, multi: bool) -> Any:
     scores = torch.tensor(arc[:, 1:, 1:], dtype=torch.float32)
     words = torch.arange(scores.shape[1])
     scores[:, words, words] = torch.tensor(arc[:, 0, 1:], dtype=torch.float32)
-    return lambda: (deptree_nonproj(scores, multi), deptree_part(scores, multi))
+
+    def backward() -> Any:
+        wanted = scores.detach().requires_grad_()
+        total = deptree_part(wanted, multi)
+        return torch.autograd.grad(total.sum(), wanted)[0], total.detach()
+
+    return backward if gradient else lambda: (deptree_nonproj(scores, multi), deptree_part(scores, multi))
+
+
+def gradient_peers(arc: Any, root: str) -> dict[str, Any]:
+    """What peers do for a log-partition function and its gradient: by autograd, all of them."""
+    peers = dict(case(arc, root).peers)
+    if "torch-struct" in peers:
+        peers["torch-struct"] = _torch_struct(torch(), arc, root == "multi", gradient=True)
+    return peers
 
 
 def _autograd(torch: Any, arc: Any, single: bool) -> Any:

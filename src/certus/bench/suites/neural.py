@@ -7,6 +7,7 @@ marginals. SynJax is left out: what it answers, it answers by compiling for each
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -39,7 +40,9 @@ def run(sentences: int = 32, sizes: tuple[int, ...] = (25, 40), grammars: int = 
         yield from trees
         for case in trees if library is not None else ():
             if isinstance(case, Case) and "marginals" in case.name:
-                yield _gradients(case, "Dependency", [arc], projective=case is not trees[-1])
+                crossing = case is trees[-1]
+                one = _gradients(case, "Dependency", [arc], projective=not crossing)
+                yield replace(one, peers=matrix_tree.gradient_peers(arc, "single")) if crossing else one
 
 
 def _cases(name: str, kind: str, arrays: list[Any], peers: Peers, bar: str, *, compared: bool = True) -> Iterator[Case]:
