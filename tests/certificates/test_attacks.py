@@ -309,3 +309,16 @@ def test_forests_that_do_not_say_what_their_tails_yield():
         forged["forest"]["translation"]["token"][2] = token
         with pytest.raises(standalone.Refused, match="each of its tails once"):
             standalone.closed_forest(forged, 1.0, [0] * 10, {"pairs": []}, 0)
+
+
+@pytest.mark.parametrize("value", ["-inf", -inf, 1e308, -1e308])
+def test_multipliers_that_are_as_low_as_what_forbids(value):
+    """A multiplier moves what one space scores to another; it must not make an arc of every tree a forbidden one."""
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        trees = [certus.Dependency(rng.integers(-4, 5, (3, 3)), projective=crossing) for crossing in (False, True)]
+        problem = certus.Joint(*trees, on="arcs")
+        data = json.loads(json.dumps(proof_to_json(problem, problem.decode())))
+        claim = data["claim"] | {"bound": data["claim"]["score"] - 1.0, "tolerance": 0.0, "exact": False}
+        for path in [p for p in places(data) if p[0] == "proof" and p[2:3] == ("u",) and len(p) == 4]:
+            assert not accepted(put(data, path, value) | {"claim": claim}), path

@@ -46,6 +46,13 @@ def never(x):
     return x < NEVER // 2
 
 
+def finite(x, unit=FINE):
+    """The same, of what forbids nothing."""
+    found = exact(x, unit)
+    refuse_unless(not never(found), f"{x!r} is expected to be finite")
+    return found
+
+
 def best_of(numbers):
     return max(numbers, default=NEVER)
 
@@ -317,7 +324,7 @@ class Problem:
         scores = [NEVER if p in zeros else s for p, s in enumerate(self.scores)]
         constant = -reward * len(ones)
         for (parts, by, b, slack, equal), u in zip(self.rows, node["u"], strict=True):
-            multiplier = exact(u, FINE - self.unit)
+            multiplier = finite(u, FINE - self.unit)
             refuse_unless(equal is True or multiplier <= 0, "a multiplier of a <= row is positive")
             if multiplier:
                 constant += abs(multiplier) * slack - multiplier * b
@@ -518,7 +525,7 @@ def closed_phrases(data, weight, prices, witness, limit):
     """
     s = Sentence(data, weight, prices)
     tracked = sum(1 << i for i in set(witness["tracked"]) if 0 <= i < s.n)
-    price = [exact(x) for x in witness["multipliers"]]
+    price = [finite(x) for x in witness["multipliers"]]
     refuse_unless(len(price) == s.n, "there are not as many multipliers as words")
 
     @cache
@@ -590,7 +597,7 @@ class Model:
         name = {-1: BEGIN, -2: END} | {i: self.word(w) for i, w in enumerate(names)}
         for v, w, value in pairs if self.order > 2 else ():
             if v in name and w in name and name[w] != END:
-                self.u[name[v], name[w]] = exact(value)
+                self.u[name[v], name[w]] = finite(value)
         for words in self.lm.contexts:  # beginnings of n-grams that the model leaves out are among these
             if 2 <= len(words) < self.order:
                 self.contexts.setdefault(words[-2:], []).append(words)
@@ -836,7 +843,7 @@ def closed(data):
             data["sides"] = [sides_of(space, graph)]
         spaces[i] = joined(graph, len(scores), space["part"])
         scores += ["-inf" if x == float("-inf") else x for x in terms]
-    limit = claimed(data["claim"], *(exact(data["claim"][name]) for name in ("score", "bound", "tolerance")))
+    limit = claimed(data["claim"], *(finite(data["claim"][name]) for name in ("score", "bound", "tolerance")))
     enough = all(constant + sum(best) - best[i] + above[i] <= limit for i in searched)
     refuse_unless(enough, "what is left out may score more")
     return data | {"scores": scores}
@@ -865,7 +872,7 @@ def check(data):
     """Raise Refused unless everything claimed follows; return what to say of it."""
     refuse_unless(data["format"] == "certus proof" and data["version"] == 1, "the file is no proof of version 1")
     problem, claim, better = Problem(data := closed(data)), data["claim"], data["better"]
-    score, bound, tolerance = (exact(claim[name]) for name in ("score", "bound", "tolerance"))
+    score, bound, tolerance = (finite(claim[name]) for name in ("score", "bound", "tolerance"))
     refuse_unless(tolerance >= 0, "the tolerance is negative")
     refuse_unless(claim.get("distinct") is not True or data["sides"], "nothing tells distinct structures apart")
     total, slack, counted = sums(problem, data["structure"])
