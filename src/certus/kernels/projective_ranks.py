@@ -130,9 +130,9 @@ def _score(items, begun, item, rank, k):
 
 
 @njit(cache=True, nogil=True)
-def _let_in(arc, items, begun, item, slot, room, k, stack, depth):
+def _let_in(arc, items, begun, item, slot, sizes, stack, depth):
     """Candidates after the last one taken; returns the depth of a stack that has what must be known before."""
-    size = arc.shape[0]
+    size, (room, k) = arc.shape[0], sizes
     kind, s, t = _parts(size, item)
     last = slot * k + begun.counts[slot, 1] - 1
     r, a, b = begun.taken_way[last, 0], begun.taken_way[last, 1], begun.taken_way[last, 2]
@@ -187,9 +187,9 @@ def _grown(begun):
 
 
 @njit(cache=True, nogil=True)
-def _ensure(arc, items, begun, slots, root, rank, room, k, stack):
+def _ensure(arc, items, begun, slots, root, rank, sizes, stack):
     """Find derivations of root until one has this rank, or there are no more; returns what was begun, and how many."""
-    size = arc.shape[0]
+    size, (room, k) = arc.shape[0], sizes
     stack[0, 0], stack[0, 1] = root, rank
     depth = 1
     while depth > 0:
@@ -204,7 +204,7 @@ def _ensure(arc, items, begun, slots, root, rank, room, k, stack):
             depth -= 1
             continue
         if begun.counts[slot, 2] < begun.counts[slot, 1]:
-            deeper = _let_in(arc, items, begun, item, slot, room, k, stack, depth)
+            deeper = _let_in(arc, items, begun, item, slot, sizes, stack, depth)
             if deeper > depth:
                 depth = deeper
                 continue
@@ -267,7 +267,7 @@ def best_trees(arc, lengths, single, value, heads):
         used = 0
         for rank in range(k if items.best[root] > -np.inf else 0):
             if rank > 0:
-                begun, used = _ensure(arc[b], items, begun, used, root, rank, room, k, stack)
+                begun, used = _ensure(arc[b], items, begun, used, root, rank, (room, k), stack)
             value[b, rank] = _score(items, begun, root, rank, k)
             if value[b, rank] == -np.inf:
                 break
