@@ -124,7 +124,7 @@ def test_vertices_in_another_order_are_sorted_by_depth():
         in_ptr, tail_ptr, np.concatenate(tails).astype(np.int64), np.zeros(2 * words + 2, dtype=np.int64), NONE
     )
     plan = sweep.levels(graph)
-    assert len(plan.edge_ptr) - 1 == 3
+    assert len(plan.blocks) == 3
     weight = np.ones(2 * words + 1)
     chart = sweep.inside(plan, weight)
     assert chart.tolist() == [1.0, 2.0] * words + [2 * words + 1]
