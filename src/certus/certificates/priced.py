@@ -103,9 +103,11 @@ class Priced:
 
         What spaces lose by that adds up; within a space it is the most that any of the parts costs.
         """
+        own = np.where(parts >= 0, space_of[parts], -1)
+        reached = (own >= 0).any(axis=1)  # what no space has is not used
+        parts, own = parts[reached], own[reached]
         if not self.best > -inf or not len(parts):
             return -inf
-        own = np.where(parts >= 0, space_of[parts], -1)
         lost = np.zeros((len(self.spaces), len(parts)))
         for i, space in enumerate(self.spaces):
             row, column = np.nonzero(own == i)
