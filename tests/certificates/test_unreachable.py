@@ -21,4 +21,4 @@ def test_a_large_score_out_of_reach_leaves_no_bound_undefined(large):
     )
     evaluation = Evaluation(NormalForm(np.array([large, -inf, 0.0]), (graph,), {}))
     assert evaluation.bound(np.empty(0), 5.0, evaluation.everything()) == -inf
-    assert evaluation.bound_with(np.empty(0), 5.0, evaluation.everything(), np.array([0])) == -inf
+    assert evaluation.bound_with(np.empty(0), 5.0, evaluation.everything(), np.array([[0]])) == -inf
