@@ -17,13 +17,12 @@ test: $(VENV)/test.stamp
 	$(MAKE) --no-print-directory --jobs=$(WORKERS) --output-sync lint types docs
 	$(MAKE) --no-print-directory tests
 	$(MAKE) --no-print-directory tests-interpreted
-	$(MAKE) --no-print-directory tests-bounds
 
-# What make test does, then the rest with bounds checked, the site with its tutorials run, pages in a browser (skipped
-# without Chromium), structures over tensors (skipped without torch), a Ray of two workers (skipped without Ray), the wheel
+# What make test does, then what is hopeless as plain Python with bounds checked, the site with its tutorials run, pages in
+# a browser (skipped without Chromium), structures over tensors (skipped without torch), a Ray of two workers (skipped without Ray), the wheel
 # with compiled kernels, and two minutes of fuzzing with a new seed.
 test-all: test
-	$(MAKE) --no-print-directory tests-bounds LEFT_OUT="--ignore=tests/learn --ignore=tests/models"
+	$(MAKE) --no-print-directory tests-bounds
 	$(MAKE) --no-print-directory site
 	$(PYTEST) tests -m browser
 	$(MAKE) --no-print-directory tests-torch
@@ -58,9 +57,8 @@ tests-interpreted: $(VENV)/test.stamp
 	NUMBA_DISABLE_JIT=1 CERTUS_TESTS=quick $(PYTEST) --dist worksteal tests --require-every-kernel -W ignore::RuntimeWarning -m "not browser and not torch and not ray and not wheel"
 
 # What is hopeless as plain Python, with bounds checked and less optimised, which compiles faster. Learners and models
-# have small tests that are interpreted instead: what they call takes minutes to compile. Factor graphs and taggers, whose
-# kernels fill arrays of known size, are left to make test-all; trees and translation have heaps and tables that grow.
-LEFT_OUT ?= --ignore=tests/learn --ignore=tests/models --ignore=tests/factors --ignore=tests/tagging
+# have small tests that are interpreted instead: what they call takes minutes to compile.
+LEFT_OUT ?= --ignore=tests/learn --ignore=tests/models
 tests-bounds: $(VENV)/test.stamp
 	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 CERTUS_TESTS=quick $(PYTEST) tests -m compiled $(LEFT_OUT)
 
