@@ -89,10 +89,11 @@ def _rounding(size: Floats, dual: LaminarDual) -> Floats:
 
     Nothing for whole numbers with room for their sums.
     """
-    largest = size + np.abs(dual.alpha) + dual.gamma
-    for nodes, number in zip(dual.sets, dual.beta, strict=True):
-        largest[:, nodes] += number
-    whole = all((x % 1 == 0).all() for x in (size, dual.alpha, dual.beta, np.array(dual.gamma)))
+    into = np.abs(dual.alpha) + dual.gamma
+    for nodes, number in zip(dual.sets, dual.beta.tolist(), strict=True):
+        into[nodes] += number
+    largest = size + into
+    whole = all((np.floor(x) == x).all() for x in (size, dual.alpha, dual.beta, np.array(dual.gamma)))
     return EPSILON * (len(dual.beta) + 8) * np.where(whole & (largest < 2.0**53), 0.0, largest)
 
 

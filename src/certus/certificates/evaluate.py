@@ -278,6 +278,6 @@ def _most_of_cells(space: Searched, positive: Floats) -> float:
 def _sum_up(values: Floats) -> float:
     """The sum, or the next whole number above it."""
     total = float(values.sum())
-    if (values % 1 == 0).all() and float(np.abs(values).sum()) < 2.0**53:
+    if (np.floor(values) == values).all() and float(np.abs(values).sum()) < 2.0**53:
         return total
     return float(np.ceil(total + EPSILON * 4.0 * len(values) * np.abs(values).sum()))
