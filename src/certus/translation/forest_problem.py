@@ -268,8 +268,10 @@ class ForestTranslation(DynamicProgram[Ints]):
         bound = max(run.score, bound)
         rows = relaxation.multipliers(u)
         duals, error = {**rows, "bound": np.array([bound])}, max(self.dual_error(rows), run.error)
-        scores = partial(self.terms, structure)
-        return run.result(structure, certified(scores, run.score, bound, error, kind="dual", duals=duals))
+        certificate = certified(partial(self.terms, structure), run.score, bound, error, kind="dual", duals=duals)
+        if run.proof is not None and self.lm.order > 3:  # others would be found again, by more rounds
+            certificate = replace(certificate, witness=rows)
+        return run.result(structure, certificate)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
         problem = self if penalties is None else self._with_weights(self._penalised(penalties))
@@ -296,7 +298,8 @@ class ForestTranslation(DynamicProgram[Ints]):
             return [best]
         found = enumerate(distinct_strings(self, best, k), start=1)
         ranked = [self.proved(y, value, rank=rank) for rank, (value, y) in found]
-        return [replace(r, certificate=replace(r.certificate, distinct=True)) for r in ranked]
+        more = {"distinct": True, "witness": best.certificate.witness}
+        return [replace(r, certificate=replace(r.certificate, **more)) for r in ranked]
 
     def yielded(self, structure: Ints) -> Hashable:
         return tuple(self.words(structure))
@@ -310,8 +313,9 @@ class ForestTranslation(DynamicProgram[Ints]):
         best = self.decode()
         if k == 1 or 2.0 * best.certificate.gap > best.certificate.tolerance:
             return [best]
-        found = within(self, best, k)
-        return [self.proved(y, value, rank=rank) for rank, (value, y) in enumerate(found, start=1)]
+        found, witness = enumerate(within(self, best, k), start=1), best.certificate.witness
+        ranked = [self.proved(y, value, rank=rank) for rank, (value, y) in found]
+        return [replace(r, certificate=replace(r.certificate, witness=witness)) for r in ranked]
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         weights = self.translation_forest.weights

@@ -68,15 +68,21 @@ def run(
     alone: int = 2,
     seconds: float = 400.0,
     only: str = "",
+    order: int = 3,
 ) -> Iterator[Row | Skipped]:
     """``model`` is the folder of a parser of trees with crossing arcs, for test sentences of nl_cdb, twice as many;
     ``penn`` that of the models which the suite "lexicalized" keeps in ``work``, for half as many of the Penn sample.
 
     Lists of the three best are checked for ``ranks`` problems of a kind, the ``alone`` shortest ones by the standalone
     checker. After so many ``seconds`` of a kind no other problem is begun; "results" says how many there were. With
-    ``only``, kinds whose names begin with it: "Hiero", "phrases", "joint", "crossing".
+    ``only``, kinds whose names begin with it: "Hiero", "phrases", "joint", "crossing". ``order`` is that of the language
+    model of translations.
     """
-    kinds = _translations(data, sentences) | _joint(data, penn, sentences // 2) | _crossing(data, model, 2 * sentences)
+    kinds = (
+        _translations(data, sentences, order)
+        | _joint(data, penn, sentences // 2)
+        | _crossing(data, model, 2 * sentences)
+    )
     for name in [name for name in kinds if name.startswith(only)]:
         problems = kinds[name]()
         first = problems[0]()
@@ -97,13 +103,13 @@ def run(
 # -- problems, the shortest first ------------------------------------------------------------------------------------
 
 
-def _translations(data: str, sentences: int) -> Kinds:
+def _translations(data: str, sentences: int, order: int) -> Kinds:
     folder = data_folder(data, "mt")
 
     @cache
     def forests() -> list[Make]:
         hiero = Hiero(folder, sentences)
-        lm, ordered = hiero.lm(3), sorted(hiero.forests, key=lambda forest: forest.graph.n_edges)
+        lm, ordered = hiero.lm(order), sorted(hiero.forests, key=lambda forest: forest.graph.n_edges)
         return [partial(certus.ForestTranslation, forest, lm, hiero.weights["LM"]) for forest in ordered]
 
     def constrained() -> list[Make]:
@@ -112,11 +118,11 @@ def _translations(data: str, sentences: int) -> Kinds:
     phrases = cache(lambda: Phrases(folder, sentences))
 
     def by_phrases(limit: int | None) -> list[Make]:
-        model = phrases().model(3, limit)
+        model = phrases().model(order, limit)
         return [partial(model.problem, source) for source in sorted(phrases().first, key=len)]
 
     return {
-        "Hiero, trigrams": forests,
+        f"Hiero, {order}-grams": forests,
         "Hiero, an edge forbidden and two tied": constrained,
         "phrases, limit 6": partial(by_phrases, 6),
         "phrases, limit none": partial(by_phrases, None),
