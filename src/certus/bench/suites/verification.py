@@ -75,8 +75,8 @@ def run(
 
     Lists of the three best are checked for ``ranks`` problems of a kind, the ``alone`` shortest ones by the standalone
     checker. After so many ``seconds`` of a kind no other problem is begun; "results" says how many there were. With
-    ``only``, kinds whose names begin with it: "Hiero", "phrases", "joint", "crossing". ``order`` is that of the language
-    model of translations.
+    ``only``, kinds whose names begin with it: "Hiero", "phrases", "joint", "crossing". ``order`` is that of the
+    language model of translations.
     """
     kinds = (
         _translations(data, sentences, order)
