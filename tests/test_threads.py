@@ -89,7 +89,7 @@ def test_a_forked_process_has_threads_of_its_own():
 
 
 def test_as_many_threads_as_the_work_is_worth(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr("certus.threads._processors", lambda: 8)
     assert thread_count(None) == 8
     assert thread_count(None, 0.0) == thread_count(None, 1.9 * WORTH) == 1
     assert thread_count(None, 3.5 * WORTH) == 3
