@@ -17,7 +17,6 @@ chain so far, and the classes of the leaves before it (LR 5.4; one class for all
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
 from certus import kernels
 from certus.checks import Bools, Floats, Ints
@@ -68,6 +67,8 @@ class Leaves:
         self.n_arcs = len(keys)
         self._out = np.searchsorted(self.source, np.arange(2 * n + 1))
         owner = np.repeat(inner, tails[inner] + 1)
+        from scipy import sparse
+
         self.uses = sparse.csr_array((np.ones(len(arc)), (owner, arc)), shape=(graph.n_edges, self.n_arcs))
         found, self._second = kernels.leaf_paths.reached(self._out, self.target, self.n_leaves)
         # Pairs of leaves that a path leads from and to, by the first leaf; the pad comes before <s> and itself.
