@@ -107,7 +107,7 @@ class Evaluation:
                 forced = space.loss_with(np.array(sorted(space.asked), dtype=np.int64)) < inf
             elif isinstance(space, PricedTrees) and known:
                 forced = space.loss_without(parts_of_known(known)[i]) < inf
-            enough = -inf if parts is not None else above / priced.step - (priced.best - space.best)
+            enough = -inf if parts is not None else priced.enough - (priced.best - space.best)
             spaces.append(space.spelt_out(priced.step, forced, enough))
         return {"u": priced.u.tolist(), "reward": priced.reward, "spaces": spaces, "through": through}
 

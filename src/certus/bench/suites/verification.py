@@ -60,6 +60,7 @@ class _Checks(NamedTuple):
 
 
 def run(
+    *,
     data: str = "",
     model: str = "",
     penn: str = "",
