@@ -224,3 +224,11 @@ def test_decode_all_raises_or_yields_what_cannot_be_decoded():
     results = list(certus.decode_all([fine, stuck, fine], errors="yield"))
     assert isinstance(results[1], Infeasible)
     assert results[2].score == 0.0
+
+
+def test_long_lists_of_longer_sentences_outgrow_their_first_room():
+    arc = np.random.default_rng(4).integers(-2, 3, (1, 13, 13)).astype(float)
+    ranks = DependencyBatch(arc, projective=True).kbest(100)
+    alone = Dependency(arc[0], projective=True).kbest(100)
+    assert ranks.score[0].tolist() == [r.score for r in alone]
+    assert len({tuple(heads) for heads in ranks.structure[0].tolist()}) == 100
