@@ -66,10 +66,10 @@ class LeafProgram:
             )
         return np.arange(self.n_variables - len(score), self.n_variables)
 
-    def _add(self, row: Ints, column: Ints, value: float) -> None:
+    def _add(self, row: Ints, column: Ints, value: float | Floats) -> None:
         """Entries of the matrix; none where the row is -1."""
         there = row >= 0
-        self._blocks.append((row[there], column[there], np.full(int(there.sum()), value)))
+        self._blocks.append((row[there], column[there], np.broadcast_to(value, row.shape)[there]))
 
     def _flows(self) -> list[Ints]:
         """Flows along arcs (D5, D6), for each place; for each pair, the row of what flows between its leaves, or -1."""
@@ -88,7 +88,7 @@ class LeafProgram:
         for _ in range(1, leaves.order):
             total = np.full(leaves.n_arcs, -1, dtype=np.int64)
             total[crossed] = self._rows(len(crossed))
-            self._add(total[by_edge.col], np.asarray(by_edge.row, dtype=np.int64), -1.0)
+            self._add(total[by_edge.col], np.asarray(by_edge.row, dtype=np.int64), -by_edge.data)  # some arcs twice
             conserved, f = self._rows(len(into)), self._variables(np.zeros(len(arc)))
             self._add(total[arc], f, 1.0)
             self._add(conserved[reached], f, 1.0)
