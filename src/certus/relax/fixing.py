@@ -14,13 +14,10 @@ from certus.relax.proof import Removed
 from certus.relax.system import Fixings, Relaxation
 
 
-def part_bounds(
-    subproblems: Subproblems, multipliers: Floats, fixings: Fixings, *, added: bool = True
-) -> dict[str, Floats]:
+def part_bounds(subproblems: Subproblems, multipliers: Floats, fixings: Fixings) -> dict[str, Floats]:
     """For each view, a bound on every structure that uses each part, under fixings; inf where nothing is known.
 
-    Subproblems have nothing to do with one another under multipliers: what each loses by using its copy adds up. If
-    not ``added``, by the copy that loses most: a check that rewards what is required may not see all of the sum.
+    Subproblems have nothing to do with one another under multipliers: what each loses by using its copy adds up.
     """
     r = subproblems.relaxation
     penalty = r.penalties(multipliers, fixings)
@@ -34,8 +31,7 @@ def part_bounds(
         for i in {block[0] for block in blocks if best[block[0]] is not None}:
             mine = [best[i][v] for j, v in blocks if j == i and (j, v) in r.offsets]  # type: ignore[index]
             if mine:
-                loss = np.minimum(np.min(mine, axis=0) - values[i], 0.0)
-                out[view] = out[view] + loss if added else np.minimum(out[view], total + loss)
+                out[view] += np.minimum(np.min(mine, axis=0) - values[i], 0.0)
     return out
 
 
@@ -52,7 +48,7 @@ def removable(subproblems: Subproblems, multipliers: Floats, fixings: Fixings, s
     """Parts that nothing better than ``score`` uses, by view."""
     r, removed = subproblems.relaxation, []
     try:
-        bounds = part_bounds(subproblems, multipliers, fixings, added=not fixings.ones)
+        bounds = part_bounds(subproblems, multipliers, fixings)
     except Infeasible:
         return ()
     for view, bound in bounds.items():
