@@ -11,14 +11,14 @@ from typing import Any
 
 import certus
 from certus.io.lattices import WordLattice
-from certus.translation import GrammarModel, PhraseModel, PhraseOption, PhraseTranslation
+from certus.translation import GrammarModel, PhraseModel, PhraseTranslation
 from tests.fuzz import cases, translations
 from tests.fuzz.cases import KINDS, Case
 from tests.fuzz.claims import Claim
 from tests.fuzz.problems import smaller_by
 from tests.fuzz.runner import Finding, Tally
 from tests.fuzz.scores import Rng
-from tests.translation.test_lattices import RULES, SOURCE, WEIGHTS, paths, table
+from tests.translation.test_lattices import RULES, SOURCE, WEIGHTS, options_of_path, paths, table
 
 CLOSE = 1e-9
 VERIFIED = 50
@@ -69,13 +69,7 @@ def phrases_of_paths(case: Case, _: Any) -> Best:
     """The best score of each string by the phrases of one path."""
     model, best = phrase_model(case), Best()
     for words in paths(case["columns"]):
-        options = []
-        for i in range(len(words)):
-            for j in range(i, min(i + 3, len(words))):
-                cost = WEIGHTS["Lattice"] * sum(w[3] for w in words[i : j + 1])
-                side = model.options([w[2] for w in words[i : j + 1]])
-                whole = [o for o in side if (o.start, o.end) == (0, j - i)]
-                options += [PhraseOption(words[i][0], words[j][1] - 1, o.target, o.score + cost) for o in whole]
+        options = options_of_path(model, words)
         limits = {"lm_weight": LM_WEIGHT, "distortion": 1.0, "distortion_limit": model.distortion_limit}
         one = PhraseTranslation(options, model.lm, source=["x"] * len(case["columns"]), **limits)
         for y in one.all_structures():

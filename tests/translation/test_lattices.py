@@ -68,19 +68,25 @@ def table(seed: int) -> PhraseTable:
     return PhraseTable(entries, 1, 3)
 
 
+def options_of_path(model, words):
+    """The phrases of one path of a lattice, each over the columns that its words lie in."""
+    options = []
+    for i in range(len(words)):
+        for j in range(i, min(i + 3, len(words))):
+            cost = WEIGHTS["Lattice"] * sum(w[3] for w in words[i : j + 1])
+            side = model.options([w[2] for w in words[i : j + 1]])
+            whole = [o for o in side if (o.start, o.end) == (0, j - i)]
+            options += [PhraseOption(words[i][0], words[j][1] - 1, o.target, o.score + cost) for o in whole]
+    return options
+
+
 @given(plf(), st.integers(0, 20), arpas(max_order=3), st.sampled_from([0, 1, 3, None]))
 @settings(max_examples=60)
 def test_phrases_of_a_lattice_are_those_of_its_best_path(columns, seed, arpa, limit):
     model = PhraseModel(table(seed), LanguageModel(arpa), WEIGHTS, distortion_limit=limit, unknown=-3.0)
     best = -np.inf
     for words in paths(columns):
-        options = []
-        for i in range(len(words)):
-            for j in range(i, min(i + 3, len(words))):
-                cost = WEIGHTS["Lattice"] * sum(w[3] for w in words[i : j + 1])
-                side = model.options([w[2] for w in words[i : j + 1]])
-                whole = [o for o in side if (o.start, o.end) == (0, j - i)]
-                options += [PhraseOption(words[i][0], words[j][1] - 1, o.target, o.score + cost) for o in whole]
+        options = options_of_path(model, words)
         one = PhraseTranslation(
             options, model.lm, source=["x"] * len(columns), lm_weight=0.5, distortion=1.0, distortion_limit=limit
         )
