@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from certus.certificates.rounding import EXACT, MASK, WIDTH, Extent
+from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent
 from certus.certificates.sound import sound_list
 from certus.checks import Floats, as_positive_int
 from certus.draw import Picture
@@ -251,7 +251,7 @@ class Constrained(Problem[Y]):
         scores, c = partial(self.terms, result.structure), result.certificate
         error = max(MULTIPLIED * best.certificate.tolerance, c.tolerance) / WIDTH
         if self._slacks:  # digits of what a row is missed by are priced as well: as much as a proof may have
-            error = max(error, EXACT * min(abs(c.score), MASK) / WIDTH)
+            error = max(error, EXACT * min(abs(c.score), MASK) / WIDTH, 2.0 * MULTIPLIED * EPSILON * abs(c.score))
         return replace(result, certificate=certified(scores, c.score, c.bound, error, kind=c.kind, rank=rank))
 
     def _not_supported(self, question: str) -> NotSupported:

@@ -224,7 +224,8 @@ class RelaxedForm:
             return max(above, form.bound(proof.rest, above, better))
         asked = id(proof), above, tuple(map(id, better))
         if asked not in self._bounds:  # what is looked up is kept alive with what was found
-            found = self._bound(proof, above, [self.structure_if_left(y) for y in better])
+            left = [self.structure_if_left(y) for y in better]
+            found = self.bound_in(self.hopeful(above), proof, above, left)
             self._bounds[asked] = found, proof, tuple(better)
         return self._bounds[asked][0]
 
@@ -232,9 +233,12 @@ class RelaxedForm:
     def _bounds(self) -> dict[Any, tuple[float, Proof, tuple[Any, ...]]]:
         return {}
 
-    def _bound(self, proof: Proof, above: float, better: Sequence[Sequence[Any] | None]) -> float:
+    def bound_in(
+        self, cell: Cell, proof: Proof, above: float, better: Sequence[Sequence[Any] | None] = ()
+    ) -> float:
+        """The same for the structures of a cell."""
         worst = -inf
-        stack: list[tuple[Proof, Cell]] = [(proof, self.hopeful(above))]
+        stack: list[tuple[Proof, Cell]] = [(proof, cell)]
         while stack and worst <= above:
             node, cell = stack.pop()
             if isinstance(node, Split):

@@ -5,6 +5,7 @@ is checked like a witness from a file.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from certus.errors import Infeasible, NotSupported
 from certus.problem import Problem
 from certus.relax.branch import NODE_WINDOW, ROOT_WINDOW, Fixed
 from certus.relax.normal_form import RelaxedForm
-from certus.relax.proof import Close, Fix, Later, Leaf, Proof, Split, first_multipliers
+from certus.relax.proof import Close, Fix, Later, Leaf, Proof, Removed, Split, first_multipliers
 from certus.relax.run import HeldRun
 from certus.relax.search import Node, Search
 from certus.relax.steps import polyak
@@ -37,18 +38,18 @@ def witness_of(problem: Problem[Any], certificate: Certificate, above: float) ->
 
 def proof_of(relaxed: RelaxedForm, certificate: Certificate, above: float) -> Any:
     """The same for the relaxation of a problem that is not searched as a whole."""
-    if isinstance(certificate.witness, Later):
-        tree = closed_first(relaxed, certificate.witness.proof(), above)
+    given = certificate.witness
+    if isinstance(given, Later):
+        given = given.proof()
+    elif given is not None:
+        return given
+    elif certificate.rank == 1 and certificate.duals is not None:
+        given = certificate.duals if isinstance(certificate.duals, Leaf | Fix | Split) else Leaf(certificate.duals)
+    if given is not None:
+        tree = closed_first(relaxed, given, above)
         if relaxed.bound(tree, above, certificate.better) <= above:
             return tree
-        return _Prover(relaxed, certificate, above).proof()  # rounding decides: look again with that in mind
-    if certificate.witness is not None:
-        return certificate.witness
-    if certificate.rank == 1 and certificate.duals is not None:
-        given = certificate.duals
-        tree = given if isinstance(given, Leaf | Fix | Split) else Leaf(given)
-        return closed_first(relaxed, tree, above)
-    return _Prover(relaxed, certificate, above).proof()
+    return _Prover(relaxed, certificate, above).proof()  # none, or rounding decides: look again with that in mind
 
 
 def closed_first(relaxed: RelaxedForm, tree: Proof, above: float) -> Proof | Close:
@@ -60,6 +61,13 @@ def closed_first(relaxed: RelaxedForm, tree: Proof, above: float) -> Proof | Clo
         return Close(u, relaxed.close(u, above)[0], tree)
     except NotSupported:
         return tree
+
+
+class _Keeping(Fixed):
+    """The search space of a relaxation, from which nothing is removed."""
+
+    def removable(self, node: Node[Fixings]) -> tuple[Removed, ...]:
+        return ()
 
 
 class _Prover:
@@ -130,9 +138,7 @@ class _Prover:
         if node is None:
             return Leaf(self.relaxation.named(start))
         if not inside:
-            search = Search(self.space.run, self.space, node)
-            search.climb(exact=True)
-            return search.proof()
+            return self._searched(node, cell)
         leaf = self._leaf(node.multipliers, cell, inside)
         at = self._undecided(fixings, self.used[inside[0]], node.evidence[0])
         if leaf is not None:
@@ -141,6 +147,17 @@ class _Prover:
             pinned = self.relaxation.pinned(node.multipliers, self.used[inside[0]], fixings)
             return Leaf(self.relaxation.named(pinned), tuple(inside))
         return self._split(at, fixings, cell, inside, node.multipliers)
+
+    def _searched(self, node: "Node[Fixings]", cell: Cell) -> Proof:
+        """Of a place where no better structure is; what the search removes by more than the check sees, it leaves."""
+        tree: Proof = Leaf({})
+        for space in (self.space, _Keeping(self.space.run, self.relaxation, polyak())):
+            search = Search(space.run, space, replace(node, fixes=[]))
+            search.climb(exact=True)
+            tree = search.proof()
+            if self.relaxed.bound_in(cell, tree, self.above) <= self.above:
+                break
+        return tree
 
     def _undecided(self, fixings: Fixings, used: Floats, average: Floats) -> int | None:
         """A cell that the better structure uses, and others perhaps not; else one that only others may use."""
