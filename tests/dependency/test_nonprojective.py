@@ -100,6 +100,16 @@ def test_great_grandparents_of_more_words_with_constraints_and_labels(model):
     assert labelled.decode().score == best
 
 
+@pytest.mark.parametrize("seed", [15, 57])
+def test_what_a_search_removes_by_more_than_the_check_sees_is_proved_without_it(seed):
+    rng = np.random.default_rng(seed)
+    cells = {"arc": 2, "grandsibling": 4, "greatgrandparent": 4, "grandtrisibling": 5}
+    scores = {kind: rng.integers(-9, 10, (5,) * axes).astype(float) for kind, axes in cells.items()}
+    problem = Dependency(**scores, projective=False, grandparents="outermost")
+    for result in problem.kbest(2):
+        certus.verify(problem, result)
+
+
 def test_linear_programs_do_not_know_great_grandparents():
     problem = draw_problem(np.random.default_rng(0), "great-grandparents", 3, projective=False)
     with pytest.raises(NotSupported, match="greatgrandparent"):
