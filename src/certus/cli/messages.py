@@ -2,11 +2,13 @@
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from certus.cli.streams import discard
-from certus.models.loop import Epoch
-from certus.result import Result
+
+if TYPE_CHECKING:  # help and the first words of any command need neither
+    from certus.models.loop import Epoch
+    from certus.result import Result
 
 REFUSED, BAD_INPUT, FAULT, INTERRUPTED, READER_GONE = 1, 2, 70, 130, 141
 
@@ -30,14 +32,14 @@ def print_json(data: dict[str, Any]) -> None:
     print(json.dumps(data, ensure_ascii=False), flush=True)
 
 
-def proof_fields(result: Result[Any]) -> dict[str, Any]:
+def proof_fields(result: "Result[Any]") -> dict[str, Any]:
     """What is printed of a result beside its structure."""
     c = result.certificate
     fields = {"score": result.score, "bound": c.bound, "exact": c.exact, "kind": c.kind}
     return fields | {"iterations": result.iterations}
 
 
-def report_epoch(epoch: Epoch) -> None:
+def report_epoch(epoch: "Epoch") -> None:
     """How a training gets on."""
     loss = "" if epoch.loss is None else f", objective {epoch.loss:.4g}"
     dev = "" if epoch.score is None else f", dev {'UAS ' if epoch.stage == 'trees' else ''}{100 * epoch.score:.2f}"

@@ -8,13 +8,14 @@ from certus.cli.arguments import Option
 from certus.cli.inputs import read_lines
 from certus.cli.messages import complain, print_json
 from certus.cli.progress import watched
+from certus.cli.translation_model import TranslationModel
 from certus.errors import FormatError, Infeasible, InvalidInput, LimitReached
 from certus.evaluate import SearchErrors
 from certus.io.translations import read_translations
 
 
 def search_errors(
-    model: o.TranslationModel,
+    model: TranslationModel,
     inputs: o.Inputs = None,
     pops: Annotated[list[int] | None, Option(min=1, help="Cube pruning with this many pops; repeat")] = None,
     stack: Annotated[list[int] | None, Option(min=1, help="Stack decoding of this width; repeat")] = None,

@@ -12,6 +12,7 @@ from certus.cli.inputs import Line, read_lines
 from certus.cli.messages import complain, print_json, proof_fields, say
 from certus.cli.overwriting import refuse_overwriting
 from certus.cli.progress import watched
+from certus.cli.translation_model import TranslationModel
 from certus.clock import Clock
 from certus.errors import CertusError, InvalidInput
 from certus.io.lattices import WordLattice
@@ -77,7 +78,7 @@ class Asked:
 
 
 def translate(
-    model: o.TranslationModel,
+    model: TranslationModel,
     search: Search,
     asked: Asked,
     inputs: o.Inputs = None,
