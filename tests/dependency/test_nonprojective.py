@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import certus
 from certus import Dependency, Infeasible, InvalidInput, LimitReached, NotSupported, load_result, save_result
 from certus.dependency import flow, nonprojective
+from certus.dependency.polyak import SHARE
 from certus.problem import Limits
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
@@ -195,7 +196,7 @@ def test_the_kernel_and_the_general_relaxation_make_the_same_steps(model):
         subproblems = Subproblems(relaxation)
         oracle = Lagrangian(subproblems, subproblems.initial)
         start = np.zeros(relaxation.n_rows)  # where the tree has the share of the arc scores that the kernel gives it
-        start[: problem.arc.size] = nonprojective.SHARE * np.where(problem.arc > -np.inf, problem.arc, 0.0).ravel()
+        start[: problem.arc.size] = SHARE * np.where(problem.arc > -np.inf, problem.arc, 0.0).ravel()
         descend(run, oracle, start, rule, max_iterations=len(result.trace))
         log = run.log.trace()
         shorter = min(len(log), len(result.trace))

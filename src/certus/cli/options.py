@@ -30,6 +30,7 @@ TrainWorkers = Annotated[
 ]
 Resume = Annotated[bool, Option("--resume", help="Go on with a training that was broken off")]
 
+
 def given(**options: Any) -> dict[str, Any]:
     """The options that were given, as keyword arguments."""
     return {name: value for name, value in options.items() if value is not None}

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
-from certus import save_result
+import certus
 from certus.cli.arguments import Option
 from certus.cli.drawing import PARQUET, Form, print_drawings
 from certus.cli.inputs import conllu_streams, read_sentences
@@ -193,7 +193,7 @@ def _saved(found: Iterator[Parsed], pipeline: Pipeline, folder: Path) -> Iterato
     folder.mkdir(parents=True, exist_ok=True)
     for number, parsed in enumerate(found, start=1):
         problem, result, source = pipeline.parser.saved(parsed)
-        save_result(folder / f"{number:06d}.json", problem, result, source=source)
+        certus.save_result(folder / f"{number:06d}.json", problem, result, source=source)
         yield parsed
 
 

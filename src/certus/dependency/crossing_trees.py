@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 class CrossingTrees(TreeKind):
     """All trees, scored by arcs: every question has an answer, by a combinatorial algorithm."""
 
-    serves = ((False, False),)
     certificate_kind = "combinatorial"
 
     def solve(self, problem: "Dependency", penalties: Penalties | None) -> Solution[Ints]:
@@ -69,3 +68,6 @@ class CrossingTrees(TreeKind):
             return arborescence.max_marginals(arc, problem.root)
         except Infeasible:
             return np.full(arc.shape, -np.inf)
+
+
+TREES = CrossingTrees()

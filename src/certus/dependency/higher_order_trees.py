@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class HigherOrderTrees(TreeKind):
     """All trees, scored by arcs and by parts above them: the best by relaxation; sums are bounded and estimated."""
 
-    serves = ((False, True),)
     certificate_kind = "dual"
     instead: ClassVar[Mapping[str, str]] = {
         "marginals": "marginal_estimates(), arc-factored scores, or projective=True",
@@ -57,3 +56,6 @@ class HigherOrderTrees(TreeKind):
 
     def marginal_estimates(self, problem: "Dependency", samples: int, seed: int | None) -> MarginalEstimates:
         return sum_estimates.marginal_estimates(problem, samples, seed)
+
+
+TREES = HigherOrderTrees()

@@ -26,6 +26,7 @@ from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables
 from certus.dependency.lineages import Lineages
 from certus.dependency.part_kinds import HIGHER_KINDS
+from certus.dependency.polyak import FACTOR, PATIENCE, SHARE, SHRINK
 from certus.dependency.problem import Dependency
 from certus.errors import Infeasible
 from certus.problem import DEFAULT_LIMITS, Index, Limits, PartBounds, Problem
@@ -48,9 +49,7 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.uint8]
 
-SHARE = 0.001  # of the arc scores, given to the tree so that it breaks ties sensibly (HA)
 WINDOW = 80  # iterations of the root over which the gap must shrink, or arcs are removed and branched on
-FACTOR, PATIENCE, SHRINK = 1.5, 5, 0.7  # of Polyak's step
 POLYAK = polyak(FACTOR, patience=PATIENCE, shrink=SHRINK)
 NODE_ITERATIONS = 40
 NO_TREE = "every tree over the allowed arcs uses a forbidden part; allow some of them."
@@ -122,11 +121,6 @@ def normal_form(problem: "Dependency | AutomataDependency") -> NormalForm:
 def normal_structure(problem: "Dependency | AutomataDependency", heads: Ints) -> tuple[Any, ...]:
     """A tree in both spaces of the normal form."""
     return RelaxedForm.of(relaxation(problem)).structure(heads)
-
-
-def polyak_rule(iterations: int, rounds: int) -> tuple[float, float, int, float, int, int]:
-    """Share of the tree, Polyak's factor, patience and shrink, iterations of a round and rounds, for the parser."""
-    return (SHARE, FACTOR, PATIENCE, SHRINK, iterations, rounds)
 
 
 def decode(

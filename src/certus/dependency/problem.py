@@ -14,7 +14,7 @@ from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import Floats, Ints, as_numbers, as_penalties, as_positive_int, as_scores, one_of
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import HIGHER_KINDS, PLACES, TABLE, model_of
-from certus.dependency.tree_kind import TreeKind
+from certus.dependency.tree_kind import kind_of_trees
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
 from certus.problem import PROBLEMS, Index, Limits, PartBounds, Penalties, Problem
@@ -216,7 +216,7 @@ class Dependency(Problem[Heads]):
         self.grandparents = one_of("grandparents", grandparents, GRANDPARENTS)
         self.n = len(arc) - 1
         self.model = model_of(scores, grandparents == "outermost")
-        self.tree_kind = TreeKind.kinds[self.projective, bool(self.scores)]
+        self.tree_kind = kind_of_trees(self.projective, bool(self.scores))
         self.certificate_kind = self.tree_kind.certificate_kind
         self._rounded = False  # arc scores are rounded sums
         self._arc_range = arc_range  # of their finite scores, where it is known

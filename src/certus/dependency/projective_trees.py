@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class ProjectiveTrees(TreeKind):
     """Trees without crossing arcs, with any scores: every question has an answer."""
 
-    serves = ((True, False), (True, True))
     certificate_kind = "dynamic program"
 
     def forest(self, problem: "Dependency") -> DependencyForest:
@@ -70,3 +69,6 @@ class ProjectiveTrees(TreeKind):
         if found is not None:
             return found
         return problem.spelt_out.forest.max_marginals(problem.views, penalties)["arcs"]
+
+
+TREES = ProjectiveTrees()

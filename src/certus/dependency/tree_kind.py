@@ -5,6 +5,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from certus.certificates.normal import NormalForm
@@ -20,22 +22,22 @@ if TYPE_CHECKING:
     from certus.dependency.problem import Dependency
 
 
+@cache
+def kind_of_trees(projective: bool, higher: bool) -> "TreeKind":
+    """The kind that serves problems with or without scores above arcs; imported with the first of them."""
+    name = "projective_trees" if projective else "higher_order_trees" if higher else "crossing_trees"
+    kind: TreeKind = import_module(f"certus.dependency.{name}").TREES
+    return kind
+
+
 class TreeKind(ABC):
     """One kind of trees, without scores: what it can answer for a problem, whose scores are read as they are.
 
-    A kind serves the problems that are ``projective`` or not and have scores above arcs or not, and enters itself for
-    them, since its algorithms may stand on problems of another kind.
+    The module of a kind has one as ``TREES``; its algorithms may stand on problems of another kind.
     """
 
-    kinds: ClassVar[dict[tuple[bool, bool], "TreeKind"]] = {}
-    serves: ClassVar[tuple[tuple[bool, bool], ...]]  # (projective, with scores above arcs)
     certificate_kind: ClassVar[str]
     instead: ClassVar[Mapping[str, str]] = {}  # what to ask for instead of a question that is refused
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        for served in cls.serves:
-            TreeKind.kinds[served] = cls()
 
     def decode(self, problem: "Dependency", limits: Limits) -> Result[Ints]:
         """The best tree, with its certificate. The limits of ``Dependency.decode`` are for trees that are relaxed."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from certus import kernels
 from certus.checks import Bools, Floats, Ints
-from certus.dependency.nonprojective import polyak_rule
+from certus.dependency.polyak import polyak_rule
 from certus.kernels.tuples import LinearModel, Sentence
 
 Features = NDArray[np.uint64]

@@ -12,7 +12,7 @@ import numpy as np
 
 from certus import kernels
 from certus.checks import Bools, Ints
-from certus.dependency.nonprojective import polyak_rule
+from certus.dependency.polyak import polyak_rule
 from certus.errors import LimitReached
 from certus.features.encode import Encoded
 from certus.models.scores import problem

@@ -7,13 +7,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certus import kernels
 from certus.checks import Bools, as_seconds
-from certus.dependency.problem import Dependency
 from certus.errors import FormatError, InvalidInput
 from certus.features import templates as T
 from certus.features.encode import COLUMNS, MOST_COARSE, PAD, Encoded, Encoder
@@ -32,6 +31,9 @@ from certus.models.tree_parser import BATCH, TreeParser
 from certus.models.trees import Room, Trees, with_trees
 from certus.schema import Field, in_file, parse_json
 from certus.text import Sentence
+
+if TYPE_CHECKING:
+    from certus.dependency import Dependency
 
 KIND, VERSION = "parser", 7
 FILE = "parser.safetensors"  # its name in a folder of models
@@ -209,7 +211,7 @@ class Parser(TreeParser[Encoded]):
 
     def problem_of(
         self, batch: Encoded, s: int, allowed: Bools | None = None, *, unit: float | None = None
-    ) -> Dependency:
+    ) -> "Dependency":
         """The trees of sentence s over the allowed arcs, by default those that the cascade leaves."""
         return problem(self, batch, s, allowed, unit=unit)
 

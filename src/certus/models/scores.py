@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certus import kernels
+from certus import dependency, kernels
 from certus.checks import Bools, Floats, Ints
 from certus.dependency.part_kinds import PART_KINDS
-from certus.dependency.problem import Dependency
 from certus.features.encode import Encoded
 from certus.models.trees import Confidences, Trees
 
 if TYPE_CHECKING:
+    from certus.dependency import Dependency
     from certus.models.parser import Parser
     from certus.models.tree_parser import Read, TreeParser
 
@@ -21,7 +21,7 @@ SAMPLES, SEED = 1000, 1  # of estimates
 
 def problem(
     parser: "Parser", batch: Encoded, s: int, allowed: Bools | None = None, *, unit: float | None = None
-) -> Dependency:
+) -> "Dependency":
     """The trees of sentence s with the scores of the parser's model, over the arcs that its cascade leaves.
 
     Or over those allowed, (n + 1, n + 1). Scores are whole numbers times ``unit``, by default that of the model, which
@@ -53,7 +53,7 @@ def linear_scores(parser: "Parser", batch: Encoded, s: int, allowed: Bools, rows
     return score
 
 
-def listed_problem(parser: "TreeParser[Any]", rows: Ints, score: Floats, n: int) -> Dependency:
+def listed_problem(parser: "TreeParser[Any]", rows: Ints, score: Floats, n: int) -> "Dependency":
     """The problem of n words with these parts, and no others, of trees such as the parser gives."""
     lists: dict[str, Any] = {}
     for number, kind in enumerate(PART_KINDS):
@@ -63,7 +63,7 @@ def listed_problem(parser: "TreeParser[Any]", rows: Ints, score: Floats, n: int)
             used = index["g"] != index["s"] if {"g", "s"} <= index.keys() else slice(None)
             lists[kind.name] = [*(nodes[used] for nodes in index.values()), score[of_kind][used]]
     root = "single" if parser.single else "multi"
-    return Dependency.from_parts(n, projective=parser.projective, root=root, **lists)
+    return dependency.Dependency.from_parts(n, projective=parser.projective, root=root, **lists)
 
 
 def confidences_of(parser: "TreeParser[Read]", batch: "Read", trees: Trees, s: int) -> Confidences:

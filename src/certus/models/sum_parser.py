@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from certus.checks import Bools, Ints
-from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput
 from certus.evaluate.attachment import AttachmentScores
 from certus.features.encode import Encoded
@@ -20,6 +19,7 @@ from certus.models.trees import Trees, with_trees
 from certus.text import Sentence
 
 if TYPE_CHECKING:
+    from certus.dependency import Dependency
     from certus.models.neural import NeuralParser, Scored
 
 FINER = 256  # units of the sum in one of the linear model: the scores of the network are rounded to these
@@ -82,7 +82,9 @@ class SumParser(TreeParser[Both]):
         """What both parsers see of sentence s."""
         return self.linear.seen(batch.linear, s) + self.neural.seen(batch.neural, s)
 
-    def problem_of(self, batch: Both, s: int, allowed: Bools | None = None, *, unit: float | None = None) -> Dependency:
+    def problem_of(
+        self, batch: Both, s: int, allowed: Bools | None = None, *, unit: float | None = None
+    ) -> "Dependency":
         """The trees of sentence s over the allowed arcs, by default those that either parser has."""
         own = batch.neural.sentences[s]
         if allowed is None:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certus import kernels
+from certus import kernels, tagging
 from certus.checks import as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.features.brown import Clusters
@@ -22,10 +22,12 @@ from certus.learn.weights import Float32, Packed, Step, Weights
 from certus.models.checkpoints import Checkpoint
 from certus.models.loop import Progress, Stage, Training
 from certus.result import Certificate
-from certus.tagging.problem import Tagging
 from certus.text import Sentence, Token
 from certus.text.sentence import as_sentences
 from certus.threads import interruptible
+
+if TYPE_CHECKING:
+    from certus.tagging import Tagging
 
 KIND, VERSION = "tagger", 2
 CHECKPOINT = "tagger checkpoint"
@@ -84,7 +86,7 @@ class ColumnModel:
         spans = zip(words.first.tolist(), words.length.tolist(), strict=True)
         return [[names[t] for t in numbers[at : at + n]] for at, n in spans], score.tolist()
 
-    def problem(self, words: Sequence[str]) -> Tagging:
+    def problem(self, words: Sequence[str]) -> "Tagging":
         """Tagging these words as a problem of its own, with exact whole-number scores."""
         n, size = len(words), len(self.tags)
         if (size + 1) ** 3 > 1 << 24:
@@ -93,7 +95,7 @@ class ColumnModel:
         trigram = np.empty((size + 1,) * 3)
         kernels.tagger.local_scores(self.encoder.encode([words]), self.arrays, self.weight, unary, bigram)
         kernels.tagger.pair_scores(self.arrays, self.weight, trigram)
-        return Tagging(unary, bigram=bigram, trigram=trigram, tags=self.tags)
+        return tagging.Tagging(unary, bigram=bigram, trigram=trigram, tags=self.tags)
 
 
 class Tagger:
@@ -167,7 +169,7 @@ class Tagger:
                     found[name] = [[tag.split("\t")[k] for tag in row] for row in tags]
         return found, scores[0]
 
-    def problem(self, words: Sequence[str], column: str) -> Tagging:
+    def problem(self, words: Sequence[str], column: str) -> "Tagging":
         """The problem that ``tag`` solves for one column of a sentence, to ask for certificates, k-best, marginals.
 
         Scores are whole numbers, in steps of the stored weights; tags that a word may not take are -inf.

@@ -5,17 +5,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from certus.checks import Bools, Ints
-from certus.dependency.problem import Dependency
 from certus.errors import LimitReached
 from certus.models.trees import Parsed, Room, Trees
 from certus.result import Result
 from certus.text import Sentence
 from certus.threads import interruptible
+
+if TYPE_CHECKING:
+    from certus.dependency import Dependency
 
 BATCH = 256  # sentences parsed at a time
 FALLBACK = 60  # iterations of the relaxation where a time limit leaves no tree
@@ -69,7 +71,9 @@ class TreeParser(ABC, Generic[Read]):
         """What is read of sentence s, as bytes, for digests."""
 
     @abstractmethod
-    def problem_of(self, batch: Read, s: int, allowed: Bools | None = None, *, unit: float | None = None) -> Dependency:
+    def problem_of(
+        self, batch: Read, s: int, allowed: Bools | None = None, *, unit: float | None = None
+    ) -> "Dependency":
         """The trees of sentence s over the allowed arcs, (n + 1, n + 1); by default over those worth a look.
 
         Scores are whole numbers times ``unit``, by default that of the parser.
@@ -114,14 +118,14 @@ class TreeParser(ABC, Generic[Read]):
             trees = interruptible(partial(self.decode, batch, time_limit=time_limit))
             yield from interruptible(self.labelled, some, batch, trees)
 
-    def problem(self, sentence: Sentence) -> Dependency:
+    def problem(self, sentence: Sentence) -> "Dependency":
         """The trees of a tagged sentence over the arcs worth a look, with the scores of the model.
 
         A problem like any other: ask it for the k best trees, marginals, samples or a certificate.
         """
         return self.problem_of(self.encode([sentence]), 0)
 
-    def saved(self, parsed: Parsed) -> tuple[Dependency, Result[Any], dict[str, str]]:
+    def saved(self, parsed: Parsed) -> tuple["Dependency", Result[Any], dict[str, str]]:
         """What ``certus.save_result`` takes: the problem of a parsed sentence, its tree, and where they come from.
 
         The tree and its certificate are those of the parse, and nothing is decoded again, if the parser is repeatable.

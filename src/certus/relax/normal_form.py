@@ -233,9 +233,7 @@ class RelaxedForm:
     def _bounds(self) -> dict[Any, tuple[float, Proof, tuple[Any, ...]]]:
         return {}
 
-    def bound_in(
-        self, cell: Cell, proof: Proof, above: float, better: Sequence[Sequence[Any] | None] = ()
-    ) -> float:
+    def bound_in(self, cell: Cell, proof: Proof, above: float, better: Sequence[Sequence[Any] | None] = ()) -> float:
         """The same for the structures of a cell."""
         worst = -inf
         stack: list[tuple[Proof, Cell]] = [(proof, cell)]
