@@ -14,6 +14,7 @@ from certus.dependency.polyak import SHARE
 from certus.problem import Limits
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
+from certus.relax.proof import Leaf
 from certus.relax.run import Run
 from certus.relax.steps import halving, harmonic, per_increase, polyak
 from tests.dependency.cases import draw_problem, whole_scores
@@ -272,7 +273,7 @@ def test_an_altered_certificate_is_rejected():
     with pytest.raises(certus.VerificationError):
         certus.verify(problem, certus.Result(result.structure, result.score, lower))
     moved = {name: values + np.arange(values.size).reshape(values.shape) for name, values in c.duals.items()}
-    other = certus.Certificate(c.kind, c.score, c.bound, c.tolerance, moved)
+    other = replace(c, witness=Leaf(moved))
     with pytest.raises(certus.VerificationError):
         certus.verify(problem, certus.Result(result.structure, result.score, other))
 

@@ -37,20 +37,22 @@ def witness_of(problem: Problem[Any], certificate: Certificate, above: float) ->
 
 
 def proof_of(relaxed: RelaxedForm, certificate: Certificate, above: float) -> Any:
-    """The same for the relaxation of a problem that is not searched as a whole."""
-    given, searched = certificate.witness, True
+    """The same for the relaxation of a problem that is not searched as a whole.
+
+    A witness stands as it is; what decoding left is where the search for one begins.
+    """
+    given = certificate.witness
+    if given is not None and not isinstance(given, Later):
+        return given
     if isinstance(given, Later):
         given = given.proof()
-    elif given is not None:
-        return given
     elif certificate.rank == 1 and certificate.duals is not None:
-        searched = isinstance(certificate.duals, Fix | Split)
-        given = certificate.duals if searched or isinstance(certificate.duals, Leaf) else Leaf(certificate.duals)
+        given = certificate.duals if isinstance(certificate.duals, Leaf | Fix | Split) else Leaf(certificate.duals)
     if given is not None:
         tree = closed_first(relaxed, given, above)
-        if not searched or relaxed.bound(tree, above, certificate.better) <= above:
+        if relaxed.bound(tree, above, certificate.better) <= above:
             return tree
-    return _Prover(relaxed, certificate, above).proof()  # none, or one that only decoding sees
+    return _Prover(relaxed, certificate, above).proof()  # what decoding left proves too little, or nothing was left
 
 
 def closed_first(relaxed: RelaxedForm, tree: Proof, above: float) -> Proof | Close:
