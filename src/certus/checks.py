@@ -39,17 +39,25 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
     ``shape`` may hold None where any size will do. The caller's array is never written to; it is only copied
     when its type or layout asks for it.
     """
+    return scores_and_highest(name, values, shape)[0]
+
+
+def scores_and_highest(
+    name: str, values: ArrayLike, shape: Sequence[int | None] | None = None
+) -> tuple[Floats, float]:
+    """The same, and the greatest score: -inf if there is none."""
     array: Floats = np.ascontiguousarray(as_numbers(name, values, np.float64))
     if shape is not None and array.shape != shape and not _fits(array.shape, shape):
         wanted = ", ".join("any" if e is None else str(e) for e in shape)
         raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")
     # max() is nan if any cell is nan: one pass and no temporary for an array that is fine.
-    if array.size and not array.max() < np.inf:
+    highest = float(array.max()) if array.size else -np.inf
+    if not highest < np.inf:
         bad = np.argwhere(~(array < np.inf))[0]
         cell = ", ".join(str(int(i)) for i in bad)
         value = array[tuple(bad)]
         raise InvalidInput(f"{name}[{cell}] is {value}; scores are finite, or -inf to forbid a part.")
-    return array
+    return array, highest
 
 
 def _fits(shape: Sequence[int], expected: Sequence[int | None]) -> bool:
