@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Kind = TypeVar("Kind")
+_WHOLE = (int, np.integer)
 
 
 def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -42,11 +43,13 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
     return scores_and_highest(name, values, shape)[0]
 
 
-def scores_and_highest(
-    name: str, values: ArrayLike, shape: Sequence[int | None] | None = None
-) -> tuple[Floats, float]:
+def scores_and_highest(name: str, values: ArrayLike, shape: Sequence[int | None] | None = None) -> tuple[Floats, float]:
     """The same, and the greatest score: -inf if there is none."""
-    array: Floats = np.ascontiguousarray(as_numbers(name, values, np.float64))
+    array: Floats
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
+        array = values
+    else:
+        array = np.ascontiguousarray(as_numbers(name, values, np.float64))
     if shape is not None and array.shape != shape and not _fits(array.shape, shape):
         wanted = ", ".join("any" if e is None else str(e) for e in shape)
         raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")
@@ -71,7 +74,7 @@ def as_positive_int(name: str, value: object) -> int:
 
 def as_int(name: str, value: object, least: int) -> int:
     """Return value as an int of at least so much."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if isinstance(value, bool) or not isinstance(value, _WHOLE) or value < least:
         raise InvalidInput(f"{name} is {value!r}; expected a whole number of at least {least}.")
     return int(value)
 

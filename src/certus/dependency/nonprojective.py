@@ -247,7 +247,7 @@ class FirstBurst:
         self.closed = status == kernel.CLOSED
         self.bound, score, count, *self.sizes = numbers.tolist()
         run.iterations += used
-        run.count(decoded=count)
+        run.info["decoded"] += count
         run.log.extend(rows[:used])
         run.offer(heads, score)
 
@@ -355,9 +355,11 @@ class Arcs(Divisible[Decided]):
         self.cells = (lattices.arc_head, lattices.arc_mod)
         self.model = kernels.head_automata.Model(lattices, problem.arc[self.cells], share, problem.single)
         self.arc: Floats = self.model.arc
+        self.share = share * float(np.abs(self.arc).max(initial=0.0))  # of the largest
         self.flat: Ints = lattices.arc_head * (problem.n + 1) + lattices.arc_mod  # in the view, ascending
         self.rounding = problem.error()
         self.rows = len(self.arc) * len(self.automata.views)
+        self._kept: tuple[Decided | None, Mask] = (None, _ALL)
 
     def number_of(self, heads: Ints, mods: Ints) -> Ints:
         """The numbers of arcs."""
@@ -377,12 +379,15 @@ class Arcs(Divisible[Decided]):
 
     def kept(self, decided: Decided) -> Mask:
         """1 for the arcs that a tree may use: not gone, and no rival of a required one."""
+        if self._kept[0] is decided:  # it is asked for more than once at a node
+            return self._kept[1]
         keep: Mask = 1 - decided.gone
         if decided.ones:
             ones, required = list(decided.ones), np.full(self.problem.n + 1, -1)
             required[self.cells[1][ones]] = ones
             own = required[self.cells[1]]
             keep[(own >= 0) & (own != np.arange(len(keep)))] = 0
+        self._kept = decided, keep
         return keep
 
     def model_of(self, decided: Decided) -> "Model":
@@ -543,12 +548,9 @@ class Arcs(Divisible[Decided]):
         """Multipliers of ``relaxation``, whose tree has no share of the arc scores: that of the descent is added."""
         flat, bound = self.proof_of(node)
         out = self.named(flat.reshape(2, -1))
-        u = flat.reshape(2, -1) + np.outer((1.0, 0.0), self.model.share * self.arc)
-        u[:, node.decided.gone == 1] = 0.0
-        sizes = (float(np.abs(values).max(initial=0.0)) for values in (self.arc, u, u[0] + u[1]))
-        arc, largest_u, largest_sum = sizes
+        largest = kernels.head_automata.largest_multipliers(self.model, flat.reshape(2, -1), node.decided.gone)
         length, size = self.automata.extent().length, self.problem.extent().size
-        error = error_of_dual(self.problem.n, length, len(out), self.model.share * arc, size, largest_u, largest_sum)
+        error = error_of_dual(self.problem.n, length, len(out), self.share, size, *largest)
         return out, bound, max(error, self.rounding)
 
 

@@ -540,6 +540,18 @@ def proof_multipliers(model, gone, keep, u, target, scale, best_u):
 
 
 @njit(cache=True, nogil=True)
+def largest_multipliers(model, u, gone):
+    """The largest multiplier of ``relaxation``, whose tree has no share of the arc scores, and sum of two of an arc."""
+    largest = largest_sum = 0.0
+    for a in range(gone.shape[0]):
+        if gone[a] == 0:
+            moved = u[0, a] + model.share * model.arc[a]
+            largest = max(largest, abs(moved), abs(u[1, a]))
+            largest_sum = max(largest_sum, abs(moved + u[1, a]))
+    return largest, largest_sum
+
+
+@njit(cache=True, nogil=True)
 def head_losses(model, gone, u, loss):
     """loss[a] <- what the automata lose at multipliers u by taking arc a, or by having it above; of the two the more.
 
@@ -616,7 +628,7 @@ def relax_parts(arc, shape, parts, rule, share, lazy, found):
 
     arc (n+1, n+1); shape is (by_head, pairs, single root), see ``skeleton``; parts is (table, values, keys, unlisted):
     row k of table says which transitions complete the parts of kind k and where their scores lie in values[k]; see
-    add_parts, which keys[k] and unlisted[k] are for too. found is (multipliers, heads, rows, numbers), which are filled:
+    add_parts, which keys[k] and unlisted[k] are for too. found, (multipliers, heads, rows, numbers), is filled:
     multipliers (3, n+1, n+1) of the least dual value, the third those of taking an arc and the tree's share of its
     score; heads and rows as in ``relax``; numbers (7,) are State.value, then the largest arc score, score, multiplier
     and sum of two. All but arrays are plain tuples, which cost a call less than named ones. Returns (how it ended,
