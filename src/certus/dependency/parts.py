@@ -49,10 +49,10 @@ class Scores(Protocol):
 
 
 class DenseScores:
-    """Scores in an array with one axis per index; ``highest`` is the greatest, if it is known."""
+    """Scores in an array with one axis per index; ``extremes`` are the least and the greatest, if they are known."""
 
-    def __init__(self, array: Floats, highest: float | None = None) -> None:
-        self.array, self.highest = array, highest
+    def __init__(self, array: Floats, extremes: tuple[float, float] | None = None) -> None:
+        self.array, self._extremes = array, extremes
 
     def at(self, *index: int) -> float:
         return float(self.array[index])
@@ -65,7 +65,7 @@ class DenseScores:
         return self.array
 
     def extremes(self) -> tuple[float, float]:
-        return range_of(self.array, self.highest)
+        return self._extremes or range_of(self.array)
 
     def at_least(self, least: float, readable: Readable) -> "DenseScores":
         read = readable(*np.ogrid[tuple(slice(size) for size in self.array.shape)])
@@ -134,7 +134,8 @@ def dense_scores(kind: PartKind, values: ArrayLike, n: int) -> DenseScores:
     array = as_numbers(kind.name, values)
     if array.shape == shape:
         check_memory(f"{kind.name} for {n} words as a dense array", shape)
-    return DenseScores(*scores_and_highest(kind.name, array, shape))
+    scores, highest = scores_and_highest(kind.name, array, shape)
+    return DenseScores(scores, range_of(scores, highest))
 
 
 def listed_scores(kind: PartKind, listed: Sequence[ArrayLike], n: int, unlisted: float) -> ListedScores:

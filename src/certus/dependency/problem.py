@@ -293,7 +293,7 @@ class Dependency(Problem[Heads]):
         if self._extent is None:
             length = self.n * self.model.terms_of_word + self.model.terms_of_root
             of_arcs = self._arc_range or range_of(self.arc)
-            self._extent = extent_within(length, (of_arcs, *(scores.extremes() for scores in self.scores.values())))
+            self._extent = extent_within(length, [of_arcs, *[scores.extremes() for scores in self.scores.values()]])
         return self._extent
 
     def part_scores(self) -> list[Floats]:
