@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Kind = TypeVar("Kind")
+_WHOLE = (int, np.integer)
 
 
 def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -39,17 +40,27 @@ def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None =
     ``shape`` may hold None where any size will do. The caller's array is never written to; it is only copied
     when its type or layout asks for it.
     """
-    array: Floats = np.ascontiguousarray(as_numbers(name, values, np.float64))
+    return scores_and_highest(name, values, shape)[0]
+
+
+def scores_and_highest(name: str, values: ArrayLike, shape: Sequence[int | None] | None = None) -> tuple[Floats, float]:
+    """The same, and the greatest score: -inf if there is none."""
+    array: Floats
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
+        array = values
+    else:
+        array = np.ascontiguousarray(as_numbers(name, values, np.float64))
     if shape is not None and array.shape != shape and not _fits(array.shape, shape):
         wanted = ", ".join("any" if e is None else str(e) for e in shape)
         raise InvalidInput(f"{name} has shape {array.shape}; expected ({wanted}).")
     # max() is nan if any cell is nan: one pass and no temporary for an array that is fine.
-    if array.size and not array.max() < np.inf:
+    highest = float(array.max()) if array.size else -np.inf
+    if not highest < np.inf:
         bad = np.argwhere(~(array < np.inf))[0]
         cell = ", ".join(str(int(i)) for i in bad)
         value = array[tuple(bad)]
         raise InvalidInput(f"{name}[{cell}] is {value}; scores are finite, or -inf to forbid a part.")
-    return array
+    return array, highest
 
 
 def _fits(shape: Sequence[int], expected: Sequence[int | None]) -> bool:
@@ -63,7 +74,7 @@ def as_positive_int(name: str, value: object) -> int:
 
 def as_int(name: str, value: object, least: int) -> int:
     """Return value as an int of at least so much."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if isinstance(value, bool) or not isinstance(value, _WHOLE) or value < least:
         raise InvalidInput(f"{name} is {value!r}; expected a whole number of at least {least}.")
     return int(value)
 

@@ -97,7 +97,7 @@ def range_of(scores: Floats, highest: float | None = None) -> tuple[float, float
         return inf, -inf
     low = float(scores.min())
     if low == -inf:
-        low = float(scores[scores > -inf].min(initial=inf))
+        low = float(scores.min(where=scores > -inf, initial=inf))
     return low, float(scores.max()) if highest is None else highest
 
 

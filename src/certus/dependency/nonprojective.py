@@ -11,7 +11,7 @@ Differs from LR alg. 9 in the updates, which are printed there with an error; se
 """
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,6 +52,7 @@ Mask = NDArray[np.uint8]
 WINDOW = 80  # iterations of the root over which the gap must shrink, or arcs are removed and branched on
 POLYAK = polyak(FACTOR, patience=PATIENCE, shrink=SHRINK)
 NODE_ITERATIONS = 40
+_ALL: Mask = np.empty(0, dtype=np.uint8)  # of the arcs
 NO_TREE = "every tree over the allowed arcs uses a forbidden part; allow some of them."
 
 
@@ -158,8 +159,8 @@ def decode(
     if isinstance(problem, Dependency) and problem.model.ancestors > 1:
         return branch.decode(problem, limits)
     max_iterations, time_limit, exact, step = limits
-    run: Run[Ints] = Run(max_iterations=max_iterations, time_limit=time_limit)
     as_positive_int("max_iterations", max_iterations)
+    run: Run[Ints] = Run(time_limit=time_limit)
     rule = of_kind("step", step or POLYAK, StepRule, "a rule of certus.relax.steps, such as polyak()")
     run.info |= {"nodes": 1, "fixed": 0, "decoded": 0, "step": rule.name}
     first = None
@@ -228,21 +229,19 @@ class FirstBurst:
 
     def __init__(self, problem: "Dependency", run: Run[Ints], rule: "Rule", iterations: int, lazy: bool) -> None:
         self.problem, self.run = problem, run
-        n = problem.n
-        self.by_head = problem.model.ancestors > 0
-        self.multipliers = np.zeros((2, n + 1, n + 1))
-        heads: Ints = np.full(n + 1, -1, dtype=np.int64)
-        rows = np.empty((iterations, 5))
-        shape, found = (self.by_head, problem.model.pairs, problem.single), (self.multipliers, heads, rows)
+        n, model, kernel = problem.n, problem.model, kernels.head_automata
+        self.by_head = model.ancestors > 0
+        self.multipliers, rows, numbers = np.empty((3, n + 1, n + 1)), np.empty((iterations, 5)), np.empty(7)
+        heads: Ints = np.empty(n + 1, dtype=np.int64)
+        shape, found = (self.by_head, model.pairs, problem.single), (self.multipliers, heads, rows, numbers)
         arguments = (problem.arc, shape, part_tables(problem), tuple(rule), SHARE, lazy, found)
-        kernel = kernels.head_automata
-        status, used, value, self.sizes = long_call(iterations * n**3, kernel.relax_parts, *arguments)
+        status, used = long_call(iterations * n**3, kernel.relax_parts, *arguments)
         if status == kernel.INFEASIBLE:
             raise Infeasible(NO_TREE)
         self.closed = status == kernel.CLOSED
-        self.bound, score, count = value.tolist()
+        self.bound, score, count, *self.sizes = numbers.tolist()
         run.iterations += used
-        run.count(decoded=count)
+        run.info["decoded"] += count
         run.log.extend(rows[:used])
         run.offer(heads, score)
 
@@ -250,8 +249,7 @@ class FirstBurst:
         """The tree was scored by the kernel from the scores of the parts, not from any dual."""
         run, n = self.run, self.problem.n
         assert run.structure is not None
-        arc, given = self.problem.arc, self.multipliers[0]
-        duals = {"arcs": np.add(given, SHARE * arc, out=given, where=arc > -np.inf)}
+        duals = {"arcs": self.multipliers[2]}
         if self.by_head:
             duals["above"] = self.multipliers[1]
         largest_arc, *sizes = self.sizes
@@ -269,18 +267,21 @@ class TreeAndAutomata(Oracle):
 
     bursts = True
 
-    def __init__(self, run: Run[Ints], space: "Arcs", model: "Model", keep: Mask) -> None:
-        self.run, self.space, self.model, self.keep = run, space, model, keep
+    def __init__(self, run: Run[Ints], space: "Arcs", decided: "Decided") -> None:
+        self.run, self.space, self.decided, self.keep = run, space, decided, space.kept(decided)
+        keep = self.keep
         self.scale, self.rows = run.scale, int(keep.sum()) * len(space.automata.views)
         self.dispute = np.zeros(len(keep))
 
     def ask(self, u: Floats) -> Round:
         space, arcs = self.space, len(self.keep)
-        value, heads, used, column = space.best_of_both(self.model, u, self.keep)
+        heads, column = np.full(space.problem.n + 1, -1, dtype=np.int64), np.zeros(space.problem.n + 1, dtype=np.int64)
+        used, model = np.zeros(arcs, dtype=np.int64), self.model
+        value = kernels.head_automata.best_of_both(model, u.reshape(2, -1), self.keep, heads, used, column)
         if value == -np.inf:
             raise Infeasible(NO_TREE)
         self.run.count(decoded=2 * len(heads))
-        lattices, words = self.model.lat, np.arange(1, len(heads))
+        lattices, words = model.lat, np.arange(1, len(heads))
         residual = np.zeros((2, arcs))
         chosen = space.number_of(heads[1:], words)
         residual[:, chosen] = 1.0
@@ -291,7 +292,12 @@ class TreeAndAutomata(Oracle):
             residual[1] = 0.0
         self.dispute += np.abs(residual).sum(axis=0)
         score = space.problem.score(heads)
-        return Round(value, residual.reshape(-1), [(heads, score)] if score > -np.inf else [])
+        return Round(float(value), residual.reshape(-1), [(heads, score)] if score > -np.inf else [])
+
+    @cached_property
+    def model(self) -> "Model":
+        """What is decomposed here."""
+        return self.space.model_of(self.decided)
 
     def error(self, u: Floats) -> float:
         return self.space.rounding
@@ -302,8 +308,9 @@ class TreeAndAutomata(Oracle):
         value = np.array([at.best, run.score, 0.0])
         state = kernel.State(at.u.reshape(2, -1), at.best_u.reshape(2, -1), heads, self.dispute, value)
         rows = np.empty((count, 5))
-        arguments = (self.model, state, rule, at.state, self.space.rounding, self.space.lazy, rows)
-        status, used, memory = long_call(count * n**3, kernel.relax, *arguments)
+        keep = _ALL if untouched(self.decided) else self.keep
+        arguments = (self.space.model, keep, state, rule, at.state, self.space.rounding, self.space.lazy, rows)
+        status, used, memory = long_call(count * n**3, kernel.relax_kept, *arguments)
         if status == kernel.INFEASIBLE:
             raise Infeasible(NO_TREE)
         run.count(decoded=value[kernel.DECODED])
@@ -342,9 +349,11 @@ class Arcs(Divisible[Decided]):
         self.cells = (lattices.arc_head, lattices.arc_mod)
         self.model = kernels.head_automata.Model(lattices, problem.arc[self.cells], share, problem.single)
         self.arc: Floats = self.model.arc
+        self.share = share * float(np.abs(self.arc).max(initial=0.0))  # of the largest
         self.flat: Ints = lattices.arc_head * (problem.n + 1) + lattices.arc_mod  # in the view, ascending
         self.rounding = problem.error()
         self.rows = len(self.arc) * len(self.automata.views)
+        self._kept: tuple[Decided | None, Mask] = (None, _ALL)
 
     def number_of(self, heads: Ints, mods: Ints) -> Ints:
         """The numbers of arcs."""
@@ -355,7 +364,7 @@ class Arcs(Divisible[Decided]):
         size = len(self.arc)
         node = Node(Decided(np.zeros(size, dtype=np.uint8)), np.zeros(2 * size), evidence=np.zeros(size))
         if first is not None:
-            node.multipliers, node.bound = first.multipliers[:, *self.cells].reshape(-1), first.bound
+            node.multipliers, node.bound = first.multipliers[:2, *self.cells].reshape(-1), first.bound
         elif estimate:
             kernels.head_automata.first_multipliers(self.model, node.multipliers[:size])
         return node
@@ -364,19 +373,23 @@ class Arcs(Divisible[Decided]):
 
     def kept(self, decided: Decided) -> Mask:
         """1 for the arcs that a tree may use: not gone, and no rival of a required one."""
+        if self._kept[0] is decided:  # it is asked for more than once at a node
+            return self._kept[1]
         keep: Mask = 1 - decided.gone
         if decided.ones:
             ones, required = list(decided.ones), np.full(self.problem.n + 1, -1)
             required[self.cells[1][ones]] = ones
             own = required[self.cells[1]]
             keep[(own >= 0) & (own != np.arange(len(keep)))] = 0
+        self._kept = decided, keep
         return keep
 
-    def restricted(self, keep: Mask, *, force: bool) -> "Model":
-        """The model with these arcs alone; with ``force`` a word's only arc must be taken."""
-        if not force and keep.all():
+    def model_of(self, decided: Decided) -> "Model":
+        """The model with the arcs that are kept alone, of which a word must take its only one."""
+        if untouched(decided):
             return self.model
-        return self.model._replace(lat=kernels.head_lattices.restrict(self.model.lat, keep, force))
+        restricted: Model = kernels.head_automata.restricted(self.model, self.kept(decided), True)
+        return restricted
 
     def relax(self, node: Node[Decided]) -> None:
         try:
@@ -387,9 +400,7 @@ class Arcs(Divisible[Decided]):
     def descend(self, node: Node[Decided], max_iterations: int, window: int | None, *, log: bool) -> None:
         """Lower the bound of a node from its multipliers on; Infeasible if no tree is left."""
         node.proof = None
-        keep = self.kept(node.decided)
-        model = self.model if untouched(node.decided) else self.restricted(keep, force=True)
-        oracle = TreeAndAutomata(self.run, self, model, keep)
+        oracle = TreeAndAutomata(self.run, self, node.decided)
         start = (self.run, oracle, node.multipliers, self.rule)
         at = descend(*start, max_iterations=max_iterations, window=window, log=log)
         if at.best < node.bound:
@@ -402,17 +413,15 @@ class Arcs(Divisible[Decided]):
     def removable(self, node: Node[Decided]) -> tuple[Removed, ...]:
         """By the losses of tree and automata; of the two copies that the automata have, by that which loses more."""
         u, keep = self.proof_of(node)[0].reshape(2, -1), self.kept(node.decided) == 1
-        lattices = kernels.head_lattices.restrict(self.model.lat, 1 - node.decided.gone, False)
-        through, above, share = np.full(len(keep), -np.inf), np.zeros(len(keep)), self.model.share
-        value = (1.0 - share) * self.arc - u[0]
-        total = kernels.head_automata.head_max_marginals(lattices, value, -u[1], through, above)
+        loss = np.empty(len(keep))
+        total = kernels.head_automata.head_losses(self.model, node.decided.gone, u, loss)
         tree: Floats = np.full(self.problem.arc.shape, -np.inf)
-        tree[self.cells] = np.where(keep, share * self.arc + u.sum(axis=0), -np.inf)
+        tree[self.cells] = np.where(keep, self.model.share * self.arc + u.sum(axis=0), -np.inf)
         try:
             best = arborescence.max_marginals(tree, self.problem.root)[self.cells]
         except Infeasible:
             return ()
-        low = keep & (total + best + np.minimum(np.minimum(through, above), 0.0) <= self.run.score)
+        low = keep & (total + best + loss <= self.run.score)
         return (Removed("arcs", tuple(self.flat[low].tolist())),) if low.any() else ()
 
     def without(self, decided: Decided, removed: tuple[Removed, ...]) -> Decided:
@@ -490,52 +499,29 @@ class Arcs(Divisible[Decided]):
     def with_each(self, node: Node[Decided]) -> Floats:
         """For each arc a bound on the trees of a node that have it."""
         bound = np.empty(len(self.arc))
-        model = self.model if untouched(node.decided) else self.restricted(self.kept(node.decided), force=True)
-        kernels.head_automata.arc_bounds(model, node.multipliers.reshape(2, -1), bound)
+        kernels.head_automata.arc_bounds(self.model_of(node.decided), node.multipliers.reshape(2, -1), bound)
         return bound
 
     # -- witnesses -------------------------------------------------------------------------------------------------
 
-    def proof_of(self, node: Node[Decided], model: "Model | None" = None) -> tuple[Floats, float]:
+    def proof_of(self, node: Node[Decided]) -> tuple[Floats, float]:
         """Multipliers that prove the node's bound when arcs are only forbidden, not required, in the automata.
 
         The search drops the rivals of a required arc from the automata and makes them take a word's only arc. The
         same is said by multipliers: the tree cannot use the first and must use the second, so moving their scores by
-        any amount costs it nothing or what the automata gain. Returns what bound they give, too. ``model`` is that of
-        the arcs that are not gone, if it is known. What removed arcs at a node is thus what is written into its proof.
+        any amount costs it nothing or what the automata gain. Returns what bound they give, too. What removed arcs at a
+        node is thus what is written into its proof.
         """
         if untouched(node.decided):
             return node.multipliers, node.bound
         if node.proof is None:
-            node.proof = self._found_proof(node, model or self.restricted(1 - node.decided.gone, force=False))
-        found: tuple[Floats, float] = node.proof
-        return found
-
-    def _found_proof(self, node: Node[Decided], model: "Model") -> tuple[Floats, float]:
-        keep, gone, mods = self.kept(node.decided), node.decided.gone, self.cells[1]
-        heads = np.bincount(mods[keep == 1], minlength=self.problem.n + 1)
-        forced = (keep == 1) & (heads[mods] == 1)
-        rival = (keep == 0) & (gone == 0)
-        if not forced.any() and not rival.any():
-            return node.multipliers, self.best_of_both(model, node.multipliers, keep)[0]
-        target = max(node.bound, self.run.score) + self.rounding
-        best, lowest, amount = node.multipliers, np.inf, self.run.scale
-        while lowest > target and amount < self.run.scale * 1e6:
-            u = node.multipliers.reshape(2, -1).copy()
-            u[:, rival] += amount
-            u[0, forced] -= amount
-            bound = self.best_of_both(model, u, keep)[0]
-            if bound < lowest:
-                best, lowest = u.reshape(-1), bound
-            amount *= 2.0
-        return best, lowest
-
-    def best_of_both(self, model: "Model", u: Floats, keep: Mask) -> tuple[float, Ints, Ints, Ints]:
-        """The dual value at multipliers u, the best tree over the arcs kept, and what the automata use."""
-        heads = np.full(self.problem.n + 1, -1, dtype=np.int64)
-        used, column = np.zeros(len(self.arc), dtype=np.int64), np.zeros(len(heads), dtype=np.int64)
-        found = (heads, used, column)
-        return float(kernels.head_automata.best_of_both(model, u.reshape(2, -1), keep, *found)), *found
+            found, target = np.empty((2, len(self.arc))), max(node.bound, self.run.score) + self.rounding
+            numbers = (node.multipliers.reshape(2, -1), target, self.run.scale, found)
+            arcs = (node.decided.gone, self.kept(node.decided))
+            bound = kernels.head_automata.proof_multipliers(self.model, *arcs, *numbers)
+            node.proof = found.reshape(-1), bound
+        proof: tuple[Floats, float] = node.proof
+        return proof
 
     def named(self, u: Floats) -> dict[str, Floats]:
         """Multipliers of ``relaxation``, from those of the descent (2, arcs)."""
@@ -556,12 +542,9 @@ class Arcs(Divisible[Decided]):
         """Multipliers of ``relaxation``, whose tree has no share of the arc scores: that of the descent is added."""
         flat, bound = self.proof_of(node)
         out = self.named(flat.reshape(2, -1))
-        u = flat.reshape(2, -1) + np.outer((1.0, 0.0), self.model.share * self.arc)
-        u[:, node.decided.gone == 1] = 0.0
-        sizes = (float(np.abs(values).max(initial=0.0)) for values in (self.arc, u, u[0] + u[1]))
-        arc, largest_u, largest_sum = sizes
+        largest = kernels.head_automata.largest_multipliers(self.model, flat.reshape(2, -1), node.decided.gone)
         length, size = self.automata.extent().length, self.problem.extent().size
-        error = error_of_dual(self.problem.n, length, len(out), self.model.share * arc, size, largest_u, largest_sum)
+        error = error_of_dual(self.problem.n, length, len(out), self.share, size, *largest)
         return out, bound, max(error, self.rounding)
 
 

@@ -53,7 +53,7 @@ class PartKind(NamedTuple):
 
     def shape(self, n: int) -> tuple[int, ...]:
         """Shape of the dense array for n words."""
-        return tuple(2 if letter == "d" else n + 1 for letter in self.axes)
+        return _shape(self.axes, n)
 
     @property
     def pick(self) -> Callable[[Nodes], Nodes]:
@@ -93,6 +93,11 @@ class PartKind(NamedTuple):
             return found & (node["d"] >= 0) if "d" in node else found
 
         return test
+
+
+@lru_cache(maxsize=256)
+def _shape(axes: str, n: int) -> tuple[int, ...]:
+    return tuple(2 if letter == "d" else n + 1 for letter in axes)
 
 
 TABLE = (

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from certus.certificates.rounding import rounded_up
-from certus.checks import Floats, Ints, as_numbers, as_scores
+from certus.certificates.rounding import range_of, rounded_up
+from certus.checks import Floats, Ints, as_numbers, as_scores, scores_and_highest
 from certus.dependency.part_kinds import EMPTY, OUTERMOST, Model, Nodes, PartKind
 from certus.errors import InvalidInput, NotSupported
 
@@ -35,6 +35,9 @@ class Scores(Protocol):
     def all(self) -> Floats:
         """All scores, in no special shape; cells that are no part may be among them."""
 
+    def extremes(self) -> tuple[float, float]:
+        """The least and the greatest finite score of all of them, as ``range_of``."""
+
     def at_least(self, least: float, readable: Readable) -> "Scores":
         """The scores, those below ``least`` and of parts that no tree has read as -inf."""
 
@@ -46,10 +49,10 @@ class Scores(Protocol):
 
 
 class DenseScores:
-    """Scores in an array with one axis per index."""
+    """Scores in an array with one axis per index; ``extremes`` are the least and the greatest, if they are known."""
 
-    def __init__(self, array: Floats) -> None:
-        self.array = array
+    def __init__(self, array: Floats, extremes: tuple[float, float] | None = None) -> None:
+        self.array, self._extremes = array, extremes
 
     def at(self, *index: int) -> float:
         return float(self.array[index])
@@ -60,6 +63,9 @@ class DenseScores:
 
     def all(self) -> Floats:
         return self.array
+
+    def extremes(self) -> tuple[float, float]:
+        return self._extremes or range_of(self.array)
 
     def at_least(self, least: float, readable: Readable) -> "DenseScores":
         read = readable(*np.ogrid[tuple(slice(size) for size in self.array.shape)])
@@ -102,6 +108,9 @@ class ListedScores:
     def all(self) -> Floats:
         return np.append(self.values, self.unlisted)
 
+    def extremes(self) -> tuple[float, float]:
+        return range_of(self.all())
+
     def at_least(self, least: float, readable: Readable) -> "ListedScores":
         index = np.unravel_index(self.keys, self.shape)
         kept = np.where(readable(*index) & (self.values >= least), self.values, -np.inf)
@@ -125,7 +134,8 @@ def dense_scores(kind: PartKind, values: ArrayLike, n: int) -> DenseScores:
     array = as_numbers(kind.name, values)
     if array.shape == shape:
         check_memory(f"{kind.name} for {n} words as a dense array", shape)
-    return DenseScores(as_scores(kind.name, array, shape))
+    scores, highest = scores_and_highest(kind.name, array, shape)
+    return DenseScores(scores, range_of(scores, highest))
 
 
 def listed_scores(kind: PartKind, listed: Sequence[ArrayLike], n: int, unlisted: float) -> ListedScores:

@@ -293,7 +293,7 @@ class Dependency(Problem[Heads]):
         if self._extent is None:
             length = self.n * self.model.terms_of_word + self.model.terms_of_root
             of_arcs = self._arc_range or range_of(self.arc)
-            self._extent = extent_within(length, (of_arcs, *map(range_of, self.part_scores())))
+            self._extent = extent_within(length, [of_arcs, *[scores.extremes() for scores in self.scores.values()]])
         return self._extent
 
     def part_scores(self) -> list[Floats]:
@@ -515,7 +515,10 @@ def ranged_arcs(arc: ArrayLike) -> tuple[Floats, tuple[float, float]]:
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1] or not len(arcs):
         raise InvalidInput(f"arc has shape {arcs.shape}; expected (n + 1, n + 1) for n words and the root.")
     first, diagonal = arcs[:, 0], arcs.reshape(-1)[:: len(arcs) + 1]
-    first[:] = diagonal[:] = arcs[0, 1] if len(arcs) > 1 else -np.inf  # a score that counts, for those that do not
+    counting = arcs[0, 1] if len(arcs) > 1 else -np.inf  # a score that counts, for those that do not
+    first.fill(counting)
+    diagonal.fill(counting)
     extremes = range_of(arcs)
-    first[:] = diagonal[:] = -np.inf
+    first.fill(-np.inf)
+    diagonal.fill(-np.inf)
     return arcs if extremes[1] < np.inf else as_scores("arc", arcs), extremes

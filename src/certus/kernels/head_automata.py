@@ -11,7 +11,7 @@ import numpy as np
 from certus.kernels import steps
 from certus.kernels.arborescence import best_heads, max_marginals, work_sizes
 from certus.kernels.compiling import njit
-from certus.kernels.head_lattices import Lattices, add_parts, skeleton
+from certus.kernels.head_lattices import Lattices, add_parts, restrict, skeleton
 from certus.kernels.steps import Memory, Rule
 
 U = np.uint64
@@ -447,6 +447,20 @@ def relax(model, state, rule, memory, tolerance, lazy, rows):
 
 
 @njit(cache=True, nogil=True)
+def restricted(model, keep, force):
+    """The model of the arcs with keep[a] = 1 alone; see ``restrict``."""
+    return Model(restrict(model.lat, keep, force), model.arc, model.share, model.single)
+
+
+@njit(cache=True, nogil=True)
+def relax_kept(model, keep, state, rule, memory, tolerance, lazy, rows):
+    """``relax`` over the arcs with keep[a] = 1, of which a word must take its only one; over all if keep is empty."""
+    if keep.shape[0] > 0:
+        model = restricted(model, keep, True)
+    return relax(model, state, rule, memory, tolerance, lazy, rows)
+
+
+@njit(cache=True, nogil=True)
 def best_choices(lat, arc_value, up_value, used, column):
     """Value of the best modifiers of all heads, -inf if some head has none; fills used (A,) and column (n+1,)."""
     n = lat.width.shape[0] - 1
@@ -487,6 +501,69 @@ def best_of_both(model, u, keep, heads, used, column):
     floats, ints = np.empty(n_floats, np.float64), np.empty(n_ints, np.int64)
     score = tree_scores(model, u, keep).reshape(-1)
     return total + best_heads(score, n + 1, n, model.single, heads, floats, ints)
+
+
+@njit(cache=True, nogil=True)
+def proof_multipliers(model, gone, keep, u, target, scale, best_u):
+    """best_u (2, A) <- multipliers that show as much as u where arcs are only forbidden, those with gone[a] = 1.
+
+    Rivals of required arcs, which the tree cannot use (keep[a] = 0), get dearer for the automata, and arcs that it must
+    use, the only ones into their word, cheaper: by ``scale`` and more, until the dual value is no more than ``target``.
+    Returns the dual value.
+    """
+    arcs = keep.shape[0]
+    if gone.any():
+        model = restricted(model, 1 - gone, False)
+    n = model.lat.width.shape[0] - 1
+    heads, column, used = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.zeros(arcs, np.int64)
+    left = np.zeros(n + 1, np.int64)  # arcs into each word
+    for a in range(arcs):
+        left[model.lat.arc_mod[a]] += keep[a]
+    pushed = np.zeros((2, arcs))
+    for a in range(arcs):
+        if keep[a] == 0 and gone[a] == 0:
+            pushed[0, a] = pushed[1, a] = 1.0
+        elif keep[a] == 1 and left[model.lat.arc_mod[a]] == 1:
+            pushed[0, a] = -1.0
+    best_u[:] = u
+    if not pushed.any():
+        return best_of_both(model, u, keep, heads, used, column)
+    lowest, amount = np.inf, scale
+    while lowest > target and amount < scale * 1e6:
+        moved = u + amount * pushed
+        bound = best_of_both(model, moved, keep, heads, used, column)
+        if bound < lowest:
+            best_u[:] = moved
+            lowest = bound
+        amount *= 2.0
+    return lowest
+
+
+@njit(cache=True, nogil=True)
+def largest_multipliers(model, u, gone):
+    """The largest multiplier of ``relaxation``, whose tree has no share of the arc scores, and sum of two of an arc."""
+    largest = largest_sum = 0.0
+    for a in range(gone.shape[0]):
+        if gone[a] == 0:
+            moved = u[0, a] + model.share * model.arc[a]
+            largest = max(largest, abs(moved), abs(u[1, a]))
+            largest_sum = max(largest_sum, abs(moved + u[1, a]))
+    return largest, largest_sum
+
+
+@njit(cache=True, nogil=True)
+def head_losses(model, gone, u, loss):
+    """loss[a] <- what the automata lose at multipliers u by taking arc a, or by having it above; of the two the more.
+
+    -inf where they cannot take it. Arcs with gone[a] = 1 are forbidden. Returns the value of the automata.
+    """
+    lat = restrict(model.lat, 1 - gone, False)
+    above = np.zeros(loss.shape[0])
+    loss[:] = -np.inf
+    total = head_max_marginals(lat, (1.0 - model.share) * model.arc - u[0], -u[1], loss, above)
+    for a in range(loss.shape[0]):
+        loss[a] = min(loss[a], above[a], 0.0)
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -551,13 +628,17 @@ def relax_parts(arc, shape, parts, rule, share, lazy, found):
 
     arc (n+1, n+1); shape is (by_head, pairs, single root), see ``skeleton``; parts is (table, values, keys, unlisted):
     row k of table says which transitions complete the parts of kind k and where their scores lie in values[k]; see
-    add_parts, which keys[k] and unlisted[k] are for too. found is (multipliers (2, n+1, n+1) of the least dual value,
-    heads, rows), as in ``relax``; all but arrays are plain tuples, which cost a call less than named ones. Returns (how
-    it ended, iterations done, State.value, largest arc score, score, multiplier and sum of two).
+    add_parts, which keys[k] and unlisted[k] are for too. found, (multipliers, heads, rows, numbers), is filled:
+    multipliers (3, n+1, n+1) of the least dual value, the third those of taking an arc and the tree's share of its
+    score; heads and rows as in ``relax``; numbers (7,) are State.value, then the largest arc score, score, multiplier
+    and sum of two. All but arrays are plain tuples, which cost a call less than named ones. Returns (how it ended,
+    iterations done).
     """
     by_head, pairs, single = shape
     table, values, keys, unlisted = parts
-    multipliers, heads, rows = found
+    multipliers, heads, rows, numbers = found
+    multipliers[:] = 0.0
+    heads[:] = -1
     lat, added = skeleton(arc > -np.inf, by_head, pairs, single)
     arcs = lat.arc_head.shape[0]
     score = np.empty(arcs)
@@ -569,8 +650,8 @@ def relax_parts(arc, shape, parts, rule, share, lazy, found):
     for k in range(table.shape[0]):
         largest = max(largest, add_parts(lat, added, table[k, 0], table[k, 1:], values[k], keys[k], unlisted[k]))
     model = Model(lat, score, share, single)
-    value = np.array([np.inf, -np.inf, 0.0])
-    state = State(np.zeros((2, arcs)), np.zeros((2, arcs)), heads, np.zeros(arcs), value)
+    numbers[DUAL], numbers[PRIMAL], numbers[DECODED] = np.inf, -np.inf, 0.0
+    state = State(np.zeros((2, arcs)), np.zeros((2, arcs)), heads, np.zeros(arcs), numbers[:3])
     first_multipliers(model, state.u[0])
     terms = (arc.shape[0]) * (1 + table.shape[0])  # in a score
     steps_of = Rule(rule[0], rule[1], rule[2], rule[3])
@@ -581,6 +662,8 @@ def relax_parts(arc, shape, parts, rule, share, lazy, found):
     for a in range(arcs):
         h, m = lat.arc_head[a], lat.arc_mod[a]
         multipliers[0, h, m], multipliers[1, h, m] = u[0, a], u[1, a]
+        multipliers[2, h, m] = u[0, a] + share * score[a]
         largest_u = max(largest_u, abs(u[0, a]), abs(u[1, a]))
         largest_sum = max(largest_sum, abs(u[0, a] + u[1, a]))
-    return status, used, value, (largest_arc, largest, largest_u, largest_sum)
+    numbers[3], numbers[4], numbers[5], numbers[6] = largest_arc, largest, largest_u, largest_sum
+    return status, used

@@ -183,10 +183,13 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
     values[i] is the score of index keys[i] and other parts score ``unlisted``; without keys, values holds all scores.
     Returns the largest absolute finite score that was added.
     """
-    n = lat.width.shape[0] - 1
+    width, state_ptr, in_ptr, weight, weight_ptr = lat.width, lat.state_ptr, lat.in_ptr, lat.weight, lat.weight_ptr
+    arc_head, up, up_ptr = lat.arc_head, lat.up, lat.up_ptr
+    by_g, by_h, by_d, by_t, by_s, by_m = strides[0], strides[1], strides[2], strides[3], strides[4], strides[5]
+    n = width.shape[0] - 1
     dense = keys.shape[0] == 0 and values.shape[0] > 0
     first_key, span = 0, 0  # a list that is not too sparse is spread out, which is faster than searching it
-    if keys.shape[0] > 0 and keys[-1] - keys[0] < _SPARSE * lat.weight.shape[0]:
+    if keys.shape[0] > 0 and keys[-1] - keys[0] < _SPARSE * weight.shape[0]:
         first_key, span = keys[0], keys[-1] - keys[0] + 1
     spread = np.full(span, unlisted)
     if span > 0:
@@ -195,11 +198,11 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
     largest = 0.0
     for side in range(2 * n + 2):
         h = side // 2
-        first = lat.in_ptr[lat.state_ptr[side]]
-        columns = lat.width[h]
-        if h == 0 and (strides[0] != 0 or side == 0):
+        first = in_ptr[state_ptr[side]]
+        columns = width[h]
+        if h == 0 and (by_g != 0 or side == 0):
             continue  # node 0 has no head and no left side, and no parts that score them
-        for e in range(first, lat.in_ptr[lat.state_ptr[side + 1]]):
+        for e in range(first, in_ptr[state_ptr[side + 1]]):
             t, s, m = added[e, 0], added[e, 1], added[e, 2]
             completes = m >= 0 if when <= WITH_SIBLING else m < 0
             if when in (WITH_SIBLING, AT_OUTERMOST):
@@ -208,12 +211,12 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
                 completes = completes and s == h
             if not completes:
                 continue
-            part = strides[1] * h + strides[2] * (side % 2) + strides[3] * t + strides[4] * s + strides[5] * m
-            w = lat.weight_ptr[side] + (e - first) * columns
+            part = by_h * h + by_d * (side % 2) + by_t * t + by_s * s + by_m * m
+            w = weight_ptr[side] + (e - first) * columns
             for g in range(columns):
                 index = part
-                if strides[0] != 0:
-                    index += strides[0] * lat.arc_head[lat.up[lat.up_ptr[h] + g]]
+                if by_g != 0:
+                    index += by_g * arc_head[up[up_ptr[h] + g]]
                 if dense:
                     x = values[index]
                 elif span > 0:
@@ -228,7 +231,7 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
                         else:
                             high = middle
                     x = values[low] if low < keys.shape[0] and keys[low] == index else unlisted
-                lat.weight[w + g] += x
+                weight[w + g] += x
                 if x > -np.inf:
                     largest = max(largest, abs(x))
     return largest

@@ -168,19 +168,21 @@ def meet(lm, phrases, lm_weight, limit):
     """States that may be met at each place, from <s> at place 0 on, jumps being at most ``limit``: a Met."""
     n, n_phrases, short = phrases.n, phrases.score.shape[0], phrases.short
     base, alone = _alone(lm, phrases, lm_weight)
-    # the states, the parts of them that matter to what follows a short phrase, and (place, state) pairs
-    states, ends, pairs = _empty_index(), _empty_index(), _empty_index()
+    # the states, and the parts of them that matter to what follows a short phrase
+    states, ends = _empty_index(), _empty_index()
     n_states, n_ends, n_pairs = np.int64(0), np.int64(0), np.int64(0)
     state, state_end = np.empty(256, dtype=np.int32), np.empty(256, dtype=np.int32)
     after = np.full(n_phrases, -1, dtype=np.int32)
     after_short = np.empty((256, phrases.short_ptr.shape[0] - 1), dtype=np.int32)  # (end, short sequence)
     expanded = np.empty((256, n + 1), dtype=np.int32)  # (end, place); 1 once done
     pair_place, pair_state = np.empty(512, dtype=np.int32), np.empty(512, dtype=np.int32)
+    seen = np.empty((256, n + 1), dtype=np.bool_)  # (state, place): is a pair
     # (place, state of the model, phrase that led there or -1, end of the state before it or -1)
     agenda = np.empty((2 * n_phrases + 64, 4), dtype=np.int32)
     agenda[0, 0], agenda[0, 1], agenda[0, 2], agenda[0, 3] = 0, lm.begin_state, -1, -1
     size = 1
-    following = np.empty(n_phrases, dtype=np.int32)  # phrases after which the state depends on the one before
+    following = np.empty((n_phrases, 4), dtype=np.int32)  # (phrase, its start, end, short sequence): the state after
+    # these depends on the one before
     n_following, any_stays = 0, False
     for o in range(n_phrases):
         if short[o] == -1:
@@ -188,7 +190,9 @@ def meet(lm, phrases, lm_weight, limit):
             agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3] = place, alone[o], o, -1
             size += 1
         else:
-            following[n_following] = o
+            s = phrases.phrase_span[o]
+            following[n_following, 0], following[n_following, 3] = o, short[o]
+            following[n_following, 1], following[n_following, 2] = phrases.span_start[s], phrases.span_end[s]
             n_following += 1
             if short[o] == STAYS:
                 after[o] = STAYS
@@ -213,17 +217,17 @@ def meet(lm, phrases, lm_weight, limit):
             r = n_states
             states = _add(states, np.int64(q), r)
             if n_states == state.shape[0]:
-                state, state_end = longer(state), longer(state_end)
+                state, state_end, seen = longer(state), longer(state_end), longer(seen)
             state[r], state_end[r] = q, z
+            seen[r, :] = False
             n_states += 1
         if o >= 0 and short[o] == -1:
             after[o] = r
         elif e >= 0:
             after_short[e, short[o]] = r
-        pair = (np.int64(place) << 32) | r
-        if _find(pairs, pair) >= 0:
+        if seen[r, place]:
             continue
-        pairs = _add(pairs, pair, n_pairs)
+        seen[r, place] = True
         if n_pairs == pair_place.shape[0]:
             pair_place, pair_state = longer(pair_place), longer(pair_state)
         pair_place[n_pairs], pair_state[n_pairs] = place, r
@@ -236,15 +240,14 @@ def meet(lm, phrases, lm_weight, limit):
         while agenda.shape[0] < size + n_following:
             agenda = longer(agenda)
         for k in range(n_following):
-            o = following[k]
-            i, j = phrases.span_start[phrases.phrase_span[o]], phrases.span_end[phrases.phrase_span[o]]
-            stays = short[o] == STAYS
+            o, i, j, z = following[k, 0], following[k, 1], following[k, 2], following[k, 3]
+            stays = z == STAYS
             if abs(i - place) > limit or i <= place - 1 <= j or (again and not stays):
                 continue
-            then, origin = q, np.int32(-1)
-            if not stays:
-                origin, known = e, after_short[e, short[o]]
-                then = state[known] if known >= 0 else _follow(lm, phrases, short[o], q)
+            known, origin = (np.int32(r), np.int32(-1)) if stays else (after_short[e, z], e)
+            if known >= 0 and seen[known, j + 1]:
+                continue
+            then = state[known] if known >= 0 else _follow(lm, phrases, z, q)
             agenda[size, 0], agenda[size, 1], agenda[size, 2], agenda[size, 3] = j + 1, then, o, origin
             size += 1
     return Met(
@@ -287,7 +290,8 @@ def _head_scores(lm, phrases, lm_weight, index, rows):
     unigram, unigram_state, n_heads = lm.unigram, lm.unigram_state, phrases.head_ptr.shape[0] - 1
     first = np.zeros((rows.shape[0], n_heads))
     reach = np.empty((rows.shape[0], n_heads), dtype=np.int32)
-    holds = np.zeros((rows.shape[0], n_heads), dtype=np.bool_)  # there is an n-gram of the state and the first word
+    holds = np.zeros((rows.shape[0], n_heads), dtype=np.bool_)  # there is an n-gram of the state and the first word,
+    # or there are no words
     n_slots = uint64(slots.shape[0] // 3)
     for length in range(max(lm.order, 1)):
         for r in range(rows.shape[0]):
@@ -295,30 +299,34 @@ def _head_scores(lm, phrases, lm_weight, index, rows):
             if lm.state_length[q] != length:
                 continue
             end = _find(index, np.int64(lm.state_suffix[q]))
+            if q != 0:
+                backed_off, first_at_end, reach_at_end = lm_weight * back_off[q], first[end], reach[end]
+                for h in range(n_heads):
+                    first[r, h] = backed_off + first_at_end[h]
+                    reach[r, h] = reach_at_end[h]
             for h in range(n_heads):
+                if q != 0 and not holds[end, h]:  # the end of an n-gram is an n-gram
+                    continue
                 a, b = head_ptr[h], head_ptr[h + 1]
                 if a == b:
-                    reach[r, h] = q
+                    first[r, h], reach[r, h], holds[r, h] = 0.0, q, True
                     continue
                 word = np.int64(head_word[a])
-                total, following = unigram[word], unigram_state[word]
-                held = q == 0
-                if not held and holds[end, h]:  # the end of an n-gram is an n-gram
+                if q == 0:
+                    total, following = unigram[word], unigram_state[word]
+                else:
                     key = (q << 32) | word
                     k = first_slot(key, n_slots)
                     while slots[THREE * k] != key and slots[THREE * k] != -1:
                         k += ONE
                         if k == n_slots:
                             k = uint64(0)
-                    held = slots[THREE * k] == key
-                    if held:
-                        total, following = values[THREE * k + ONE], np.int32(slots[THREE * k + ONE + ONE])
-                if held:
-                    rest, following = run(lm, following, head_word, a + 1, b)
-                    first[r, h], reach[r, h] = lm_weight * (total + rest), following
-                    holds[r, h] = True
-                else:
-                    first[r, h], reach[r, h] = lm_weight * back_off[q] + first[end, h], reach[end, h]
+                    if slots[THREE * k] == -1:
+                        continue
+                    total, following = values[THREE * k + ONE], np.int32(slots[THREE * k + ONE + ONE])
+                rest, following = run(lm, following, head_word, a + 1, b)
+                first[r, h], reach[r, h] = lm_weight * (total + rest), following
+                holds[r, h] = True
     return first, reach
 
 
