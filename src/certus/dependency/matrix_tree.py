@@ -71,7 +71,7 @@ def entropy(arc: Floats, root: str) -> float:
 def log_partition_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
     """Log-partition (B,) of a padded batch (B, N, N), in one kernel call; -inf for a sentence without a tree."""
     _, values, shifts = _sums(arc, lengths, root, marginals=False)
-    return np.where(values > -np.inf, values + shifts, -np.inf)
+    return values + shifts
 
 
 def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floats]:
@@ -80,7 +80,7 @@ def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floa
     Marginals are 0 beyond a sentence's length; a sentence without a tree has only zeros and a log-partition of -inf.
     """
     out, values, shifts = _sums(arc, lengths, root, marginals=True)
-    return out, np.where(values > -np.inf, values + shifts, -np.inf)
+    return out, values + shifts
 
 
 def sum_steps(n: int) -> int:
@@ -152,7 +152,7 @@ def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float]:
 
 
 def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats]:
-    """Marginals (if wanted), log-partitions less shifts, and shifts, of a batch."""
+    """Marginals (if wanted), log-partitions less shifts, and shifts, which are -inf or finite, of a batch."""
     batch, width, _ = arc.shape
     single = root == "single"
     blocks: Any = kernels.tree_blocks
