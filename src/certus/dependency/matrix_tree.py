@@ -100,7 +100,8 @@ def sample_trees(arc: Floats, k: int, root: str, rng: np.random.Generator) -> In
     [[-1, 0, 1], [-1, 0, 1]]
     """
     probability = _checked_marginals(arc, root)[0]
-    return sample_batch(arc[None], np.array([len(arc) - 1]), probability[None], (k, root), rng)[0]
+    drawn: Ints = sample_batch(arc[None], np.array([len(arc) - 1]), probability[None], (k, root), rng)[0]
+    return drawn
 
 
 def sample_batch(

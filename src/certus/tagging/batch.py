@@ -199,7 +199,7 @@ def _table_scores(table: Table, padded: Ints, place: tuple[Ints, Ints, Ints]) ->
     item, row, length = place
     row = row[: len(row) - (not table.boundary)]
     read = (row <= length) if table.boundary else (row >= table.order - 1) & (row < length)
-    flat, tags = item * table.item + row * table.step, np.int64(0)
+    flat, tags = item * table.item + row * table.step, np.zeros((len(padded), len(row)), dtype=np.int64)
     for k in range(3 - table.order, 3):
         tags = tags * table.side + padded[:, k : k + len(row)]
     return np.where(read, table.scores.take(flat + tags, mode="clip"), 0.0)
