@@ -303,9 +303,12 @@ class DependencyBatch(Batch):
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
         """k trees of each item drawn with probability proportional to exp(score), (B, k, N), padded with -1."""
-        if not self.projective or self.sibling is not None or self._largest > LARGE:
+        if self.sibling is not None or self._largest > LARGE:
             return super().sample(k, seed=seed)
         rng, wanted = as_generator(seed), as_positive_int("k", k)
+        if not self.projective:
+            arcs = self._feasible_totals(self.root == "single")[1]
+            return matrix_tree.sample_batch(self.arc, self.lengths, arcs, (wanted, self.root), rng)
         heads, drawn = np.empty((len(self), wanted, self.arc.shape[1]), dtype=np.int64), np.empty(len(self), dtype=bool)
         kernels.projective_sampling.draw(self.arc, self.lengths, self.root == "single", rng, heads, drawn)
         for b in np.flatnonzero(~drawn).tolist():  # of weights that lie too far apart for one chart
@@ -329,9 +332,9 @@ class DependencyBatch(Batch):
             out[b][tuple(map(slice, own.shape))] = own
         return out
 
-    def _feasible_totals(self) -> tuple[Floats, Floats]:
-        """Log-partitions and marginals; Infeasible if an item has no tree."""
-        total, arcs = self._log_totals(True)
+    def _feasible_totals(self, with_arcs: bool = True) -> tuple[Floats, Floats]:
+        """Log-partitions, and marginals if wanted; Infeasible if an item has no tree."""
+        total, arcs = self._log_totals(with_arcs)
         if total.min(initial=0.0) == -np.inf:
             self._check_feasible(int(total.argmin()))
             raise AssertionError(f"item {int(total.argmin())} has a tree")

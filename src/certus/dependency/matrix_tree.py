@@ -30,7 +30,7 @@ def log_partition(arc: Floats, root: str) -> float:
     16.0
     """
     folded = fold_labels(arc)[0]
-    _, values, shifts, _ = _sums(folded[None], np.array([len(arc) - 1]), root, marginals=False)
+    _, values, shifts = _sums(folded[None], np.array([len(arc) - 1]), root, marginals=False)
     if values[0] == -np.inf:
         raise no_tree(folded, root)
     return float(values[0] + shifts[0])
@@ -52,7 +52,7 @@ def entropy(arc: Floats, root: str) -> float:
     Raises Infeasible when there is no tree.
     """
     folded, given = fold_labels(arc)
-    probability, value, _ = _checked_marginals(folded, root)
+    probability, value = _checked_marginals(folded, root)
     if len(arc) == 1:
         return 0.0
     # log Z - E[score], both less the largest score into each word
@@ -70,8 +70,8 @@ def entropy(arc: Floats, root: str) -> float:
 
 def log_partition_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
     """Log-partition (B,) of a padded batch (B, N, N), in one kernel call; -inf for a sentence without a tree."""
-    _, values, shifts, _ = _sums(arc, lengths, root, marginals=False)
-    return np.where(values > -np.inf, values + shifts, -np.inf)
+    _, values, shifts = _sums(arc, lengths, root, marginals=False)
+    return values + shifts
 
 
 def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floats]:
@@ -79,8 +79,8 @@ def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floa
 
     Marginals are 0 beyond a sentence's length; a sentence without a tree has only zeros and a log-partition of -inf.
     """
-    out, values, shifts, _ = _sums(arc, lengths, root, marginals=True)
-    return out, np.where(values > -np.inf, values + shifts, -np.inf)
+    out, values, shifts = _sums(arc, lengths, root, marginals=True)
+    return out, values + shifts
 
 
 def sum_steps(n: int) -> int:
@@ -91,8 +91,6 @@ def sum_steps(n: int) -> int:
 def sample_trees(arc: Floats, k: int, root: str, rng: np.random.Generator) -> Ints:
     """k trees drawn independently, with probability proportional to exp(score): heads (k, n + 1). Exact.
 
-    With a single root, its word is drawn from its marginal and takes the place of node 0. Then a tree is drawn by
-    random walks, or, where their expected number of steps is too large, by one marginal after the other, O(n^4).
     Raises Infeasible when there is no tree.
 
     Examples
@@ -101,20 +99,33 @@ def sample_trees(arc: Floats, k: int, root: str, rng: np.random.Generator) -> In
     >>> sample_trees(np.array([[0, 0, -np.inf], [0, 0, 0], [0, 0, 0]]), 2, "single", np.random.default_rng(1)).tolist()
     [[-1, 0, 1], [-1, 0, 1]]
     """
-    n = len(arc) - 1
-    probability, _, visits = _checked_marginals(arc, root)
-    if root == "multi" or n == 0:
-        return _sample_multi(arc, k, visits, rng)
-    heads = np.empty((k, n + 1), dtype=np.int64)
-    roots = 1 + rng.choice(n, size=k, p=probability[0, 1:] / probability[0, 1:].sum())
-    for r in np.unique(roots):
-        nodes = np.r_[r, np.delete(np.arange(1, n + 1), r - 1)]
-        below = np.ascontiguousarray(arc[np.ix_(nodes, nodes)])
-        chosen = np.flatnonzero(roots == r)
-        drawn = _sample_multi(below, len(chosen), _checked_marginals(below, "multi")[2], rng)
-        heads[np.ix_(chosen, nodes[1:])] = nodes[drawn[:, 1:]]
-        heads[chosen, r] = 0
-    heads[:, 0] = -1
+    probability = _checked_marginals(arc, root)[0]
+    drawn: Ints = sample_batch(arc[None], np.array([len(arc) - 1]), probability[None], (k, root), rng)[0]
+    return drawn
+
+
+def sample_batch(
+    arc: Floats, lengths: Ints, probability: Floats, wanted: tuple[int, str], rng: np.random.Generator
+) -> Ints:
+    """Trees of each sentence of a padded batch, heads (B, k, N) padded with -1; ``wanted`` is (k, root).
+
+    With a single root, its word is drawn from the marginals, ``probability``, and takes the place of node 0. Then a
+    tree is drawn by random walks, or, where these take too long, by one marginal after the other, O(n^4).
+    """
+    k, root = wanted
+    heads = np.empty((len(arc), k, arc.shape[1]), dtype=np.int64)
+    roots = np.ascontiguousarray(probability[:, 0]) if root == "single" else np.empty((0, 0))
+    steps = float(arc.size + heads.size * arc.shape[1])
+    long_call(steps, kernels.tree_sampling.sample_by_walks, arc, lengths, roots, rng, heads)
+    for b in np.flatnonzero((heads[:, :, 0] < -1).any(axis=1)).tolist():
+        n, given_up = int(lengths[b]), -2 - heads[b, :, 0]
+        for top in np.unique(given_up[given_up >= 0]).tolist():
+            nodes = np.r_[top, np.delete(np.arange(1, n + 1), top - 1)] if top else np.arange(n + 1)
+            chosen, below = np.flatnonzero(given_up == top), np.ascontiguousarray(arc[b][np.ix_(nodes, nodes)])
+            drawn = np.empty((len(chosen), len(nodes)), dtype=np.int64)
+            kernels.tree_sampling.sample_by_contraction(below.reshape(-1), len(nodes) - 1, rng, drawn)
+            heads[b][np.ix_(chosen, nodes[1:])] = nodes[drawn[:, 1:]]
+            heads[b, chosen, top], heads[b, chosen, 0] = 0, -1
     return heads
 
 
@@ -133,26 +144,16 @@ def fold_labels(scores: Floats) -> tuple[Floats, Floats | None]:
     return arc, weight / np.where(total > 0, total, 1.0)[:, :, None]
 
 
-def _sample_multi(arc: Floats, k: int, visits: float, rng: np.random.Generator) -> Ints:
-    n = len(arc) - 1
-    heads = np.empty((k, n + 1), dtype=np.int64)
-    draw = (
-        kernels.tree_sampling.sample_by_walks if visits <= 100 + n**3 else kernels.tree_sampling.sample_by_contraction
-    )
-    draw(arc.reshape(-1), n, rng, heads)
-    return heads
-
-
-def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float, float]:
-    """Marginals, log-partition less the largest score into each word, expected steps of sampling by walks."""
-    out, values, _, visits = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=True)
+def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float]:
+    """Marginals, and log-partition less the largest score into each word."""
+    out, values, _ = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=True)
     if values[0] == -np.inf:
         raise no_tree(arc, root)
-    return out[0], float(values[0]), float(visits[0])
+    return out[0], float(values[0])
 
 
-def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats, Floats]:
-    """Marginals (if wanted), log-partitions less shifts, shifts, expected steps of sampling by walks, of a batch."""
+def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats]:
+    """Marginals (if wanted), log-partitions less shifts, and shifts, which are -inf or finite, of a batch."""
     batch, width, _ = arc.shape
     single = root == "single"
     blocks: Any = kernels.tree_blocks
@@ -160,7 +161,6 @@ def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Fl
         out=np.empty(arc.shape if marginals else (1, 1, 1)),
         values=np.empty(batch),
         shifts=np.empty(batch),
-        visits=np.empty(batch),
         most=np.empty((batch, width)),
         forbidden=np.empty(batch, dtype=np.bool_),
         status=np.empty(batch, dtype=np.int64),
@@ -172,4 +172,4 @@ def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Fl
             long_call(steps, kernels.matrix_tree.log_sums, arc, lengths, single, marginals, sums)
         if marginals:
             sums.out[sums.status != blocks.OK] = 0.0
-    return sums.out, sums.values, sums.shifts, sums.visits
+    return sums.out, sums.values, sums.shifts

@@ -449,47 +449,49 @@ def _alone(sr, w, given, below, place, chance, pivots):
 
 
 @njit(cache=True, nogil=True)
+def _shares(sr, w, n, checked, chance, total):
+    """chance[h, j] <- w[h, j] p_j(h) over the sum of these, total[j], as a plain number. Returns a status."""
+    one = lanes(sr)
+    step = U(n) * one
+    for row in range(U(0), U(n + 1) * step, step):
+        for j in range(U(0), step, one):
+            x = times(sr, get(sr, w, row + j), get(sr, chance, row + j))
+            put(sr, chance, row + j, x)
+            put(sr, total, j, x if row == U(0) else plus(sr, get(sr, total, j), x))
+    for j in range(U(0), step, one):
+        x = get(sr, total, j)
+        if checked and (is_zero(sr, x) or is_extreme(sr, x, LIMIT**2)):
+            return OUT_OF_RANGE
+        put(sr, total, j, over(sr, number(sr, sr.one), x))
+    for row in range(U(0), U(n + 1) * step, step):
+        for j in range(U(0), step, one):
+            put(sr, chance, row + j, to_plain(sr, times(sr, get(sr, chance, row + j), get(sr, total, j))))
+    return OK
+
+
+@njit(cache=True, nogil=True)
 def group_sums(sr, w, used, group, lengths, trees, room, sums):
     """Log of the sum over trees of the product of weights, for each sentence of a group. O(n^3).
 
     w[:used] holds the group's block as lay_out leaves it (LOG), or its exponentials (REAL, WIDE); work follows.
     """
-    checked, marginals = trees.checked, trees.marginals
-    values, visits, status = sums.values, sums.visits, sums.status
+    values, status = sums.values, sums.status
     one = lanes(sr)
     n = lengths[group[0]]
     step = U(n) * one
     cells = U(n + 1) * step
-    chance, pivots, tilt = room[:cells], room[cells : cells + U(2) * step], room[cells + U(2) * step :]
+    chance, pivots, total = room[:cells], room[cells : cells + U(2) * step], room[cells + U(2) * step :]
     outcome = _each_last(sr, w, used, n, trees, chance, pivots)
-    if outcome == OK and marginals:
-        for j in range(U(0), step, one):
-            total = number(sr, sr.zero)
-            strength = number(sr, sr.zero)
-            for cell in range(j, cells, step):
-                x = get(sr, w, cell)
-                strength = plus(sr, strength, x)
-                x = times(sr, x, get(sr, chance, cell))
-                put(sr, chance, cell, x)
-                total = plus(sr, total, x)
-            if checked and (is_zero(sr, total) or is_extreme(sr, total, LIMIT**2)):
-                outcome = OUT_OF_RANGE
-                break
-            inverse = over(sr, number(sr, sr.one), total)
-            put(sr, tilt, j, to_plain(sr, times(sr, strength, inverse)))
-            for cell in range(j, cells, step):
-                put(sr, chance, cell, to_plain(sr, times(sr, get(sr, chance, cell), inverse)))
+    if outcome == OK and trees.marginals:
+        outcome = _shares(sr, w, n, trees.checked, chance, total)
     for lane in range(group.shape[0]):
         b = group[lane]
         status[b] = outcome
         if outcome == OK:
             values[b] = 0.0
-            visits[b] = 0.0
             for k in range(n - lengths[b], n):
                 values[b] += to_log(sr, pivots[U(k) * one + U(lane)])
-                if marginals:
-                    visits[b] += tilt[U(k) * one + U(lane)]
-    if outcome == OK and marginals:
+    if outcome == OK and trees.marginals:
         hand_out(chance, group, lengths, sums.out)
 
 
@@ -552,7 +554,7 @@ def tree_tangents(scores, lengths, single, out):
     longest = lengths.max()
     w, room = np.empty(6 * FEW * (longest + 1) * longest), np.empty(FEW * (longest + 4) * longest)
     group = np.arange(FEW)
-    values, visits, status = np.empty(FEW), np.empty(FEW), np.empty(FEW, dtype=np.int64)
+    values, status = np.empty(FEW), np.empty(FEW, dtype=np.int64)
     for b in range(lengths.shape[0]):
         n = lengths[b]
         out[b] = 0.0
@@ -564,5 +566,5 @@ def tree_tangents(scores, lengths, single, out):
                 for k in range(FEW):
                     w[cell] = scores[b, k, h, m] if h != m else (-np.inf if k == 0 else 0.0)
                     cell += 1
-        sums = Sums(out[b], values, values, visits, room.reshape(1, -1), status, status)
+        sums = Sums(out[b], values, values, room.reshape(1, -1), status, status)
         group_sums(DUAL, w, U(cell), group, np.full(FEW, n), Trees(single, True, True), room, sums)

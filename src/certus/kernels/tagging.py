@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certus.kernels.compiling import njit
+from certus.kernels.lanes import FEW, load_few, maximum, spread_few, store
 
 
 class FlatTable(NamedTuple):
@@ -144,6 +145,41 @@ def _widest(n, chart_ptr):
 
 
 @njit(cache=True, nogil=True)
+def _best_pairs(chart, places, tags, ends, table, cells):
+    """chart[new + c] <- maximum over tags a of chart[old + a] + table[at + a side + c] for all tags c, a few at once.
+
+    ``places`` is (old, new), where ``tags`` between ``ends`` have their numbers; ``cells`` is (at, side, T).
+    """
+    (old, new), (first, end), (at, side, T) = places, ends, cells
+    none = spread_few(-np.inf)
+    c = 0
+    while c + 4 * FEW <= T:
+        w, x, y, z = none, none, none, none
+        for a in range(end - first):
+            base, cell = spread_few(chart[old + a]), at + tags[first + a] * side + c
+            w = maximum(w, base + load_few(table, cell))
+            x = maximum(x, base + load_few(table, cell + FEW))
+            y = maximum(y, base + load_few(table, cell + 2 * FEW))
+            z = maximum(z, base + load_few(table, cell + 3 * FEW))
+        store(chart, new + c, w)
+        store(chart, new + c + FEW, x)
+        store(chart, new + c + 2 * FEW, y)
+        store(chart, new + c + 3 * FEW, z)
+        c += 4 * FEW
+    while c + FEW <= T:
+        w = none
+        for a in range(end - first):
+            w = maximum(w, spread_few(chart[old + a]) + load_few(table, at + tags[first + a] * side + c))
+        store(chart, new + c, w)
+        c += FEW
+    for last in range(c, T):
+        best = -np.inf
+        for a in range(end - first):
+            best = max(best, chart[old + a] + table[at + tags[first + a] * side + last])
+        chart[new + last] = best
+
+
+@njit(cache=True, nogil=True)
 def _forward_max(tables, j, n, unary, lattice, chart):
     """chart[s] <- maximum over the paths from the start to state s, s included."""
     T = unary.shape[1]
@@ -153,6 +189,11 @@ def _forward_max(tables, j, n, unary, lattice, chart):
     chart[0] = 0.0
     for i in range(n + 1):
         a0, a1, b0, b1, c0, c1, every, scored, at, stride_a, stride_b, pair_at = _step(tables, ptr, j, i, n, T)
+        if every and scored and tables.order == 2:
+            _best_pairs(chart, (chart_ptr[i], chart_ptr[i + 1]), tags, (a0, a1), table, (at, stride_a, T))
+            for c in range(T):
+                chart[chart_ptr[i + 1] + c] += unary[i, c]
+            continue
         tags_a, tags_b, tags_c = tags[a0:a1], tags[b0:b1], tags[c0:c1]
         kb = len(tags_b)
         kc = len(tags_c)

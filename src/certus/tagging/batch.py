@@ -161,7 +161,7 @@ class TaggingBatch(Batch):
         def serve(span: tuple[int, int]) -> None:
             kernel(tables, self.unary, self.lengths, span, value, out)
 
-        steps = work(self.unary, tables[0])
+        steps = work(self.unary, tables[0], sums=powers)
         threads = thread_count(self.workers, steps)
         if threads == 1 or items <= 1:
             long_call(steps, serve, (0, items))
@@ -177,25 +177,29 @@ class TaggingBatch(Batch):
 
     def _scores(self, structure: Ints) -> tuple[Floats, Floats]:
         """Scores of the sequences, from the input, with numpy alone; and sums of what their parts count for."""
-        _, n, size = self.unary.shape
-        row, length = np.arange(n + 1), self.lengths[:, None]
+        items, n, size = self.unary.shape
+        item, row, length = np.arange(items)[:, None], np.arange(n + 1), self.lengths[:, None]
         inside = np.where(self._padding, size, structure)
-        cells = np.take_along_axis(self.unary, np.minimum(inside, size - 1)[:, :, None], axis=2)[:, :, 0]
-        cells = np.where(self._padding, 0.0, cells)
+        flat = (item * n + row[:-1]) * size + inside  # of unary scores; in the padding anywhere
+        cells = np.where(self._padding, 0.0, self.unary.take(flat, mode="clip"))
         total: Floats = cells.sum(axis=1)
         absolute: Floats = counted(cells).sum(axis=1)
-        padded = np.pad(inside, ((0, 0), (2, 1)), constant_values=size)
+        padded = np.full((items, n + 3), size)  # two tags before the first position, and one after the last
+        padded[:, 2:-1] = inside
         for table in self._tables:
             if table is not None:
-                used_item, cells = _table_scores(table, padded, row, length)
-                np.add.at(total, used_item, cells)
-                np.add.at(absolute, used_item, counted(cells))
+                cells = _table_scores(table, padded, (item, row, length))
+                total += cells.sum(axis=1)
+                absolute += counted(cells).sum(axis=1)
         return total, absolute
 
 
-def _table_scores(table: Table, padded: Ints, row: Ints, length: Ints) -> tuple[Ints, Floats]:
-    """What one table gives, and to which items; ``padded`` has two tags before the first position."""
+def _table_scores(table: Table, padded: Ints, place: tuple[Ints, Ints, Ints]) -> Floats:
+    """(B, N), or (B, N + 1), what one table gives to the tags that end at each position, 0 where it is not read."""
+    item, row, length = place
+    row = row[: len(row) - (not table.boundary)]
     read = (row <= length) if table.boundary else (row >= table.order - 1) & (row < length)
-    used_item, used_row = np.nonzero(read)
-    ending = tuple(padded[used_item, used_row + 3 - table.order + k] for k in range(table.order))
-    return used_item, table.scores[(used_item, used_row, *ending)] if table.step else table.scores[ending]
+    flat, tags = item * table.item + row * table.step, np.zeros((len(padded), len(row)), dtype=np.int64)
+    for k in range(3 - table.order, 3):
+        tags = tags * table.side + padded[:, k : k + len(row)]
+    return np.where(read, table.scores.take(flat + tags, mode="clip"), 0.0)

@@ -181,7 +181,7 @@ class Tagging(DynamicProgram[Ints]):
         lengths = np.array([self.n], dtype=np.int64)
         unary = self._penalised(penalties)[None]
         tables = flattened(self._bigram, self._trigram, powers=powers)
-        long_call(work(unary, tables[0]), kernel, tables, unary, lengths, (0, 1), value, out)
+        long_call(work(unary, tables[0], sums=powers), kernel, tables, unary, lengths, (0, 1), value, out)
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         unary = self.unary

@@ -124,9 +124,9 @@ def _flat(table: Table | None) -> tuple[Floats, int, int, int]:
     return (_NONE, 0, 0, 0) if table is None else (table.scores.reshape(-1), table.item, table.step, table.side)
 
 
-def work(unary: Floats, order: int) -> float:
+def work(unary: Floats, order: int, *, sums: bool) -> float:
     """About how many steps a kernel takes for unary scores (B, N, T) and tables; a sum of exponentials is ten."""
-    return 10.0 * unary.size * float(unary.shape[-1]) ** (order - 1)
+    return (10.0 if sums else 1.0) * unary.size * float(unary.shape[-1]) ** (order - 1)
 
 
 def as_names(tags: object, size: int) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ the CPU, whatever the type and device of the tensors; the answer is moved back.
 from collections.abc import Callable
 from functools import wraps
 from inspect import isfunction
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -54,36 +54,74 @@ def to_numpy(tensor: Tensor) -> Floats:
 def to_tensor(values: Any, like: Tensor) -> Tensor:
     """Numbers as a tensor of the type and on the device of another; whole numbers stay whole."""
     tensor = torch.from_numpy(np.ascontiguousarray(values))
+    if tensor.dtype == like.dtype and like.is_cpu:
+        return tensor
     return tensor.to(device=like.device, dtype=like.dtype if tensor.is_floating_point() else tensor.dtype)
+
+
+class Asked(Protocol):
+    """Structures whose sums are asked for: see ``certus.torch.scored.Scored``."""
+
+    @property
+    def batch(self) -> Batch: ...
+    @property
+    def quick(self) -> bool: ...
+    @property
+    def parts(self) -> PartSums: ...
+
+
+def _sums(scores: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
+    """Log-partition (B,) and expected uses, in the shape of the scores (B, ...)."""
+    if asked.quick:
+        total, views = asked.batch.log_partition_and_marginals()
+        uses = next(iter(views.values()))
+    else:
+        total, uses = asked.parts.sums(to_numpy(scores.flatten(1)))
+    if not np.isfinite(total).all():
+        b = int(np.flatnonzero(~np.isfinite(total))[0])
+        asked.batch._check_feasible(b)
+        raise InvalidInput(f"item {b} of the batch has a log-partition of {total[b]}: its scores are too large.")
+    return to_tensor(total, scores), to_tensor(uses.reshape(scores.shape), scores)
+
+
+class LogPartition(torch.autograd.Function):
+    """Log-partition (B,) for scores (B, ...). What its gradient is made of is known beforehand."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, asked: Asked) -> Tensor:
+        total, ctx.uses = _sums(scores, asked)
+        ctx.asked = asked
+        ctx.save_for_backward(scores)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, total: Tensor) -> tuple[Tensor, None]:
+        (scores,) = ctx.saved_tensors
+        uses = ctx.uses
+        if torch.is_grad_enabled():  # and the gradient is to be differentiated too
+            uses = Sums.apply(scores.flatten(1), ctx.asked)[1].reshape(scores.shape)
+        return total.reshape(-1, *[1] * (scores.ndim - 1)) * uses, None
 
 
 class Sums(torch.autograd.Function):
     """Log-partition (B,) and expected uses (B, P) for scores (B, P)."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, parts: PartSums, batch: Batch) -> tuple[Tensor, Tensor]:
-        if len(parts.shapes) == 1 and isinstance(batch, parts.kind.quick):
-            total, views = batch.log_partition_and_marginals()
-            uses = next(iter(views.values())).reshape(scores.shape)
-        else:
-            total, uses = parts.sums(to_numpy(scores))
-        for b in np.flatnonzero(~np.isfinite(total))[:1].tolist():
-            batch._check_feasible(b)
-            raise InvalidInput(f"item {b} of the batch has a log-partition of {total[b]}: its scores are too large.")
-        found = to_tensor(total, scores), to_tensor(uses, scores)
-        ctx.parts = parts
+    def forward(ctx: Any, scores: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
+        found = _sums(scores, asked)
+        ctx.asked = asked
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(scores, found[1])
         return found
 
     @staticmethod
-    def backward(ctx: Any, total: Tensor | None, uses: Tensor | None) -> tuple[Tensor | None, None, None]:
+    def backward(ctx: Any, total: Tensor | None, uses: Tensor | None) -> tuple[Tensor | None, None]:
         scores, expected = ctx.saved_tensors
         found = None if total is None else total[:, None] * expected
         if uses is not None:
-            tangent = Tangents.apply(scores, uses, ctx.parts)
+            tangent = Tangents.apply(scores, uses, ctx.asked.parts)
             found = tangent if found is None else found + tangent
-        return found, None, None
+        return found, None
 
 
 class Tangents(torch.autograd.Function):

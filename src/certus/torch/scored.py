@@ -13,7 +13,7 @@ from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.result import BatchCertificate
 from certus.structures.part_sums import ArrayKind, PartSums, Shape
-from certus.torch.functions import Eager, Sums, to_numpy, to_tensor
+from certus.torch.functions import Eager, LogPartition, Sums, to_numpy, to_tensor
 
 Views = dict[str, Tensor]
 PADDING = ("lengths", "mask", "second_lengths", "second_mask")
@@ -81,6 +81,11 @@ class Scored(Eager):
         ]
         return torch.cat(flat, dim=1) if len(flat) > 1 else flat[0]
 
+    @property
+    def quick(self) -> bool:
+        """Whether the batch has kernels for sums, and the scores are one array."""
+        return len(self.arrays) == 1 and isinstance(self.batch, self.kind.quick)
+
     @cached_property
     def parts(self) -> PartSums:
         """Sums over the structures, by the cells of the arrays."""
@@ -117,12 +122,13 @@ class Scored(Eager):
 
     def _sums(self) -> tuple[Tensor, Tensor]:
         """Log-partition and expected uses of all cells."""
-        found: tuple[Tensor, Tensor] = Sums.apply(self.scores, self.parts, self.batch)
+        found: tuple[Tensor, Tensor] = Sums.apply(self.scores, self)
         return found
 
     def log_partition(self) -> Tensor:
         """Log of the sum of exp(score) over the structures of each item, (B,)."""
-        return self._sums()[0]
+        found: Tensor = LogPartition.apply(self.first if len(self.arrays) == 1 else self.scores, self)
+        return found
 
     def marginals(self) -> Views:
         """For each view, the probability of each part, (B, ...)."""
