@@ -7,7 +7,7 @@ whole, scores and max-marginals are compared to the last bit. Problems are small
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -91,6 +91,8 @@ def check(
             tally["infeasible, or only by masks that cannot be added up"] += 1
             return out if len(table) else answer(case, table, tally, "decode", problem.decode)[1]
         tally["structures"] += len(table)
+        if not verified:
+            share(problem)
         relaxed_sums.LISTED = listed
         for claims in (
             ranked(case, problem, table, tally, 3, verified),
@@ -103,6 +105,19 @@ def check(
     except Exception as error:
         out.append(Claim(f"bare {type(error).__name__}", str(error)))
     return out
+
+
+def share(problem: Any) -> None:
+    """Have a problem keep its relaxation, and what decoding gives, which lists, bounds and intervals all begin with."""
+    relaxation, decode, kept = problem.relaxation, problem.decode, dict[Any, Any]()
+
+    def decoded(**options: Any) -> Any:
+        key = tuple(sorted((name, value) for name, value in options.items() if value is not None))
+        if key not in kept:
+            kept[key] = decode(**options)
+        return kept[key]
+
+    vars(problem).update(relaxation=cache(relaxation), decode=decoded)
 
 
 def bounded(case: Case, problem: Any, table: Exact, tally: Tally) -> Iterator[Claim]:
