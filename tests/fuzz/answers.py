@@ -2,8 +2,8 @@
 
 ``problems`` decodes in every way and asks for the rest now and then; here every case is asked for what is hard. Scores
 are ordinary, masked here and there, so that what is best among structures without masks must be proved; where all are
-whole, scores and max-marginals are compared to the last bit. Problems are small, but for a few; of a share of
-``VERIFIED`` one result of the list is verified too, which the report counts.
+whole, scores are compared to the last bit, and so are max-marginals without masks. Problems are small, but for a few;
+of a share of ``VERIFIED`` one result of the list is verified too, which the report counts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -136,13 +136,19 @@ def bounded(case: Case, problem: Any, table: Exact, tally: Tally) -> Iterator[Cl
                     yield Claim("a max-marginal of a part that no structure uses", f"{view} {cell}: {low!r}, {high!r}")
                 continue
             k = best[cell]
-            exact, room = table.value[k], 0 if table.whole(k) else CLOSE * (table.size[k] + table.size[top])
+            plain = table.largest[k] <= PLAIN
+            room = 0 if plain and table.whole(k) else CLOSE * (table.size[k] + table.size[top])
+            exact = table.value[k]
             told = f"{view} {cell}: {low!r} to {high!r}, exactly {shown(exact)}"
             if not (table.finite(k) and table.largest[k] <= SUMMED):
                 continue
-            plain = table.largest[k] <= PLAIN
             tally["max-marginals"] += int(plain)
-            if (low > -np.inf and units(low) > exact + room) or high == -np.inf or below(high, exact - room):
+            if (
+                low > high
+                or (low > -np.inf and units(low) > exact + room)
+                or high == -np.inf
+                or below(high, exact - room)
+            ):
                 yield Claim("bounds of a max-marginal that are wrong", told)
                 return
             if plain and not (low > -np.inf and high < np.inf and max(units(high) - exact, exact - units(low)) <= room):

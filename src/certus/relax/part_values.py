@@ -63,6 +63,7 @@ def best_with_each(run: PartRun, space: Space[Any], root: Node[Any], upper: Floa
         search = Search(run, space, node)
         search.climb(exact=True)
         upper[at] = max(run.lower[at], min(upper[at], search.left()))
+    np.maximum(upper, run.lower, out=upper)  # rounding may have taken a bound below what another search found
     return upper
 
 
@@ -125,7 +126,7 @@ def _one_by_one(problem: Problem[Any], time_limit: float | None) -> PartBounds:
             continue
         run.offer(found.structure, found.score)
         upper[at] = found.score if found.certificate.exact else found.certificate.bound
-    return PartBounds(by_view(views, run.lower), by_view(views, upper))
+    return PartBounds(by_view(views, run.lower), by_view(views, np.maximum(upper, run.lower)))
 
 
 QUESTIONS["max_marginal_bounds"] = max_marginal_bounds
