@@ -8,7 +8,7 @@ what it overrides: the defaults make do with the four, or say that they cannot, 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -84,8 +84,21 @@ class Registry(dict[str, Entry]):
 # that leaves the reading to the default is entered by ``register``. No file can enter a class.
 PROBLEMS: "Registry[type[Problem[Any]]]" = Registry()
 
-# Questions that relaxation answers for every kind of problem that has no algorithm of its own, by name.
-QUESTIONS: Registry[Callable[..., Any]] = Registry()
+# Modules above this one that answer a question, by a function of its name, for every kind of problem that has no
+# algorithm of its own: by relaxation.
+QUESTIONS = {
+    "kbest": "certus.relax.ranked",
+    "log_partition_bounds": "certus.relax.sums",
+    "max_marginal_bounds": "certus.relax.part_values",
+}
+
+
+@cache
+def relaxed_answer(question: str) -> Callable[..., Any]:
+    """The function that answers; its module is imported when the question is first asked."""
+    answer: Callable[..., Any] = getattr(import_module(QUESTIONS[question]), question)
+    return answer
+
 
 # Why a kind of problem may do without a question, and what to ask in its place; the others are about sums.
 REFUSALS = {
@@ -233,7 +246,7 @@ class Problem(ABC, Generic[Y]):
         By default what is left without those found is partitioned and decoded by relaxation (certus.relax.ranked).
         Structures that need a score so low that float64 cannot add it up (below about -1e280) are not listed.
         """
-        found: list[Result[Y]] = QUESTIONS["kbest"](self, as_positive_int("k", k))
+        found: list[Result[Y]] = relaxed_answer("kbest")(self, as_positive_int("k", k))
         return found
 
     def yielded(self, structure: Y) -> Hashable:
@@ -268,7 +281,7 @@ class Problem(ABC, Generic[Y]):
         """
         forest = self.forest()
         if forest is None and self.relaxation() is not None:
-            bounds: LogPartitionBounds = QUESTIONS["log_partition_bounds"](self, iterations)
+            bounds: LogPartitionBounds = relaxed_answer("log_partition_bounds")(self, iterations)
             return bounds
         if forest is None:
             raise self._not_supported("log_partition_bounds")
@@ -315,7 +328,7 @@ class Problem(ABC, Generic[Y]):
 
     def part_bounds_by_search(self, time_limit: float | None) -> "PartBounds":
         """The same of a problem that has no algorithm for max-marginals: searches where bounds do not decide."""
-        return PartBounds(*floored(self, lambda problem: QUESTIONS["max_marginal_bounds"](problem, time_limit)))
+        return PartBounds(*floored(self, lambda problem: relaxed_answer("max_marginal_bounds")(problem, time_limit)))
 
     def subject_to(self, *constraints: "Constraint | Reading") -> "Problem[Y]":
         """The same problem restricted to structures that satisfy constraints; see ``certus.constraints``.

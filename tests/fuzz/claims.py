@@ -39,7 +39,9 @@ def about(
     value, size = table.value[place], table.size[place]
     if result.score != c.score:
         yield Claim("two scores", f"{result.score!r} and in the certificate {c.score!r}")
-    if max(abs(units(score) - value) for score in (result.score, c.score)) > SCORE * size:
+    if max(abs(units(score) - value) for score in (result.score, c.score)) > (
+        0 if table.whole(place) else SCORE * size
+    ):
         yield Claim("a score that is not the structure's", f"{result.score!r}, {c.score!r}, exactly {shown(value)}")
     top = (
         best if best is not None else max((k for k in range(len(table)) if k not in seen), key=table.value.__getitem__)

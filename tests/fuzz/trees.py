@@ -168,10 +168,12 @@ class LabelledTrees(Kind):
     def listed(self, case: Case, problem: Any) -> Listed:
         flat = {kind: array.ravel().tolist() for kind, array in case["scores"].items()}
         label, n = case["label"].tolist(), len(case["label"]) - 1
+        arc = case["scores"].get("arc", np.zeros((n + 1, n + 1))).tolist()
         for heads, parts in listed_trees(case):
-            common = [flat[kind][cell] for kind, cell in parts]
+            common = [flat[kind][cell] for kind, cell in parts if kind != "arc"]
             for labels in product(range(case["label"].shape[2]), repeat=n):
-                names = [label[heads[m]][m][labels[m - 1]] for m in range(1, n + 1)]
+                both = [(arc[heads[m]][m], label[heads[m]][m][labels[m - 1]]) for m in range(1, n + 1)]
+                names = [x for own in both for x in (own if sum(own) == -np.inf else [sum(own)])]  # one part, if any
                 yield (heads, np.array((-1, *labels))), common + names
 
 

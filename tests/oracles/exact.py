@@ -41,12 +41,14 @@ def key(structure: Any) -> Hashable:
 
 
 LARGEST = units(float(np.finfo(np.float64).max))
+ONE, HELD = units(1.0), units(2.0**53)
 
 
 class Exact:
     """The structures of a problem that use no forbidden part: ``value[k]`` and ``size[k]`` of ``structures[k]``.
 
-    The size of a structure is the sum of the absolute scores of its parts: what its rounding is measured by.
+    The size of a structure is the sum of the absolute scores of its parts: what its rounding is measured by. Where all
+    scores are whole and a float64 holds every such sum, there is no rounding: ``whole(k)``.
     """
 
     def __init__(self, listed: Iterable[tuple[Any, Sequence[Part]]]) -> None:
@@ -57,6 +59,7 @@ class Exact:
         self.place: dict[Hashable, int] = {}
         self.forbidden = 0
         known: dict[Part, int] = {}
+        self._whole = True
         for structure, parts in listed:
             total = size = 0
             most: Part = 0.0
@@ -66,6 +69,7 @@ class Exact:
                 amount = known.get(part)
                 if amount is None:
                     amount = known[part] = units(part)
+                    self._whole &= not amount % ONE
                 total += amount
                 size += abs(amount)
                 most = max(most, abs(part))
@@ -85,6 +89,10 @@ class Exact:
     def finite(self, place: int) -> bool:
         """Whether a float can hold the score of a structure."""
         return abs(self.value[place]) <= LARGEST
+
+    def whole(self, place: int) -> bool:
+        """Whether a float holds the score of a structure without rounding, in whatever order it is added up."""
+        return self._whole and self.size[place] <= HELD
 
     def at(self, structure: Any) -> int | None:
         """Place of a structure, or None if it is none or forbidden."""

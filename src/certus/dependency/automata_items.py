@@ -13,19 +13,22 @@ Here g, h and m are nodes: words, or words with labels, of which a tree has one 
 words, Q states and L labels, times n L where the head of a head counts.
 """
 
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping
+from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from certus.certificates.assembling import Assembly
+from certus.certificates.assembling import Assembly, derivation
 from certus.certificates.normal import NormalForm
 from certus.checks import Floats, Ints
 from certus.dependency.head_automata import NO_HEAD, HeadAutomata
 from certus.dependency.part_kinds import LEFT, RIGHT
-from certus.hypergraph import Forest, Hypergraph
+from certus.hypergraph import DynamicProgram, Forest, Hypergraph
 
+Y = TypeVar("Y")
 Slot = tuple[int, int, int]  # (g, h, side)
 
 
@@ -165,3 +168,40 @@ class Items:
             columns.append(graph.parts(np.array(weights, dtype=np.float64)))
         graph.edges(head, [first, second], columns)
         return graph.form(len(self.levels) - 1, parts)
+
+
+class OverItems(DynamicProgram[Y]):
+    """A problem that is answered over the items of its automata."""
+
+    automata: HeadAutomata
+    items_kind: ClassVar[type[Items]] = Items
+
+    @property
+    @abstractmethod
+    def _cells(self) -> Mapping[str, Ints]:
+        """The cell of each view, or -1, for each cell that edges name."""
+
+    @abstractmethod
+    def _cell_scores(self) -> Mapping[str, Floats]:
+        """What the cells of the views score, -inf where they are forbidden; the weights of automata come on top."""
+
+    @cached_property
+    def _items(self) -> Items:
+        return self.items_kind(self.automata)
+
+    @cached_property
+    def _forest(self) -> Forest:
+        return self._items.forest(self._cells)
+
+    def forest(self) -> Forest:
+        return self._forest
+
+    @cached_property
+    def _normal_form(self) -> NormalForm:
+        return self._items.normal_form(self._cells, self._cell_scores())
+
+    def normal_form(self) -> NormalForm:
+        return self._normal_form
+
+    def normal_structure(self, structure: Any) -> tuple[Any, ...]:
+        return (derivation(self._normal_form, {view: self.indicator(structure, view) for view in self.views}),)

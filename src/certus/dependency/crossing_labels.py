@@ -12,16 +12,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.assembling import derivation
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
 from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
-from certus.dependency.automata_items import Edge, Items, Slot
+from certus.dependency.automata_items import Edge, Items, OverItems, Slot
 from certus.dependency.head_automata import NO_HEAD
 from certus.dependency.labelled_automata import NodeAutomata, ReadLabels
 from certus.dependency.labels import LabelledDependency, LabelledTree
 from certus.dependency.part_kinds import LEFT, RIGHT
-from certus.hypergraph import DynamicProgram, Forest
 from certus.problem import Index, Limits, Penalties
 from certus.relax import branch
 from certus.relax.normal_form import RelaxedForm
@@ -91,7 +89,7 @@ class ChoiceItems(Items):
         return end
 
 
-class NodeChoices(DynamicProgram[NodeChoice]):
+class NodeChoices(OverItems[NodeChoice]):
     """The best choice of every word on its own.
 
     Views: "taken" (N, N), over the N nodes, "tags" (n, L) and, where automata depend on heads, "above" (N, N).
@@ -99,6 +97,8 @@ class NodeChoices(DynamicProgram[NodeChoice]):
 
     name: ClassVar[str] = "node choices"
     exclusive: ClassVar[Mapping[str, int]] = {"tags": 1}
+    items_kind = ChoiceItems
+    automata: NodeAutomata
 
     def __init__(self, automata: NodeAutomata) -> None:
         self.automata, self.size = automata, len(automata.arc)
@@ -152,22 +152,14 @@ class NodeChoices(DynamicProgram[NodeChoice]):
         return self.automata.all_scores()
 
     @cached_property
-    def _items(self) -> ChoiceItems:
-        return ChoiceItems(self.automata)
-
-    @cached_property
     def _cells(self) -> dict[str, Ints]:
         """The cell of each view, or -1, for each cell that edges name."""
         pairs, none = np.arange(self.size**2), np.full(self.size**2, -1)
         cells = {"taken": (pairs, none), "tags": (none, pairs % self.size - 1), "above": (none, pairs)}
         return {view: np.concatenate(cells[view]) for view in self.views}
 
-    @cached_property
-    def _forest(self) -> Forest:
-        return self._items.forest(self._cells)
-
-    def forest(self) -> Forest:
-        return self._forest
+    def _cell_scores(self) -> dict[str, Floats]:
+        return {view: self.automata.arc if view == "taken" else np.zeros(shape) for view, shape in self.views.items()}
 
     def from_edges(self, edges: Sequence[int]) -> NodeChoice:
         chosen = np.asarray(edges, dtype=np.int64)
@@ -180,18 +172,6 @@ class NodeChoices(DynamicProgram[NodeChoice]):
             g, h = np.divmod(used["above"], self.size)
             above[1:] = g[np.argsort(h)]
         return NodeChoice(own, above, taken.reshape(self.size, self.size))
-
-    @cached_property
-    def _normal_form(self) -> NormalForm:
-        zeros = {view: np.zeros(shape) for view, shape in self.views.items()}
-        return self._items.normal_form(self._cells, zeros | {"taken": self.automata.arc})
-
-    def normal_form(self) -> NormalForm:
-        return self._normal_form
-
-    def normal_structure(self, structure: NodeChoice) -> tuple[Any, ...]:
-        used = {view: self.indicator(structure, view) for view in self.views}
-        return (derivation(self._normal_form, used),)
 
 
 class CrossingLabelledAutomata(ReadLabels):

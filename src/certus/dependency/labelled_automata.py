@@ -13,19 +13,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.assembling import derivation
-from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, rounded_up
 from certus.checks import Floats, Ints, one_of
 from certus.dependency import automata_tables
 from certus.dependency import parts as P
-from certus.dependency.automata_items import Items
+from certus.dependency.automata_items import OverItems
 from certus.dependency.head_automata import NO_HEAD, Automaton, AutomatonOf, HeadAutomata
 from certus.dependency.labels import LabelledTree, checked_labels, checked_tree, tree_from_json, tree_to_json
 from certus.dependency.part_kinds import LEFT, RIGHT
 from certus.dependency.problem import ROOTS
 from certus.errors import InvalidInput
-from certus.hypergraph import DynamicProgram, Forest
 from certus.problem import Index, Problem
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -212,7 +209,7 @@ class ReadLabels(Problem[LabelledTree]):
         return self._checked(tree_from_json(data, self.n))
 
 
-class LabelledAutomata(DynamicProgram[LabelledTree], ReadLabels):
+class LabelledAutomata(OverItems[LabelledTree], ReadLabels):
     r"""The best projective tree with a label for each word, when heads score labelled modifiers by automata.
 
     A label is that of the arc into a word, a sense of the word, its tag, or a pair of such: whatever there is one of
@@ -257,6 +254,7 @@ class LabelledAutomata(DynamicProgram[LabelledTree], ReadLabels):
 
     name: ClassVar[str] = "labelled automata"
     projective: ClassVar[bool] = True
+    automata: NodeAutomata
 
     @cached_property
     def _cells(self) -> dict[str, Ints]:
@@ -267,18 +265,9 @@ class LabelledAutomata(DynamicProgram[LabelledTree], ReadLabels):
         tags = np.broadcast_to((word - 1) * size + label, arcs.shape)
         return {"arcs": arcs.ravel(), "labels": (arcs * size + label).ravel(), "tags": tags.ravel()}
 
-    # -- the hypergraph --------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _items(self) -> Items:
-        return Items(self.automata)
-
-    @cached_property
-    def _forest(self) -> Forest:
-        return self._items.forest(self._cells)
-
-    def forest(self) -> Forest:
-        return self._forest
+    def _cell_scores(self) -> dict[str, Floats]:
+        allowed = np.where(self.label > -np.inf, 0.0, -np.inf)
+        return {"arcs": allowed.max(axis=2), "labels": self.label, "tags": allowed[:, 1:].max(axis=0)}
 
     def from_edges(self, edges: Sequence[int]) -> LabelledTree:
         cell = self._forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
@@ -286,18 +275,6 @@ class LabelledAutomata(DynamicProgram[LabelledTree], ReadLabels):
         heads, labels = np.full((2, self.n + 1), -1, dtype=np.int64)
         heads[m], labels[m] = h, label
         return LabelledTree(heads, labels)
-
-    @cached_property
-    def _normal_form(self) -> NormalForm:
-        allowed = np.where(self.label > -np.inf, 0.0, -np.inf)
-        scores = {"arcs": allowed.max(axis=2), "labels": self.label, "tags": allowed[:, 1:].max(axis=0)}
-        return self._items.normal_form(self._cells, scores)
-
-    def normal_form(self) -> NormalForm:
-        return self._normal_form
-
-    def normal_structure(self, structure: tuple[ArrayLike, ArrayLike]) -> tuple[Any, ...]:
-        return (derivation(self._normal_form, {"labels": self.indicator(structure, "labels")}),)
 
     @classmethod
     def from_json(cls, data: Any) -> Self:

@@ -59,7 +59,7 @@ class LabelledDependency(Problem[LabelledTree]):
     label : array_like of shape (n + 1, n + 1, L)
         ``label[h, m, l]`` for label l on the arc h -> m; ``-inf`` forbids it. An arc with no label left is forbidden.
     arc : array_like of shape (n + 1, n + 1), optional
-        ``arc[h, m]``, whatever the label; 0 by default.
+        ``arc[h, m]``, whatever the label; 0 by default. An arc and its label score their sum in float64.
     **options
         The other arguments of ``certus.Dependency``: sibling, grandparent, ..., projective, root, grandparents.
 

@@ -1,21 +1,18 @@
 """Trees without crossing arcs, scored by any head automata: a dynamic program (LR 6.8)."""
 
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certus.certificates.assembling import derivation
-from certus.certificates.normal import NormalForm
-from certus.checks import Ints
-from certus.dependency.automata_items import Items
+from certus.checks import Floats, Ints
+from certus.dependency.automata_items import OverItems
 from certus.dependency.automata_problem import AutomataDependency
-from certus.hypergraph import DynamicProgram, Forest
+from certus.hypergraph import DynamicProgram
 from certus.problem import Limits
 from certus.result import LogPartitionBounds, MarginalEstimates, Result
 
 
-class ProjectiveAutomata(DynamicProgram[Ints], AutomataDependency):
+class ProjectiveAutomata(OverItems[Ints], AutomataDependency):
     """The best projective tree when every head scores its modifiers by an automaton; every question has an answer.
 
     As ``AutomataDependency``, without crossing arcs: a dynamic program of O(n^3 Q) edges for Q states, times n with
@@ -39,16 +36,12 @@ class ProjectiveAutomata(DynamicProgram[Ints], AutomataDependency):
     name: ClassVar[str] = "projective automata"
     projective: ClassVar[bool] = True
 
-    @cached_property
-    def _items(self) -> Items:
-        return Items(self.automata)
+    @property
+    def _cells(self) -> dict[str, Ints]:
+        return {"arcs": np.arange(self.arc.size)}
 
-    @cached_property
-    def _forest(self) -> Forest:
-        return self._items.forest({"arcs": np.arange(self.arc.size)})
-
-    def forest(self) -> Forest:
-        return self._forest
+    def _cell_scores(self) -> dict[str, Floats]:
+        return {"arcs": self.arc}
 
     def from_edges(self, edges: Any) -> Ints:
         cell = self._forest.parts["arcs"][np.asarray(edges, dtype=np.int64)]
@@ -71,16 +64,6 @@ class ProjectiveAutomata(DynamicProgram[Ints], AutomataDependency):
     def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
         """The marginals, which are exact."""
         return MarginalEstimates.known(self.marginals(), self.log_partition())
-
-    @cached_property
-    def _normal_form(self) -> NormalForm:
-        return self._items.normal_form({"arcs": np.arange(self.arc.size)}, {"arcs": self.arc})
-
-    def normal_form(self) -> NormalForm:
-        return self._normal_form
-
-    def normal_structure(self, structure: Any) -> tuple[Any, ...]:
-        return (derivation(self._normal_form, {"arcs": self.indicator(structure, "arcs")}),)
 
     @classmethod
     def from_json(cls, data: Any) -> Self:

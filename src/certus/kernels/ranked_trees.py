@@ -58,6 +58,16 @@ def forbid(lat, cells, r, j, heads, arc):
 
 
 @njit(cache=True, nogil=True)
+def list_seen(found, score, count, seen_heads, seen_score):
+    """Add the best tree that is not listed yet to the list; returns how many are."""
+    known = np.argmax(seen_score)
+    found[count] = seen_heads[known]
+    score[count] = seen_score[known]
+    seen_score[known] = -np.inf
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
 def best_trees(model, u, rule, memory, limits, found, score):
     """Fill found (k, n+1) and score (k,) from tree 0 on, which is the best; multipliers u (2, A) prove that.
 
@@ -84,6 +94,9 @@ def best_trees(model, u, rule, memory, limits, found, score):
         if bound == -np.inf:
             break
         r, j = at // n, at % n
+        if known >= 0 and np.max(seen_score) > bound:  # of a cell that was closed, since it has no other of the k best
+            count = list_seen(found, score, count, seen_heads, seen_score)
+            continue
         if known >= 0:
             found[count] = seen_heads[known]
             score[count] = bound
@@ -116,9 +129,5 @@ def best_trees(model, u, rule, memory, limits, found, score):
             seen += 1
     whole = count == k or (np.max(seen_score) == -np.inf and np.max(cells.bound) == -np.inf)
     while count < k and np.max(seen_score) > -np.inf:
-        known = np.argmax(seen_score)
-        found[count] = seen_heads[known]
-        score[count] = seen_score[known]
-        seen_score[known] = -np.inf
-        count += 1
+        count = list_seen(found, score, count, seen_heads, seen_score)
     return count, whole

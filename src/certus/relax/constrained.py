@@ -6,12 +6,12 @@ its answer. What ties parts becomes rows, which are relaxed.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent
+from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent, allowed
 from certus.certificates.sound import sound_list
 from certus.checks import Floats, as_positive_int
 from certus.draw import Picture
@@ -27,7 +27,6 @@ from certus.schema import Field
 
 Y = TypeVar("Y")
 MOST_ASKED = 32  # structures of a problem without its constraints, for each that is wanted
-MULTIPLIED = 32.0  # errors of a rank that is proved under multipliers, in those of the best
 
 
 class Constrained(Problem[Y]):
@@ -248,11 +247,14 @@ class Constrained(Problem[Y]):
 
     def _ranked(self, result: Result[Y], rank: int, best: Result[Y]) -> Result[Y]:
         """Whoever checks the rank does so under multipliers, with more to round than the list was made with."""
-        scores, c = partial(self.terms, result.structure), result.certificate
-        error = max(MULTIPLIED * best.certificate.tolerance, c.tolerance) / WIDTH
+        c, scores = result.certificate, self.terms(result.structure)
+        least = max(best.certificate.tolerance, c.tolerance)
+        tolerance = max(least, min(ranked.MULTIPLIED * best.certificate.tolerance, allowed(scores)))
         if self._slacks:  # digits of what a row is missed by are priced as well: as much as a proof may have
-            error = max(error, EXACT * min(abs(c.score), MASK) / WIDTH, 2.0 * MULTIPLIED * EPSILON * abs(c.score))
-        return replace(result, certificate=certified(scores, c.score, c.bound, error, kind=c.kind, rank=rank))
+            rounded = 2.0 * WIDTH * ranked.MULTIPLIED * EPSILON * abs(c.score)
+            tolerance = max(tolerance, EXACT * min(abs(c.score), MASK), rounded)
+        proved = certified(lambda: scores, c.score, c.bound, tolerance / WIDTH, kind=c.kind, rank=rank)
+        return replace(result, certificate=proved)
 
     def _not_supported(self, question: str) -> NotSupported:
         return NotSupported(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from certus.checks import Floats
 from certus.errors import Infeasible, LimitReached
-from certus.problem import QUESTIONS, Index, PartBounds, Problem
+from certus.problem import Index, PartBounds, Problem
 from certus.relax.branch import ROOT_WINDOW, Fixed
 from certus.relax.fixing import part_bounds
 from certus.relax.ranked import ITERATIONS, multipliers_in
@@ -63,6 +63,7 @@ def best_with_each(run: PartRun, space: Space[Any], root: Node[Any], upper: Floa
         search = Search(run, space, node)
         search.climb(exact=True)
         upper[at] = max(run.lower[at], min(upper[at], search.left()))
+    np.maximum(upper, run.lower, out=upper)  # rounding may have taken a bound below what another search found
     return upper
 
 
@@ -125,7 +126,4 @@ def _one_by_one(problem: Problem[Any], time_limit: float | None) -> PartBounds:
             continue
         run.offer(found.structure, found.score)
         upper[at] = found.score if found.certificate.exact else found.certificate.bound
-    return PartBounds(by_view(views, run.lower), by_view(views, upper))
-
-
-QUESTIONS["max_marginal_bounds"] = max_marginal_bounds
+    return PartBounds(by_view(views, run.lower), by_view(views, np.maximum(upper, run.lower)))

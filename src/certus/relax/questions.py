@@ -5,6 +5,7 @@ is said beside it, so that what rounding alone decides can be decided in exact i
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from math import inf
 from typing import Any, NamedTuple, TypeVar
@@ -14,7 +15,7 @@ import numpy as np
 from certus.certificates.evaluate import Evaluation
 from certus.certificates.normal import Referred
 from certus.certificates.rounding import OVERFLOW
-from certus.certificates.sound import hopeless, rounded_up, whole
+from certus.certificates.sound import hopeless, own_floor, rounded_up, whole
 from certus.errors import InvalidInput, NotSupported, VerificationError
 from certus.problem import Problem
 from certus.relax.normal_form import RelaxedForm
@@ -30,7 +31,8 @@ def questions(problem: Problem[Y], certificate: Certificate, score: float) -> It
     """The problems of which one must have no structure above the bound, for a result of this score to be proved.
 
     The problem without the scores that the certificate leaves out, which must be too low for a structure of this
-    score; then the same with all scores rounded up so far that their sums are not rounded.
+    score; then the same with all scores rounded up so far that their sums are not rounded; then the problem without
+    all scores that are too low, beside which multipliers might have no digits left.
     """
     asked, floor = problem, certificate.floor
     if floor is not None:
@@ -45,6 +47,10 @@ def questions(problem: Problem[Y], certificate: Certificate, score: float) -> It
     raised = rounded_up(asked)
     if raised is not None:
         yield raised
+    with suppress(NotSupported):
+        higher = own_floor(problem, score)
+        if asked.extent().lowest < higher and hopeless(problem, higher, score):
+            yield problem.without_scores_below(higher)
 
 
 class Proved(NamedTuple):

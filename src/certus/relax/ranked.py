@@ -23,7 +23,7 @@ from certus.certificates.enumerated import structure_key
 from certus.certificates.rounding import EXACT, WIDTH
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, NotSupported
-from certus.problem import QUESTIONS, Problem
+from certus.problem import Problem
 from certus.relax.branch import ROOT_WINDOW, Fixed
 from certus.relax.fixing import part_bounds
 from certus.relax.proof import Fix, Later, Leaf, Multipliers, Proof, Split, known_below
@@ -395,6 +395,3 @@ def listed(
         out.append(Result(structure, score, certificate, info={"nodes": ranking.nodes}))
     first = out[0] if out[0].score > best.score else best  # by rounding
     return [with_proof_of(first, best, problem.terms(first.structure)) if first is not best else best, *out[1:]]
-
-
-QUESTIONS["kbest"] = kbest

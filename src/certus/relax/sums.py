@@ -19,7 +19,7 @@ from certus.certificates.sound import summed
 from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, NotSupported
 from certus.hypergraph import Forest, sweeps
-from certus.problem import QUESTIONS, Problem
+from certus.problem import Problem
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds
 
@@ -121,6 +121,3 @@ def _told_by_each(relaxation: Relaxation) -> bool:
     told = [{view for blocks in shared for i, view in blocks if i == k} for k in every]
     pairs = zip(relaxation.subproblems, told, strict=True)
     return all(p.told_apart_by and set(p.told_apart_by) <= views for p, views in pairs)
-
-
-QUESTIONS["log_partition_bounds"] = log_partition_bounds
