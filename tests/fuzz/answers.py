@@ -33,7 +33,7 @@ REGIMES = ("whole",) * 4 + ("real",) * 3 + ("masked",)  # of ORDINARY; beside ma
 SLOW = ("dependency", "labelled dependency")  # some of these take minutes to decode under constraints
 VERIFIED = 0.15
 # How many parts most problems have at most; a few have up to twice as many, or more.
-SMALL = {"knapsack": 2, "set cover": 4, "assignment": 6, "soft": 8, "dependency": 9, "dependency graph": 4}
+SMALL = {"knapsack": 3, "set cover": 4, "assignment": 6, "soft": 8, "dependency": 9, "dependency graph": 9}
 SMALL |= {"automata dependency": 9, "joint": 6, "joint of many": 6, "grid": 8, "labelled automata": 31}
 SMALL |= {"labelled parts": 31, "labelled dependency": 18}
 SIZES, SHARES = (1.0, 2.0, np.inf), (0.95, 0.04, 0.01)

@@ -141,10 +141,14 @@ class Constrained(Problem[Y]):
         return type(self)(self.problem.without_scores_below(least), kept)
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        if any(slack.step % 1 for slack in self._slacks):
-            raise NotSupported("penalties of parts of units are not rounded up.")
-        down = (replace(c, penalty=np.floor(c.penalty / step) * step) if c.soft else c for c in self.constraints)
-        return type(self)(self.problem.with_scores_rounded_up(step), down)
+        """With penalties rounded down so far that the least violation of each costs a multiple of the step."""
+        units = {slack.constraint: float(slack.step) for slack in self._slacks}  # powers of two
+
+        def down(c: Constraint) -> Constraint:
+            unit = units.get(c, 1.0)
+            return replace(c, penalty=np.floor(c.penalty * unit / step) * step / unit) if c.soft else c
+
+        return type(self)(self.problem.with_scores_rounded_up(step), map(down, self.constraints))
 
     def with_fixed(self, view: str, index: Index, value: int) -> Problem[Y]:
         return type(self).of(self, [require(view, index) if value else forbid(view, index)])

@@ -18,7 +18,7 @@ from certus.errors import Infeasible, LimitReached
 from certus.problem import Index, PartBounds, Problem
 from certus.relax.branch import ROOT_WINDOW, Fixed
 from certus.relax.fixing import part_bounds
-from certus.relax.ranked import ITERATIONS, multipliers_in
+from certus.relax.ranked import ITERATIONS, first_multipliers
 from certus.relax.run import Run
 from certus.relax.search import Node, Part, Search, Space
 from certus.relax.steps import polyak
@@ -93,9 +93,7 @@ def max_marginal_bounds(problem: Problem[Any], time_limit: float | None = None) 
     run = PartRun(flat_parts(views), used, relaxation.scale, time_limit)
     space = Fixed(run, relaxation, polyak())
     run.offer(tuple(relaxation.leaves(best.structure)), best.score)
-    named = multipliers_in(best.certificate.duals)
-    u = np.zeros(relaxation.n_rows) if named is None else relaxation.unnamed(named)
-    root = space.root(u, ITERATIONS, ROOT_WINDOW)
+    root = space.root(first_multipliers(relaxation, best), ITERATIONS, ROOT_WINDOW)
     bounds = part_bounds(space.subproblems, root.multipliers, root.decided)
     upper = best_with_each(run, space, root, np.concatenate([bounds[view].ravel() for view in views]))
     return PartBounds(by_view(views, run.lower), by_view(views, upper))

@@ -338,8 +338,7 @@ def _ranking(problem: Problem[Any], k: int, known: Sequence[Result[Any]]) -> "Ce
     for result in known:
         pool.offer(tuple(relaxation.leaves(result.structure)), result.score)
     space = Cells(pool, relaxation)
-    named = multipliers_in(known[0].certificate.duals)
-    u = np.zeros(relaxation.n_rows) if named is None else relaxation.unnamed(named)
+    u = first_multipliers(relaxation, known[0])
     return CellRanking(pool, space, space.root(u, ITERATIONS, ROOT_WINDOW))
 
 
@@ -378,6 +377,17 @@ def multipliers_in(duals: Any) -> Multipliers | None:
         duals = duals.multipliers if isinstance(duals, Fix) else duals.one
     named: Multipliers | None = duals.multipliers if isinstance(duals, Leaf) else duals
     return named
+
+
+def first_multipliers(relaxation: Relaxation, best: Result[Any]) -> Floats:
+    """Those of the best structure, to start from; zeros if its proof is over other rows.
+
+    Without scores below its floor a constraint may not be broken, and decide what was in dispute.
+    """
+    named = multipliers_in(best.certificate.duals)
+    if named is None or set(named) != {rows.name for rows in relaxation.rows}:
+        return np.zeros(relaxation.n_rows)
+    return relaxation.unnamed(named)
 
 
 def listed(
