@@ -16,8 +16,9 @@ best under the model itself (``forest_exact``). Multipliers tighten q: they are 
 not there, and raised where it is there but not chosen.
 
 Log probabilities are multiplied by the weight of the language model. Words are numbered within the forest, 0 is <s>,
-1 is </s>; ``lm_word`` gives their numbers in the model. A context here is a state of two words or more, numbered by
-length; a row is an n-gram that the model holds, a context and a word after it.
+1 is </s>; ``lm_word`` gives their numbers in the model, the same for several of them if a forest tells copies of a word
+apart. A context here is a state of two words or more, once for each copies of its words, numbered by length; a row is
+an n-gram that the model holds, a context and a word after it.
 """
 
 from typing import NamedTuple
@@ -68,6 +69,7 @@ class _Contexts(NamedTuple):
     older: np.ndarray
     newer: np.ndarray
     parent: np.ndarray
+    suffix: np.ndarray
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -88,13 +90,18 @@ def _held(slots, state, word):
 
 
 @njit(cache=True, nogil=True)
-def _add(contexts, n, state, older, newer, parent):
+def _add(contexts, n, state, older, newer, parent, suffix):
     """The contexts with one more, the n-th; in larger arrays if need be."""
     if n == contexts.state.shape[0]:
         contexts = _Contexts(
-            longer(contexts.state), longer(contexts.older), longer(contexts.newer), longer(contexts.parent)
+            longer(contexts.state),
+            longer(contexts.older),
+            longer(contexts.newer),
+            longer(contexts.parent),
+            longer(contexts.suffix),
         )
-    contexts.state[n], contexts.older[n], contexts.newer[n], contexts.parent[n] = state, older, newer, parent
+    contexts.state[n], contexts.older[n], contexts.newer[n] = state, older, newer
+    contexts.parent[n], contexts.suffix[n] = parent, suffix
     return contexts
 
 
@@ -103,9 +110,8 @@ def _pairs(lm, weight, lm_word, allowed, at):
     """(pair, contexts of two words, how many); ``at`` is filled."""
     n_words, n = allowed.shape[0], 0
     pair = np.full(allowed.shape, -np.inf)
-    contexts = _Contexts(
-        np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
-    )
+    room = np.empty((5, 1024), np.int64)
+    contexts = _Contexts(room[0], room[1], room[2], room[3], room[4])
     for v in range(n_words):
         state = np.int32(lm.begin_state) if v == BEGIN else lm.unigram_state[lm_word[v]]
         for w in range(n_words):
@@ -113,7 +119,7 @@ def _pairs(lm, weight, lm_word, allowed, at):
                 p, s = advance(lm, state, lm_word[w])
                 pair[v, w] = weight * p
                 if w != END and lm.state_length[s] > 1:
-                    contexts = _add(contexts, n, np.int64(s), v, w, NONE)
+                    contexts = _add(contexts, n, np.int64(s), v, w, NONE, NONE)
                     at[v, w] = n
                     n += 1
     return pair, contexts, n
@@ -137,48 +143,41 @@ def _bigrams(lm, lm_word, allowed):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _rows(lm, weight, lm_word, allowed, contexts, n):
-    """(contexts, of any length now, how many; suffix of each; rows (m, 3): context, word, context after it; values).
+def _rows(lm, weight, lm_word, allowed, at, contexts, n):
+    """(contexts, of any length now, how many; rows (m, 3): context, word, context after it; values).
 
-    Ends of n-grams are n-grams: a context holds no words but those that its suffix holds.
+    Ends of n-grams are n-grams: a context holds no words but those that its suffix holds. What follows a context and a
+    word is the two together if the model knows more after them, else what follows the suffix and the word.
     """
     slots, values, length = lm.slots, lm.values, lm.state_length
     ptr, bigram = _bigrams(lm, lm_word, allowed)
-    number = np.full(lm.back_off.shape[0], -1, np.int64)  # of the context of each state
-    suffix, row_ptr = np.full(1024, -1, np.int64), np.zeros(1024, np.int64)  # rows of context k end at row_ptr[k + 1]
+    row_ptr = np.zeros(1024, np.int64)  # rows of context k end at row_ptr[k + 1]
     row, value = np.empty((4096, 3), np.int64), np.empty(4096)
     m = 0
     k = 0
     while k < n:  # grows while it is read: contexts of one word more are added behind
-        state, v = contexts.state[k], contexts.newer[k]
-        number[state] = k
+        state, v, shorter = contexts.state[k], contexts.newer[k], contexts.suffix[k]
         if k + 1 == row_ptr.shape[0]:
-            suffix, row_ptr = longer(suffix), longer(row_ptr)
-        shorter = number[lm.state_suffix[state]] if length[state] > 2 else NONE
-        suffix[k] = shorter
+            row_ptr = longer(row_ptr)
         start, stop = (row_ptr[shorter], row_ptr[shorter + 1]) if shorter >= 0 else (ptr[v], ptr[v + 1])
         for j in range(start, stop):
-            w = row[j, 1] if shorter >= 0 else bigram[j]
+            w, after = (row[j, 1], row[j, 2]) if shorter >= 0 else (bigram[j], NONE)
             i = _held(slots, state, lm_word[w])
             if i < 0:
                 continue
             if m == value.shape[0]:
                 row, value = longer(row), longer(value)
             s = slots[3 * i + 2]
-            row[m, 0], row[m, 1], row[m, 2] = k, w, -1
+            if w != END and length[s] > length[state]:
+                contexts = _add(contexts, n, s, v, w, k, after if after >= 0 else at[v, w])
+                after = n
+                n += 1
+            row[m, 0], row[m, 1], row[m, 2] = k, w, after
             value[m] = weight * values[3 * i + 1]
-            if w != END and length[s] > 2:
-                if length[s] > length[state]:
-                    contexts = _add(contexts, n, s, v, w, k)
-                    n += 1
-                row[m, 2] = s  # a state, until all contexts are numbered
             m += 1
         k += 1
         row_ptr[k] = m
-    for j in range(m):
-        if row[j, 2] >= 0:
-            row[j, 2] = number[row[j, 2]]
-    return contexts, n, suffix[:n], row[:m], value[:m]
+    return contexts, n, row[:m], value[:m]
 
 
 @njit(cache=True, nogil=True)
@@ -186,13 +185,13 @@ def tables(lm, weight, lm_word, allowed):
     """Tables of a model for words numbered ``lm_word`` in it; ``allowed`` (W, W): pairs that can be adjacent."""
     at = np.full(allowed.shape, -1, np.int64)
     pair, contexts, n = _pairs(lm, weight, lm_word, allowed, at)
-    contexts, n, suffix, row, value = _rows(lm, weight, lm_word, allowed, contexts, n)
+    contexts, n, row, value = _rows(lm, weight, lm_word, allowed, at, contexts, n)
     back = np.empty(n)
     for k in range(n):
         back[k] = weight * lm.back_off[contexts.state[k]]
     return Tables(
         pair, at, contexts.state[:n].copy(), contexts.older[:n].copy(), contexts.newer[:n].copy(),
-        contexts.parent[:n].copy(), suffix.copy(), back, row[:, 0].copy(), row[:, 1].copy(), value.copy(),
+        contexts.parent[:n].copy(), contexts.suffix[:n].copy(), back, row[:, 0].copy(), row[:, 1].copy(), value.copy(),
         row[:, 2].copy(),
     )  # fmt: skip
 

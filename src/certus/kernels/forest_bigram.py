@@ -90,25 +90,16 @@ def _hook(q_row, words, block, to):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _unhook(q_row, words, block, above, out, best_row):
-    """The reverse of _hook: out[i m + j] and best_row[.] are raised to what above[j] allows."""
-    m = above.shape[0]
-    at = 0
+def _unhook(q_row, words, column, above, out, best_row):
+    """The reverse of _hook for a column of the block: out and best_row[.] are raised to what ``above`` allows."""
     for i in range(words.shape[0]):
         w = words[i]
-        t = q_row[w]
-        if t > -np.inf:
-            best = -np.inf
-            for j in range(m):
-                s = t + above[j]
-                if s > out[at + j]:
-                    out[at + j] = s
-                s += block[at + j]
-                if s > best:
-                    best = s
-            if best > best_row[w]:
-                best_row[w] = best
-        at += m
+        s = above + q_row[w]
+        if s > out[i]:
+            out[i] = s
+        s += column[i]
+        if s > best_row[w]:
+            best_row[w] = s
 
 
 @njit(cache=True, nogil=True)
@@ -291,26 +282,27 @@ def _around_node(g, p, table, out, edge_best, work):
 
 @njit(cache=True, nogil=True)
 def _around_chain(block, hooks, above, out):
-    """The reverse of _chain: raises out (like block); returns what is above each of the hooks."""
-    upper = np.full(hooks.shape, -np.inf)
+    """The reverse of _chain: raises out (like block); returns what is above each of the hooks, [j, r] for hooks[r, j].
+
+    Only what is above -inf takes time.
+    """
     n_rows, m = hooks.shape
+    upper = np.full((m, n_rows), -np.inf)
+    columns = hooks.T.copy()
     at, base = 0, 0
     while base < above.shape[0]:
-        for r in range(n_rows):
-            t = block[at]
-            if t > -np.inf:
-                best = -np.inf
-                for j in range(m):
-                    z = above[base + j]
-                    s = z + hooks[r, j]
-                    if s > best:
-                        best = s
-                    z += t
-                    if z > upper[r, j]:
-                        upper[r, j] = z
-                if best > out[at]:
-                    out[at] = best
-            at += 1
+        for j in range(m):
+            z = above[base + j]
+            if z > -np.inf:
+                for r in range(n_rows):
+                    s = z + columns[j, r]
+                    if s > out[at + r]:
+                        out[at + r] = s
+                for r in range(n_rows):
+                    s = z + block[at + r]
+                    if s > upper[j, r]:
+                        upper[j, r] = s
+        at += n_rows
         base += m
     return upper
 
@@ -330,13 +322,29 @@ def _around_join(left, right, above, out_left, out_right):
                 out_right[j] = s
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _leave_out(above, block, least):
+    """above[i] <- -inf where it does not reach ``least`` with block[i]; returns whether anything is left."""
+    left = False
+    for i in range(above.shape[0]):
+        if above[i] > -np.inf:
+            if above[i] + block[i] < least:
+                above[i] = -np.inf
+            else:
+                left = True
+    return left
+
+
 @njit(cache=True, nogil=True)
-def outside(g, q, table, out, edge_best, pair_best):
+def outside(g, q, table, least, out, edge_best, pair_best):
     """Best completions, and the best derivation through each part; ``table`` is what ``inside`` filled.
 
     out (like table) <- best score of everything outside a (piece, first word, last word)
     edge_best (edges of g) <- best derivation that uses the edge
     pair_best (W, W) <- best derivation in which the two words stand side by side
+
+    What is in no derivation of at least ``least`` has less, or -inf: nothing is looked for below it, so that the
+    time is that of what is left.
     """
     kind, left, right, first, n_first = g.kind, g.left, g.right, g.first, g.n_first
     last, n_last, offset, word = g.last, g.n_last, g.offset, g.word
@@ -347,6 +355,8 @@ def outside(g, q, table, out, edge_best, pair_best):
     out[out.shape[0] - 1] = 0.0
     for p in range(kind.shape[0] - 1, -1, -1):
         above = out[offset[p] : offset[p + 1]]
+        if not _leave_out(above, table[offset[p] : offset[p + 1]], least):
+            continue
         x, y = left[p], right[p]
         if kind[p] == NODE:
             _around_node(g, p, table, out, edge_best, work)
@@ -364,19 +374,26 @@ def outside(g, q, table, out, edge_best, pair_best):
                         if s > pair_best[v, y]:
                             pair_best[v, y] = s
                 at += mx
-        elif kind[p] == HOOK:
-            words = word[first[y] : first[y] + n_first[y]]
-            _unhook(q[x], words, table[offset[y] :], above, out[offset[y] :], pair_best[x])
         elif kind[p] == JOIN:
             a, b = slice(offset[x], offset[x + 1]), slice(offset[y], offset[y + 1])
             _around_join(table[a], table[b], above, out[a], out[b])
-        elif kind[p] == CHAIN:
-            befores, words = word[last[x] : last[x] + n_last[x]], word[first[y] : first[y] + n_first[y]]
+        elif kind[p] != WORD:
+            words = word[first[y] : first[y] + n_first[y]]
+            block = table[offset[y] : offset[y + 1]].reshape(-1, n_last[y])
+            to = out[offset[y] : offset[y + 1]].reshape(-1, n_last[y])
+            if kind[p] == HOOK:
+                for j in range(n_last[p]):
+                    if above[j] > -np.inf:
+                        _unhook(q[x], words, block[:, j], above[j], to[:, j], pair_best[x])
+                continue
+            befores = word[last[x] : last[x] + n_last[x]]
             hooks = _hooks(q, befores, words, table[offset[y] :], n_last[p])
             upper = _around_chain(table[offset[x] :], hooks, above, out[offset[x] :])
             for r in range(befores.shape[0]):
-                v = befores[r]
-                _unhook(q[v], words, table[offset[y] :], upper[r], out[offset[y] :], pair_best[v])
+                for j in range(n_last[p]):
+                    if upper[j, r] > -np.inf and not upper[j, r] + hooks[r, j] < least:
+                        v = befores[r]
+                        _unhook(q[v], words, block[:, j], upper[j, r], to[:, j], pair_best[v])
 
 
 @njit(cache=True, nogil=True)
