@@ -51,7 +51,7 @@ class Tables(NamedTuple):
 
 
 class Active(NamedTuple):
-    """What is left of the tables: pairs of words v, w by v, rows by pair, contexts by number."""
+    """What is left of the tables: pairs of words v, w to be scored by v, rows by pair, contexts by number."""
 
     pair_ptr: np.ndarray  # (W + 1,) pairs of v
     second: np.ndarray  # (P,) w of each
@@ -197,33 +197,35 @@ def tables(lm, weight, lm_word, allowed):
 
 
 @njit(cache=True, nogil=True)
-def select(tables, allowed):
-    """The Active part of tables, of the pairs of words that are ``allowed`` (W, W)."""
+def select(tables, allowed, pairs):
+    """The Active part of tables: ``pairs`` (W, W) to be scored, contexts of the pairs of words that are ``allowed``."""
     n_words, older, newer, parent = allowed.shape[0], tables.older, tables.newer, tables.parent
     pair_ptr, before_ptr = np.zeros(n_words + 1, np.int64), np.zeros(n_words + 1, np.int64)
     number = np.full(allowed.shape, -1, np.int64)
-    n_pairs = 0
+    n_pairs, n_before = 0, 0
     for v in range(n_words):
         for w in range(n_words):
-            if allowed[v, w]:
+            if pairs[v, w]:
                 number[v, w] = n_pairs
                 n_pairs += 1
+            if allowed[v, w]:
+                n_before += 1
                 before_ptr[w + 1] += 1
         pair_ptr[v + 1] = n_pairs
-    second, before = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
+    second, before = np.empty(n_pairs, np.int64), np.empty(n_before, np.int64)
     for w in range(n_words):
         before_ptr[w + 1] += before_ptr[w]
     fill = before_ptr.copy()
     for v in range(n_words):
         for w in range(n_words):
-            if allowed[v, w]:
+            if pairs[v, w]:
                 second[number[v, w]] = w
+            if allowed[v, w]:
                 before[fill[w]] = v
                 fill[w] += 1
-    alive, n = np.empty(older.shape[0], np.bool_), 0
+    alive = np.empty(older.shape[0], np.bool_)
     for k in range(older.shape[0]):
         alive[k] = allowed[older[k], newer[k]] and (parent[k] < 0 or alive[parent[k]])
-        n += 1 if alive[k] else 0
     row_ptr = np.zeros(n_pairs + 1, np.int64)
     for r in range(tables.context.shape[0]):
         k = tables.context[r]

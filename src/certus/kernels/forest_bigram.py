@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certus.kernels.arrays import largest
 from certus.kernels.compiling import njit
 from certus.kernels.forest_pieces import APPEND, CHAIN, HOOK, JOIN, NODE, WORD
 
@@ -158,31 +159,51 @@ def _append(link, block, to):
 
 
 @njit(cache=True, nogil=True)
-def _hooks(q, befores, words, block, m):
-    """[r, j]: the hook of word befores[r] on a piece with these first words and this table of m columns."""
-    hooks = np.empty((befores.shape[0], m))
+def _links(q, befores, words):
+    """[r, i]: q[befores[r], words[i]]."""
+    links = np.empty((befores.shape[0], words.shape[0]))
     for r in range(befores.shape[0]):
-        _hook(q[befores[r]], words, block, hooks[r])
-    return hooks
+        row = q[befores[r]]
+        for i in range(words.shape[0]):
+            links[r, i] = row[words[i]]
+    return links
 
 
 @njit(cache=True, nogil=True)
-def _chain(block, hooks, to):
-    """to[i, j] <- max over r of block[i, r] + hooks[r, j], all row by row."""
-    n_rows, m = hooks.shape
-    at, base = 0, 0
-    while base < to.shape[0]:
+def _chain(a, b, to):
+    """to[i, j] <- max over k of a[i, k] + b[k, j]."""
+    n, m = to.shape
+    for i in range(n):
+        row = to[i]
         for j in range(m):
-            to[base + j] = -np.inf
-        for r in range(n_rows):
-            t = block[at]
-            at += 1
+            row[j] = -np.inf
+        for k in range(b.shape[0]):
+            t = a[i, k]
             if t > -np.inf:
                 for j in range(m):
-                    s = t + hooks[r, j]
-                    if s > to[base + j]:
-                        to[base + j] = s
-        base += m
+                    s = t + b[k, j]
+                    if s > row[j]:
+                        row[j] = s
+
+
+@njit(cache=True, nogil=True)
+def _chained(a, links, b, to):
+    """to <- a, links and b chained, in the order that takes less time."""
+    (n, k), (l, m) = a.shape, b.shape
+    if n * l * (k + m) < k * m * (n + l):
+        before = np.empty((n, l))
+        _chain(a, links, before)
+        _chain(before, b, to)
+    else:
+        after = np.empty((k, m))
+        _chain(links, b, after)
+        _chain(a, after, to)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _table_of(g, p, values):
+    """The table of a piece, (first words, last words)."""
+    return values[g.offset[p] : g.offset[p + 1]].reshape(g.n_first[p], g.n_last[p])
 
 
 @njit(cache=True, nogil=True)
@@ -213,8 +234,8 @@ def inside(g, q, table):
                 for j in range(m):
                     table[o + i * m + j] = table[at + i] + table[by + j]
         else:
-            befores, words = word[last[x] : last[x] + n_last[x]], word[first[y] : first[y] + n_first[y]]
-            _chain(table[offset[x] :], _hooks(q, befores, words, table[offset[y] :], m), to)
+            links = _links(q, word[last[x] : last[x] + n_last[x]], word[first[y] : first[y] + n_first[y]])
+            _chained(_table_of(g, x, table), links, _table_of(g, y, table), _table_of(g, p, table))
 
 
 @njit(cache=True, nogil=True)
@@ -281,30 +302,46 @@ def _around_node(g, p, table, out, edge_best, work):
 
 
 @njit(cache=True, nogil=True)
-def _around_chain(block, hooks, above, out):
-    """The reverse of _chain: raises out (like block); returns what is above each of the hooks, [j, r] for hooks[r, j].
-
-    Only what is above -inf takes time.
-    """
-    n_rows, m = hooks.shape
-    upper = np.full((m, n_rows), -np.inf)
-    columns = hooks.T.copy()
-    at, base = 0, 0
-    while base < above.shape[0]:
-        for j in range(m):
-            z = above[base + j]
+def _around_chain(g, p, q, table, least, out, pair_best):
+    """The same for a chain, column by column of what is above -inf."""
+    x, y = g.left[p], g.right[p]
+    befores = g.word[g.last[x] : g.last[x] + g.n_last[x]]
+    words = g.word[g.first[y] : g.first[y] + g.n_first[y]]
+    a, b, above = _table_of(g, x, table), _table_of(g, y, table), _table_of(g, p, out)
+    out_a, out_b = _table_of(g, x, out), _table_of(g, y, out)
+    links, n_rows = np.empty((0, 0)), befores.shape[0]
+    hook, upper = np.empty(n_rows), np.empty(n_rows)
+    for j in range(b.shape[1]):
+        left = False
+        for i in range(a.shape[0]):
+            left = left or above[i, j] > -np.inf
+        if not left:
+            continue
+        if not links.size:
+            links = _links(q, befores, words).T.copy()
+        for r in range(n_rows):
+            hook[r] = upper[r] = -np.inf
+        for i in range(words.shape[0]):
+            t = b[i, j]
+            if t > -np.inf:
+                for r in range(n_rows):
+                    s = t + links[i, r]
+                    if s > hook[r]:
+                        hook[r] = s
+        for i in range(a.shape[0]):
+            z = above[i, j]
             if z > -np.inf:
                 for r in range(n_rows):
-                    s = z + columns[j, r]
-                    if s > out[at + r]:
-                        out[at + r] = s
+                    s = z + hook[r]
+                    if s > out_a[i, r]:
+                        out_a[i, r] = s
                 for r in range(n_rows):
-                    s = z + block[at + r]
-                    if s > upper[j, r]:
-                        upper[j, r] = s
-        at += n_rows
-        base += m
-    return upper
+                    s = z + a[i, r]
+                    if s > upper[r]:
+                        upper[r] = s
+        for r in range(n_rows):
+            if upper[r] > -np.inf and not upper[r] + hook[r] < least:
+                _unhook(q[befores[r]], words, b[:, j], upper[r], out_b[:, j], pair_best[befores[r]])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -377,23 +414,29 @@ def outside(g, q, table, least, out, edge_best, pair_best):
         elif kind[p] == JOIN:
             a, b = slice(offset[x], offset[x + 1]), slice(offset[y], offset[y + 1])
             _around_join(table[a], table[b], above, out[a], out[b])
-        elif kind[p] != WORD:
-            words = word[first[y] : first[y] + n_first[y]]
-            block = table[offset[y] : offset[y + 1]].reshape(-1, n_last[y])
-            to = out[offset[y] : offset[y + 1]].reshape(-1, n_last[y])
-            if kind[p] == HOOK:
-                for j in range(n_last[p]):
-                    if above[j] > -np.inf:
-                        _unhook(q[x], words, block[:, j], above[j], to[:, j], pair_best[x])
-                continue
-            befores = word[last[x] : last[x] + n_last[x]]
-            hooks = _hooks(q, befores, words, table[offset[y] :], n_last[p])
-            upper = _around_chain(table[offset[x] :], hooks, above, out[offset[x] :])
-            for r in range(befores.shape[0]):
-                for j in range(n_last[p]):
-                    if upper[j, r] > -np.inf and not upper[j, r] + hooks[r, j] < least:
-                        v = befores[r]
-                        _unhook(q[v], words, block[:, j], upper[j, r], to[:, j], pair_best[v])
+        elif kind[p] == HOOK:
+            words, block, to = word[first[y] : first[y] + n_first[y]], _table_of(g, y, table), _table_of(g, y, out)
+            for j in range(n_last[p]):
+                if above[j] > -np.inf:
+                    _unhook(q[x], words, block[:, j], above[j], to[:, j], pair_best[x])
+        elif kind[p] == CHAIN:
+            _around_chain(g, p, q, table, least, out, pair_best)
+
+
+@njit(cache=True, nogil=True)
+def ranked(table, out, least, k):
+    """The k-th largest bound of an item, table + out; ``least`` if fewer reach that."""
+    count = 0
+    for i in range(out.shape[0]):
+        count += 1 if out[i] > -np.inf and table[i] + out[i] >= least else 0
+    if count < k:
+        return least
+    found, count = np.empty(count), 0
+    for i in range(out.shape[0]):
+        if out[i] > -np.inf and table[i] + out[i] >= least:
+            found[count] = table[i] + out[i]
+            count += 1
+    return largest(found, k)
 
 
 @njit(cache=True, nogil=True)

@@ -23,21 +23,24 @@ import numpy as np
 from certus import kernels
 from certus.certificates.rounding import of_sum
 from certus.checks import Bools, Floats, Ints
+from certus.errors import Infeasible
 from certus.relax.descent import Descent, Oracle, Round, descend
 from certus.relax.run import HeldRun, Run
 from certus.relax.steps import StepRule, polyak
 from certus.threads import long_call
 from certus.translation.cube_pruning import cube_pruning
+from certus.translation.forest import NO_DERIVATION
 from certus.translation.language_model import LanguageModel
 from certus.translation.scored_forest import ScoredForest
 
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
+POPS = 60  # of cube pruning for a translation to begin with
 BEAM = 4  # items kept per piece where a translation is sought, not a proof
 WIDEST = 1 << 30  # a beam that drops nothing
 BUDGET = 20_000  # combinations of the first exact search; some 5 ms
-CELLS_PER_COMBINATION = 20  # a search may take so much of what sweeps over the tables have taken
+CELLS_PER_COMBINATION = 8  # a search may take so much of what sweeps over the tables have taken
 COMBINATIONS_PER_SECOND = 5e6
 GAIN = 0.6  # edges are removed again once the gap is so much of what it was
 MANY = 20_000  # items of vertices that no search of a small budget comes to an end with
@@ -155,9 +158,15 @@ class BigramRelaxation:
     def allow(self, allowed: Bools) -> None:
         """Pairs of words that may be adjacent from now on."""
         self.allowed = allowed
-        self.active = kernels.bigram_scores.select(self.tables, allowed)
-        self.chosen = np.full((len(self.active.second), 3), -1, dtype=np.int64)
+        self._activate(allowed)
         self.q[~allowed] = -np.inf
+
+    def _activate(self, pairs: Bools) -> None:
+        """Score these pairs of words only."""
+        self.active = kernels.bigram_scores.select(self.tables, self.allowed, pairs)
+        n = self.forest.n_words
+        self._keys = np.repeat(np.arange(n) * n, np.diff(self.active.pair_ptr)) + self.active.second
+        self.chosen = np.full((len(self._keys), 3), -1, dtype=np.int64)
 
     def slack(self) -> float:
         """How far rounding may lower a bound: what lies so little below a score is not removed."""
@@ -181,9 +190,7 @@ class BigramRelaxation:
 
     def taken(self, v: Ints, w: Ints) -> Ints:
         """(n, 3) what the pairs v, w chose: the word before v, the context and the one after w, -1 for none."""
-        n, ptr, second = self.forest.n_words, self.active.pair_ptr, self.active.second
-        keys = np.repeat(np.arange(n), np.diff(ptr)) * n + second
-        found: Ints = self.chosen[np.searchsorted(keys, v * n + w)]
+        found: Ints = self.chosen[np.searchsorted(self._keys, v * self.forest.n_words + w)]
         return found
 
     def subgradient(self) -> Floats:
@@ -248,6 +255,9 @@ class BigramRelaxation:
                 part.alive | (before.alive & self.alive), part.first | before.first, part.last | before.last
             )  # fmt: skip
         part._build()
+        pairs = np.zeros_like(self.allowed)
+        kernels.forest_pieces.adjacent(part.pieces, pairs)
+        part._activate(pairs & self.allowed)
         return part
 
     def search(self, least: float, *, beam: int = 0, budget: int = 1 << 62, all_ways: bool = False) -> Any:
@@ -312,6 +322,8 @@ class BoundedSearch(Oracle):
         relaxation.take(u)
         value = relaxation.value()
         self._cells += len(relaxation.table)
+        if value == -inf and self.run.structure is None:
+            raise Infeasible(NO_DERIVATION)
         if not value >= self.least:
             self.run.proof = "search"
             return None
@@ -375,7 +387,7 @@ class BoundedSearch(Oracle):
         edge, pair = relaxation.complete(self.least if all_of_it else level)
         self._cells += len(relaxation.table)
         if self.large:
-            level = max(level, kernels.arrays.largest(relaxation.table + relaxation.out, min(PART, len(relaxation.table))))
+            level = kernels.forest_bigram.ranked(relaxation.table, relaxation.out, level, PART)
             self._part = relaxation.part(level, edge, self._part)
         else:
             self._part = None
@@ -458,7 +470,7 @@ def decode(
     """
     relaxation, run, problem = oracle.relaxation, oracle.run, oracle.problem
     if not relaxation.exact:  # nothing should return less than cube pruning
-        oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight).edges)
+        oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight, POPS).edges)
     search = oracle.widen if beams else oracle.alternate
     at = Descent(run, oracle, np.zeros(relaxation.size), rule)
     gap = inf
