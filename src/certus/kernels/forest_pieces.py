@@ -233,17 +233,3 @@ def adjacent(g, allowed):
             for i in range(last[x], last[x] + n_last[x]):
                 for j in range(first[y], first[y] + n_first[y]):
                     allowed[word[i], word[j]] = True
-
-
-@njit(cache=True, nogil=True)
-def longest(in_ptr, tail_ptr, tail, token_ptr):
-    """(most edges, most words) of any derivation of the last vertex, as floats: they may be huge."""
-    size = np.zeros((in_ptr.shape[0] - 1, 2))
-    for v in range(size.shape[0]):
-        for e in range(in_ptr[v], in_ptr[v + 1]):
-            edges, words = 1.0, float(token_ptr[e + 1] - token_ptr[e] - (tail_ptr[e + 1] - tail_ptr[e]))
-            for k in range(tail_ptr[e], tail_ptr[e + 1]):
-                edges += size[tail[k], 0]
-                words += size[tail[k], 1]
-            size[v, 0], size[v, 1] = max(size[v, 0], edges), max(size[v, 1], words)
-    return size[-1, 0], size[-1, 1]

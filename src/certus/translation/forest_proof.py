@@ -156,7 +156,7 @@ class _Search:
             tables = Tables(sides, layout, model.optimistic(u, high, allowed), first, last)
             if not tables.best > limit:
                 return None
-            tables.complete()
+            tables.complete(limit)
             alive, allowed = tables.edge > limit, allowed & (tables.pair > limit)
             sides, edges = sides.only(alive), edges[alive]
             first, last = _kept(tables, first, last, limit)

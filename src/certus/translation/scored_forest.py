@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from certus import kernels
 from certus.checks import Bools, Floats, Ints
 from certus.errors import NotSupported
 from certus.translation.forest import ForestArrays, TranslationForest
@@ -87,9 +86,16 @@ class ScoredForest:
 
 def longest(forest: ForestArrays) -> tuple[float, float]:
     """The most edges and the most words of any derivation of the last vertex; they may be huge."""
-    arrays = (a.astype(np.int64) for a in (forest.in_ptr, forest.tail_ptr, forest.tail, forest.token_ptr))
-    edges, words = kernels.forest_pieces.longest(*arrays)
-    return float(edges), float(words)
+    in_ptr, tail_ptr, tail, token_ptr, *_ = forest
+    size = np.zeros((len(in_ptr) - 1, 2))
+    for v in range(len(in_ptr) - 1):
+        a, b = int(in_ptr[v]), int(in_ptr[v + 1])
+        if a < b:
+            below = np.cumsum(size[tail[tail_ptr[a] : tail_ptr[b]]], axis=0)
+            below = np.vstack((np.zeros((1, 2)), below))[tail_ptr[a : b + 1] - tail_ptr[a]]
+            own = np.diff(token_ptr[a : b + 1]) - np.diff(tail_ptr[a : b + 1])
+            size[v] = (np.diff(below, axis=0) + np.column_stack((np.ones(b - a), own))).max(axis=0)
+    return float(size[-1, 0]), float(size[-1, 1])
 
 
 def prepare(forest: TranslationForest, lm: LanguageModel, weights: Floats, *, k: int = 1) -> ScoredForest:
