@@ -57,6 +57,7 @@ class Active(NamedTuple):
     second: np.ndarray  # (P,) w of each
     before_ptr: np.ndarray  # (W + 1,) words that may stand before v
     before: np.ndarray
+    before_at: np.ndarray  # the context of each and v, -1 if it is none
     row_ptr: np.ndarray  # (P + 1,)
     row: np.ndarray
     context: np.ndarray
@@ -152,22 +153,32 @@ def _rows(lm, weight, lm_word, allowed, at, contexts, n):
     slots, values, length = lm.slots, lm.values, lm.state_length
     ptr, bigram = _bigrams(lm, lm_word, allowed)
     row_ptr = np.zeros(1024, np.int64)  # rows of context k end at row_ptr[k + 1]
-    row, value = np.empty((4096, 3), np.int64), np.empty(4096)
+    row, value, held = np.empty((4096, 3), np.int64), np.empty(4096), np.empty(4096, np.int64)
+    latest, twin = np.full(lm.back_off.shape[0], -1, np.int64), np.empty(1024, np.int64)  # contexts of one state
     m = 0
     k = 0
     while k < n:  # grows while it is read: contexts of one word more are added behind
         state, v, shorter = contexts.state[k], contexts.newer[k], contexts.suffix[k]
         if k + 1 == row_ptr.shape[0]:
-            row_ptr = longer(row_ptr)
-        start, stop = (row_ptr[shorter], row_ptr[shorter + 1]) if shorter >= 0 else (ptr[v], ptr[v + 1])
+            row_ptr, twin = longer(row_ptr), longer(twin)
+        twin[k], latest[state] = latest[state], k
+        other = twin[k]  # a context whose first word alone is another copy holds the same words
+        while other >= 0 and (contexts.newer[other] != v or contexts.suffix[other] != shorter):
+            other = twin[other]
+        source = other if other >= 0 else shorter
+        start, stop = (row_ptr[source], row_ptr[source + 1]) if source >= 0 else (ptr[v], ptr[v + 1])
         for j in range(start, stop):
-            w, after = (row[j, 1], row[j, 2]) if shorter >= 0 else (bigram[j], NONE)
-            i = _held(slots, state, lm_word[w])
+            w, after = (row[j, 1], row[j, 2]) if source >= 0 else (bigram[j], NONE)
+            i = held[j] if other >= 0 else _held(slots, state, lm_word[w])
             if i < 0:
                 continue
             if m == value.shape[0]:
-                row, value = longer(row), longer(value)
+                row, value, held = longer(row), longer(value), longer(held)
+            held[m] = i
             s = slots[3 * i + 2]
+            if other >= 0 and after >= 0 and contexts.parent[after] == other:
+                after = contexts.suffix[after]  # of the context that the other one and w make
+                after = after if after >= 0 and contexts.parent[after] >= 0 else NONE
             if w != END and length[s] > length[state]:
                 contexts = _add(contexts, n, s, v, w, k, after if after >= 0 else at[v, w])
                 after = n
@@ -212,7 +223,7 @@ def select(tables, allowed, pairs):
                 n_before += 1
                 before_ptr[w + 1] += 1
         pair_ptr[v + 1] = n_pairs
-    second, before = np.empty(n_pairs, np.int64), np.empty(n_before, np.int64)
+    second, before, before_at = np.empty(n_pairs, np.int64), np.empty(n_before, np.int64), np.empty(n_before, np.int64)
     for w in range(n_words):
         before_ptr[w + 1] += before_ptr[w]
     fill = before_ptr.copy()
@@ -221,7 +232,7 @@ def select(tables, allowed, pairs):
             if pairs[v, w]:
                 second[number[v, w]] = w
             if allowed[v, w]:
-                before[fill[w]] = v
+                before[fill[w]], before_at[fill[w]] = v, tables.at[v, w]
                 fill[w] += 1
     alive = np.empty(older.shape[0], np.bool_)
     for k in range(older.shape[0]):
@@ -240,7 +251,7 @@ def select(tables, allowed, pairs):
             i = number[newer[k], tables.word[r]]
             row[fill[i]] = r
             fill[i] += 1
-    return Active(pair_ptr, second, before_ptr, before, row_ptr, row, np.flatnonzero(alive))
+    return Active(pair_ptr, second, before_ptr, before, before_at, row_ptr, row, np.flatnonzero(alive))
 
 
 class _Lifts(NamedTuple):
@@ -282,15 +293,15 @@ def _longest(via, k):
 
 @njit(cache=True, nogil=True)
 def optimistic(tables, active, u, high, q, chosen):
-    """q[v, w] <- the score above for the active pairs; chosen (P, 3) <- the word before v, the context and the one
+    """q[v, w] <- the score above for the active pairs, u best in columns; chosen (P, 3) <- the word before v, the context and the one
 
     after w that were taken, -1 for none. Of several contexts that the model backs off from, all but the two best may be
     taken for words that they hold: the bound is valid, and exact up to trigrams.
     """
-    pair, at, older, back, value = tables.pair, tables.at, tables.older, tables.back, tables.value
+    pair, older, back, value = tables.pair, tables.older, tables.back, tables.value
     context, following = tables.context, tables.following
     pair_ptr, second, before_ptr, before = active.pair_ptr, active.second, active.before_ptr, active.before
-    row_ptr, row = active.row_ptr, active.row
+    before_at, row_ptr, row = active.before_at, active.row_ptr, active.row
     lift, via, other, via_other = _lifts(tables, active, high)
     n_words = pair.shape[0]
     holds, mark = np.full(lift.shape[0], -1, np.int64), np.full(n_words, -1, np.int64)
@@ -301,7 +312,7 @@ def optimistic(tables, active, u, high, q, chosen):
         top, at_top = NONE, NONE  # the word before v that backs off best
         for j in range(before_ptr[v], before_ptr[v + 1]):
             t = before[j]
-            k = at[t, v]
+            k = before_at[j]
             gain[t] = u[t, v] + (back[k] + lift[k] if k >= 0 else 0.0)
             if top < 0 or gain[t] > gain[top]:
                 top, at_top = t, j
@@ -332,6 +343,6 @@ def optimistic(tables, active, u, high, q, chosen):
                 t = before[j]
                 if mark[t] != i and pair[v, w] + gain[t] > best:
                     best, taken, after = pair[v, w] + gain[t], t, NONE
-                    c = _longest(via, at[t, v]) if at[t, v] >= 0 else NONE
+                    c = _longest(via, before_at[j]) if before_at[j] >= 0 else NONE
             q[v, w] = best - u[v, w]
             chosen[i, 0], chosen[i, 1], chosen[i, 2] = taken, c, after

@@ -46,9 +46,9 @@ GAIN = 0.6  # edges are removed again once the gap is so much of what it was
 MANY = 20_000  # items of vertices that no search of a small budget comes to an end with
 LARGE = 10_000  # cells of the tables from which on steps are made on a part of the forest
 SHARE = 0.85  # of the gap: what may score more than so far above the best translation is that part
-PART = 20_000  # cells that may score so, at most
-WIDE = 16  # items kept per piece of the part
-PULLS = 30  # steps on it, at most
+PART = 10_000  # cells that may score so, at most
+WIDE = 8  # items kept per piece of the part
+PULLS = 50  # steps on it, at most
 SETTLED = 0.9  # steps on a part that leave more than this of the gap are the last
 WINDOW = 15  # steps on the whole within which progress is looked for
 ENOUGH = 0.1  # of the gap: once it is no more than this, the whole is asked again
@@ -73,9 +73,12 @@ class BigramRelaxation:
         self.tables = kernels.bigram_scores.tables(lm.arrays, lm_weight, forest.lm_word, allowed)
         values = (forest.arrays.weight, self.tables.pair, lm.order * self.tables.back, self.tables.value)
         self.scale = float(sum(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in values))
-        self.u = np.zeros((n_words, n_words))
+        self._columns = np.zeros((n_words, n_words))  # [w, v]: what stands before one word is read together
+        self.u = self._columns.T
         self.q = np.full((n_words, n_words), -np.inf)
         self._free = np.flatnonzero(allowed & (np.arange(n_words) != kernels.forest_pieces.END) & (lm.order > 2))
+        before, after = np.divmod(self._free, n_words)
+        self._turned = after * n_words + before
         self._number = np.full(n_words * n_words, -1, dtype=np.int64)  # of the multiplier of each pair
         self._number[self._free] = np.arange(len(self._free))
         self._n_short = int((self.tables.parent < 0).sum())  # contexts of two words
@@ -102,7 +105,7 @@ class BigramRelaxation:
     def take(self, vector: Floats) -> None:
         """Take up multipliers."""
         n = len(self._free)
-        self.u.reshape(-1)[self._free] = vector[:n]
+        self._columns.reshape(-1)[self._turned] = vector[:n]
         self.high[self._n_short :] = vector[n:][self._long]
 
     def multipliers(self, vector: Floats) -> dict[str, Floats]:
