@@ -114,7 +114,10 @@ def test_copies_of_words_and_steps_on_parts_change_no_result(forest, arpa, lm_we
     every = scored(problem)
     if not every:
         return
-    with patch.object(scored_forest, "BLOCK", 1), patch.object(bigram_relaxation, "LARGE", data.draw(st.integers(-1, 9))):
+    with (
+        patch.object(scored_forest, "BLOCK", 1),
+        patch.object(bigram_relaxation, "LARGE", data.draw(st.integers(-1, 9))),
+    ):
         result = problem.decode()
         assert result.score == pytest.approx(every[0][0], abs=CLOSE)
         if result.certificate.exact:

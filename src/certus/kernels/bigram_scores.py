@@ -293,11 +293,12 @@ def _longest(via, k):
 
 @njit(cache=True, nogil=True)
 def optimistic(tables, active, u, high, q, chosen):
-    """q[v, w] <- the score above for the active pairs, u best in columns; chosen (P, 3) <- the word before v, the context and the one
+    """q[v, w] <- the score above for the active pairs; chosen (P, 3) <- the word before v, the context and the one
 
     after w that were taken, -1 for none. Of several contexts that the model backs off from, all but the two best may be
     taken for words that they hold: the bound is valid, and exact up to trigrams.
     """
+    # Multipliers u are read column by column: an array of that order is the faster one.
     pair, older, back, value = tables.pair, tables.older, tables.back, tables.value
     context, following = tables.context, tables.following
     pair_ptr, second, before_ptr, before = active.pair_ptr, active.second, active.before_ptr, active.before

@@ -189,9 +189,9 @@ def _chain(a, b, to):
 @njit(cache=True, nogil=True)
 def _chained(a, links, b, to):
     """to <- a, links and b chained, in the order that takes less time."""
-    (n, k), (l, m) = a.shape, b.shape
-    if n * l * (k + m) < k * m * (n + l):
-        before = np.empty((n, l))
+    n, m, k, inner = a.shape[0], b.shape[1], a.shape[1], b.shape[0]
+    if n * inner * (k + m) < k * m * (n + inner):
+        before = np.empty((n, inner))
         _chain(a, links, before)
         _chain(before, b, to)
     else:

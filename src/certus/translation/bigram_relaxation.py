@@ -436,9 +436,12 @@ class BoundedSearch(Oracle):
             self.search(budget=budget)
 
     def pull(self, at: Descent[Any], most: int) -> Floats:
-        """Better multipliers, by ``most`` steps on the part of the forest that may score close to the bound."""
+        """Better multipliers, by ``most`` steps on the part of the forest that may score close to the bound.
+
+        Under these a beam over the part finds a better derivation as a rule.
+        """
         part, run = self._part, self.run
-        if part is None or most <= 0:
+        if part is None:
             return at.best_u
         enough = run.score + ENOUGH * (at.best - run.score)
         oracle, held = Pull(part, enough), HeldRun(run.score, part.scale)
@@ -472,7 +475,7 @@ def decode(
     last words, of pieces of target sides, and completions are bounded for each of them, not for each vertex.
     """
     relaxation, run, problem = oracle.relaxation, oracle.run, oracle.problem
-    if not relaxation.exact:  # nothing should return less than cube pruning
+    if not relaxation.exact:
         oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight, POPS).edges)
     search = oracle.widen if beams else oracle.alternate
     at = Descent(run, oracle, np.zeros(relaxation.size), rule)
@@ -481,11 +484,14 @@ def decode(
         if at.ask(search, True) or oracle.over(at):
             break
         oracle.settled = oracle.settled or (at.best - run.score > SETTLED * gap and not beams)
-        if oracle.large and not oracle.settled:
+        left = max_iterations - run.iterations - 1  # steps on a part, with one on the whole after them
+        if oracle.large and not oracle.settled and left > 0:
             gap = at.best - run.score
-            at.restart(oracle, oracle.pull(at, max_iterations - run.iterations))
+            at.restart(oracle, oracle.pull(at, left))
         elif at.stalled(WINDOW) and not beams:
             break
     oracle.finish(at)
+    if run.proof is None and not at.close():  # nothing should return less than cube pruning
+        oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight).edges)
     run.info |= {"step": repr(rule), "edges left": int(relaxation.alive.sum())}
     return at

@@ -185,7 +185,7 @@ class _Contexts:
         for _ in range(lm.order - 2):
             row, at = ranges(child_ptr[self.state[last]], child_ptr[self.state[last] + 1])
             state = by_parent[at].astype(np.int64)
-            node, again, word = self.followed_by(last[row], a.state_word[state])
+            node, again, word = self.followed_by(last[row], a.state_word[state].astype(np.int64))
             last = np.arange(len(self.state), len(self.state) + len(node))
             suffix = self.after(self.suffix[node], word)
             self.state, self.newer = np.append(self.state, state[again]), np.append(self.newer, word)

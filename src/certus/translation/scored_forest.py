@@ -15,7 +15,7 @@ from certus.translation.language_model import LanguageModel
 
 BEGIN, END = 0, 1  # local words: <s> and </s>
 MOST_EDGES = 1_000_000  # of one derivation
-BLOCK = 10  # words of the source from the middle of which on a target word is another copy
+BLOCK = 10  # source words: what rules yield in the middle of other blocks are other copies of words
 MOST_WORDS = 1 << 20  # different words of a forest, as packed by the kernels
 
 Empty = tuple[float, tuple[int, ...]]  # a derivation that yields nothing: its score and its edges
@@ -153,7 +153,8 @@ def _copies(forest: TranslationForest, lm: LanguageModel) -> Ints:
         return np.zeros(forest.graph.n_edges, dtype=np.int64)
     span = forest.spans[forest.graph.heads].astype(np.int64)
     blocks = max(int(forest.spans.max()) // BLOCK, 1)
-    return np.clip(span.sum(axis=1) // (2 * BLOCK), 0, blocks - 1)
+    copy: Ints = np.clip(span.sum(axis=1) // (2 * BLOCK), 0, blocks - 1)
+    return copy
 
 
 def _without_empty(f: ScoredForest, k: int) -> ScoredForest:
