@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from certus import (
 from certus.io.arpa import parse_arpa
 from certus.relax.run import Run
 from certus.relax.steps import constant, deflected, per_increase
-from certus.translation import leaf_graph, leaf_program
+from certus.translation import bigram_relaxation, leaf_graph, leaf_program, scored_forest
 from certus.translation.bigram_relaxation import BEAM, WIDEST, BoundedSearch
 from certus.translation.cube_pruning import cube_pruning
 from certus.translation.leaf_program import solve_lp
@@ -101,6 +102,29 @@ def test_decoding_finds_the_best_derivation_and_proves_it(forest, arpa, lm_weigh
         if method != "cube":
             assert result.certificate.exact or not any(problem.terms(result.structure))
             assert result.score == pytest.approx(every[0][0], abs=CLOSE)
+
+
+@settings(max_examples=40)
+@given(forests(limit=60), arpas(max_order=5), st.sampled_from([1.0, -1.0]), st.data())
+def test_copies_of_words_and_steps_on_parts_change_no_result(forest, arpa, lm_weight, data):
+    """Words of other spans are other copies here, and what is left of any forest is large."""
+    places = data.draw(st.lists(st.integers(0, 4), min_size=forest.graph.n_vertices, max_size=forest.graph.n_vertices))
+    forest.spans = np.array([(i, i + 2) for i in places], dtype=np.int32)
+    problem = ForestTranslation(forest, LanguageModel(arpa), lm_weight)
+    every = scored(problem)
+    if not every:
+        return
+    with (
+        patch.object(scored_forest, "BLOCK", 1),
+        patch.object(bigram_relaxation, "LARGE", data.draw(st.integers(-1, 9))),
+    ):
+        result = problem.decode()
+        assert result.score == pytest.approx(every[0][0], abs=CLOSE)
+        if result.certificate.exact:
+            verify(problem, result)
+        assert [r.score for r in problem.kbest(3)] == pytest.approx([s for s, _ in every[:3]], abs=CLOSE)
+        left = closed.left(problem, every[0][0] - 1.0)[1]
+        assert max(left.values()) == pytest.approx(every[0][0], abs=CLOSE)
 
 
 @settings(max_examples=40)

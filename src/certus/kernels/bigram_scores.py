@@ -16,8 +16,9 @@ best under the model itself (``forest_exact``). Multipliers tighten q: they are 
 not there, and raised where it is there but not chosen.
 
 Log probabilities are multiplied by the weight of the language model. Words are numbered within the forest, 0 is <s>,
-1 is </s>; ``lm_word`` gives their numbers in the model. A context here is a state of two words or more, numbered by
-length; a row is an n-gram that the model holds, a context and a word after it.
+1 is </s>; ``lm_word`` gives their numbers in the model, the same for several of them if a forest tells copies of a word
+apart. A context here is a state of two words or more, once for each copies of its words, numbered by length; a row is
+an n-gram that the model holds, a context and a word after it.
 """
 
 from typing import NamedTuple
@@ -50,12 +51,13 @@ class Tables(NamedTuple):
 
 
 class Active(NamedTuple):
-    """What is left of the tables: pairs of words v, w by v, rows by pair, contexts by number."""
+    """What is left of the tables: pairs of words v, w to be scored by v, rows by pair, contexts by number."""
 
     pair_ptr: np.ndarray  # (W + 1,) pairs of v
     second: np.ndarray  # (P,) w of each
     before_ptr: np.ndarray  # (W + 1,) words that may stand before v
     before: np.ndarray
+    before_at: np.ndarray  # the context of each and v, -1 if it is none
     row_ptr: np.ndarray  # (P + 1,)
     row: np.ndarray
     context: np.ndarray
@@ -68,6 +70,7 @@ class _Contexts(NamedTuple):
     older: np.ndarray
     newer: np.ndarray
     parent: np.ndarray
+    suffix: np.ndarray
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -88,13 +91,18 @@ def _held(slots, state, word):
 
 
 @njit(cache=True, nogil=True)
-def _add(contexts, n, state, older, newer, parent):
+def _add(contexts, n, state, older, newer, parent, suffix):
     """The contexts with one more, the n-th; in larger arrays if need be."""
     if n == contexts.state.shape[0]:
         contexts = _Contexts(
-            longer(contexts.state), longer(contexts.older), longer(contexts.newer), longer(contexts.parent)
+            longer(contexts.state),
+            longer(contexts.older),
+            longer(contexts.newer),
+            longer(contexts.parent),
+            longer(contexts.suffix),
         )
-    contexts.state[n], contexts.older[n], contexts.newer[n], contexts.parent[n] = state, older, newer, parent
+    contexts.state[n], contexts.older[n], contexts.newer[n] = state, older, newer
+    contexts.parent[n], contexts.suffix[n] = parent, suffix
     return contexts
 
 
@@ -103,9 +111,8 @@ def _pairs(lm, weight, lm_word, allowed, at):
     """(pair, contexts of two words, how many); ``at`` is filled."""
     n_words, n = allowed.shape[0], 0
     pair = np.full(allowed.shape, -np.inf)
-    contexts = _Contexts(
-        np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
-    )
+    room = np.empty((5, 1024), np.int64)
+    contexts = _Contexts(room[0], room[1], room[2], room[3], room[4])
     for v in range(n_words):
         state = np.int32(lm.begin_state) if v == BEGIN else lm.unigram_state[lm_word[v]]
         for w in range(n_words):
@@ -113,7 +120,7 @@ def _pairs(lm, weight, lm_word, allowed, at):
                 p, s = advance(lm, state, lm_word[w])
                 pair[v, w] = weight * p
                 if w != END and lm.state_length[s] > 1:
-                    contexts = _add(contexts, n, np.int64(s), v, w, NONE)
+                    contexts = _add(contexts, n, np.int64(s), v, w, NONE, NONE)
                     at[v, w] = n
                     n += 1
     return pair, contexts, n
@@ -137,48 +144,51 @@ def _bigrams(lm, lm_word, allowed):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _rows(lm, weight, lm_word, allowed, contexts, n):
-    """(contexts, of any length now, how many; suffix of each; rows (m, 3): context, word, context after it; values).
+def _rows(lm, weight, lm_word, allowed, at, contexts, n):
+    """(contexts, of any length now, how many; rows (m, 3): context, word, context after it; values).
 
-    Ends of n-grams are n-grams: a context holds no words but those that its suffix holds.
+    Ends of n-grams are n-grams: a context holds no words but those that its suffix holds. What follows a context and a
+    word is the two together if the model knows more after them, else what follows the suffix and the word.
     """
     slots, values, length = lm.slots, lm.values, lm.state_length
     ptr, bigram = _bigrams(lm, lm_word, allowed)
-    number = np.full(lm.back_off.shape[0], -1, np.int64)  # of the context of each state
-    suffix, row_ptr = np.full(1024, -1, np.int64), np.zeros(1024, np.int64)  # rows of context k end at row_ptr[k + 1]
-    row, value = np.empty((4096, 3), np.int64), np.empty(4096)
+    row_ptr = np.zeros(1024, np.int64)  # rows of context k end at row_ptr[k + 1]
+    row, value, held = np.empty((4096, 3), np.int64), np.empty(4096), np.empty(4096, np.int64)
+    latest, twin = np.full(lm.back_off.shape[0], -1, np.int64), np.empty(1024, np.int64)  # contexts of one state
     m = 0
     k = 0
     while k < n:  # grows while it is read: contexts of one word more are added behind
-        state, v = contexts.state[k], contexts.newer[k]
-        number[state] = k
+        state, v, shorter = contexts.state[k], contexts.newer[k], contexts.suffix[k]
         if k + 1 == row_ptr.shape[0]:
-            suffix, row_ptr = longer(suffix), longer(row_ptr)
-        shorter = number[lm.state_suffix[state]] if length[state] > 2 else NONE
-        suffix[k] = shorter
-        start, stop = (row_ptr[shorter], row_ptr[shorter + 1]) if shorter >= 0 else (ptr[v], ptr[v + 1])
+            row_ptr, twin = longer(row_ptr), longer(twin)
+        twin[k], latest[state] = latest[state], k
+        other = twin[k]  # a context whose first word alone is another copy holds the same words
+        while other >= 0 and (contexts.newer[other] != v or contexts.suffix[other] != shorter):
+            other = twin[other]
+        source = other if other >= 0 else shorter
+        start, stop = (row_ptr[source], row_ptr[source + 1]) if source >= 0 else (ptr[v], ptr[v + 1])
         for j in range(start, stop):
-            w = row[j, 1] if shorter >= 0 else bigram[j]
-            i = _held(slots, state, lm_word[w])
+            w, after = (row[j, 1], row[j, 2]) if source >= 0 else (bigram[j], NONE)
+            i = held[j] if other >= 0 else _held(slots, state, lm_word[w])
             if i < 0:
                 continue
             if m == value.shape[0]:
-                row, value = longer(row), longer(value)
+                row, value, held = longer(row), longer(value), longer(held)
+            held[m] = i
             s = slots[3 * i + 2]
-            row[m, 0], row[m, 1], row[m, 2] = k, w, -1
+            if other >= 0 and after >= 0 and contexts.parent[after] == other:
+                after = contexts.suffix[after]  # of the context that the other one and w make
+                after = after if after >= 0 and contexts.parent[after] >= 0 else NONE
+            if w != END and length[s] > length[state]:
+                contexts = _add(contexts, n, s, v, w, k, after if after >= 0 else at[v, w])
+                after = n
+                n += 1
+            row[m, 0], row[m, 1], row[m, 2] = k, w, after
             value[m] = weight * values[3 * i + 1]
-            if w != END and length[s] > 2:
-                if length[s] > length[state]:
-                    contexts = _add(contexts, n, s, v, w, k)
-                    n += 1
-                row[m, 2] = s  # a state, until all contexts are numbered
             m += 1
         k += 1
         row_ptr[k] = m
-    for j in range(m):
-        if row[j, 2] >= 0:
-            row[j, 2] = number[row[j, 2]]
-    return contexts, n, suffix[:n], row[:m], value[:m]
+    return contexts, n, row[:m], value[:m]
 
 
 @njit(cache=True, nogil=True)
@@ -186,45 +196,47 @@ def tables(lm, weight, lm_word, allowed):
     """Tables of a model for words numbered ``lm_word`` in it; ``allowed`` (W, W): pairs that can be adjacent."""
     at = np.full(allowed.shape, -1, np.int64)
     pair, contexts, n = _pairs(lm, weight, lm_word, allowed, at)
-    contexts, n, suffix, row, value = _rows(lm, weight, lm_word, allowed, contexts, n)
+    contexts, n, row, value = _rows(lm, weight, lm_word, allowed, at, contexts, n)
     back = np.empty(n)
     for k in range(n):
         back[k] = weight * lm.back_off[contexts.state[k]]
     return Tables(
         pair, at, contexts.state[:n].copy(), contexts.older[:n].copy(), contexts.newer[:n].copy(),
-        contexts.parent[:n].copy(), suffix.copy(), back, row[:, 0].copy(), row[:, 1].copy(), value.copy(),
+        contexts.parent[:n].copy(), contexts.suffix[:n].copy(), back, row[:, 0].copy(), row[:, 1].copy(), value.copy(),
         row[:, 2].copy(),
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def select(tables, allowed):
-    """The Active part of tables, of the pairs of words that are ``allowed`` (W, W)."""
+def select(tables, allowed, pairs):
+    """The Active part of tables: ``pairs`` (W, W) to be scored, contexts of the pairs of words that are ``allowed``."""
     n_words, older, newer, parent = allowed.shape[0], tables.older, tables.newer, tables.parent
     pair_ptr, before_ptr = np.zeros(n_words + 1, np.int64), np.zeros(n_words + 1, np.int64)
     number = np.full(allowed.shape, -1, np.int64)
-    n_pairs = 0
+    n_pairs, n_before = 0, 0
     for v in range(n_words):
         for w in range(n_words):
-            if allowed[v, w]:
+            if pairs[v, w]:
                 number[v, w] = n_pairs
                 n_pairs += 1
+            if allowed[v, w]:
+                n_before += 1
                 before_ptr[w + 1] += 1
         pair_ptr[v + 1] = n_pairs
-    second, before = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
+    second, before, before_at = np.empty(n_pairs, np.int64), np.empty(n_before, np.int64), np.empty(n_before, np.int64)
     for w in range(n_words):
         before_ptr[w + 1] += before_ptr[w]
     fill = before_ptr.copy()
     for v in range(n_words):
         for w in range(n_words):
-            if allowed[v, w]:
+            if pairs[v, w]:
                 second[number[v, w]] = w
-                before[fill[w]] = v
+            if allowed[v, w]:
+                before[fill[w]], before_at[fill[w]] = v, tables.at[v, w]
                 fill[w] += 1
-    alive, n = np.empty(older.shape[0], np.bool_), 0
+    alive = np.empty(older.shape[0], np.bool_)
     for k in range(older.shape[0]):
         alive[k] = allowed[older[k], newer[k]] and (parent[k] < 0 or alive[parent[k]])
-        n += 1 if alive[k] else 0
     row_ptr = np.zeros(n_pairs + 1, np.int64)
     for r in range(tables.context.shape[0]):
         k = tables.context[r]
@@ -239,7 +251,7 @@ def select(tables, allowed):
             i = number[newer[k], tables.word[r]]
             row[fill[i]] = r
             fill[i] += 1
-    return Active(pair_ptr, second, before_ptr, before, row_ptr, row, np.flatnonzero(alive))
+    return Active(pair_ptr, second, before_ptr, before, before_at, row_ptr, row, np.flatnonzero(alive))
 
 
 class _Lifts(NamedTuple):
@@ -286,10 +298,11 @@ def optimistic(tables, active, u, high, q, chosen):
     after w that were taken, -1 for none. Of several contexts that the model backs off from, all but the two best may be
     taken for words that they hold: the bound is valid, and exact up to trigrams.
     """
-    pair, at, older, back, value = tables.pair, tables.at, tables.older, tables.back, tables.value
+    # Multipliers u are read column by column: an array of that order is the faster one.
+    pair, older, back, value = tables.pair, tables.older, tables.back, tables.value
     context, following = tables.context, tables.following
     pair_ptr, second, before_ptr, before = active.pair_ptr, active.second, active.before_ptr, active.before
-    row_ptr, row = active.row_ptr, active.row
+    before_at, row_ptr, row = active.before_at, active.row_ptr, active.row
     lift, via, other, via_other = _lifts(tables, active, high)
     n_words = pair.shape[0]
     holds, mark = np.full(lift.shape[0], -1, np.int64), np.full(n_words, -1, np.int64)
@@ -300,7 +313,7 @@ def optimistic(tables, active, u, high, q, chosen):
         top, at_top = NONE, NONE  # the word before v that backs off best
         for j in range(before_ptr[v], before_ptr[v + 1]):
             t = before[j]
-            k = at[t, v]
+            k = before_at[j]
             gain[t] = u[t, v] + (back[k] + lift[k] if k >= 0 else 0.0)
             if top < 0 or gain[t] > gain[top]:
                 top, at_top = t, j
@@ -331,6 +344,6 @@ def optimistic(tables, active, u, high, q, chosen):
                 t = before[j]
                 if mark[t] != i and pair[v, w] + gain[t] > best:
                     best, taken, after = pair[v, w] + gain[t], t, NONE
-                    c = _longest(via, at[t, v]) if at[t, v] >= 0 else NONE
+                    c = _longest(via, before_at[j]) if before_at[j] >= 0 else NONE
             q[v, w] = best - u[v, w]
             chosen[i, 0], chosen[i, 1], chosen[i, 2] = taken, c, after

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certus.kernels.arrays import largest
 from certus.kernels.compiling import njit
 from certus.kernels.forest_pieces import APPEND, CHAIN, HOOK, JOIN, NODE, WORD
 
@@ -90,25 +91,16 @@ def _hook(q_row, words, block, to):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _unhook(q_row, words, block, above, out, best_row):
-    """The reverse of _hook: out[i m + j] and best_row[.] are raised to what above[j] allows."""
-    m = above.shape[0]
-    at = 0
+def _unhook(q_row, words, column, above, out, best_row):
+    """The reverse of _hook for a column of the block: out and best_row[.] are raised to what ``above`` allows."""
     for i in range(words.shape[0]):
         w = words[i]
-        t = q_row[w]
-        if t > -np.inf:
-            best = -np.inf
-            for j in range(m):
-                s = t + above[j]
-                if s > out[at + j]:
-                    out[at + j] = s
-                s += block[at + j]
-                if s > best:
-                    best = s
-            if best > best_row[w]:
-                best_row[w] = best
-        at += m
+        s = above + q_row[w]
+        if s > out[i]:
+            out[i] = s
+        s += column[i]
+        if s > best_row[w]:
+            best_row[w] = s
 
 
 @njit(cache=True, nogil=True)
@@ -167,31 +159,51 @@ def _append(link, block, to):
 
 
 @njit(cache=True, nogil=True)
-def _hooks(q, befores, words, block, m):
-    """[r, j]: the hook of word befores[r] on a piece with these first words and this table of m columns."""
-    hooks = np.empty((befores.shape[0], m))
+def _links(q, befores, words):
+    """[r, i]: q[befores[r], words[i]]."""
+    links = np.empty((befores.shape[0], words.shape[0]))
     for r in range(befores.shape[0]):
-        _hook(q[befores[r]], words, block, hooks[r])
-    return hooks
+        row = q[befores[r]]
+        for i in range(words.shape[0]):
+            links[r, i] = row[words[i]]
+    return links
 
 
 @njit(cache=True, nogil=True)
-def _chain(block, hooks, to):
-    """to[i, j] <- max over r of block[i, r] + hooks[r, j], all row by row."""
-    n_rows, m = hooks.shape
-    at, base = 0, 0
-    while base < to.shape[0]:
+def _chain(a, b, to):
+    """to[i, j] <- max over k of a[i, k] + b[k, j]."""
+    n, m = to.shape
+    for i in range(n):
+        row = to[i]
         for j in range(m):
-            to[base + j] = -np.inf
-        for r in range(n_rows):
-            t = block[at]
-            at += 1
+            row[j] = -np.inf
+        for k in range(b.shape[0]):
+            t = a[i, k]
             if t > -np.inf:
                 for j in range(m):
-                    s = t + hooks[r, j]
-                    if s > to[base + j]:
-                        to[base + j] = s
-        base += m
+                    s = t + b[k, j]
+                    if s > row[j]:
+                        row[j] = s
+
+
+@njit(cache=True, nogil=True)
+def _chained(a, links, b, to):
+    """to <- a, links and b chained, in the order that takes less time."""
+    n, m, k, inner = a.shape[0], b.shape[1], a.shape[1], b.shape[0]
+    if n * inner * (k + m) < k * m * (n + inner):
+        before = np.empty((n, inner))
+        _chain(a, links, before)
+        _chain(before, b, to)
+    else:
+        after = np.empty((k, m))
+        _chain(links, b, after)
+        _chain(a, after, to)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _table_of(g, p, values):
+    """The table of a piece, (first words, last words)."""
+    return values[g.offset[p] : g.offset[p + 1]].reshape(g.n_first[p], g.n_last[p])
 
 
 @njit(cache=True, nogil=True)
@@ -222,8 +234,8 @@ def inside(g, q, table):
                 for j in range(m):
                     table[o + i * m + j] = table[at + i] + table[by + j]
         else:
-            befores, words = word[last[x] : last[x] + n_last[x]], word[first[y] : first[y] + n_first[y]]
-            _chain(table[offset[x] :], _hooks(q, befores, words, table[offset[y] :], m), to)
+            links = _links(q, word[last[x] : last[x] + n_last[x]], word[first[y] : first[y] + n_first[y]])
+            _chained(_table_of(g, x, table), links, _table_of(g, y, table), _table_of(g, p, table))
 
 
 @njit(cache=True, nogil=True)
@@ -290,29 +302,46 @@ def _around_node(g, p, table, out, edge_best, work):
 
 
 @njit(cache=True, nogil=True)
-def _around_chain(block, hooks, above, out):
-    """The reverse of _chain: raises out (like block); returns what is above each of the hooks."""
-    upper = np.full(hooks.shape, -np.inf)
-    n_rows, m = hooks.shape
-    at, base = 0, 0
-    while base < above.shape[0]:
+def _around_chain(g, p, q, table, least, out, pair_best):
+    """The same for a chain, column by column of what is above -inf."""
+    x, y = g.left[p], g.right[p]
+    befores = g.word[g.last[x] : g.last[x] + g.n_last[x]]
+    words = g.word[g.first[y] : g.first[y] + g.n_first[y]]
+    a, b, above = _table_of(g, x, table), _table_of(g, y, table), _table_of(g, p, out)
+    out_a, out_b = _table_of(g, x, out), _table_of(g, y, out)
+    links, n_rows = np.empty((0, 0)), befores.shape[0]
+    hook, upper = np.empty(n_rows), np.empty(n_rows)
+    for j in range(b.shape[1]):
+        left = False
+        for i in range(a.shape[0]):
+            left = left or above[i, j] > -np.inf
+        if not left:
+            continue
+        if not links.size:
+            links = _links(q, befores, words).T.copy()
         for r in range(n_rows):
-            t = block[at]
+            hook[r] = upper[r] = -np.inf
+        for i in range(words.shape[0]):
+            t = b[i, j]
             if t > -np.inf:
-                best = -np.inf
-                for j in range(m):
-                    z = above[base + j]
-                    s = z + hooks[r, j]
-                    if s > best:
-                        best = s
-                    z += t
-                    if z > upper[r, j]:
-                        upper[r, j] = z
-                if best > out[at]:
-                    out[at] = best
-            at += 1
-        base += m
-    return upper
+                for r in range(n_rows):
+                    s = t + links[i, r]
+                    if s > hook[r]:
+                        hook[r] = s
+        for i in range(a.shape[0]):
+            z = above[i, j]
+            if z > -np.inf:
+                for r in range(n_rows):
+                    s = z + hook[r]
+                    if s > out_a[i, r]:
+                        out_a[i, r] = s
+                for r in range(n_rows):
+                    s = z + a[i, r]
+                    if s > upper[r]:
+                        upper[r] = s
+        for r in range(n_rows):
+            if upper[r] > -np.inf and not upper[r] + hook[r] < least:
+                _unhook(q[befores[r]], words, b[:, j], upper[r], out_b[:, j], pair_best[befores[r]])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -330,13 +359,29 @@ def _around_join(left, right, above, out_left, out_right):
                 out_right[j] = s
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _leave_out(above, block, least):
+    """above[i] <- -inf where it does not reach ``least`` with block[i]; returns whether anything is left."""
+    left = False
+    for i in range(above.shape[0]):
+        if above[i] > -np.inf:
+            if above[i] + block[i] < least:
+                above[i] = -np.inf
+            else:
+                left = True
+    return left
+
+
 @njit(cache=True, nogil=True)
-def outside(g, q, table, out, edge_best, pair_best):
+def outside(g, q, table, least, out, edge_best, pair_best):
     """Best completions, and the best derivation through each part; ``table`` is what ``inside`` filled.
 
     out (like table) <- best score of everything outside a (piece, first word, last word)
     edge_best (edges of g) <- best derivation that uses the edge
     pair_best (W, W) <- best derivation in which the two words stand side by side
+
+    What is in no derivation of at least ``least`` has less, or -inf: nothing is looked for below it, so that the
+    time is that of what is left.
     """
     kind, left, right, first, n_first = g.kind, g.left, g.right, g.first, g.n_first
     last, n_last, offset, word = g.last, g.n_last, g.offset, g.word
@@ -347,6 +392,8 @@ def outside(g, q, table, out, edge_best, pair_best):
     out[out.shape[0] - 1] = 0.0
     for p in range(kind.shape[0] - 1, -1, -1):
         above = out[offset[p] : offset[p + 1]]
+        if not _leave_out(above, table[offset[p] : offset[p + 1]], least):
+            continue
         x, y = left[p], right[p]
         if kind[p] == NODE:
             _around_node(g, p, table, out, edge_best, work)
@@ -364,19 +411,32 @@ def outside(g, q, table, out, edge_best, pair_best):
                         if s > pair_best[v, y]:
                             pair_best[v, y] = s
                 at += mx
-        elif kind[p] == HOOK:
-            words = word[first[y] : first[y] + n_first[y]]
-            _unhook(q[x], words, table[offset[y] :], above, out[offset[y] :], pair_best[x])
         elif kind[p] == JOIN:
             a, b = slice(offset[x], offset[x + 1]), slice(offset[y], offset[y + 1])
             _around_join(table[a], table[b], above, out[a], out[b])
+        elif kind[p] == HOOK:
+            words, block, to = word[first[y] : first[y] + n_first[y]], _table_of(g, y, table), _table_of(g, y, out)
+            for j in range(n_last[p]):
+                if above[j] > -np.inf:
+                    _unhook(q[x], words, block[:, j], above[j], to[:, j], pair_best[x])
         elif kind[p] == CHAIN:
-            befores, words = word[last[x] : last[x] + n_last[x]], word[first[y] : first[y] + n_first[y]]
-            hooks = _hooks(q, befores, words, table[offset[y] :], n_last[p])
-            upper = _around_chain(table[offset[x] :], hooks, above, out[offset[x] :])
-            for r in range(befores.shape[0]):
-                v = befores[r]
-                _unhook(q[v], words, table[offset[y] :], upper[r], out[offset[y] :], pair_best[v])
+            _around_chain(g, p, q, table, least, out, pair_best)
+
+
+@njit(cache=True, nogil=True)
+def ranked(table, out, least, k):
+    """The k-th largest bound of an item, table + out; ``least`` if fewer reach that."""
+    count = 0
+    for i in range(out.shape[0]):
+        count += 1 if out[i] > -np.inf and table[i] + out[i] >= least else 0
+    if count < k:
+        return least
+    found, count = np.empty(count), 0
+    for i in range(out.shape[0]):
+        if out[i] > -np.inf and table[i] + out[i] >= least:
+            found[count] = table[i] + out[i]
+            count += 1
+    return largest(found, k)
 
 
 @njit(cache=True, nogil=True)

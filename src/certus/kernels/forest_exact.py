@@ -201,6 +201,42 @@ def _keep(bound, begin, end, beam, kept, n_kept):
     return kept, n_kept, lost
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _later(item, score, to_pay, a, b):
+    """Whether item a stands after item b: by first word, by last word, then by what it is worth, the best first."""
+    if item[a, LEFT0] & MASK != item[b, LEFT0] & MASK:
+        return item[a, LEFT0] & MASK > item[b, LEFT0] & MASK
+    if item[a, LAST] != item[b, LAST]:
+        return item[a, LAST] > item[b, LAST]
+    worth_a, worth_b = score[a] - to_pay[a], score[b] - to_pay[b]
+    return worth_a < worth_b or (worth_a == worth_b and a > b)
+
+
+@njit(cache=True, nogil=True)
+def _group(kept, begin, group_end, item, score, to_pay):
+    """Sorts the items kept[begin:] so that those with one first and last word stand together, the best of them first.
+
+    group_end[i] <- where those of kept[i] end, all places in ``kept``.
+    """
+    end, gap = kept.shape[0], 1
+    while gap < (end - begin) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(begin + gap, end):
+            k, j = kept[i], i
+            while j - gap >= begin and _later(item, score, to_pay, kept[j - gap], k):
+                kept[j] = kept[j - gap]
+                j -= gap
+            kept[j] = k
+        gap //= 3
+    for i in range(end - 1, begin - 1, -1):
+        group_end[i] = i + 1
+        if i + 1 < end:
+            a, b = kept[i], kept[i + 1]
+            if item[a, LEFT0] & MASK == item[b, LEFT0] & MASK and item[a, LAST] == item[b, LAST]:
+                group_end[i] = group_end[i + 1]
+
+
 @njit(cache=True, nogil=True)
 def search(g, out, model, least, beam, budget, all_ways):
     """Exact items of the pieces, bottom-up, without those whose best completion is below ``least``.
@@ -216,7 +252,7 @@ def search(g, out, model, least, beam, budget, all_ways):
     way, way_score = np.empty((1024, 4), np.int64), np.empty(1024)
     slots = np.full(4096, -1, np.int64)
     kept = np.empty(1024, np.int64)  # items of the pieces, piece by piece: what combinations run over
-    kept_ptr = np.zeros(n_pieces + 1, np.int64)
+    kept_ptr, group_end = np.zeros(n_pieces + 1, np.int64), np.empty(1024, np.int64)
     n, n_ways, n_kept, tried, done, lost = np.int64(0), np.int64(0), np.int64(0), np.int64(0), True, -np.inf
     nothing = Signature(np.int64(0), np.int64(0), np.int64(0), NONE, NONE, np.int64(0))
     begin = Signature(
@@ -240,11 +276,11 @@ def search(g, out, model, least, beam, budget, all_ways):
             a0, a1 = (kept_ptr[x], kept_ptr[x + 1]) if x >= 0 else (np.int64(0), np.int64(1))
             b0, b1 = (kept_ptr[y], kept_ptr[y + 1]) if y >= 0 else (np.int64(0), np.int64(1))
             for ai in range(a0, a1):
-                tried += b1 - b0
-                if tried > budget:
-                    done = False
-                    break
-                for bi in range(b0, b1):
+                following_b = b0
+                while following_b < b1:
+                    bi = following_b
+                    following_b += 1
+                    tried += 1
                     a, b, sig, s, owed = NONE, NONE, nothing, gain, 0.0
                     if x >= 0:
                         a = kept[ai]
@@ -256,9 +292,11 @@ def search(g, out, model, least, beam, budget, all_ways):
                         row, column = row_of[(sig.left0 & MASK) - 1], column_of[item[b, LAST]]
                         following = (item[b, LEFT0] & MASK) - 1
                         if row < 0 or column < 0 or not allowed[sig.last, following]:
+                            following_b = group_end[bi]
                             continue
                         s += score[b]
                         if s - owed - to_pay[b] + q[sig.last, following] + out[o + row * m + column] < least:
+                            following_b = group_end[bi]  # nor do the others with these ends, which are worth less
                             continue
                         sig, s = _follow(model, full, sig, s, _signature(item, b))
                     elif w == BEGIN:
@@ -307,12 +345,18 @@ def search(g, out, model, least, beam, budget, all_ways):
                     if s > score[i]:
                         score[i], bound[i], item[i, WAY] = s, total, k
                         to_pay[i], item[i, BEFORE_LAST] = owed, sig.before_last
+                if tried > budget:
+                    done = False
+                    break
             if not done:
                 break
         _number(g.word[g.first[p] : g.first[p] + g.n_first[p]], row_of)
         _number(g.word[g.last[p] : g.last[p] + m], column_of)
         kept, n_kept, dropped = _keep(bound, first_item, n, beam, kept, n_kept)
         lost = max(lost, dropped)
+        if group_end.shape[0] < kept.shape[0]:
+            group_end = longer(group_end)
+        _group(kept[:n_kept], kept_ptr[p], group_end, item, score, to_pay)
         kept_ptr[p + 1] = n_kept
     top = n - 1 if done and n > 0 and item[n - 1, PIECE] == n_pieces - 1 else NONE
     return Found(done, lost, item[:n, WAY], score[:n], way[:n_ways], way_score[:n_ways], tried, top)

@@ -23,27 +23,32 @@ import numpy as np
 from certus import kernels
 from certus.certificates.rounding import of_sum
 from certus.checks import Bools, Floats, Ints
+from certus.errors import Infeasible
 from certus.relax.descent import Descent, Oracle, Round, descend
 from certus.relax.run import HeldRun, Run
 from certus.relax.steps import StepRule, polyak
 from certus.threads import long_call
 from certus.translation.cube_pruning import cube_pruning
+from certus.translation.forest import NO_DERIVATION
 from certus.translation.language_model import LanguageModel
 from certus.translation.scored_forest import ScoredForest
 
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
 
+POPS = 60  # of cube pruning for a translation to begin with
 BEAM = 4  # items kept per piece where a translation is sought, not a proof
 WIDEST = 1 << 30  # a beam that drops nothing
 BUDGET = 20_000  # combinations of the first exact search; some 5 ms
-CELLS_PER_COMBINATION = 20  # a search may take so much of what sweeps over the tables have taken
+CELLS_PER_COMBINATION = 8  # a search may take so much of what sweeps over the tables have taken
 COMBINATIONS_PER_SECOND = 5e6
 GAIN = 0.6  # edges are removed again once the gap is so much of what it was
 MANY = 20_000  # items of vertices that no search of a small budget comes to an end with
 LARGE = 10_000  # cells of the tables from which on steps are made on a part of the forest
 SHARE = 0.85  # of the gap: what may score more than so far above the best translation is that part
-PULLS = 30  # steps on it, at most
+PART = 10_000  # cells that may score so, at most
+WIDE = 8  # items kept per piece of the part
+PULLS = 50  # steps on it, at most
 SETTLED = 0.9  # steps on a part that leave more than this of the gap are the last
 WINDOW = 15  # steps on the whole within which progress is looked for
 ENOUGH = 0.1  # of the gap: once it is no more than this, the whole is asked again
@@ -68,15 +73,22 @@ class BigramRelaxation:
         self.tables = kernels.bigram_scores.tables(lm.arrays, lm_weight, forest.lm_word, allowed)
         values = (forest.arrays.weight, self.tables.pair, lm.order * self.tables.back, self.tables.value)
         self.scale = float(sum(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in values))
-        self.u = np.zeros((n_words, n_words))
+        self._columns = np.zeros((n_words, n_words))  # [w, v]: what stands before one word is read together
+        self.u = self._columns.T
         self.q = np.full((n_words, n_words), -np.inf)
         self._free = np.flatnonzero(allowed & (np.arange(n_words) != kernels.forest_pieces.END) & (lm.order > 2))
+        before, after = np.divmod(self._free, n_words)
+        self._turned = after * n_words + before
         self._number = np.full(n_words * n_words, -1, dtype=np.int64)  # of the multiplier of each pair
         self._number[self._free] = np.arange(len(self._free))
         self._n_short = int((self.tables.parent < 0).sum())  # contexts of two words
         self.high = np.zeros(len(self.tables.state))
         self._by_state = np.zeros(lm.n_states if lm.order > 3 else 1)
-        self.size = len(self._free) + len(self.high) - self._n_short
+        states, self._shown, self._long = np.unique(
+            self.tables.state[self._n_short :], return_index=True, return_inverse=True
+        )  # longer contexts: those of one state, of copies of its words, have one multiplier
+        self.size = len(self._free) + len(states)
+        self._number_of_context = np.concatenate((np.full(self._n_short, -1), self._long + len(self._free), [-1]))
         self.allow(allowed)
         most_edges, most_words = forest.longest
         self._edges = np.empty(most_edges, dtype=np.int64)
@@ -93,21 +105,22 @@ class BigramRelaxation:
     def take(self, vector: Floats) -> None:
         """Take up multipliers."""
         n = len(self._free)
-        self.u.reshape(-1)[self._free] = vector[:n]
-        self.high[self._n_short :] = vector[n:]
+        self._columns.reshape(-1)[self._turned] = vector[:n]
+        self.high[self._n_short :] = vector[n:][self._long]
 
     def multipliers(self, vector: Floats) -> dict[str, Floats]:
         """Multipliers that are not zero: of "pairs", as rows (word, word, value), and of "contexts", as rows (words,
 
-        value) with -3 before the words of shorter ones; words as in ``ScoredForest.name``.
+        value) with -3 before the words of shorter ones; words as in ``ScoredForest.label``, in contexts as in ``name``.
         """
-        n, name = len(self._free), self.forest.name
+        n, label = len(self._free), self.forest.label
         used = np.flatnonzero(vector[:n])
         v, w = np.divmod(self._free[used], self.forest.n_words)
-        out: dict[str, Floats] = {"pairs": np.column_stack((name[v], name[w], vector[used])).astype(np.float64)}
+        out: dict[str, Floats] = {"pairs": np.column_stack((label[v], label[w], vector[used])).astype(np.float64)}
         if self.lm.order > 3:
             used = np.flatnonzero(vector[n:])
-            out["contexts"] = np.column_stack((self._words(used + self._n_short), vector[n + used])).astype(np.float64)
+            words = self._words(self._shown[used] + self._n_short)
+            out["contexts"] = np.column_stack((words, vector[n + used])).astype(np.float64)
         return out
 
     def _words(self, contexts: Ints) -> Ints:
@@ -128,13 +141,13 @@ class BigramRelaxation:
         out.
         """
         out = np.zeros(self.size)
-        number = {name: i for i, name in enumerate(self.forest.name.tolist())}
+        number = {label: i for i, label in enumerate(self.forest.label.tolist())}
         for v, w, value in rows["pairs"].tolist():
             if v in number and w in number and (k := self._number[number[v] * self.forest.n_words + number[w]]) >= 0:
                 out[k] = value
         if "contexts" in rows:
-            long = np.arange(self._n_short, len(self.high))
-            known = {tuple(words): i for i, words in enumerate(self._words(long).tolist(), start=len(self._free))}
+            long = self._words(self._shown + self._n_short).tolist()
+            known = {tuple(words): i for i, words in enumerate(long, start=len(self._free))}
             for *words, value in rows["contexts"].tolist():
                 if (i := known.get(tuple(words))) is not None:
                     out[i] = value
@@ -148,9 +161,15 @@ class BigramRelaxation:
     def allow(self, allowed: Bools) -> None:
         """Pairs of words that may be adjacent from now on."""
         self.allowed = allowed
-        self.active = kernels.bigram_scores.select(self.tables, allowed)
-        self.chosen = np.full((len(self.active.second), 3), -1, dtype=np.int64)
+        self._activate(allowed)
         self.q[~allowed] = -np.inf
+
+    def _activate(self, pairs: Bools) -> None:
+        """Score these pairs of words only."""
+        self.active = kernels.bigram_scores.select(self.tables, self.allowed, pairs)
+        n = self.forest.n_words
+        self._keys = np.repeat(np.arange(n) * n, np.diff(self.active.pair_ptr)) + self.active.second
+        self.chosen = np.full((len(self._keys), 3), -1, dtype=np.int64)
 
     def slack(self) -> float:
         """How far rounding may lower a bound: what lies so little below a score is not removed."""
@@ -174,9 +193,7 @@ class BigramRelaxation:
 
     def taken(self, v: Ints, w: Ints) -> Ints:
         """(n, 3) what the pairs v, w chose: the word before v, the context and the one after w, -1 for none."""
-        n, ptr, second = self.forest.n_words, self.active.pair_ptr, self.active.second
-        keys = np.repeat(np.arange(n), np.diff(ptr)) * n + second
-        found: Ints = self.chosen[np.searchsorted(keys, v * n + w)]
+        found: Ints = self.chosen[np.searchsorted(self._keys, v * self.forest.n_words + w)]
         return found
 
     def subgradient(self) -> Floats:
@@ -188,23 +205,26 @@ class BigramRelaxation:
         if not self.exact:
             v, w = self._pairs[: self.n_pairs].T
             before, context, after = self.taken(v, w).T
-            n, shift = self.forest.n_words, len(self._free) - self._n_short
+            n, long = self.forest.n_words, self._number_of_context
             for at, sign in (
                 (self._number[(before * n + v)[before >= 0]], 1.0),
                 (self._number[v * n + w], -1.0),
-                (np.where(context >= self._n_short, context + shift, -1), 1.0),
-                (np.where(after >= 0, after + shift, -1), -1.0),
+                (long[context], 1.0),
+                (long[after], -1.0),
             ):
                 np.add.at(gradient, at[at >= 0], sign)
         return gradient
 
     # -- bounds of everything, removal, search -------------------------------------------------------------------------
 
-    def complete(self) -> tuple[Floats, Floats]:
-        """Outside scores, for ``search`` and ``remove``; the best derivation of each edge and pair of words."""
+    def complete(self, least: float) -> tuple[Floats, Floats]:
+        """Outside scores, for ``search`` and ``remove``; the best derivation of each edge and pair of words.
+
+        They are good for what is in derivations of at least ``least``, and take little time for the rest.
+        """
         edge = np.empty(len(self.pieces.edge_id))
         pair = np.empty(self.q.shape)
-        kernels.forest_bigram.outside(self.pieces, self.q, self.table, self.out, edge, pair)
+        kernels.forest_bigram.outside(self.pieces, self.q, self.table, least, self.out, edge, pair)
         return edge, pair
 
     def remove(self, least: float, edge: Floats, pair: Floats) -> int:
@@ -238,6 +258,9 @@ class BigramRelaxation:
                 part.alive | (before.alive & self.alive), part.first | before.first, part.last | before.last
             )  # fmt: skip
         part._build()
+        pairs = np.zeros_like(self.allowed)
+        kernels.forest_pieces.adjacent(part.pieces, pairs)
+        part._activate(pairs & self.allowed)
         return part
 
     def search(self, least: float, *, beam: int = 0, budget: int = 1 << 62, all_ways: bool = False) -> Any:
@@ -302,6 +325,8 @@ class BoundedSearch(Oracle):
         relaxation.take(u)
         value = relaxation.value()
         self._cells += len(relaxation.table)
+        if value == -inf and self.run.structure is None:
+            raise Infeasible(NO_DERIVATION)
         if not value >= self.least:
             self.run.proof = "search"
             return None
@@ -358,20 +383,27 @@ class BoundedSearch(Oracle):
             self.rows = int(self.relaxation.alive.sum())
         self._gap = at.best - self.run.score
 
-    def _complete(self, at: Descent[Any]) -> tuple[Floats, Floats]:
-        """Bounds of everything; and the part to make steps on, as long as much is left."""
-        edge, pair = self.relaxation.complete()
-        self._cells += 3 * len(self.relaxation.table)
+    def _complete(self, at: Descent[Any], *, all_of_it: bool) -> tuple[Floats, Floats]:
+        """Bounds of all that may be best, or of the part alone; and the part to make steps on, if much is left."""
+        relaxation = self.relaxation
         level = self.run.score + SHARE * (at.value - self.run.score)
-        self._part = self.relaxation.part(level, edge, self._part) if self.large else None
+        edge, pair = relaxation.complete(self.least if all_of_it else level)
+        self._cells += len(relaxation.table)
+        if self.large:
+            level = kernels.forest_bigram.ranked(relaxation.table, relaxation.out, level, PART)
+            self._part = relaxation.part(level, edge, self._part)
+        else:
+            self._part = None
         return edge, pair
 
     def alternate(self, at: Descent[Any]) -> None:
         """After a gain: a small beam for a better derivation, an exact search that gives up early, and removal."""
         gained = self._gained(at)
+        if self.large and self._gap == inf:  # the first bound removes little
+            self._gap, gained = at.best - self.run.score, False
         if not gained and (self.settled or not self.large):
             return
-        edge, pair = self._complete(at)
+        edge, pair = self._complete(at, all_of_it=gained)
         if not gained:
             return
         items = self.run.info["items"] = self.relaxation.mark(self.least, edge)
@@ -385,7 +417,7 @@ class BoundedSearch(Oracle):
         """After every round: a search with a beam, which doubles from round to round if the search is to be exact."""
         gained = self._gained(at)
         self._beam = min(2 * self._beam, WIDEST) if self.exact and self._beam else BEAM
-        edge, pair = self._complete(at)
+        edge, pair = self._complete(at, all_of_it=True)
         self.search(beam=self._beam, budget=self.most_items)
         if gained:
             self.run.info["items"] = self.relaxation.mark(self.least, edge)
@@ -397,23 +429,33 @@ class BoundedSearch(Oracle):
             return
         self.relaxation.take(at.best_u)
         self.relaxation.value()
-        self.relaxation.complete()
+        self.relaxation.complete(self.least)
         budget = max(BUDGET, self._cells // CELLS_PER_COMBINATION)
         while budget < self.most_items and not self.over(at):
             budget = min(8 * budget, self.most_items)
             self.search(budget=budget)
 
     def pull(self, at: Descent[Any], most: int) -> Floats:
-        """Better multipliers, by ``most`` steps on the part of the forest that may score close to the bound."""
+        """Better multipliers, by ``most`` steps on the part of the forest that may score close to the bound.
+
+        Under these a beam over the part finds a better derivation as a rule.
+        """
         part, run = self._part, self.run
-        if part is None or most <= 0:
+        if part is None:
             return at.best_u
         enough = run.score + ENOUGH * (at.best - run.score)
         oracle, held = Pull(part, enough), HeldRun(run.score, part.scale)
         found = descend(held, oracle, at.best_u, at.rule, max_iterations=min(PULLS, most), log=False)
         run.iterations += found.rounds
         self._cells += found.rounds * len(part.table)
-        return found.best_u if oracle.found is None else oracle.found
+        u = found.best_u if oracle.found is None else oracle.found
+        part.take(u)
+        part.value()
+        part.complete(self.least)
+        best = part.search(self.least, beam=WIDE)
+        if best.top >= 0:
+            self.offer(part.best_of(best))
+        return u
 
 
 def default_rule() -> StepRule[Any]:
@@ -433,8 +475,8 @@ def decode(
     last words, of pieces of target sides, and completions are bounded for each of them, not for each vertex.
     """
     relaxation, run, problem = oracle.relaxation, oracle.run, oracle.problem
-    if not relaxation.exact:  # nothing should return less than cube pruning
-        oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight).edges)
+    if not relaxation.exact:
+        oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight, POPS).edges)
     search = oracle.widen if beams else oracle.alternate
     at = Descent(run, oracle, np.zeros(relaxation.size), rule)
     gap = inf
@@ -442,11 +484,14 @@ def decode(
         if at.ask(search, True) or oracle.over(at):
             break
         oracle.settled = oracle.settled or (at.best - run.score > SETTLED * gap and not beams)
-        if oracle.large and not oracle.settled:
+        left = max_iterations - run.iterations - 1  # steps on a part, with one on the whole after them
+        if oracle.large and not oracle.settled and left > 0:
             gap = at.best - run.score
-            at.restart(oracle, oracle.pull(at, max_iterations - run.iterations))
+            at.restart(oracle, oracle.pull(at, left))
         elif at.stalled(WINDOW) and not beams:
             break
     oracle.finish(at)
+    if run.proof is None and not at.close():  # nothing should return less than cube pruning
+        oracle.offer(cube_pruning(problem.translation_forest, problem.lm, problem.lm_weight).edges)
     run.info |= {"step": repr(rule), "edges left": int(relaxation.alive.sum())}
     return at

@@ -53,11 +53,11 @@ def within(problem: "ForestTranslation", best: Result[Ints], k: int) -> list[tup
 
 def _search(relaxation: BigramRelaxation, least: float) -> Any:
     relaxation.value()
-    edge, pair = relaxation.complete()
+    edge, pair = relaxation.complete(least)
     for _ in range(ROUNDS):
         relaxation.remove(least, edge, pair)
         relaxation.value()
-        edge, pair = relaxation.complete()
+        edge, pair = relaxation.complete(least)
     found = relaxation.search(least, budget=MOST_COMBINATIONS, all_ways=True)
     if not found.done:
         raise NotSupported(f"more than {MOST_COMBINATIONS} combinations for this k; ask for fewer derivations.")

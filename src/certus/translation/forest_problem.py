@@ -13,7 +13,7 @@ from certus.certificates.rounding import Extent, extent_of, of_sum, rounded_up
 from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, Ints, as_positive_int, as_scores, of_kind, one_of
 from certus.draw import Picture, phrase_tree
-from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
 from certus.hypergraph.readings import Reading
 from certus.problem import PROBLEMS, Index, Penalties
@@ -26,7 +26,7 @@ from certus.translation.bigram_relaxation import BigramRelaxation, BoundedSearch
 from certus.translation.cube_pruning import cube_pruning
 from certus.translation.distinct import best_other
 from certus.translation.distinct import distinct as distinct_strings
-from certus.translation.forest import NO_DERIVATION, ForestArrays, TranslationForest
+from certus.translation.forest import ForestArrays, TranslationForest
 from certus.translation.forest_closed import path
 from certus.translation.forest_kbest import within
 from certus.translation.forest_proof import closed_form
@@ -252,12 +252,9 @@ class ForestTranslation(DynamicProgram[Ints]):
         return self.proved(structure, value, kind="dynamic program")
 
     def _bounded_search(self, run: Run[list[int]], most_items: int) -> BoundedSearch:
-        """The relaxation to search under; Infeasible if there is no derivation."""
+        """The relaxation to search under."""
         forest = prepare(self.translation_forest, self.lm, self.translation_forest.weights)
-        relaxation = BigramRelaxation(forest, self.lm, self.lm_weight)
-        if not relaxation.value() > -np.inf:
-            raise Infeasible(NO_DERIVATION)
-        return BoundedSearch(self, relaxation, run, most_items)
+        return BoundedSearch(self, BigramRelaxation(forest, self.lm, self.lm_weight), run, most_items)
 
     def _with_weights(self, weights: Floats) -> Self:
         return type(self)(self.translation_forest.with_weights(weights), self.lm, self.lm_weight)

@@ -25,7 +25,7 @@ from certus.translation.forest_tables import Tables
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_lookup import pair_tables
-from certus.translation.scored_forest import END, ScoredForest, prepare
+from certus.translation.scored_forest import BEGIN, END, ScoredForest, prepare
 
 if TYPE_CHECKING:
     from certus.translation.forest_problem import ForestTranslation
@@ -80,9 +80,8 @@ def closed_form(problem: "ForestTranslation", above: float, witness: Any, weight
     edges = np.flatnonzero(prepared.alive)
     u = np.zeros((len(words), len(words)))
     if problem.lm.order > 2:
-        number = np.searchsorted(words, prepared.lm_word)
-        u[np.ix_(number, number)] = steps.multipliers(prepared.multipliers(rows.astype(np.float64)))
-        u[:, number[END]] = 0.0
+        u = steps.multipliers(prepared.multipliers(rows.astype(np.float64)))
+        u[:, END] = 0.0
     high = steps.multipliers(_by_state(problem.lm, prepared, contexts))
     found = _Search(problem, sides, words, steps, steps.limit(above)).run(u, high)
     return assembled(problem, prepared, words, None if found is None else found._replace(edge=edges[found.edge]))
@@ -128,12 +127,11 @@ def _steps(problem: "ForestTranslation", above: float, largest: list[float], wei
 
 
 def sides_of(f: ScoredForest) -> tuple[Sides, Ints]:
-    """Target sides of the edges alive over the words of the model, and these words."""
-    words, number = np.unique(f.lm_word, return_inverse=True)
+    """Target sides of the edges alive over the words of the forest, and the numbers of these in the model."""
     a = f.arrays
     tail = np.repeat(a.tail_ptr[:-1], np.diff(a.token_ptr)) + np.maximum(~a.token, 0)
-    symbol = np.where(a.token >= 0, number[np.maximum(a.token, 0)], ~np.append(a.tail, 0)[tail])
-    return Sides(a.in_ptr, a.token_ptr, symbol, a.weight).only(f.alive), words.astype(np.int64)
+    symbol = np.where(a.token >= 0, a.token, ~np.append(a.tail, 0)[tail])
+    return Sides(a.in_ptr, a.token_ptr, symbol, a.weight).only(f.alive), f.lm_word.astype(np.int64)
 
 
 class _Search:
@@ -158,14 +156,13 @@ class _Search:
             tables = Tables(sides, layout, model.optimistic(u, high, allowed), first, last)
             if not tables.best > limit:
                 return None
-            tables.complete()
+            tables.complete(limit)
             alive, allowed = tables.edge > limit, allowed & (tables.pair > limit)
             sides, edges = sides.only(alive), edges[alive]
             first, last = _kept(tables, first, last, limit)
             if len(edges) > SHRUNK * len(alive):
                 break
-        begin = int(np.searchsorted(self.words, problem.lm.begin))
-        items = Items(sides, Model(problem.lm, self.words, begin, self._score), Bounds(tables, u, high, allowed, limit))
+        items = Items(sides, Model(problem.lm, self.words, BEGIN, self._score), Bounds(tables, u, high, allowed, limit))
         return items.ways._replace(edge=edges[items.ways.edge])
 
     def _score(self, terms: Ints) -> Floats:

@@ -9,7 +9,7 @@ Scores are whole numbers held in float64, and no sum of them reaches 2^53, so th
 cannot be.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -183,8 +183,8 @@ class Tables:
 
     # -- outside ---------------------------------------------------------------------------------------------------
 
-    def complete(self) -> None:
-        """Fill ``outside``, ``edge`` and ``pair``."""
+    def complete(self, limit: float) -> None:
+        """Fill ``outside``, ``edge`` and ``pair``; what is in no score above the limit has less, or -inf."""
         layout = self.layout
         self.outside = [np.full(table.shape, -np.inf) for table in self.inside]
         self.around = np.full(len(self.cost), -np.inf)  # per edge
@@ -193,8 +193,13 @@ class Tables:
         for x in layout.order[::-1].tolist():
             if self.used[x]:
                 self._around_uses(x)
+            outside = self.outside[x]
+            outside[self.inside[x] + outside <= limit] = -np.inf
+            left = outside > -np.inf
+            if not left.any():
+                continue
             if x >= layout.n_vertices:
-                self._around_parts(x)
+                self._around_parts(x, np.flatnonzero(left.any(axis=1)), np.flatnonzero(left.any(axis=0)))
             elif x in self._entries:
                 self._around_edges(x)
         self.edge = self.cost + self.around
@@ -221,14 +226,15 @@ class Tables:
             self.around[e] = (self.inside[z][cells] + part).max(initial=-np.inf)
             self.outside[z][cells] = np.maximum(self.outside[z][cells], part + self.cost[e])
 
-    def _around_parts(self, x: int) -> None:
+    def _around_parts(self, x: int, rows: Ints, columns: Ints) -> None:
+        """What is around the two parts of a unit, of whose table these rows and columns are left."""
         a, b = self.layout.parts[x - self.layout.n_vertices].tolist()
-        links, outside = self._links(a, b), self.outside[x]
-        right = product(links, self.inside[b])
-        self._raise(a, product(outside, right.T))
-        above = product(self.inside[a].T, outside)
-        self._raise(b, product(links.T, above))
-        self._paired(self.last[a], self.first[b], links + product(above, self.inside[b].T))
+        links, outside = self._links(a, b), self.outside[x][np.ix_(rows, columns)]
+        before, after = self.inside[a][rows], self.inside[b][:, columns]
+        self._raise(a, (rows,), product(outside, product(links, after).T))
+        above = product(before.T, outside)
+        self._raise(b, (slice(None), columns), product(links.T, above))
+        self._paired(self.last[a], self.first[b], links + product(above, after.T))
 
     def _around_uses(self, x: int) -> None:
         layout, first, last = self.layout, self.first[x], self.last[x]
@@ -248,16 +254,16 @@ class Tables:
             np.maximum.at(self.pair, (words[:, None], first[None, :]), before + columns[of] + above)
         words = layout.columns.word[layout.columns.ptr[x] : layout.columns.ptr[x + 1]]
         links = self.q[last[:, None], words]
-        self._raise(x, product(around.T, links.T))
+        self._raise(x, (), product(around.T, links.T))
         self._paired(last, words, links + product(self.inside[x].T, around.T))
         words = layout.rows.word[layout.rows.ptr[x] : layout.rows.ptr[x + 1]]
         around = self._rows.around[self._rows.of(x)].reshape(len(words), len(last))
         links = self.q[words[:, None], first]
-        self._raise(x, product(links.T, around))
+        self._raise(x, (), product(links.T, around))
         self._paired(words, first, links + product(around, self.inside[x].T))
 
-    def _raise(self, x: int, outside: Floats) -> None:
-        np.maximum(self.outside[x], outside, out=self.outside[x])
+    def _raise(self, x: int, cells: tuple[Any, ...], outside: Floats) -> None:
+        self.outside[x][cells] = np.maximum(self.outside[x][cells], outside)
 
     def _paired(self, before: Ints, after: Ints, through: Floats) -> None:
         cells = before[:, None], after

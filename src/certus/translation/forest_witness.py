@@ -29,7 +29,7 @@ def multipliers_below(problem: "ForestTranslation", weights: Floats, above: floa
 
     def remove(at: Descent[Pull]) -> None:
         """Leave out what is below, now and then; little that is left needs no better bound."""
-        if at.rounds in REMOVALS and relaxation.remove(above, *relaxation.complete()) <= FEW:
+        if at.rounds in REMOVALS and relaxation.remove(above, *relaxation.complete(above)) <= FEW:
             run.proof = "search"
 
     at = descend(run, oracle, start, default_rule(), max_iterations=ROUNDS, search=remove)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certus.certificates.ragged import ranges
 from certus.checks import Bools, Floats, Ints
 from certus.translation.language_model import LanguageModel, first_slots
 
@@ -162,39 +163,90 @@ def _chased(parent: Ints, times: int) -> Ints:
     return at
 
 
+class _Contexts:
+    """The words themselves, nodes 0 .. W - 1, and the contexts of two or more of them that the model has.
+
+    Words may be copies of one word of the model. Node -1 is the empty context; a word that is no context of the model
+    is none here either.
+    """
+
+    def __init__(self, lm: LanguageModel, words: Ints, allowed: Bools) -> None:
+        a, n = lm.arrays, len(words)
+        self.n_words, self.allowed = n, allowed
+        self.copies = np.argsort(words, kind="stable")  # the words by their numbers in the model
+        self.copy_ptr = np.searchsorted(words[self.copies], np.arange(len(lm.words) + 1))
+        self.state = a.unigram_state[words].astype(np.int64)
+        self.known = a.state_length[self.state] == 1
+        self.newer, self.parent, self.suffix = np.arange(n), np.full(n, -1), np.full(n, -1)
+        self._keys, self._nodes = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        by_parent = np.argsort(a.state_parent, kind="stable")
+        child_ptr = np.searchsorted(a.state_parent[by_parent], np.arange(lm.n_states + 1))
+        last = np.flatnonzero(self.known)
+        for _ in range(lm.order - 2):
+            row, at = ranges(child_ptr[self.state[last]], child_ptr[self.state[last] + 1])
+            state = by_parent[at].astype(np.int64)
+            node, again, word = self.followed_by(last[row], a.state_word[state].astype(np.int64))
+            last = np.arange(len(self.state), len(self.state) + len(node))
+            suffix = self.after(self.suffix[node], word)
+            self.state, self.newer = np.append(self.state, state[again]), np.append(self.newer, word)
+            self.parent, self.suffix = np.append(self.parent, node), np.append(self.suffix, suffix)
+            keys, nodes = np.append(self._keys, node * n + word), np.append(self._nodes, last)
+            order = np.argsort(keys)
+            self._keys, self._nodes = keys[order], nodes[order]
+
+    def followed_by(self, node: Ints, word: Ints) -> tuple[Ints, Ints, Ints]:
+        """(node, row, copy): for each row, a node and a word of the model, the copies that may stand after the node."""
+        row, at = ranges(self.copy_ptr[word], self.copy_ptr[word + 1])
+        copy = self.copies[at]
+        kept = self.allowed[self.newer[node[row]], copy]
+        return node[row[kept]], row[kept], copy[kept]
+
+    def after(self, node: Ints, word: Ints) -> Ints:
+        """The node of the longest end of each node and the word after it that is one."""
+        out, now, left = np.full(len(node), -1), node.copy(), np.arange(len(node))
+        while len(left):
+            bare = now == -1
+            out[left[bare]] = np.where(self.known[word[left[bare]]], word[left[bare]], -1)
+            left, now = left[~bare], now[~bare]
+            keys = now * self.n_words + word[left]
+            at = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
+            hit = self._keys[at] == keys if len(self._keys) else np.zeros(len(left), dtype=bool)
+            out[left[hit]] = self._nodes[at[hit]]
+            left, now = left[~hit], self.suffix[now[~hit]]
+        return out
+
+
 def pair_tables(lm: LanguageModel, weight: float, words: Ints, allowed: Bools) -> PairTables:
-    """The tables for the words numbered ``words`` (W,) in the model, each once; ``allowed`` (W, W) may be adjacent."""
-    a, n_words = lm.arrays, len(words)
+    """The tables for the words numbered ``words`` (W,) in the model, <s> first; ``allowed`` (W, W) may be adjacent.
+
+    Several words may have one number: copies, which are told apart.
+    """
+    a, n = lm.arrays, len(words)
     v, w = np.nonzero(allowed)
     pair = np.full(allowed.shape, -np.inf)
     pair[v, w] = weight * advance(lm, a.unigram_state[words[v]].astype(np.int64), words[w])[0]
-    number = np.full(len(lm.words), -1, dtype=np.int64)
-    number[words] = np.arange(n_words)
-    known = np.zeros(lm.n_states, dtype=bool)  # contexts of these words
-    known[0] = True
-    last, older = number[a.state_word], number[a.state_word[a.state_parent]]
-    found = [np.empty(0, dtype=np.int64)]
-    for length in range(1, lm.order):
-        at = np.flatnonzero(a.state_length == length)
-        at = at[known[a.state_parent[at]] & (last[at] >= 0)]
-        if length > 1:
-            at = at[allowed[older[at], last[at]]]
-            found.append(at)
-        known[at] = True
-    state = np.concatenate(found)
-    place = np.full(lm.n_states, -1, dtype=np.int64)
-    place[state] = np.arange(len(state))
+    nodes = _Contexts(lm, words, allowed)
+    own = np.arange(n, len(nodes.state))
     keys = a.slots[::3]
     slot = np.flatnonzero((keys >> 32) > 0)
-    context, word = place[keys[slot] >> 32], number[keys[slot] & 0xFFFFFFFF]
-    kept = (word >= 0) & (context >= 0)
-    slot, context, word = slot[kept], context[kept], word[kept]
-    order = np.lexsort((word, context))
-    slot, context, word = slot[order], context[order], word[order]
-    after = a.slots[3 * slot + 2]
-    following = np.where((a.state_length[after] > 2) & (words[word] != lm.end), place[after], -1)
-    ends = place[a.state_suffix[state]]
+    slot = slot[np.argsort(keys[slot], kind="stable")]
+    ptr = np.searchsorted(keys[slot] >> 32, np.arange(lm.n_states + 1))
+    row, at = ranges(ptr[nodes.state[own]], ptr[nodes.state[own] + 1])
+    node, row, word = nodes.followed_by(own[row], keys[slot[at]] & 0xFFFFFFFF)
+    slot = slot[at[row]]
+    order = np.lexsort((word, node))
+    node, word, slot = node[order], word[order], slot[order]
+    following = nodes.after(node, word)
+    longer = (following >= n) & (words[word] != lm.end)
+    longer[longer] = nodes.parent[following[longer]] >= n
+    older = nodes.newer[nodes.parent[own]]
     return PairTables(
-        lm.order, int(number[lm.begin]), pair, state, older[state], last[state], place[a.state_parent[state]], ends,
-        weight * a.back_off[state], context, word, weight * a.values[3 * slot + 1], following,
+        lm.order, 0, pair, nodes.state[own], older, nodes.newer[own], _context(nodes.parent[own], n),
+        _context(nodes.suffix[own], n), weight * a.back_off[nodes.state[own]], node - n, word,
+        weight * a.values[3 * slot + 1], np.where(longer, following - n, -1),
     )  # fmt: skip
+
+
+def _context(node: Ints, n_words: int) -> Ints:
+    """Numbers of nodes among contexts of two words or more, -1 for those that are none."""
+    return np.where(node >= n_words, node - n_words, -1)

@@ -107,9 +107,8 @@ def forest_mass_bounds(problem: "ForestTranslation", pairs: Floats, scales: list
     allowed = adjacent(layout, first, last)
     u = np.zeros(allowed.shape)
     if problem.lm.order > 2:
-        number = np.searchsorted(words, prepared.lm_word)
-        u[np.ix_(number, number)] = prepared.multipliers(pairs)
-        u[:, number[END]] = 0.0
+        u = prepared.multipliers(pairs)
+        u[:, END] = 0.0
     high = np.zeros(problem.lm.n_states)  # no multipliers of longer contexts: any are valid
     q = pair_tables(problem.lm, problem.lm_weight, words, allowed).optimistic(u, high, allowed)
     return [_forest_sum(sides, layout, q, (first, last), scale) + SLACK for scale in scales]

@@ -46,7 +46,9 @@ def model_of_forest(model: WordModel, forest: TranslationForest) -> LanguageMode
     names = [*sorted({BEGIN, END, UNKNOWN, *forest.words})]
     numbers = np.arange(len(names), dtype=np.int32)[:, None]
     bare = LanguageModel(Arpa(names, [Ngrams(numbers, np.zeros(len(names)), np.zeros(len(names)))], natural=True))
-    sides, local = sides_of(prepare(forest, bare, forest.weights))
+    sides, words_of = sides_of(prepare(forest, bare, forest.weights))
+    local, number = np.unique(words_of, return_inverse=True)  # <s> and </s> may be words of the forest too
+    sides = sides._replace(symbol=np.where(sides.symbol >= 0, number[sides.symbol], sides.symbol))
     shape = len(sides.in_ptr) - 1, len(local)
     layout = lay_out(sides, len(local))
     found = adjacent(layout, *ends(layout, sides.in_ptr, np.ones(shape, dtype=bool), np.ones(shape, dtype=bool)))

@@ -15,6 +15,7 @@ from certus.translation.language_model import LanguageModel
 
 BEGIN, END = 0, 1  # local words: <s> and </s>
 MOST_EDGES = 1_000_000  # of one derivation
+BLOCK = 10  # source words: what rules yield in the middle of other blocks are other copies of words
 MOST_WORDS = 1 << 20  # different words of a forest, as packed by the kernels
 
 Empty = tuple[float, tuple[int, ...]]  # a derivation that yields nothing: its score and its edges
@@ -25,7 +26,8 @@ class ScoredForest:
     """``arrays`` are int64, for the vertices 0 .. V - 1, of which the last is the top.
 
     The top's edge yields <s>, root, </s>. Tokens are local words: ``lm_word`` gives their numbers in the
-    model. Vertices that yield nothing are worked into the edges above them, one edge for each way: ``origin[e]`` is
+    model. What rules of distant spans yield are different copies of a word, so that multipliers can be others here and
+    there. Vertices that yield nothing are worked into the edges above them, one edge for each way: ``origin[e]`` is
     the edge of the forest (-1 for the top's), ``empties[e]`` what stands at each place of its tail, if not a vertex.
     """
 
@@ -33,6 +35,7 @@ class ScoredForest:
     alive: Bools  # edges reached from the root whose weight is not -inf
     lm_word: NDArray[np.int32]
     name: Ints  # per word: the first of the forest's words that it stands for; -1 for <s>, -2 for </s>
+    label: Ints  # the same, with other numbers for other copies
     origin: Ints
     empties: dict[int, tuple[tuple[int, ...] | None, ...]]
 
@@ -55,8 +58,8 @@ class ScoredForest:
         return int(edges), int(words)
 
     def multipliers(self, rows: Floats) -> Floats:
-        """Rows (word, word, value), words as in ``name``, as a matrix (W, W); words that no edge uses are left out."""
-        number = {name: i for i, name in enumerate(self.name.tolist())}
+        """Rows (word, word, value), words as in ``label``, as a matrix (W, W); words that no edge uses are left out."""
+        number = {label: i for i, label in enumerate(self.label.tolist())}
         u = np.zeros((self.n_words, self.n_words))
         for v, w, value in rows.tolist():
             if v in number and w in number and w != -2:
@@ -112,11 +115,15 @@ def prepare(forest: TranslationForest, lm: LanguageModel, weights: Floats, *, k:
             edges = slice(int(in_ptr[v]), int(in_ptr[v + 1]))
             alive[edges] = weights[edges] > -np.inf
             reached[tail[tail_ptr[in_ptr[v]] : tail_ptr[in_ptr[v + 1]]]] = True
-    words, local = np.unique(token[token >= 0], return_inverse=True)
+    copy, own = np.repeat(_copies(forest, lm), np.diff(forest.token_ptr))[: len(token)], token >= 0
+    n_copies = int(copy.max(initial=0)) + 1
+    words, local = np.unique(token[own] * n_copies + copy[own], return_inverse=True)
     if len(words) > MOST_WORDS:
         raise NotSupported(f"the forest has {len(words)} different words; at most {MOST_WORDS}.")
-    token[token >= 0] = local + 2
+    token[own] = local + 2
+    words, copy = np.divmod(words, n_copies)
     ids, first = np.unique(lm.word_ids(forest.words), return_index=True)
+    name = first[np.searchsorted(ids, words)]
     arrays = ForestArrays(
         np.append(in_ptr, n_edges + 1),
         np.append(tail_ptr, tail_ptr[-1] + 1),
@@ -129,11 +136,25 @@ def prepare(forest: TranslationForest, lm: LanguageModel, weights: Floats, *, k:
         arrays,
         np.append(alive, True),
         np.concatenate(([lm.begin, lm.end], words)).astype(np.int32),
-        np.concatenate(([-1, -2], first[np.searchsorted(ids, words)])).astype(np.int64),
+        np.concatenate(([-1, -2], name)).astype(np.int64),
+        np.concatenate(([-1, -2], name + copy * len(forest.words))).astype(np.int64),
         np.append(np.arange(n_edges), -1),
         {},
     )
     return _without_empty(whole, k) if (np.diff(token_ptr) == 0).any() else whole
+
+
+def _copies(forest: TranslationForest, lm: LanguageModel) -> Ints:
+    """Per edge, which copy of the words on its target side it has: by the middle of the span, a block of the source.
+
+    Up to bigrams, and where spans are not known, there is one.
+    """
+    if forest.spans is None or lm.order <= 2 or not len(forest.spans):
+        return np.zeros(forest.graph.n_edges, dtype=np.int64)
+    span = forest.spans[forest.graph.heads].astype(np.int64)
+    blocks = max(int(forest.spans.max()) // BLOCK, 1)
+    copy: Ints = np.clip(span.sum(axis=1) // (2 * BLOCK), 0, blocks - 1)
+    return copy
 
 
 def _without_empty(f: ScoredForest, k: int) -> ScoredForest:
@@ -173,6 +194,7 @@ def _without_empty(f: ScoredForest, k: int) -> ScoredForest:
         np.ones(len(rows), dtype=bool),
         f.lm_word,
         f.name,
+        f.label,
         np.array([e for _, _, _, e, _ in rows], dtype=np.int64),
         {i: edges for i, (_, _, _, _, edges) in enumerate(rows) if any(way is not None for way in edges)},
     )

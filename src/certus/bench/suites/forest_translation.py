@@ -26,7 +26,7 @@ def run(
     limit: float = 60.0,
     small: int = 20,
     lm: str = "",
-    lengths: tuple[int, ...] = (20, 40, 60, 80),
+    lengths: tuple[int, ...] = (20, 40, 60, 80, 10),
     each: int = 5,
     distinct: int = 10,
     trained: tuple[int, ...] = (5,),
@@ -158,9 +158,9 @@ def _search_errors(
 def _lengths(
     hiero: Hiero, lm: certus.LanguageModel, lengths: tuple[int, ...], each: int, limit: float
 ) -> Iterator[Row]:
-    """Seconds by number of words, and the power of the length that they grow with."""
+    """Seconds by number of words, and the powers of the length that they and the forests grow with."""
     stream = [word for sentence in hiero.sentences for word in sentence]
-    taken, sizes, times = 0, list[int](), list[float]()
+    taken, sizes, times, edges = 0, list[int](), list[float](), list[int]()
     for length in lengths:
         problems = []
         for _ in range(each):
@@ -170,16 +170,17 @@ def _lengths(
         results, seconds = _decoded(problems, limit)
         sizes += [length] * each
         times += seconds
+        edges += [p.translation_forest.graph.n_edges for p in problems]
         values = {
             "proved": sum(r.certificate.exact for r in results),
-            "edges": float(np.mean([p.translation_forest.graph.n_edges for p in problems])),
+            "edges": float(np.mean(edges[-each:])),
             "median s": float(np.median(seconds)),
             "most s": max(seconds),
         }
         yield Row(f"{length} words, {lm.order}-gram", {"sentences": each, **values})
     if len(lengths) > 1:
-        power = float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
-        yield Row("growth of seconds with words", {"power": power})
+        powers = [float(np.polyfit(np.log(sizes), np.log(grown), 1)[0]) for grown in (edges, times)]
+        yield Row("growth with words, as a power", dict(zip(("edges", "seconds"), powers, strict=True)))
 
 
 def _distinct(problems: list[Any], k: int) -> Row:
