@@ -279,7 +279,11 @@ class Problem(ABC, Generic[Y]):
         ``iterations`` is how long the upper end is lowered; the interval holds after any number. Of a dynamic program
         it is the value itself, but for rounding; of what is decoded by relaxation, see certus.relax.sums.
         """
-        forest = self.forest()
+        try:
+            forest = self.forest()
+        except Infeasible:
+            self.log_partition()  # which says so where scores are too low to be added up
+            raise
         if forest is None and self.relaxation() is not None:
             bounds: LogPartitionBounds = relaxed_answer("log_partition_bounds")(self, iterations)
             return bounds
