@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from certus.dependency.nonprojective import polyak_rule
+from certus.dependency.polyak import polyak_rule
 from certus.features.encode import Encoder
 from certus.kernels import crossing
 from certus.kernels.features import ABSENT, named_features

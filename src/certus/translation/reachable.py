@@ -48,7 +48,7 @@ def model_of_forest(model: WordModel, forest: TranslationForest) -> LanguageMode
     bare = LanguageModel(Arpa(names, [Ngrams(numbers, np.zeros(len(names)), np.zeros(len(names)))], natural=True))
     sides, words_of = sides_of(prepare(forest, bare, forest.weights))
     local, number = np.unique(words_of, return_inverse=True)  # <s> and </s> may be words of the forest too
-    sides = sides._replace(symbol=np.where(sides.symbol >= 0, number[sides.symbol], sides.symbol))
+    sides = sides._replace(symbol=np.where(sides.symbol >= 0, number[np.maximum(sides.symbol, 0)], sides.symbol))
     shape = len(sides.in_ptr) - 1, len(local)
     layout = lay_out(sides, len(local))
     found = adjacent(layout, *ends(layout, sides.in_ptr, np.ones(shape, dtype=bool), np.ones(shape, dtype=bool)))
