@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import certus
-from certus import Dependency, Infeasible, Joint, Tagging, constraints
+from certus import Dependency, Infeasible, Joint, Tagging, constraints, kernels
 from certus.dependency import nonprojective
 from certus.dependency.automata_problem import AutomataDependency
 from certus.relax import ranked
@@ -202,3 +202,12 @@ def test_a_wrong_rank_is_refused():
     with pytest.raises(certus.VerificationError):
         certus.verify(problem, certus.Result(third.structure, third.score, claimed))
     assert second.score >= third.score
+
+
+def test_the_best_tree_seen_is_listed_next():
+    found, score = np.zeros((3, 3), dtype=np.int64), np.zeros(3)
+    heads, seen = np.array([[-1, 0, 1], [-1, 2, 0], [-1, 0, 0]]), np.array([1.0, 4.0, -np.inf])
+    assert kernels.ranked_trees.list_seen(found, score, 1, heads, seen) == 2
+    assert found[1].tolist() == [-1, 2, 0]
+    assert score[1] == 4.0
+    assert seen.tolist() == [1.0, -np.inf, -np.inf]

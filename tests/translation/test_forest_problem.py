@@ -17,6 +17,7 @@ from certus import (
     NotSupported,
     TranslationForest,
     VerificationError,
+    kernels,
     verify,
 )
 from certus.io.arpa import parse_arpa
@@ -382,3 +383,11 @@ def test_a_real_forest_is_decoded_to_the_best_score_another_decoder_found():
     result = ForestTranslation(forest, LanguageModel.read(folder / "lm.en.2gram.arpa.gz"), weights["LM"]).decode()
     assert result.certificate.exact
     assert result.score == pytest.approx(sentence["model_score"], abs=1e-3)
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.sampled_from([0.0, 1.0, -np.inf])), max_size=8), st.integers(1, 4))
+def test_the_bound_of_so_many_items_is_that_of_sorting_them(items, k):
+    table, out = np.array([float(x) for x, _ in items]), np.array([y for _, y in items])
+    reaching = sorted((x + y for x, y in items if x + y >= -1.0), reverse=True)
+    expected = reaching[k - 1] if len(reaching) >= k else -1.0
+    assert kernels.forest_bigram.ranked(table, out, -1.0, k) == expected
