@@ -211,3 +211,10 @@ def test_the_best_tree_seen_is_listed_next():
     assert found[1].tolist() == [-1, 2, 0]
     assert score[1] == 4.0
     assert seen.tolist() == [1.0, -np.inf, -np.inf]
+
+
+def test_ranks_beside_a_constraint_of_no_parts_are_verified():
+    trees = Dependency([[0, 1, 2], [0, 0, 3], [0, 1, 0]], sibling=np.ones((3, 3, 3)), projective=False)
+    problem = trees.subject_to(constraints.at_most(1, "arcs", []))
+    for result in problem.kbest(2):
+        certus.verify(problem, result)

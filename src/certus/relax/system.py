@@ -504,8 +504,11 @@ class Relaxation:
         amount = 2.0 * (sum(w * max(e.length, 1) * e.size for w, e in extents) + float(np.abs(u).sum()))
         decided, start = self.decided(fixings), 0
         for group in self.rows:
+            if len(group.entries) < 2 or not group.equality or group.rhs.any():
+                start += len(group.rhs)
+                continue
             first, tied = group.entries[0], group.entries[-1]
-            if group.equality and not group.rhs.any() and np.array_equal(first.row, tied.row) and first is not tied:
+            if np.array_equal(first.row, tied.row):
                 free = ~decided[self.offsets[tied.block] + tied.cell]
                 sign = np.where(used[self.offsets[first.block] + first.cell] > 0, -1.0, 1.0) * first.coefficient
                 u[start + first.row[free]] += amount * sign[free]
