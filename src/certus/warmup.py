@@ -22,6 +22,7 @@ from certus.errors import CertusError, InvalidInput
 from certus.io.conllu import parse_conllu
 from certus.models.parser import Parser, Settings
 from certus.models.pipeline import bundled_tagger, load
+from certus.models.rewriting import prepared, with_labels
 from certus.models.tagger import Tagger
 from certus.models.training import train_parser
 from certus.text import Sentence
@@ -54,7 +55,7 @@ def _tree() -> list[Sentence]:
 
 
 def _tag() -> None:
-    list(bundled_tagger().tag([Sentence.from_words(WORDS)]))
+    bundled_tagger().of_text("web").conllu([" ".join(WORDS)], whole=False)
 
 
 def _heads() -> None:
@@ -63,9 +64,10 @@ def _heads() -> None:
 
 
 def _labels() -> None:
-    parser, sentences = load().parser, _tree()
-    assert isinstance(parser, Parser)
-    parser.labeller.label(parser.encode(sentences), np.array([0]), sentences[0].heads)
+    pipeline = load()
+    assert isinstance(pipeline.parser, Parser)
+    piece = prepared(pipeline, pipeline.parser, TREE.encode(), "warmup", (0, 0))
+    with_labels(pipeline.parser, piece, np.array([0]), _tree()[0].heads)
 
 
 def _confidences() -> None:

@@ -67,23 +67,33 @@ def read_sentences(inputs: list[str], *, conllu: bool, tokenised: bool, lines: b
             yield from sentences_of(text, tokenised=tokenised, lines=lines)
 
 
-def conllu_streams(inputs: list[str], *, conllu: bool) -> "Iterator[tuple[str, BinaryIO]] | None":
-    """The bytes of the inputs with their names, each open until the next; None if some input is not CoNLL-U."""
+def byte_streams(inputs: list[str], *, conllu: bool) -> "Iterator[tuple[str, BinaryIO, bool]] | None":
+    """The bytes of the inputs with their names, each open until the next, and whether they are CoNLL-U.
+
+    None if some input is neither a file nor stdin, or somebody types.
+    """
     names = list(_each(inputs))
-    if not all(is_conllu(name) or (conllu and name == "-") for name in names):
+    if not all(_is_stream(name) for name in names):
         return None
 
-    def streams() -> Iterator[tuple[str, BinaryIO]]:
+    def streams() -> Iterator[tuple[str, BinaryIO, bool]]:
         for name in names:
             if name == "-":
                 refuse_reading_output("stdin", sys.stdin)
-                yield "stdin", stdin_bytes()
+                yield "stdin", stdin_bytes(), conllu
             else:
                 refuse_reading_output(name, name)
                 with opened(name) as stream:
-                    yield name, stream
+                    yield name, stream, is_conllu(name)
 
     return streams()
+
+
+def _is_stream(given: str) -> bool:
+    if given == "-":
+        stdin_bytes()
+        return not sys.stdin.isatty()
+    return is_conllu(given) or _names_a_file(given)
 
 
 def _each(inputs: list[str]) -> Iterator[str]:

@@ -10,14 +10,14 @@ from typing import Annotated, Any, BinaryIO
 import certus
 from certus.cli.arguments import Option
 from certus.cli.drawing import PARQUET, Form, print_drawings
-from certus.cli.inputs import conllu_streams, read_sentences
+from certus.cli.inputs import byte_streams, read_sentences
 from certus.cli.messages import complain, print_json
 from certus.cli.options import Conllu, FilesOrText, JsonLines, KBest, Lines, ParserModel, TimeLimit, Tokenised
 from certus.cli.progress import watched
 from certus.errors import InvalidInput
 from certus.evaluate import Calibration
 from certus.models.pipeline import Pipeline, load
-from certus.models.rewriting import rewritten
+from certus.models.rewriting import rewritten, written
 from certus.models.trees import Parsed
 from certus.result import Certificate
 from certus.text import Sentence
@@ -93,9 +93,10 @@ def parse(
     if corpus != Corpus() or wanted.format in PARQUET:
         raise InvalidInput("--engine, --address, --again and Parquet are for files: give a folder with --output.")
     pipeline = load(model, add=add, scale=scale)
-    streams = conllu_streams(inputs or [], conllu=conllu) if wanted.plain and not sys.stdout.isatty() else None
+    streams = byte_streams(inputs or [], conllu=conllu) if wanted.plain and not sys.stdout.isatty() else None
     if streams is not None:
-        _rewrite(streams, pipeline, wanted.time_limit, workers)
+        limits = {"time_limit": wanted.time_limit, "workers": workers}
+        _rewrite(streams, pipeline, {"tokenised": tokenised, "lines": lines}, limits)
         return 0
     sentences = read_sentences(inputs or [], conllu=conllu, tokenised=tokenised, lines=lines)
     if wanted.calibration is not None:
@@ -154,13 +155,17 @@ def _print_trees(lists: Iterator[list[Parsed]], pipeline: Pipeline, wanted: Want
 
 
 def _rewrite(
-    streams: Iterator[tuple[str, BinaryIO]], pipeline: Pipeline, time_limit: float | None, workers: int | None
+    streams: Iterator[tuple[str, BinaryIO, bool]], pipeline: Pipeline, reading: dict[str, bool], limits: dict[str, Any]
 ) -> None:
-    """CoNLL-U in, CoNLL-U out; what is printed is what sentences one by one would print, and so are complaints."""
+    """Files in, CoNLL-U out; what is printed is what sentences one by one would print, and so are complaints."""
     pieces = (
         piece
-        for name, stream in streams
-        for piece in rewritten(pipeline, stream, name, time_limit=time_limit, workers=workers)
+        for name, stream, conllu in streams
+        for piece in (
+            rewritten(pipeline, stream, name, **limits)
+            if conllu
+            else written(pipeline, stream, name, **reading, **limits)
+        )
     )
     before = 0
     for piece in watched(pieces, "parsing"):

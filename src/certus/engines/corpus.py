@@ -18,7 +18,6 @@ from typing import Any
 from certus.engines.engine import engine_of
 from certus.engines.tables import FORMATS
 from certus.errors import CertusError, InvalidInput
-from certus.io.conllu import is_conllu
 from certus.io.texts import found_files, read_file, stem
 from certus.models.pipeline import Pipeline, load, model_digest
 from certus.schema import parse_json
@@ -122,19 +121,20 @@ class Corpus:
                 yield one.annotated()
 
         s = self.settings
-        if s.format == "conllu" and is_conllu(file.source) and not (s.confidences or s.certificates):
+        if s.format == "conllu" and not (s.confidences or s.certificates):
             return self._rewritten(file)
         with written_whole(file.target) as stream:
             FORMATS[self.settings.format].write(stream, parsed())
         return counts
 
     def _rewritten(self, file: File) -> dict[str, int]:
-        """The same from CoNLL-U to CoNLL-U, as bytes."""
+        """The same to CoNLL-U, as bytes."""
         assert self.pipeline is not None
-        counts = dict.fromkeys(COUNTS, 0)
+        counts, s = dict.fromkeys(COUNTS, 0), self.settings
+        reading: dict[str, Any] = {"tokenised": s.tokenised, "lines": s.lines}
         with written_whole(file.target) as stream:
             for piece in self.pipeline.parse_file(
-                file.source, time_limit=self.settings.time_limit, workers=self.threads
+                file.source, **reading, time_limit=s.time_limit, workers=self.threads
             ):
                 stream.write(piece.text.encode())
                 for name, count in zip(COUNTS, (piece.sentences, piece.words, len(piece.unproved)), strict=True):

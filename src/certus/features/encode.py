@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,13 +121,19 @@ class Encoded(NamedTuple):
 Key = tuple[str, str, str, str, str]  # form, lemma, coarse tag, fine tag, morphology
 
 
-class WordTable:
-    """Rows of words by their bytes in CoNLL-U, columns 2 to 6, so that no text need be made of a word met before."""
+class ByteKeys:
+    """Numbers for pieces of texts, found by their bytes, so that no object need be made of one met before.
 
-    def __init__(self, rows: Rows[Key]) -> None:
-        self.rows, self.cleared = rows, rows.cleared  # of use until they are cleared again
+    ``number`` gives that of a new one.
+    """
+
+    def __init__(self, number: Callable[[bytes], int]) -> None:
+        self._number = number
         self._keys, self._bytes = 0, 0
         self._table = self._room(1 << 12, 1 << 16)
+
+    def __len__(self) -> int:
+        return self._keys
 
     @staticmethod
     def _room(slots: int, size: int) -> ByteTable:
@@ -136,17 +142,16 @@ class WordTable:
             np.full(slots, -1, dtype=wide), np.zeros(keys + 1, wide), np.zeros(keys, wide), np.empty(size, np.uint8)
         )
 
-    def find(self, text: NDArray[np.uint8], layout: Any) -> Ints:
-        """The rows of all words of a text that was laid out; those of words that were not met before are made."""
-        words = int(layout.word[-1])
-        found = np.empty(words, dtype=np.int64)
-        kernels.conllu.find_rows(text, layout, words, self._table, found)
+    def find(self, text: NDArray[np.uint8], begin: Ints, end: Ints) -> Ints:
+        """The numbers of all pieces text[begin[k] : end[k]]."""
+        found = np.empty(len(begin), dtype=np.int64)
+        kernels.conllu.find_rows(text, begin, end, self._table, found)
         missing = np.flatnonzero(found < 0)
         if len(missing):
-            spans = zip(layout.form[missing].tolist(), layout.feats[missing].tolist(), strict=True)
+            spans = zip(begin[missing].tolist(), end[missing].tolist(), strict=True)
             data = text.tobytes()
-            self._add(list(dict.fromkeys(data[begin:end] for begin, end in spans)))
-            kernels.conllu.find_rows(text, layout, words, self._table, found)
+            self._add(list(dict.fromkeys(data[first:last] for first, last in spans)))
+            kernels.conllu.find_rows(text, begin, end, self._table, found)
         return found
 
     def _add(self, keys: list[bytes]) -> None:
@@ -160,12 +165,18 @@ class WordTable:
         table, ptr = self._table, self._bytes + np.cumsum([len(key) for key in keys])
         table.bytes[self._bytes : size] = np.frombuffer(b"".join(keys), dtype=np.uint8)
         table.ptr[self._keys + 1 : count + 1] = ptr
-        for k, key in enumerate(keys, start=self._keys):
-            form, lemma, upos, xpos, feats = key.decode().split("\t")
-            table.row[k] = self.rows.add((form, lemma, upos, xpos, feats))
+        table.row[self._keys : count] = [self._number(key) for key in keys]
         first = self._keys if table is old else 0
         kernels.conllu.put_keys(np.arange(first, count), table)
         self._keys, self._bytes = count, size
+
+
+class WordTable(ByteKeys):
+    """Rows of words by their bytes in CoNLL-U, columns 2 to 6."""
+
+    def __init__(self, rows: Rows[Key]) -> None:
+        self.cleared = rows.cleared  # of use until they are cleared again
+        super().__init__(lambda key: rows.add(cast(Key, tuple(key.decode().split("\t")))))
 
 
 class Encoder:
@@ -229,7 +240,8 @@ class Encoder:
                 self._rows.clear()
             if self._table.cleared != self._rows.cleared:
                 self._table = WordTable(self._rows)
-            rows = self._table.find(text, layout)
+            words = int(layout.word[-1])
+            rows = self._table.find(text, layout.form[:words], layout.feats[:words])
             return self._encoded(*self._rows.padded(rows[chosen], length))
 
     def _encoded(self, rows: Ints, first: Ints, length: Ints) -> Encoded:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from certus import kernels
+from certus.checks import Ints
 from certus.features.encode import Rows, encoding
 from certus.features.templates import Templates, template_lines
 
@@ -110,8 +111,30 @@ class WordEncoder:
     def encode(self, sentences: Sequence[Sequence[str]]) -> Any:
         """The words as kernels.tagger takes them, with two pads around each sentence."""
         with encoding:
-            rows, first, length = self._rows.index(sentences)
-            return kernels.tagger.Words(first, length, rows, self._rows.value, self._rows.number)
+            return self._words(*self._rows.index(sentences))
+
+    # What follows is for who holds ``encoding``, and keeps rows himself: they are those of words until ``met`` changes.
+
+    @property
+    def met(self) -> int:
+        """How often all words were forgotten."""
+        return self._rows.cleared
+
+    def forget_if_full(self) -> None:
+        """Forget all words, if there are too many."""
+        if self._rows.full:
+            self._rows.clear()
+
+    def row(self, word: str) -> int:
+        """The row of a word."""
+        return self._rows.add(word)
+
+    def batch(self, rows: Ints, length: Ints) -> Any:
+        """As ``encode``, of words by their rows, one sentence after the other, and the lengths of these."""
+        return self._words(*self._rows.padded(rows, length))
+
+    def _words(self, rows: Ints, first: Ints, length: Ints) -> Any:
+        return kernels.tagger.Words(first, length, rows, self._rows.value, self._rows.number)
 
     def _described(self, word: str) -> tuple[dict[str, str], int]:
         """The word's attributes, and the number of its set of tags."""

@@ -71,7 +71,7 @@ def numbered_lines(source: str, stream: BinaryIO) -> Iterator[tuple[int, str]]:
 def sentences_of(text: Iterable[str], *, tokenised: bool, lines: bool) -> Iterator[Sentence]:
     """The sentences of the lines of a text. With ``tokenised`` every line is a sentence of words; with ``lines`` it is
     a sentence, to be split into words; otherwise sentences are found too."""
-    for piece in _pieces(text, lines=lines or tokenised):
+    for piece in pieces_of(text, lines=lines or tokenised):
         sentences = tokenize(piece, style="blank" if tokenised else "web")
         for words in [list(chain.from_iterable(sentences))] if lines else sentences:
             yield Sentence.from_words(words)
@@ -87,7 +87,7 @@ def read_file(path: str | os.PathLike[str], *, tokenised: bool = False, lines: b
             yield from sentences_of(text, tokenised=tokenised, lines=lines)
 
 
-def _pieces(text: Iterable[str], *, lines: bool) -> Iterator[str]:
+def pieces_of(text: Iterable[str], *, lines: bool) -> Iterator[str]:
     """A text in pieces that end at empty lines; with ``lines``, line by line."""
     held: list[str] = []
     size = 0

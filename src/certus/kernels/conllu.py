@@ -137,11 +137,11 @@ def find_key(text, begin, end, table):
 
 
 @njit(cache=True, nogil=True)
-def find_rows(text, layout, words, table, rows):
-    """rows[w] <- the row of each of the first so many words, -1 for one that the table does not have."""
-    for w in range(words):
-        key = table.slot[find_key(text, layout.form[w], layout.feats[w], table)]
-        rows[w] = table.row[key] if key >= 0 else -1
+def find_rows(text, begin, end, table, rows):
+    """rows[k] <- the row of the key text[begin[k] : end[k]], -1 for one that the table does not have."""
+    for k in range(rows.shape[0]):
+        key = table.slot[find_key(text, begin[k], end[k], table)]
+        rows[k] = table.row[key] if key >= 0 else -1
 
 
 @njit(cache=True, nogil=True)

@@ -13,11 +13,12 @@ import numpy as np
 from certus.checks import as_positive_int, of_kind
 from certus.errors import FormatError, InvalidInput
 from certus.evaluate.calibration import Calibration
+from certus.io.conllu import is_conllu
 from certus.io.files import opened
 from certus.models.files import pair_of
 from certus.models.lengths import of_bounded_length
 from certus.models.parser import FILE, Parser
-from certus.models.rewriting import Rewritten, rewritten
+from certus.models.rewriting import Rewritten, rewritten, written
 from certus.models.scores import confidences_of
 from certus.models.sum_parser import SumParser
 from certus.models.tagger import Tagger
@@ -134,15 +135,27 @@ class Pipeline:
         return found if self.calibration is None else replace(found, share=self.calibration(found.share).tolist())
 
     def parse_file(
-        self, path: str | os.PathLike[str], *, time_limit: float | None = None, workers: int | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        tokenised: bool = False,
+        lines: bool = False,
+        time_limit: float | None = None,
+        workers: int | None = None,
     ) -> Iterator[Rewritten]:
-        """The sentences of a CoNLL-U file with trees, as text, in pieces of many sentences.
+        """The sentences of a file with trees, as text, in pieces of many sentences.
 
-        Gives what reading, ``parse`` and writing give, byte for byte, and makes no object for a word that has its tags:
-        several times faster around the parser itself. The other arguments are those of ``parse``.
+        A file named .conllu keeps all that it holds, another is plain text: with ``tokenised`` every line is a sentence
+        of words, with ``lines`` it is a sentence, to be split into words. Gives what reading, ``parse`` and writing
+        give, byte for byte, and makes no object for a word: several times faster around the parser itself. The other
+        arguments are those of ``parse``.
         """
+        limits: Any = {"time_limit": time_limit, "workers": workers}
         with opened(path) as stream:
-            yield from rewritten(self, stream, path, time_limit=time_limit, workers=workers)
+            if is_conllu(path):
+                yield from rewritten(self, stream, path, **limits)
+            else:
+                yield from written(self, stream, path, tokenised=tokenised, lines=lines, **limits)
 
     def parse_text(self, text: str) -> list[Sentence]:
         """The sentences of a plain English text, with tags and trees."""

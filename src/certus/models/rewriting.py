@@ -1,7 +1,8 @@
-"""CoNLL-U in, CoNLL-U out, block by block: trees for files without an object for every word.
+"""CoNLL-U or plain text in, CoNLL-U out, block by block: trees for files without an object for every word.
 
 What comes out is byte for byte what reading, parsing and writing sentences one by one gives. Sentences that are out of
-the ordinary (``kernels.conllu``), and those that have no tags yet, take that way.
+the ordinary (``kernels.conllu``), and those of CoNLL-U that have no tags yet, take that way. Text is made CoNLL-U with
+tags first (``models.text_tagging``).
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,9 +17,11 @@ from certus import kernels
 from certus.checks import Ints
 from certus.features.encode import Encoded
 from certus.io.conllu import parse_conllu
+from certus.io.texts import numbered_lines, pieces_of, sentences_of
 from certus.kernels.tuples import TextLayout
 from certus.models.lengths import MAX_WORDS, of_bounded_length
 from certus.models.parser import Parser
+from certus.models.text_tagging import TextTagger
 from certus.models.trees import Trees
 from certus.result import Certificate
 from certus.text import Sentence
@@ -27,7 +30,8 @@ from certus.threads import in_order, interruptible, thread_count
 if TYPE_CHECKING:
     from certus.models.pipeline import Pipeline
 
-BLOCK = 1 << 18  # bytes that one thread takes at a time
+BLOCK = 1 << 18  # bytes of CoNLL-U that one thread takes at a time
+TEXT_BLOCK = 1 << 15  # characters of text, about as many words
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SLOW = (b"\r", b"\0", b"certificate", b"confidence_estimates")  # what a block read line by line has in it
 
@@ -46,7 +50,7 @@ class Rewritten:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class Piece:
     """A block, laid out and encoded. ``plain`` are the sentences that are rewritten as bytes; the others are objects.
 
     ``ranges`` are the odd sentences of the layout, each with how many sentences it turned out to hold.
@@ -70,23 +74,77 @@ def rewritten(
 ) -> Iterator[Rewritten]:
     """The sentences of a stream of CoNLL-U with their trees, in order, in pieces; see ``Pipeline.parse_file``."""
     parser = pipeline.parser
-    if not isinstance(parser, Parser):  # networks look at words, not at rows of hashes
-        for one in pipeline.results(parse_conllu(stream, path=path), time_limit=time_limit, workers=workers):
-            found, proof = one.sentence, one.certificate
-            unproved = [] if proof.exact else [(0, found.comment("sent_id"), proof)]
-            yield Rewritten(str(found), 1, len(found), unproved)
-        return
+    if isinstance(parser, Parser):
+        yield from _in_order(parser, _pieces(pipeline, parser, stream, path), time_limit, workers)
+    else:
+        yield from _one_by_one(pipeline, parse_conllu(stream, path=path), time_limit, workers)
 
-    def with_trees(piece: _Piece) -> Rewritten:
+
+def written(
+    pipeline: "Pipeline",
+    stream: BinaryIO,
+    path: object,
+    *,
+    tokenised: bool,
+    lines: bool,
+    time_limit: float | None,
+    workers: int | None,
+) -> Iterator[Rewritten]:
+    """The same of a stream of plain text; ``tokenised`` and ``lines`` as ``io.texts.sentences_of`` has them."""
+    parser, tagger = pipeline.parser, pipeline.tagger
+    text = (line for _, line in numbered_lines(str(path), stream))
+    if isinstance(parser, Parser) and tagger is not None:
+        words = tagger.of_text("blank" if tokenised else "web")
+        whole = tokenised or lines
+        pieces = _text_pieces(pipeline, parser, words, pieces_of(text, lines=whole), path, whole)
+        yield from _in_order(parser, pieces, time_limit, workers)
+    else:
+        yield from _one_by_one(pipeline, sentences_of(text, tokenised=tokenised, lines=lines), time_limit, workers)
+
+
+def _in_order(
+    parser: Parser, pieces: Iterator[Piece], time_limit: float | None, workers: int | None
+) -> Iterator[Rewritten]:
+    def with_trees(piece: Piece) -> Rewritten:
         return interruptible(_with_trees, parser, piece, time_limit)
 
-    yield from in_order(with_trees, _pieces(pipeline, parser, stream, path), thread_count(workers))
+    return in_order(with_trees, pieces, thread_count(workers))
 
 
-def _pieces(pipeline: "Pipeline", parser: Parser, stream: BinaryIO, path: object) -> Iterator[_Piece]:
+def _one_by_one(
+    pipeline: "Pipeline", sentences: Iterable[Sentence], time_limit: float | None, workers: int | None
+) -> Iterator[Rewritten]:
+    """With objects: networks look at words, not at rows of hashes."""
+    for one in pipeline.results(sentences, time_limit=time_limit, workers=workers):
+        found, proof = one.sentence, one.certificate
+        unproved = [] if proof.exact else [(0, found.comment("sent_id"), proof)]
+        yield Rewritten(str(found), 1, len(found), unproved)
+
+
+def _text_pieces(
+    pipeline: "Pipeline", parser: Parser, words: TextTagger, text: Iterator[str], path: object, whole: bool
+) -> Iterator[Piece]:
+    sentences = 0
+    while block := list(_taken(text, TEXT_BLOCK)):
+        made = words.conllu(block, whole=whole, before=sentences)
+        piece = prepared(pipeline, parser, made, path, (0, sentences), ours=True)
+        yield piece
+        sentences += len(piece.plain) + len(piece.others)
+
+
+def _taken(text: Iterator[str], size: int) -> Iterator[str]:
+    """Pieces of a text of about so many characters."""
+    for piece in text:
+        yield piece
+        size -= len(piece)
+        if size <= 0:
+            return
+
+
+def _pieces(pipeline: "Pipeline", parser: Parser, stream: BinaryIO, path: object) -> Iterator[Piece]:
     line = sentences = 0
     for block in _blocks(stream):
-        piece = _prepared(pipeline, parser, block, path, (line, sentences))
+        piece = prepared(pipeline, parser, block, path, (line, sentences))
         yield piece
         line, sentences = line + block.count(b"\n"), sentences + len(piece.plain) + len(piece.others)
 
@@ -105,13 +163,15 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
         yield bytes(held if held.endswith(b"\n") else held + b"\n")
 
 
-def _prepared(pipeline: "Pipeline", parser: Parser, block: bytes, path: object, behind: tuple[int, int]) -> _Piece:
-    """A block, behind so many lines and sentences."""
+def prepared(
+    pipeline: "Pipeline", parser: Parser, block: bytes, path: object, behind: tuple[int, int], *, ours: bool = False
+) -> Piece:
+    """A block, behind so many lines and sentences; ``ours`` is known to be text, without comments."""
     line, sentences = behind
     text = np.frombuffer(block, dtype=np.uint8)
     layout = _laid_out(text)
     odd = layout.odd.copy()
-    if any(mark in block for mark in SLOW) or block.startswith(BYTE_ORDER_MARK) or not _is_text(block):
+    if not ours and (any(map(block.__contains__, SLOW)) or block.startswith(BYTE_ORDER_MARK) or not _is_text(block)):
         odd[:] = True
     ranges, others = list[tuple[int, int]](), list[Sentence]()
     for s in np.flatnonzero(odd).tolist():
@@ -122,9 +182,7 @@ def _prepared(pipeline: "Pipeline", parser: Parser, block: bytes, path: object, 
         ranges.append((s, len(own)))
         others += own
     encoder, plain, tagged = parser.encoder, np.flatnonzero(~odd), pipeline.tagged(others)
-    return _Piece(
-        text, layout, plain, encoder.encode_bytes(text, layout, plain), ranges, tagged, encoder.encode(tagged)
-    )
+    return Piece(text, layout, plain, encoder.encode_bytes(text, layout, plain), ranges, tagged, encoder.encode(tagged))
 
 
 def _is_text(block: bytes) -> bool:
@@ -144,28 +202,31 @@ def _laid_out(text: NDArray[np.uint8]) -> TextLayout:
     return TextLayout(start[own], end[own], line[own], odd[own], word[: count + 1], form, feats, head, tail)
 
 
-def _with_trees(parser: Parser, piece: _Piece, time_limit: float | None) -> Rewritten:
+def _with_trees(parser: Parser, piece: Piece, time_limit: float | None) -> Rewritten:
     trees = parser.decode(piece.batch, time_limit=time_limit)
-    labels = parser.labeller.label(piece.batch, trees.start, trees.heads)
+    data, ends = with_labels(parser, piece, trees.start, trees.heads)
+    if not piece.ranges:
+        return Rewritten(data.decode(), len(piece.plain), piece.words, list(_unproved(piece, trees)))
+    other_trees = parser.decode(piece.other_batch, time_limit=time_limit)
+    others = iter(parser.labelled(piece.others, piece.other_batch, other_trees))
+    return _joined(piece, data, ends, trees, (others, other_trees))
+
+
+def with_labels(parser: Parser, piece: Piece, start: Ints, heads: Ints) -> tuple[bytes, list[int]]:
+    """The plain sentences with these heads, from start on for each, and their best labels; where each ends."""
+    labels = parser.labeller.label(piece.batch, start, heads)
     names = [name.encode() for name in parser.labeller.labels]
     ptr = np.concatenate([[0], np.cumsum([len(name) for name in names])]).astype(np.int64)
     letters = np.frombuffer(b"".join(names) or b"_", dtype=np.uint8)
     longest = max(map(len, names), default=1) + 8
     out = np.empty(len(piece.text) + (longest + 1) * (int(piece.layout.word[-1]) + 1) + len(piece.plain), np.uint8)
     ends = np.zeros(len(piece.plain) + 1, dtype=np.int64)
-    kernels.conllu.write_trees(
-        piece.text, piece.layout, piece.plain, (trees.start, trees.heads, labels), (ptr, letters), ends, out
-    )
-    data = out[: ends[-1]].tobytes()
-    if not piece.ranges:
-        return Rewritten(data.decode(), len(piece.plain), piece.words, list(_unproved(piece, trees)))
-    other_trees = parser.decode(piece.other_batch, time_limit=time_limit)
-    others = iter(parser.labelled(piece.others, piece.other_batch, other_trees))
-    return _joined(piece, data, ends.tolist(), trees, (others, other_trees))
+    kernels.conllu.write_trees(piece.text, piece.layout, piece.plain, (start, heads, labels), (ptr, letters), ends, out)
+    return out[: ends[-1]].tobytes(), ends.tolist()
 
 
 def _joined(
-    piece: _Piece, data: bytes, ends: list[int], trees: Trees, others: tuple[Iterator[Sentence], Trees]
+    piece: Piece, data: bytes, ends: list[int], trees: Trees, others: tuple[Iterator[Sentence], Trees]
 ) -> Rewritten:
     """What was written as bytes and what was read line by line, in the order of the text."""
     counts = dict(piece.ranges)
@@ -186,12 +247,12 @@ def _joined(
     return Rewritten("".join(written), count, piece.words, unproved)
 
 
-def _unproved(piece: _Piece, trees: Trees) -> Iterable[tuple[int, str | None, Certificate]]:
+def _unproved(piece: Piece, trees: Trees) -> Iterable[tuple[int, str | None, Certificate]]:
     for k in np.flatnonzero(~trees.exact).tolist():
         yield k, _name(piece, int(piece.plain[k])), trees.certificate(k)
 
 
-def _name(piece: _Piece, s: int) -> str | None:
+def _name(piece: Piece, s: int) -> str | None:
     """The value of ``# sent_id`` of a sentence."""
     text = piece.text[piece.layout.start[s] : piece.layout.end[s]].tobytes().decode()
     return Sentence([], [line for line in text.splitlines() if line.startswith("#")]).comment("sent_id")

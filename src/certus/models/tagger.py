@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certus import kernels, tagging
-from certus.checks import as_positive_int
+from certus.checks import Floats, Ints, as_positive_int
 from certus.errors import InvalidInput, NotSupported
 from certus.features.brown import Clusters
 from certus.features.tagging import TEMPLATES, WITH_CLUSTERS, WORD, Lexicon, WordEncoder
@@ -21,6 +21,7 @@ from certus.learn.learners import TAGS, find_learner
 from certus.learn.weights import Float32, Packed, Step, Weights
 from certus.models.checkpoints import Checkpoint
 from certus.models.loop import Progress, Stage, Training
+from certus.models.text_tagging import TextTagger
 from certus.result import Certificate
 from certus.text import Sentence, Token
 from certus.text.sentence import as_sentences
@@ -79,12 +80,17 @@ class ColumnModel:
     def decode(self, sentences: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[float]]:
         """The tags of sentences of words, and their scores: whole numbers, and the best that these words can have."""
         words = self.encoder.encode(sentences)
-        out, score = np.empty(len(words.rows), dtype=np.int64), np.empty(len(words.length))
-        kernels.tagger.tag_batch(words, self.arrays, self.weight, out, score)
+        out, score = self.decoded(words)
         names = self.tags
         numbers = out.tolist()
         spans = zip(words.first.tolist(), words.length.tolist(), strict=True)
         return [[names[t] for t in numbers[at : at + n]] for at, n in spans], score.tolist()
+
+    def decoded(self, words: Any) -> tuple[Ints, Floats]:
+        """The numbers of the tags of words as the encoder gives them, with pads; and the scores of sentences."""
+        out, score = np.empty(len(words.rows), dtype=np.int64), np.empty(len(words.length))
+        kernels.tagger.tag_batch(words, self.arrays, self.weight, out, score)
+        return out, score
 
     def problem(self, words: Sequence[str]) -> "Tagging":
         """Tagging these words as a problem of its own, with exact whole-number scores."""
@@ -120,6 +126,7 @@ class Tagger:
 
     def __init__(self, models: Sequence[ColumnModel]) -> None:
         self.models = tuple(models)
+        self._of_text: dict[str, TextTagger] = {}
 
     def __repr__(self) -> str:
         return f"Tagger({', '.join(f'{m.column}: {len(m.tags)} tags' for m in self.models)})"
@@ -168,6 +175,10 @@ class Tagger:
                 for k, name in enumerate(names):
                     found[name] = [[tag.split("\t")[k] for tag in row] for row in tags]
         return found, scores[0]
+
+    def of_text(self, style: str) -> TextTagger:
+        """The same for plain text as bytes, split into words in a style of ``tokenize``, "web" or "blank"."""
+        return self._of_text.setdefault(style, TextTagger(self.models, style))
 
     def problem(self, words: Sequence[str], column: str) -> "Tagging":
         """The problem that ``tag`` solves for one column of a sentence, to ask for certificates, k-best, marginals.

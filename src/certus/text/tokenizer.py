@@ -15,6 +15,7 @@ Every word is a piece of the text as it stands, and nothing but white space is d
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from certus.checks import one_of
@@ -194,17 +195,54 @@ def _without_marks_after(address: str) -> str:
     return kept or address
 
 
+# What the ends of sentences are found by, bits of ``marks``: a word ends sentences, closes quotes or brackets, goes on
+# with one (a comma), is a single full stop, is dots; its first character is a letter, a letter or digit, a large or a
+# small letter; it is one that begins sentences after abbreviations.
+ENDS, CLOSES, GOES_ON, STOP, DOTS, ALPHA, ALNUM, UPPER, LOWER, STARTS = (1 << k for k in range(10))
+
+
+@lru_cache(maxsize=1 << 16)
+def marks(form: str) -> int:
+    """What matters of a word for where sentences end."""
+    first = form[0]
+    return sum(
+        bit
+        for bit, found in (
+            (ENDS, _may_end(form)),
+            (CLOSES, form in _CLOSING),
+            (GOES_ON, first in ",;:)]}-–%"),
+            (STOP, form == "." or form == "…"),
+            (DOTS, first == "…" or form.startswith("..")),
+            (ALPHA, first.isalpha()),
+            (ALNUM, first.isalnum()),
+            (UPPER, first.isupper()),
+            (LOWER, first.islower()),
+            (STARTS, _STARTER.fullmatch(form) is not None),
+        )
+        if found
+    )
+
+
+def _may_end(form: str) -> bool:
+    if form[-1] not in ".!?…":
+        return False
+    if _END.fullmatch(form):
+        return True
+    return len(form) > 2 and form[-1] == "." and form[0].isalpha() and not _NO_END.fullmatch(form)
+
+
 def _sentences(words: list[TextSpan]) -> list[list[TextSpan]]:
-    """Cut a paragraph at the ends of sentences."""
+    """Cut a paragraph at the ends of sentences; kernels.tokens.cut_sentences does the same."""
+    mark = [marks(word.form) for word in words]
     sentences: list[list[TextSpan]] = []
     begin = 0
     k = 0
     while k < len(words):
         last = k
-        if _may_end(words, k):
-            while last + 1 < len(words) and words[last + 1].form in _CLOSING and _touch(words, last):
+        if mark[k] & ENDS:
+            while last + 1 < len(words) and mark[last + 1] & CLOSES and _touch(words, last):
                 last += 1
-            if last + 1 < len(words) and _may_begin(words, last):
+            if last + 1 < len(words) and _may_begin(mark[last], mark[last + 1], _touch(words, last)):
                 sentences.append(words[begin : last + 1])
                 begin = last + 1
         k = last + 1
@@ -217,27 +255,29 @@ def _touch(words: list[TextSpan], k: int) -> bool:
     return words[k].end == words[k + 1].start
 
 
-def _may_end(words: list[TextSpan], k: int) -> bool:
-    form = words[k].form
-    if form[-1] not in ".!?…":
+def _may_begin(form: int, following: int, touch: bool) -> bool:
+    """Whether a sentence may begin with a word after one that may end one, by their marks."""
+    if following & GOES_ON:
         return False
-    if _END.fullmatch(form):
-        return True
-    return len(form) > 2 and form[-1] == "." and form[0].isalpha() and not _NO_END.fullmatch(form)
+    if touch and form & STOP and following & ALNUM:
+        return bool(following & UPPER)
+    if form & ALPHA:  # an abbreviation
+        return bool(following & STARTS)
+    if form & DOTS:
+        return bool(following & UPPER)
+    return not (following & LOWER and (form & CLOSES or touch))
 
 
-def _may_begin(words: list[TextSpan], last: int) -> bool:
-    """Whether a sentence may begin after words[last], which may end one."""
-    form, following = words[last].form, words[last + 1].form
-    if following[0] in ",;:)]}-–%":
-        return False
-    if _touch(words, last) and (form == "." or form == "…") and following[0].isalnum():
-        return following[0].isupper()
-    if form[0].isalpha():  # an abbreviation
-        return _STARTER.fullmatch(following) is not None
-    if form[0] == "…" or form.startswith(".."):
-        return following[0].isupper()
-    return not (following[0].islower() and (form in _CLOSING or _touch(words, last)))
+def chunk_words(text: str, *, style: str = "web") -> list[str]:
+    """The words of the first chunk of a text, that is of what stands before its first blank.
+
+    They depend on what follows only if the chunk ends in a large letter and a full stop, or in "w/": then on the next
+    chunk, and on no more.
+    """
+    size = len(text.split(maxsplit=1)[0])
+    if style == "blank":
+        return [text[:size]]
+    return [word.form for word in takewhile(lambda word: word.start < size, _words(text, 0, len(text)))]
 
 
 _STYLES: dict[str, Callable[[str], Iterable[list[TextSpan]]]] = {

@@ -13,7 +13,7 @@ from typing import Any
 import certus
 from certus.bench.cases import Case, Row, Skipped, best_seconds, data_folder, exponent
 from certus.io.conllu import read_conllu
-from certus.text import Sentence, tokenize
+from certus.io.texts import read_file
 
 SETTINGS = (
     "iterations=1;use_gold_tags=1;embedding_form=50;embedding_upostag=20;embedding_feats=20;embedding_deprel=20;"
@@ -61,15 +61,22 @@ def run(
             bar="byte for byte the same",
             agrees=_same,
         )
-        text = "\n\n".join(filter(None, (s.comment("text") for s in test)))
-        yield Case(
-            f"{name}, text to CoNLL-U",
-            lambda p=pipeline, t=text: "".join(
-                map(str, p.parse((Sentence.from_words(words) for words in tokenize(t)), workers=1))
-            ),
-            items=words,
-            unit="word",
-        )
+        with TemporaryDirectory() as scratch:
+            plain = Path(scratch) / "text.txt"
+            plain.write_text("\n\n".join(filter(None, (s.comment("text") for s in test))), encoding="utf-8")
+            yield Case(
+                f"{name}, text file to CoNLL-U",
+                lambda p=pipeline, t=plain: "".join(piece.text for piece in p.parse_file(t, workers=1)),
+                {
+                    "sentence by sentence": lambda p=pipeline, t=plain: "".join(
+                        map(str, p.parse(read_file(t), workers=1))
+                    )
+                },
+                items=words,
+                unit="word",
+                bar="byte for byte the same",
+                agrees=_same,
+            )
         times = {}
         for least in LENGTHS:
             some = [s for s in test if least <= len(s) < least + 5][:100]
