@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -341,6 +343,13 @@ def test_every_public_kind_of_problem_is_asked():
     assert public - abstract <= {type(made(name).problem) for name in MADE}
     ours = {name for name, kind in PROBLEMS.items() if kind.__module__.startswith("certus.")}
     assert ours <= {made(name).problem.name for name in MADE}
+
+
+def test_every_kind_is_known_in_a_process_that_imported_none():
+    code = "import certus\nfrom certus.problem import PROBLEMS\nprint(*PROBLEMS.complete(), sep=';')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    ours = {name for name, kind in PROBLEMS.items() if kind.__module__.startswith("certus.")}
+    assert ours <= set(done.stdout.strip().split(";"))
 
 
 def test_the_page_of_questions_speaks_of_kinds_that_are_asked():

@@ -45,6 +45,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a result before its problem": (lambda: certus.verify(TAGGING.decode(), TAGGING), "the problem comes first"),
     "a structure for a result": (lambda: certus.verify(TAGGING, [0, 0]), r"problem\.decode\(\)"),
     "rows of unequal length": (lambda: certus.Tagging([[0, 1], [2]]), "unary is not an array"),
+    "a masked array": (lambda: certus.Tagging(np.ma.masked_array(np.zeros((2, 2)), mask=True)), r"filled\(-np\.inf\)"),
+    "dates for scores": (lambda: certus.Tagging(np.zeros((2, 2), "datetime64[s]")), "real numbers"),
+    "more than memory holds": (lambda: certus.Tagging(np.broadcast_to(0.0, (10**7, 10**5))), "this machine has"),
+    "words beyond memory": (lambda: certus.Dependency.from_parts(10**9, ([0], [1], [0.0])), "this machine has"),
+    "a limit that is no number": (lambda: TAGGING.decode(time_limit=np.nan), "time_limit is nan"),
+    "costs that overflow": (lambda: certus.Knapsack([1, 2], [1e308, 1e308], 1), "divide it"),
     "arrays as text": (lambda: certus.Tagging("scores"), "unary is not an array"),
     "unequal rows of parts": (lambda: certus.Dependency(np.zeros((3, 3)), sibling=[[0], [0, 1]]), "sibling is not"),
     "a tuple for keywords": (lambda: certus.Dependency((np.zeros((3, 3)), np.zeros((3, 3, 3)))), "arc"),
@@ -108,10 +114,14 @@ NONSENSE = {
     "result": TAGGING.decode(),
     "complex": 1j,
     "Nones": [None, None],
+    "huge": 10**400,
+    "huge numbers": [[10**400, 1], [1, 1]],
+    "masked": np.ma.masked_array(np.zeros((3, 3)), mask=True),
+    "dates": np.zeros((3, 3), "datetime64[s]"),
 }
 PLAIN = {name for name in certus.__all__ if isinstance(getattr(certus, name), type)} & {
     *("Certificate", "LogPartitionBounds", "MarginalEstimates", "Result", "Solution", "Trace", "Verified"),
-    *("Forest", "DynamicProgram", "Problem"),  # records, and what others are made from: nothing is checked there
+    *("Batch", "Forest", "DynamicProgram", "Problem"),  # records, and what others are made from
 }
 NAMES = [
     name

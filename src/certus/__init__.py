@@ -8,6 +8,7 @@ from certus.lazy import lazy
 
 if TYPE_CHECKING:
     from certus import constraints
+    from certus.batch import Batch
     from certus.constituency import (
         Constituency,
         Grammar,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from certus.dependency.labels import LabelledDependency, LabelledTree
     from certus.dependency.problem import Dependency
     from certus.dependency.projective_automata import ProjectiveAutomata
+    from certus.dependency.vine import Vine
     from certus.errors import (
         CertusError,
         FormatError,
@@ -86,6 +88,7 @@ __all__ = [
     "AssignmentBatch",
     "AutomataDependency",
     "Automaton",
+    "Batch",
     "CTCBatch",
     "Certificate",
     "CertusError",
@@ -144,6 +147,7 @@ __all__ = [
     "Tree",
     "VerificationError",
     "Verified",
+    "Vine",
     "constraints",
     "decode_all",
     "intersect",
@@ -160,6 +164,7 @@ __all__ = [
 
 # Where the names above stand, as type checkers read it from the imports: a module is imported when one is first used.
 _HOMES = {
+    "certus.batch": "Batch",
     "certus.constituency": "Constituency Grammar LexicalizedConstituency LexicalizedGrammar LexicalizedTree Tree",
     "certus.decode_all": "decode_all",
     "certus.dependency.automata_problem": "AutomataDependency",
@@ -171,6 +176,7 @@ _HOMES = {
     "certus.dependency.labels": "LabelledDependency LabelledTree",
     "certus.dependency.problem": "Dependency",
     "certus.dependency.projective_automata": "ProjectiveAutomata",
+    "certus.dependency.vine": "Vine",
     "certus.errors": "CertusError FormatError Infeasible InvalidInput LimitReached NotSupported VerificationError",
     "certus.factors": "Assignment FactorGraph Knapsack SetCover",
     "certus.hypergraph": "Automaton DynamicProgram Forest Hypergraph HypergraphBuilder Hyperpath intersect",

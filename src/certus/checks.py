@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from math import inf, nan, prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,14 +16,22 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Kind = TypeVar("Kind")
 _WHOLE = (int, np.integer)
+_NUMERIC = "biufOSU"  # kinds of arrays that may hold numbers; objects and texts are tried
+_LARGEST = 2**63 - 1  # of whole numbers
+_MANY = 2**26  # cells, of which a copy may take more memory than there is
 
 
 def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
     """Values as an array, not copied if they are one of that type already; InvalidInput says what to do if not."""
-    if isinstance(values, complex) or (isinstance(values, np.ndarray) and values.dtype.kind == "c"):
-        raise InvalidInput(f"{name} holds complex numbers; scores are real.")
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind not in _NUMERIC or isinstance(values, np.ma.MaskedArray):
+            raise _no_numbers(name, values)
+        if values.size > _MANY:
+            check_memory(name, values.shape)
     try:
         return np.asarray(values, dtype=dtype)
+    except OverflowError:
+        raise InvalidInput(f"{name} holds a whole number beyond all of float64; scores are at most 1e280.") from None
     except (TypeError, ValueError, RuntimeError) as error:
         reason = str(error)
         if "requires grad" in reason:
@@ -32,6 +42,29 @@ def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> 
         if "BFloat16" in reason:
             raise InvalidInput(f"{name} is of type bfloat16, which numpy does not have; give {name}.float().") from None
         raise InvalidInput(f"{name} is not an array of numbers: {error}") from None
+
+
+def check_memory(
+    what: str, shape: Sequence[int], copies: int = 1, hint: str = "Give less at once, or what is left after pruning."
+) -> None:
+    """Raise InvalidInput, before anything is allocated, if float64 arrays of this shape cannot fit this machine."""
+    need, have = 8 * copies * prod(shape), _memory()
+    if need > 0.8 * have:
+        raise InvalidInput(f"{what} takes {need / 2**30:.1f} GiB; this machine has {have / 2**30:.1f} GiB. {hint}")
+
+
+@cache
+def _memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**34
+
+
+def _no_numbers(name: str, values: NDArray[Any]) -> InvalidInput:
+    """Why an array is refused that numpy would take."""
+    if isinstance(values, np.ma.MaskedArray):
+        return InvalidInput(f"{name} is a masked array, whose mask would be lost; give {name}.filled(-np.inf).")
+    what = "complex numbers" if values.dtype.kind == "c" else f"values of type {values.dtype}"
+    return InvalidInput(f"{name} holds {what}; scores are real numbers.")
 
 
 def as_scores(name: str, values: ArrayLike, shape: Sequence[int | None] | None = None) -> Floats:
@@ -76,7 +109,19 @@ def as_int(name: str, value: object, least: int) -> int:
     """Return value as an int of at least so much."""
     if isinstance(value, bool) or not isinstance(value, _WHOLE) or value < least:
         raise InvalidInput(f"{name} is {value!r}; expected a whole number of at least {least}.")
+    if value > _LARGEST:
+        raise InvalidInput(f"{name} is {value!r}; expected a whole number of at most {_LARGEST}.")
     return int(value)
+
+
+def as_float(value: object) -> float:
+    """A real number as float64, infinite beyond its range; nan for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
@@ -120,9 +165,10 @@ def as_seconds(name: str, value: Any) -> float | None:
     """Return value if it is a positive number, or None for no limit."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
-        raise InvalidInput(f"{name} is {value!r}; expected a positive number of seconds, or None.")
-    return float(value)
+    seconds = as_float(value)
+    if not seconds > 0:
+        raise InvalidInput(f"{name} is {shown(value)}; expected a positive number of seconds, or None.")
+    return seconds
 
 
 def as_generator(seed: Any) -> np.random.Generator:

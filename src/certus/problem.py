@@ -18,7 +18,7 @@ from certus.certificates import rounding
 from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.sound import floored, measured, sound, sound_list
-from certus.checks import Floats, as_positive_int, as_words, of_kind, shown
+from certus.checks import Floats, as_positive_int, as_seconds, as_words, of_kind, shown
 from certus.draw import Drawn, Picture, arcs, lattice
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified, picture_of
@@ -230,6 +230,8 @@ class Problem(ABC, Generic[Y]):
         or out of its limits; ``step`` is a rule of certus.relax.steps for the multipliers. A limit that comes before
         any structure was found raises LimitReached.
         """
+        if time_limit is not None:
+            as_seconds("time_limit", time_limit)
         return self._decode(Limits(max_iterations, time_limit, exact, step))
 
     def _decode(self, limits: Limits) -> Result[Y]:

@@ -4,15 +4,14 @@ A part is a tuple of word positions. Its scores come as a dense array (``DenseSc
 the parts that survive (``ListedScores``); both answer the same two questions, so nothing else needs to know which.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus import checks
 from certus.certificates.rounding import range_of, rounded_up
 from certus.checks import Floats, Ints, as_numbers, as_scores, scores_and_highest
 from certus.dependency.part_kinds import EMPTY, OUTERMOST, Model, Nodes, PartKind
@@ -177,20 +176,14 @@ def _check_distinct(kind: PartKind, index: Sequence[Ints], shape: tuple[int, ...
         raise InvalidInput(f"{kind.name} lists the part {part} twice, at {first} and {second}; give each part once.")
 
 
+PRUNED = (
+    "Prune the arcs and give the parts that survive to certus.Dependency.from_parts: its cost grows with their number."
+)
+
+
 def check_memory(what: str, shape: tuple[int, ...], copies: int = 1) -> None:
-    """Raise InvalidInput, before anything is allocated, if float64 arrays of this shape cannot fit this machine."""
-    need, have = 8 * copies * prod(shape), _memory()
-    if need > 0.8 * have:
-        raise InvalidInput(
-            f"{what} takes {need / 2**30:.1f} GiB; this machine has {have / 2**30:.1f} GiB. Prune the arcs and give "
-            "the parts that survive to certus.Dependency.from_parts: its cost grows with their number."
-        )
-
-
-@cache
-def _memory() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**34
+    """Raise InvalidInput, before anything is allocated, if dense arrays of parts cannot fit this machine."""
+    checks.check_memory(what, shape, copies, PRUNED)
 
 
 # -- trees -----------------------------------------------------------------------------------------------------------

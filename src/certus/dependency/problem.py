@@ -11,7 +11,17 @@ from numpy.typing import ArrayLike
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_within, range_of, rounded_up
 from certus.certificates.sound import measured, sound_list, summed
-from certus.checks import Floats, Ints, as_numbers, as_penalties, as_positive_int, as_scores, one_of
+from certus.checks import (
+    Floats,
+    Ints,
+    as_int,
+    as_numbers,
+    as_penalties,
+    as_positive_int,
+    as_scores,
+    check_memory,
+    one_of,
+)
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import kind_of_trees
@@ -179,8 +189,8 @@ class Dependency(Problem[Heads]):
         >>> p.decode().structure.tolist()
         [-1, 0, 1]
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise InvalidInput(f"n is {n!r}; expected the number of words, 0 or more.")
+        n = as_int("n", n, 0)
+        check_memory(f"arcs between {n} words", (n + 1, n + 1))
         if np.isnan(unlisted) or unlisted == np.inf:
             raise InvalidInput(f"unlisted is {unlisted}; scores are finite, or -inf to forbid a part.")
         (heads, mods), scores = P.checked_list(TABLE[0], arc, (n + 1, n + 1))
@@ -195,7 +205,7 @@ class Dependency(Problem[Heads]):
             "grandtrisibling": grandtrisibling,
         }
         kinds = ((HIGHER_KINDS[k], v) for k, v in given.items() if v is not None)
-        listed = {kind.name: P.listed_scores(kind, v, int(n), float(unlisted)) for kind, v in kinds}
+        listed = {kind.name: P.listed_scores(kind, v, n, float(unlisted)) for kind, v in kinds}
         self = cls.__new__(cls)
         self._set(checked_arcs(arcs), listed, bool(projective), root, grandparents)
         return self

@@ -1,4 +1,4 @@
-"""certus.dependency.vine.Vine: dependency trees cut at arcs longer than a band, in time linear in the sentence."""
+"""certus.Vine: dependency trees cut at arcs longer than a band, in time linear in the sentence."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

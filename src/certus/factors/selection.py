@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, rounded_up
-from certus.checks import Bools, Floats, Ints, as_int, as_members, as_numbers, as_scores, shown
+from certus.certificates.rounding import OVERFLOW, Extent, rounded_up
+from certus.checks import Bools, Floats, Ints, as_int, as_members, as_numbers, as_scores, check_memory, shown
 from certus.errors import InvalidInput
 from certus.factors.choices import Choices
 from certus.problem import Index, Penalties, Problem
@@ -32,6 +32,10 @@ class Selection(Problem[Items]):
     hard_sums: ClassVar[str] = "counting the sets that satisfy rows is #P-hard"
 
     def __init__(self, score: Floats, weights: Floats, limits: Floats) -> None:
+        with np.errstate(over="ignore"):
+            largest = float((np.abs(weights).sum(axis=1) + np.abs(limits)).max(initial=0.0))
+        if not largest < OVERFLOW:
+            raise InvalidInput(f"a row of {self.view} adds up to {largest:.3g}; divide it and its limit by one number.")
         self.item_score, self.weights, self.limits = score, weights, limits
         self._must = np.zeros(len(score), dtype=bool)
 
@@ -256,6 +260,7 @@ class SetCover(Selection):
         count = max((own[-1] + 1 for own in members if own), default=0) if elements is None else elements
         if len(members) != len(score) or any(own and not 0 <= own[0] <= own[-1] < count for own in members):
             raise InvalidInput(f"{len(members)} sets for {len(score)} costs; expected as many, of 0..{count - 1}.")
+        check_memory(f"{count} elements of {len(score)} sets", (count, len(score)))
         weights = np.zeros((count, len(score)))
         for k, own in enumerate(members):
             weights[own, k] = -1.0

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.checks import Floats, as_members, as_scores, one_of
+from certus.checks import Floats, as_float, as_int, as_members, as_scores, one_of, shown
 from certus.errors import InvalidInput
 from certus.problem import Index
 from certus.relax.system import row_slack
@@ -99,12 +99,12 @@ def linear(
     """
     one_of("sense", sense, SENSES)
     checked = tuple((_number("coefficient", c), _word(view), _index(index)) for c, view, index in terms)
-    shown = " + ".join(f"{c:g} {view}{list(index)}" for c, view, index in checked[:4])
+    first = " + ".join(f"{c:g} {view}{list(index)}" for c, view, index in checked[:4])
     more = " + ..." if len(checked) > 4 else ""
-    bound = _number("bound", bound)
-    if isinstance(penalty, bool) or not isinstance(penalty, int | float | np.number) or not penalty >= 0:
-        raise InvalidInput(f"penalty is {penalty!r}; expected a number of at least 0, or inf for no exceptions.")
-    return Constraint(checked, sense, bound, f"{shown or '0'}{more} {sense} {bound:g}", penalty=float(penalty))
+    bound, price = _number("bound", bound), as_float(penalty)
+    if not price >= 0:
+        raise InvalidInput(f"penalty is {shown(penalty)}; expected a number of at least 0, or inf for no exceptions.")
+    return Constraint(checked, sense, bound, f"{first or '0'}{more} {sense} {bound:g}", penalty=price)
 
 
 def at_most(k: int, view: str, parts: Iterable[Sequence[int]], *, penalty: float = inf) -> Constraint:
@@ -158,8 +158,7 @@ def budget(view: str, costs: ArrayLike, limit: float, *, penalty: float = inf) -
 
 
 def _counted(word: str, sense: Sense, k: int, view: str, parts: Iterable[Sequence[int]], penalty: float) -> Constraint:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
-        raise InvalidInput(f"k is {k!r}; expected a whole number of at least 0.")
+    as_int("k", k, 0)
     made = linear(
         [(1.0, view, part) for part in as_members("parts", parts, "a list of parts of the view")],
         sense,
@@ -173,9 +172,10 @@ def _counted(word: str, sense: Sense, k: int, view: str, parts: Iterable[Sequenc
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not isfinite(value):
-        raise InvalidInput(f"{name} is {value!r}; expected a finite number.")
-    return float(value)
+    number = as_float(value)
+    if not isfinite(number):
+        raise InvalidInput(f"{name} is {shown(value)}; expected a finite number.")
+    return number
 
 
 def _word(view: Any) -> str:
