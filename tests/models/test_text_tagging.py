@@ -86,6 +86,7 @@ def test_white_space_is_that_of_python():
         b"",
         b"\n \n\n",
         b'The dog sees J. Cat. It barks\nat the cat.\r\n\n \n\n(Why?) "No." he said w/',
+        b"the dog w/\x1c",
         b"\xef\xbb\xbfThe dog.\n\x0b\nThe cat",
         b"the dog\n\nthe c\0at\n",
         b"the dog\n\nthe \xff\n",

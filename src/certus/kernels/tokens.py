@@ -2,7 +2,7 @@
 
 A text is bytes (uint8) of UTF-8 in pieces, with a NUL between two of them; no sentence goes beyond its piece. A chunk
 is what stands between blanks. Which words it falls into is known by its bytes, and, if it ends in a large letter and a
-full stop or in "w/", by those of the next one: together they are its key. Keys are numbered; the words of key k are the
+full stop, by those of the next one: together they are its key. Keys are numbered; the words of key k are the
 rows ptr[k] .. ptr[k + 1] - 1 of a table, each with its size in bytes and its marks (``text.tokenizer``), and lie one
 behind the other without a gap.
 """
@@ -10,7 +10,7 @@ behind the other without a gap.
 from certus.kernels.compiling import njit
 from certus.kernels.conllu import copied, write_number
 
-_TAB, _END, _STOP, _SLASH, _NONE = 9, 10, 46, 47, 95
+_TAB, _END, _STOP, _NONE = 9, 10, 46, 95
 SIZE, MARKS, ROWS = range(3)  # columns of the table of words; from ROWS on, rows of the encoders of taggers
 # The marks of words, as text.tokenizer has them.
 _ENDS, _CLOSES, _GOES_ON, _FULL_STOP, _DOTS, _ALPHA, _ALNUM, _UPPER, _LOWER, _STARTS = [1 << k for k in range(10)]
@@ -59,7 +59,7 @@ def find_chunks(text, begin, end, key, last):
         key[k] = end[k]
         if end[k] > begin[k] + 1 and not last[k]:
             a, b = text[end[k] - 2], text[end[k] - 1]
-            if (b == _STOP and 65 <= a <= 90) or (b == _SLASH and (a == 87 or a == 119)):
+            if b == _STOP and 65 <= a <= 90:
                 key[k] = end[k + 1]
     return c
 

@@ -126,7 +126,7 @@ _WORD = re.compile(
           | (?:\d+(?:[.,:]\d+)*|(?<![\w.])\.\d+)(?![A-Za-z\d]) )
     | (?P<clitic> {_CLITIC}\b | [nN]['’`´][tT]\b )
     | (?P<prefixed> (?<![\w-])(?i:{_PREFIX})-[^\W\d_][\w]*(?:-?[^\W\d_]\w*)?? (?=\W|$) )
-    | (?P<brief> \b(?:[A-Z]&[A-Z]|[bB]/[cC]|[lL]/[cC]|[wW]/[oO])\b | \b[wW]/(?=\s) )
+    | (?P<brief> \b(?:[A-Z]&[A-Z]|[bB]/[cC]|[lL]/[cC]|[wW]/[oO])\b | \b[wW]/(?=\s|\Z) )
     | (?P<letters> \w+? (?=[nN]['’`´][tT]\b) | \w+(?:['’](?!(?i:s|m|d|ll|re|ve|t)\b)(?=[a-zA-Z]{{2}})\w+)? )
     | (?P<run> \.{{2,}} | [!?]+ | \${{2,}} | (?P<same>[-*=_~+\#<>^|])(?P=same)* | '' | `` )
     | (?P<mark> \S )
@@ -271,8 +271,8 @@ def _may_begin(form: int, following: int, touch: bool) -> bool:
 def chunk_words(text: str, *, style: str = "web") -> list[str]:
     """The words of the first chunk of a text, that is of what stands before its first blank.
 
-    They depend on what follows only if the chunk ends in a large letter and a full stop, or in "w/": then on the next
-    chunk, and on no more.
+    They depend on what follows only if the chunk ends in a large letter and a full stop: then on the next chunk, and on
+    no more.
     """
     size = len(text.split(maxsplit=1)[0])
     if style == "blank":
