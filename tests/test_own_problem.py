@@ -105,7 +105,7 @@ def test_saving_needs_registration_and_reading_imports_nothing(tmp_path):
         again, read = certus.load_result(tmp_path / "r.json")
         assert read.structure == result.structure
         assert certus.verify(again, read).trusts == ("Pick.solve",)
-        assert "_asked_extent" not in again.problems[0].to_json()
+        assert again.problems[0].to_json().keys() == {"values", "k"}
     finally:
         del PROBLEMS["pick"]
     with pytest.raises(certus.FormatError, match="pick"):
@@ -115,6 +115,11 @@ def test_saving_needs_registration_and_reading_imports_nothing(tmp_path):
 def test_a_file_cannot_replace_a_method(registered):
     with pytest.raises(certus.InvalidInput, match="solve is a method of Pick"):
         Pick.from_json({"solve": 1, "values": [1], "k": 1})
+
+
+def test_a_file_cannot_answer_for_a_method(registered):
+    with pytest.raises(certus.InvalidInput, match="Problem.extent"):
+        Pick.from_json({"Problem.extent()": [1, 0.0, 0.0], "values": [1], "k": 1})
 
 
 def test_attributes_that_are_not_plain_are_named(registered):

@@ -21,6 +21,7 @@ from certus.certificates.sound import floored, measured, sound, sound_list
 from certus.checks import Floats, as_positive_int, as_seconds, as_words, of_kind, shown
 from certus.draw import Drawn, Picture, arcs, lattice
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
+from certus.lazy import once
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution, certified, picture_of
 from certus.schema import Field
 from certus.serialize import plain_from_json, plain_to_json
@@ -166,16 +167,13 @@ class Problem(ABC, Generic[Y]):
         """
         raise self._not_supported("all_structures")
 
+    @once
     def extent(self) -> rounding.Extent:
         """How many terms a score has at most, and the least and greatest of all scores: what rounding depends on.
 
         By default that of one term as large as the best score, and of as many parts as a structure uses at most, which
         ``solve`` tells when every part is rewarded. Structures may score less than this says: see ``least_score``.
         """
-        return self._asked_extent
-
-    @cached_property
-    def _asked_extent(self) -> rounding.Extent:
         try:
             size = abs(self.solve().value)
             reward = FAR * 2.0 ** np.ceil(np.log2(max(size, 1.0)))
@@ -510,7 +508,7 @@ class Problem(ABC, Generic[Y]):
         """The problem that ``to_json`` described. By default an object with these attributes, not initialised again."""
         problem = cls.__new__(cls)
         for name, value in Field.of(data, "").entries():
-            if any(callable(vars(base).get(name)) for base in cls.__mro__):
+            if _cached(cls, name) or any(callable(vars(base).get(name)) for base in cls.__mro__):
                 value.fail(f"an attribute; {name} is a method of {cls.__name__}")
             problem.__dict__[name] = plain_from_json(value, problem_from_json)
         return problem
@@ -604,8 +602,8 @@ def register(kind: Kind) -> Kind:
 
 
 def _cached(kind: type, name: str) -> bool:
-    """Whether an attribute is the value of a cached property, which is made again when it is asked for."""
-    return any(isinstance(vars(base).get(name), cached_property) for base in kind.__mro__)
+    """Whether an attribute is the answer of a property or method, which is made again when it is asked for."""
+    return name.endswith("()") or any(isinstance(vars(base).get(name), cached_property) for base in kind.__mro__)
 
 
 def _inner_to_json(value: Any) -> Any:

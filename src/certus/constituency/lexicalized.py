@@ -22,6 +22,7 @@ from certus.constituency.lexicalized_tables import SpineScores, Tables, tables
 from certus.constituency.problem import tree_from_json
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.lazy import once
 from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
@@ -489,13 +490,10 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
             out[i, self.tags.index(label)] = 1.0
         return out
 
-    @cached_property
-    def _extent(self) -> Extent:
+    @once
+    def extent(self) -> Extent:
         deepest = max((len(spine) for spine in self.tables.node_spine), default=1)
         return extent_of(max(self.n, 1) * (2 + 2 * deepest), *self.all_scores())
-
-    def extent(self) -> Extent:
-        return self._extent
 
     def all_scores(self) -> tuple[Floats, ...]:
         t = self.tables

@@ -21,6 +21,7 @@ from certus.constituency.normal import Items, ParseGraph, parse_graph
 from certus.constituency.tree_edges import edges_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.lazy import once
 from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
@@ -384,12 +385,9 @@ class Constituency(DynamicProgram[Tree]):
         kept = tuple((s, w) for s, w in self._entries[i] if (s.label == self.tags[t]) == bool(value))
         return self._with_entries((*self._entries[:i], kept, *self._entries[i + 1 :]))
 
-    @cached_property
-    def _extent(self) -> Extent:
-        return extent_of(4 * max(self.n, 1), *self.all_scores())
-
+    @once
     def extent(self) -> Extent:
-        return self._extent
+        return extent_of(4 * max(self.n, 1), *self.all_scores())
 
     def all_scores(self) -> tuple[Floats, ...]:
         rules = self._sentence.rules

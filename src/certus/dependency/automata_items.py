@@ -27,6 +27,7 @@ from certus.checks import Floats, Ints
 from certus.dependency.head_automata import NO_HEAD, HeadAutomata
 from certus.dependency.part_kinds import LEFT, RIGHT
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.lazy import once
 
 Y = TypeVar("Y")
 Slot = tuple[int, int, int]  # (g, h, side)
@@ -189,19 +190,13 @@ class OverItems(DynamicProgram[Y]):
     def _items(self) -> Items:
         return self.items_kind(self.automata)
 
-    @cached_property
-    def _forest(self) -> Forest:
+    @once
+    def forest(self) -> Forest:
         return self._items.forest(self._cells)
 
-    def forest(self) -> Forest:
-        return self._forest
-
-    @cached_property
-    def _normal_form(self) -> NormalForm:
+    @once
+    def normal_form(self) -> NormalForm:
         return self._items.normal_form(self._cells, self._cell_scores())
 
-    def normal_form(self) -> NormalForm:
-        return self._normal_form
-
     def normal_structure(self, structure: Any) -> tuple[Any, ...]:
-        return (derivation(self._normal_form, {view: self.indicator(structure, view) for view in self.views}),)
+        return (derivation(self.normal_form(), {view: self.indicator(structure, view) for view in self.views}),)

@@ -163,7 +163,7 @@ class NodeChoices(OverItems[NodeChoice]):
 
     def from_edges(self, edges: Sequence[int]) -> NodeChoice:
         chosen = np.asarray(edges, dtype=np.int64)
-        used = {view: cell[chosen][cell[chosen] >= 0] for view, cell in self._forest.parts.items()}
+        used = {view: cell[chosen][cell[chosen] >= 0] for view, cell in self.forest().parts.items()}
         taken = np.zeros(self.size**2, dtype=bool)
         taken[used["taken"]] = True
         own = np.concatenate(([0], np.sort(used["tags"]) + 1))

@@ -28,6 +28,7 @@ from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS
 from certus.dependency.problem import Dependency, checked_arcs
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
+from certus.lazy import once
 from certus.problem import Index, Limits, Penalties, Problem
 from certus.result import LogPartitionBounds, Result, Solution
 
@@ -291,14 +292,11 @@ class HeadAutomata(Problem[Choices]):
                 found += _checked([automaton.stop(state) for state in states], h, side)
         return np.array(found, dtype=np.float64)
 
-    @cached_property
-    def _extent(self) -> Extent:
+    @once
+    def extent(self) -> Extent:
         problem = self._problem
         length = (self.n + 1) * (3 + (1 if problem is None else len(problem.scores)))  # two ends and an arc a word
         return extent_of(length, *self.all_scores()) if problem is None else problem.extent()._replace(length=length)
-
-    def extent(self) -> Extent:
-        return self._extent
 
     def all_scores(self) -> tuple[Floats, ...]:
         return self.arc, self._weights
@@ -319,17 +317,14 @@ class HeadAutomata(Problem[Choices]):
 
     # -- proofs ----------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _normal_form(self) -> NormalForm:
+    @once
+    def normal_form(self) -> NormalForm:
         if self._problem is not None:
             return normal_automata.of_parts(self._problem, self.arc, self.of_trees)
         return normal_automata.of_automata(self)
 
-    def normal_form(self) -> NormalForm:
-        return self._normal_form
-
     def normal_structure(self, structure: Choices) -> tuple[Any, ...]:
-        return (derivation(self._normal_form, {view: self.indicator(structure, view) for view in self.views}),)
+        return (derivation(self.normal_form(), {view: self.indicator(structure, view) for view in self.views}),)
 
     # -- lattices --------------------------------------------------------------------------------------------------
 
@@ -398,7 +393,7 @@ class HeadAutomata(Problem[Choices]):
 
     @cached_property
     def _summed(self) -> Forest:
-        form = self._normal_form
+        form = self.normal_form()
         (graph,) = form.spaces
         assert isinstance(graph, Graph)
         edge, parts = np.repeat(np.arange(len(graph.part_ptr) - 1), np.diff(graph.part_ptr)), {}

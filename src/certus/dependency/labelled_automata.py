@@ -270,7 +270,7 @@ class LabelledAutomata(OverItems[LabelledTree], ReadLabels):
         return {"arcs": allowed.max(axis=2), "labels": self.label, "tags": allowed[:, 1:].max(axis=0)}
 
     def from_edges(self, edges: Sequence[int]) -> LabelledTree:
-        cell = self._forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
+        cell = self.forest().parts["labels"][np.asarray(edges, dtype=np.int64)]
         h, m, label = np.unravel_index(cell[cell >= 0], self.label.shape)
         heads, labels = np.full((2, self.n + 1), -1, dtype=np.int64)
         heads[m], labels[m] = h, label

@@ -27,6 +27,7 @@ from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.problem import Dependency
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
+from certus.lazy import once
 from certus.problem import Index, Limits, Penalties, Problem
 from certus.relax import ranked
 from certus.relax.normal_form import RelaxedForm
@@ -133,16 +134,13 @@ class LabelledDependency(Problem[LabelledTree]):
             for labels in product(*allowed):
                 yield LabelledTree(heads.copy(), np.array([-1, *labels], dtype=np.int64))
 
-    @cached_property
-    def _extent(self) -> Extent:
+    @once
+    def extent(self) -> Extent:
         extent = extent_of(self.trees.extent().length + self.n, self.label, *self.trees.part_scores())
         return extent._replace(lowest=float(np.finfo(np.float64).min)) if self._lost else extent
 
-    def extent(self) -> Extent:
-        return self._extent
-
     def extent_under(self, views: Collection[str]) -> Extent:
-        return self._extent if "labels" in views else self.trees.extent()  # a label that is not the best is never used
+        return self.extent() if "labels" in views else self.trees.extent()  # a label that is not the best is never used
 
     def all_scores(self) -> tuple[Floats, ...] | None:
         return (self.label, *self.trees.part_scores()) if self._whole else None
@@ -292,8 +290,9 @@ class LabelledDependency(Problem[LabelledTree]):
 
     # -- the hypergraph --------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _forest(self) -> Forest | None:
+    @once
+    def forest(self) -> Forest | None:
+        """The hypergraph whose hyperpaths are the labelled projective trees, an edge per arc and label; else None."""
         bare = self.trees.with_arcs(np.where(self.arc > -np.inf, 0.0, -np.inf)).forest()
         if bare is None:
             return None
@@ -313,14 +312,11 @@ class LabelledDependency(Problem[LabelledTree]):
         labelled = Hypergraph(first[graph.in_ptr], tail_ptr, tail, graph.root)
         return Forest(labelled, weights, {"arcs": arcs, "labels": labels})
 
-    def forest(self) -> Forest | None:
-        """The hypergraph whose hyperpaths are the labelled projective trees, an edge per arc and label; else None."""
-        return self._forest
-
     def from_edges(self, edges: Sequence[int]) -> LabelledTree:
-        if self._forest is None:
+        forest = self.forest()
+        if forest is None:
             raise self._not_supported("from_edges")
-        cell = self._forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
+        cell = forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
         h, m, label = np.unravel_index(cell[cell >= 0], self.label.shape)
         heads, labels = np.full(self.n + 1, -1, dtype=np.int64), np.full(self.n + 1, -1, dtype=np.int64)
         heads[m], labels[m] = h, label
@@ -343,8 +339,8 @@ class LabelledDependency(Problem[LabelledTree]):
         labelled = (self._of(tree, self.label), *others)
         return replace(bare, subproblems=labelled, views=views, leaves=leaves, shown=("labels",))
 
-    @cached_property
-    def _normal_form(self) -> NormalForm:
+    @once
+    def normal_form(self) -> NormalForm:
         arc = np.where(self.arc > -np.inf, 0.0, -np.inf)
         if self.trees.projective:
             return normal_projective.of_trees(self.trees, arc, self.label)
@@ -357,13 +353,10 @@ class LabelledDependency(Problem[LabelledTree]):
         cells = {"arcs": part.reshape(-1), "labels": label.reshape(-1)}
         return NormalForm(scores, (TreeSpace(part, self.trees.single, label),), cells)
 
-    def normal_form(self) -> NormalForm:
-        return self._normal_form
-
     def normal_structure(self, structure: tuple[ArrayLike, ArrayLike]) -> tuple[Any, ...]:
         checked = self._checked(structure)
         if self.trees.projective:
-            return (derivation(self._normal_form, {view: self.indicator(checked, view) for view in self.views}),)
+            return (derivation(self.normal_form(), {view: self.indicator(checked, view) for view in self.views}),)
         relaxation = self.relaxation()
         if relaxation is not None:
             return RelaxedForm.of(relaxation).structure(checked)

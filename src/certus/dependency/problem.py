@@ -27,6 +27,7 @@ from certus.dependency.part_kinds import HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import kind_of_trees
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
+from certus.lazy import once
 from certus.problem import PROBLEMS, Index, Limits, PartBounds, Penalties, Problem
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
@@ -230,7 +231,6 @@ class Dependency(Problem[Heads]):
         self.certificate_kind = self.tree_kind.certificate_kind
         self._rounded = False  # arc scores are rounded sums
         self._arc_range = arc_range  # of their finite scores, where it is known
-        self._extent: Extent | None = None  # once it is asked for
 
     def with_arcs(
         self,
@@ -299,12 +299,11 @@ class Dependency(Problem[Heads]):
     def all_structures(self) -> Iterator[Heads]:
         return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
 
+    @once
     def extent(self) -> Extent:
-        if self._extent is None:
-            length = self.n * self.model.terms_of_word + self.model.terms_of_root
-            of_arcs = self._arc_range or range_of(self.arc)
-            self._extent = extent_within(length, [of_arcs, *[scores.extremes() for scores in self.scores.values()]])
-        return self._extent
+        length = self.n * self.model.terms_of_word + self.model.terms_of_root
+        of_arcs = self._arc_range or range_of(self.arc)
+        return extent_within(length, [of_arcs, *[scores.extremes() for scores in self.scores.values()]])
 
     def part_scores(self) -> list[Floats]:
         """The scores of parts above arcs, in no special shape."""
@@ -451,12 +450,9 @@ class Dependency(Problem[Heads]):
 
     # -- proofs ----------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _normal_form(self) -> NormalForm:
-        return self.tree_kind.normal_form(self)
-
+    @once
     def normal_form(self) -> NormalForm:
-        return self._normal_form
+        return self.tree_kind.normal_form(self)
 
     def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
         heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)

@@ -44,7 +44,7 @@ class ProjectiveAutomata(OverItems[Ints], AutomataDependency):
         return {"arcs": self.arc}
 
     def from_edges(self, edges: Any) -> Ints:
-        cell = self._forest.parts["arcs"][np.asarray(edges, dtype=np.int64)]
+        cell = self.forest().parts["arcs"][np.asarray(edges, dtype=np.int64)]
         head, mod = np.divmod(cell[cell >= 0], self.n + 1)
         heads = np.full(self.n + 1, -1, dtype=np.int64)
         heads[mod] = head

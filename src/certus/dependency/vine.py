@@ -1,7 +1,6 @@
 """certus.Vine: dependency trees cut at arcs longer than a band, in time linear in the sentence."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from certus.dependency.parts import first_crossing
 from certus.dependency.problem import ROOTS, checked_arcs
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, Hypergraph
+from certus.lazy import once
 from certus.problem import Index, Limits
 from certus.result import Result
 from certus.schema import MOST, Field
@@ -136,12 +136,9 @@ class Vine(DynamicProgram[Ints]):
             return False
         return not (head[h] >= 0 and (head[h] < h if d == 0 else head[h] > h))
 
-    @cached_property
-    def _extent(self) -> Extent:
-        return extent_of(3 * (self.n + 1) if self.n else 0, *self.all_scores())
-
+    @once
     def extent(self) -> Extent:
-        return self._extent
+        return extent_of(3 * (self.n + 1) if self.n else 0, *self.all_scores())
 
     def all_scores(self) -> tuple[Floats, ...]:
         return self.arc, self.outer_head, self.outer_modifier
@@ -190,18 +187,15 @@ class Vine(DynamicProgram[Ints]):
             arrays[view][index] = own
         return type(self)(*arrays.values(), band=self.band, root=self.root)
 
-    @cached_property
-    def _normal_form(self) -> NormalForm:
+    @once
+    def normal_form(self) -> NormalForm:
         return of_vine(self.arc, self.outer_head, self.outer_modifier, self.band, self.single)
 
-    def normal_form(self) -> NormalForm:
-        return self._normal_form
-
     def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
-        return (derivation(self._normal_form, {view: self.indicator(structure, view) for view in VIEWS}),)
+        return (derivation(self.normal_form(), {view: self.indicator(structure, view) for view in VIEWS}),)
 
-    @cached_property
-    def _forest(self) -> Forest:
+    @once
+    def forest(self) -> Forest:
         outer = self.outer_head > -np.inf, self.outer_modifier > -np.inf
         in_ptr, tail_ptr, tail, what = vine_graph(self.arc > -np.inf, *outer, self.band, single=self.single)
         weights = np.zeros(len(what))
@@ -214,14 +208,11 @@ class Vine(DynamicProgram[Ints]):
             parts[view] = np.where(used, what[:, 1], -1)
         return Forest(Hypergraph(in_ptr, tail_ptr, tail), weights, parts)
 
-    def forest(self) -> Forest:
-        return self._forest
-
     def from_edges(self, edges: Sequence[int]) -> Ints:
         chosen = np.asarray(edges, dtype=np.int64)
         y = np.zeros((self.n + 1, 3), dtype=np.int64)
         y[0, 0] = -1
-        cells = {view: cell[chosen][cell[chosen] >= 0] for view, cell in self._forest.parts.items()}
+        cells = {view: cell[chosen][cell[chosen] >= 0] for view, cell in self.forest().parts.items()}
         y[cells["arcs"] % (self.n + 1), 0] = cells["arcs"] // (self.n + 1)
         y[cells["outer_head"] // 2, 0] = -2 - cells["outer_head"] % 2
         y[cells["outer_modifier"] // 2, 1 + cells["outer_modifier"] % 2] = 1

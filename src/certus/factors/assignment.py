@@ -1,7 +1,6 @@
 """Assignment: a best matching of rows and columns, proved by prices of the columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
 from certus.draw import Picture, alignment
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.factors.choices import Choices
+from certus.lazy import once
 from certus.problem import Index, Limits, Penalties, Problem, named_words
 from certus.relax.branch import Start, climb
 from certus.relax.system import Entries, Relaxation, Rows
@@ -103,8 +103,9 @@ class Assignment(Problem[Ints]):
 
     # -- decoding --------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _relaxation(self) -> Relaxation:
+    @once
+    def relaxation(self) -> Relaxation:
+        """Rows that choose freely, and a price for each column."""
         n, m = self.scores.shape
         cell = np.arange(n * m, dtype=np.int64)
         entries = (Entries((0, "matches"), cell % max(m, 1), cell, np.ones(n * m)),)
@@ -112,10 +113,6 @@ class Assignment(Problem[Ints]):
         return Relaxation(
             (self._free,), (1.0,), {"matches": ((0, "matches"),)}, (rows,), self._kept, lambda y: (y,), led=True
         )
-
-    def relaxation(self) -> Relaxation:
-        """Rows that choose freely, and a price for each column."""
-        return self._relaxation
 
     def _kept(self, leaves: Any) -> Ints:
         """Of the rows that want the same column, that with the best score keeps it."""
@@ -131,7 +128,7 @@ class Assignment(Problem[Ints]):
     def _decode(self, limits: Limits) -> Result[Ints]:
         columns = best_columns(self.scores, self._free.must)
         start = Start((columns,), -prices(self.scores, columns))
-        return climb(self, self._relaxation, limits, start)
+        return climb(self, self.relaxation(), limits, start)
 
     def picture(self, structure: Ints, words: Sequence[str] | None = None) -> Picture:
         """Rows above, columns below, with a link for each pair; ``words`` are those of the rows."""

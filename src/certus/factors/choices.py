@@ -14,6 +14,7 @@ from certus.checks import Bools, Floats, Ints, as_numbers
 from certus.errors import InvalidInput
 from certus.hypergraph import Forest, Hypergraph
 from certus.hypergraph.dynamic_program import DynamicProgram
+from certus.lazy import once
 from certus.problem import Index
 
 
@@ -73,18 +74,15 @@ class Choices(DynamicProgram[Ints]):
         layers.add(np.array([1]), np.arange(n).reshape(1, n), np.full((1, 1), -1))
         return layers.graph(), np.concatenate([*parts, np.full(1, -1)])
 
-    @cached_property
-    def _forest(self) -> Forest:
+    @once
+    def forest(self) -> Forest:
         graph, part = self._graph
         weights = np.append(self.score_of.reshape(-1), 0.0)[part]
         return Forest(Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail), weights, {self.view: part})
 
-    def forest(self) -> Forest:
-        return self._forest
-
     def from_edges(self, edges: Sequence[int]) -> Ints:
         n, m = self.score_of.shape
-        cells = self._forest.parts[self.view][np.asarray(edges, dtype=np.int64)]
+        cells = self.forest().parts[self.view][np.asarray(edges, dtype=np.int64)]
         columns = np.full(n, -1, dtype=np.int64)
         cells = cells[cells >= 0]
         if len(cells):

@@ -15,6 +15,7 @@ from certus.factors.elimination import Spelt, spelt_out
 from certus.factors.scores import Labelled
 from certus.hypergraph import Forest, Hypergraph
 from certus.hypergraph.dynamic_program import DynamicProgram
+from certus.lazy import once
 from certus.problem import Index, Penalties
 from certus.result import Solution
 
@@ -56,19 +57,16 @@ class Piece(Labelled, DynamicProgram[Ints]):
         """Of all parts: labels, then the cells of tables."""
         return np.concatenate([scores.reshape(-1) for scores in self.all_scores()])
 
-    @cached_property
-    def _forest(self) -> Forest:
+    @once
+    def forest(self) -> Forest:
         graph, part = self._spelt
         weights = np.append(self._scores, 0.0)[part]
         first = self.unary.size
         cells = {"labels": np.where(part < first, part, -1), "tables": np.where(part >= first, part - first, -1)}
         return Forest(Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail), weights, cells)
 
-    def forest(self) -> Forest:
-        return self._forest
-
     def from_edges(self, edges: Sequence[int]) -> Ints:
-        cells = self._forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
+        cells = self.forest().parts["labels"][np.asarray(edges, dtype=np.int64)]
         labels: Ints = np.sort(cells[cells >= 0]) % max(self.size, 1)
         return labels
 

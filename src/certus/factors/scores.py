@@ -12,6 +12,7 @@ from certus.certificates.rounding import Extent, extent_of
 from certus.checks import Floats, Ints, as_numbers, as_scores
 from certus.errors import InvalidInput
 from certus.factors.elimination import Bucket, Scope, eliminated, neighbours
+from certus.lazy import once
 from certus.problem import Problem
 
 Given = tuple[Sequence[int], ArrayLike, str]  # variables, scores, and what to call the table
@@ -73,12 +74,9 @@ class Labelled(Problem[Ints]):
         for labels in product(*(domain.tolist() for domain in self.domains)):
             yield np.array(labels, dtype=np.int64)
 
-    @cached_property
-    def _extent(self) -> Extent:
-        return extent_of(self.n + len(self.tables), self.unary, *self.tables)
-
+    @once
     def extent(self) -> Extent:
-        return self._extent
+        return extent_of(self.n + len(self.tables), self.unary, *self.tables)
 
     def all_scores(self) -> tuple[Floats, ...]:
         return (self.unary, *self.tables)

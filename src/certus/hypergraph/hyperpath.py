@@ -1,7 +1,6 @@
 """Any dynamic program as a problem: find the best derivation of a weighted hypergraph."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from certus.hypergraph.dynamic_program import DynamicProgram, Forest
 from certus.hypergraph.extents import useful_edges
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.require import requiring
+from certus.lazy import once
 from certus.problem import Index
 from certus.schema import Field
 
@@ -86,12 +86,9 @@ class Hyperpath(DynamicProgram[Int32]):
         self.checked_view(view)
         return np.bincount(self._checked(structure), minlength=self.graph.n_edges).astype(np.float64)
 
-    @cached_property
-    def _extent(self) -> Extent:
-        return extent_of(self.graph.longest, self.weights)
-
+    @once
     def extent(self) -> Extent:
-        return self._extent
+        return extent_of(self.graph.longest, self.weights)
 
     def error_at(self, value: float) -> float:
         """Small in graphs with derivations of any size, if these score less the larger they are."""

@@ -1,7 +1,6 @@
 """Semantic dependency graphs: every word has any number of heads, or none."""
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from itertools import product
 from typing import Any, Self
 
@@ -13,6 +12,7 @@ from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.hypergraph import Forest
+from certus.lazy import once
 from certus.problem import Index, Limits, PartBounds, Penalties, Problem
 from certus.relax import branch
 from certus.relax.system import Entries, Relaxation, Rows
@@ -116,13 +116,10 @@ class DependencyGraph(Problem[Ints]):
         for chosen in product((0, 1), repeat=len(cells)):
             yield self._lead.from_cells(cells[np.array(chosen, dtype=bool)])
 
-    @cached_property
-    def _extent(self) -> Extent:
+    @once
+    def extent(self) -> Extent:
         length = self._lead.layout.longest + sum(p.layout.longest for p in self._others)
         return extent_of(length, *self.arrays.values())
-
-    def extent(self) -> Extent:
-        return self._extent
 
     def all_scores(self) -> tuple[Floats, ...]:
         return tuple(self.arrays.values())

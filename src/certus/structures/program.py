@@ -16,6 +16,7 @@ from certus.certificates.sound import summed
 from certus.checks import Floats, Ints, as_numbers, as_scores, one_of
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest, sweeps
+from certus.lazy import once
 from certus.problem import PROBLEMS, Index
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -87,12 +88,9 @@ class ArrayProgram(DynamicProgram[Y]):
     def all_scores(self) -> tuple[Floats, ...]:
         return tuple(self.arrays.values())
 
-    @cached_property
-    def _extent(self) -> Extent:
-        return extent_of(self.layout.longest, *self.arrays.values())
-
+    @once
     def extent(self) -> Extent:
-        return self._extent
+        return extent_of(self.layout.longest, *self.arrays.values())
 
     def without_scores_below(self, least: float) -> Self:
         if least == -np.inf:
@@ -141,12 +139,9 @@ class ArrayProgram(DynamicProgram[Y]):
 
     # -- the graph -------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _forest(self) -> Forest:
-        return Forest(self.layout.hypergraph, self.layout.weights(self.scores), {self.view: self.layout.cell})
-
+    @once
     def forest(self) -> Forest:
-        return self._forest
+        return Forest(self.layout.hypergraph, self.layout.weights(self.scores), {self.view: self.layout.cell})
 
     def from_edges(self, edges: Sequence[int]) -> Y:
         cells = self.layout.cell[np.asarray(edges, dtype=np.int64)]
@@ -155,7 +150,7 @@ class ArrayProgram(DynamicProgram[Y]):
     @cached_property
     def _walk(self) -> Walk:
         """The graph without what is forbidden, its parts still cells of the arrays."""
-        graph, allowed = self.layout.graph, self._forest.weights > -np.inf
+        graph, allowed = self.layout.graph, self.forest().weights > -np.inf
         if allowed.all():
             return Walk(graph, self.layout.cell)
         smaller, number = trimmed(graph, allowed)

@@ -16,6 +16,7 @@ from certus.certificates.sound import measured, summed
 from certus.checks import Floats, Ints, as_numbers, as_penalties, as_scores
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest
+from certus.lazy import once
 from certus.problem import Factors, Index, Limits, Penalties
 from certus.result import Result, Solution
 from certus.schema import Field
@@ -86,7 +87,6 @@ class Tagging(DynamicProgram[Ints]):
         self._bigram = self._table("bigram", 2, bigram)
         self._trigram = self._table("trigram", 3, trigram)
         self.tags = as_names(tags, self.size)
-        self._extent: Extent | None = None  # once it is asked for
 
     def _table(self, name: str, order: int, values: ArrayLike | Table | None) -> Table | None:
         """A table that was checked before is shared as it is."""
@@ -152,16 +152,14 @@ class Tagging(DynamicProgram[Ints]):
         tables = (self._bigram, self._trigram)
         return (self.unary, *(table.scores for table in tables if table is not None))
 
+    @once
     def extent(self) -> Extent:
-        if self._extent is not None:
-            return self._extent
         length = self.n
         for table in (self._bigram, self._trigram):
             if table is not None:
                 first, last = table.scored_from_to(self.n)
                 length += last - first
-        self._extent = extent_of(length, *self.all_scores())
-        return self._extent
+        return extent_of(length, *self.all_scores())
 
     def without_scores_below(self, least: float) -> Self:
         arrays = [None if t is None else t.at_least(least, self.n) for t in (self._bigram, self._trigram)]
@@ -317,11 +315,8 @@ class Tagging(DynamicProgram[Ints]):
 
     # -- the lattice, spelt out ------------------------------------------------------------------------------------
 
+    @once
     def forest(self) -> Forest:
-        return self._forest
-
-    @cached_property
-    def _forest(self) -> Forest:
         return spell_out(self.unary, self._bigram, self._trigram)
 
     def from_edges(self, edges: Sequence[int]) -> Ints:
