@@ -118,7 +118,7 @@ def test_a_file_cannot_replace_a_method(registered):
 
 
 def test_a_file_cannot_answer_for_a_method(registered):
-    with pytest.raises(certus.InvalidInput, match="Problem.extent"):
+    with pytest.raises(certus.InvalidInput, match=r"Problem\.extent"):
         Pick.from_json({"Problem.extent()": [1, 0.0, 0.0], "values": [1], "k": 1})
 
 

@@ -133,7 +133,7 @@ def compared(
                     break
             answers = [head["numbers"] for head in heads]
             cells = {"here, us": 1e6 * best[0], "other, us": 1e6 * best[1], "other / here": best[1] / best[0]}
-            yield Row(heads[0]["name"], cells | {"same": "yes" if answers[0] == answers[1] else "no"})
+            yield Row(heads[0]["name"], cells | {"same": _alike(*answers)})
     finally:
         for worker in workers:
             worker.process.kill()
@@ -186,6 +186,18 @@ def work(name: str, settings: str, clock: str) -> None:
             case.ours()
             answer = now() - start
         print(json.dumps(answer), file=stdout, flush=True)
+
+
+def _alike(here: Any, other: Any) -> str:
+    """Whether two answers are equal: "yes", "no", or "rounded" where numbers differ by less than a billionth."""
+    if here == other:
+        return "yes"
+    if isinstance(here, dict) and isinstance(other, dict) and here.keys() == other.keys():
+        here, other = list(here.values()), [other[key] for key in here]
+    if isinstance(here, list) and isinstance(other, list) and len(here) == len(other):
+        return "no" if "no" in map(_alike, here, other) else "rounded"
+    numbers = isinstance(here, float) and isinstance(other, float)
+    return "rounded" if numbers and np.isclose(here, other, rtol=1e-9, atol=1e-9, equal_nan=True) else "no"
 
 
 def _numbers(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """Trees scored by any head automata the user can write, crossing arcs allowed (LR 6.3, "sibling head automata")."""
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -9,12 +8,12 @@ from numpy.typing import ArrayLike
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
 from certus.certificates.sound import floored, sound_list, summed
-from certus.checks import Floats, Ints, as_positive_int, as_scores, one_of
+from certus.checks import Floats, Ints, as_positive_int, one_of
 from certus.dependency import automata_tables, sum_bounds, sum_estimates
-from certus.dependency import parts as P
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import ROOTS, checked_arcs
-from certus.problem import Index, Limits, PartBounds, Penalties, Problem
+from certus.dependency.tree_problem import TreeProblem
+from certus.problem import Limits, PartBounds, Penalties
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from certus.relax.system import Relaxation
 
 
-class AutomataDependency(Problem[Ints]):
+class AutomataDependency(TreeProblem):
     """The best dependency tree when every head scores its modifiers, from the nearest outwards, by an automaton.
 
     The score of a tree is the sum of its arc scores and, for every head and side, of the weights with which the
@@ -60,9 +59,7 @@ class AutomataDependency(Problem[Ints]):
     """
 
     name: ClassVar[str] = "automata dependency"
-    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}
-    projective: ClassVar[bool] = False
-    told_apart_by = ("arcs",)
+    projective = False
 
     def __init__(
         self,
@@ -77,22 +74,13 @@ class AutomataDependency(Problem[Ints]):
         self.root = one_of("root", root, ROOTS)
         self.automata = HeadAutomata(self.arc, automaton, by_head=by_head, root=self.root)
 
-    @property
-    def single(self) -> bool:
-        """True if node 0 has exactly one modifier."""
-        return self.root == "single"
-
-    def _with_arcs(self, arc: Floats) -> Self:
+    def with_arcs(self, arc: Floats) -> Self:
         a = self.automata
         return type(self)(arc, a.automaton_of, by_head=a.by_head, root=self.root)
 
     def terms(self, structure: ArrayLike) -> list[float]:
-        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
-        _, choices = self.automata.leaves(heads)
+        _, choices = self.automata.leaves(self.checked_heads(structure))
         return [-np.inf] if (self.arc[choices.arcs] == -np.inf).any() else self.automata.terms(choices)
-
-    def all_structures(self) -> Iterator[Ints]:
-        return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
 
     def extent(self) -> Extent:
         return self.automata.extent()
@@ -152,32 +140,11 @@ class AutomataDependency(Problem[Ints]):
     def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
         from certus.dependency import nonprojective
 
-        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
-        return nonprojective.normal_structure(self, heads)
-
-    @property
-    def views(self) -> Mapping[str, Index]:
-        return {"arcs": self.arc.shape}
-
-    def _penalised(self, penalties: Penalties | None) -> Floats:
-        arc = self.arc
-        for view, penalty in (penalties or {}).items():
-            arc = arc + as_scores(f"penalty of {view}", penalty, self.checked_view(view))
-        return arc
+        return nonprojective.normal_structure(self, self.checked_heads(structure))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
-        result = self._with_arcs(self._penalised(penalties)).decode()
+        result = self.with_arcs(self.penalised(penalties)).decode()
         return Solution(result.structure, result.certificate.bound)
-
-    def indicator(self, structure: ArrayLike, view: str) -> Floats:
-        out = np.zeros(self.checked_view(view))
-        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
-        out[heads[1:], np.arange(1, self.n + 1)] = 1.0
-        return out
-
-    def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        self.checked_view(view)
-        return self._with_arcs(P.with_fixed_arc(self.arc, index, value))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
@@ -194,10 +161,3 @@ class AutomataDependency(Problem[Ints]):
         automaton = automata_tables.from_json(given["automata"], len(arc) - 1)
         settings: Any = {"by_head": given["by_head"].flag(), "root": given["root"].one_of(ROOTS)}
         return given["arc"].made(lambda: cls(arc, automaton, **settings))
-
-    def structure_to_json(self, structure: ArrayLike) -> list[int]:
-        return [int(h) for h in np.asarray(structure)]
-
-    def structure_from_json(self, data: Any) -> Ints:
-        heads = Field.of(data, "structure").wholes(-1, self.n, (self.n + 1,))
-        return P.checked_heads(heads, self.n, projective=self.projective, single=self.single)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
-from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
+from certus.checks import Bools, Floats, Ints
 from certus.dependency.automata_items import Edge, Items, OverItems, Slot
 from certus.dependency.head_automata import NO_HEAD
 from certus.dependency.labelled_automata import NodeAutomata, ReadLabels
@@ -204,20 +204,14 @@ class CrossingLabelledAutomata(ReadLabels):
     """
 
     name: ClassVar[str] = "crossing labelled automata"
-    projective: ClassVar[bool] = False
+    projective = False
     certificate_kind = "dual"
 
     def _decode(self, limits: Limits) -> Result[LabelledTree]:
         return branch.decode(self, limits)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[LabelledTree]:
-        scores = self.label
-        for view, penalty in as_penalties(penalties).items():
-            values = as_scores(f"penalty of {view}", penalty, self.checked_view(view))
-            if view == "tags":
-                values = np.concatenate((np.zeros((1, values.shape[1])), values))[None]
-            scores = scores + (values[:, :, None] if view == "arcs" else values)
-        result = self.with_label_scores(scores).decode()
+        result = self.with_label_scores(self._penalised(penalties)).decode()
         return Solution(result.structure, result.certificate.bound)
 
     def relaxation(self) -> Relaxation:

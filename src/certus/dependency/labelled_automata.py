@@ -4,10 +4,9 @@ A word with a label is a node of a longer sentence, of which a tree has one node
 is word m with label l. Everything but that is as for words without labels (``certus.dependency.automata_items``).
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,14 +15,13 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import Extent, rounded_up
 from certus.checks import Floats, Ints, one_of
 from certus.dependency import automata_tables
-from certus.dependency import parts as P
 from certus.dependency.automata_items import OverItems
 from certus.dependency.head_automata import NO_HEAD, Automaton, AutomatonOf, HeadAutomata
-from certus.dependency.labels import LabelledTree, checked_labels, checked_tree, tree_from_json, tree_to_json
+from certus.dependency.labels import LabelledTree, LabelledTrees, checked_labels
 from certus.dependency.part_kinds import LEFT, RIGHT
 from certus.dependency.problem import ROOTS
 from certus.errors import InvalidInput
-from certus.problem import Index, Problem
+from certus.problem import Index
 from certus.schema import Field
 from certus.serialize import floats_to_json
 
@@ -78,12 +76,10 @@ class NodeAutomata(HeadAutomata):
         return [[0], *(list(range(first, first + self.labels)) for first in range(1, self.n + 1, self.labels))]
 
 
-class ReadLabels(Problem[LabelledTree]):
+class ReadLabels(LabelledTrees):
     """What trees have in common whose words have labels that head automata read: the trees differ, not the scores."""
 
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0, "tags": 1}
-    projective: ClassVar[bool]
-    told_apart_by = ("labels",)
 
     def __init__(
         self, label: ArrayLike, automaton: LabelledAutomatonOf, *, by_head: bool = False, root: str = "single"
@@ -99,7 +95,7 @@ class ReadLabels(Problem[LabelledTree]):
     def _set(self, label: Floats, automaton: AutomatonOf, by_head: bool, root: str) -> None:
         """Take label scores that were checked, and automata over nodes."""
         self.label, self.root = label, one_of("root", root, ROOTS)
-        self.n = len(label) - 1
+        self.n, self.single = len(label) - 1, root == "single"
         self.automata = self._automata_of(label, automaton, by_head)
 
     def _automata_of(self, label: Floats, automaton: AutomatonOf, by_head: bool) -> NodeAutomata:
@@ -117,15 +113,7 @@ class ReadLabels(Problem[LabelledTree]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n} words, {self.label.shape[2]} labels, root={self.root!r})"
 
-    @property
-    def single(self) -> bool:
-        """True if node 0 has exactly one modifier."""
-        return self.root == "single"
-
     # -- structures ------------------------------------------------------------------------------------------------
-
-    def _checked(self, structure: tuple[ArrayLike, ArrayLike]) -> LabelledTree:
-        return checked_tree(structure, self.label.shape, projective=self.projective, single=self.single)
 
     def terms(self, structure: tuple[ArrayLike, ArrayLike]) -> list[float]:
         heads, labels = self._checked(structure)
@@ -140,12 +128,6 @@ class ReadLabels(Problem[LabelledTree]):
             for side, modifiers in ((LEFT, [m for m in below if m < h][::-1]), (RIGHT, [m for m in below if m > h])):
                 found += self.automata.side_terms(g, node[h], side, [node[m] for m in modifiers])
         return found
-
-    def all_structures(self) -> Iterator[LabelledTree]:
-        for heads in P.all_heads(self.label.max(axis=2) > -np.inf, projective=self.projective, single=self.single):
-            allowed = [np.flatnonzero(self.label[heads[m], m] > -np.inf).tolist() for m in range(1, self.n + 1)]
-            for labels in product(*allowed):
-                yield LabelledTree(heads.copy(), np.array([-1, *labels], dtype=np.int64))
 
     def extent(self) -> Extent:
         return self.automata.extent()
@@ -166,13 +148,6 @@ class ReadLabels(Problem[LabelledTree]):
     def views(self) -> Mapping[str, Index]:
         n, size = self.n, self.label.shape[2]
         return {"arcs": (n + 1, n + 1), "labels": (n + 1, n + 1, size), "tags": (n, size)}
-
-    def indicator(self, structure: tuple[ArrayLike, ArrayLike], view: str) -> Floats:
-        out = np.zeros(self.checked_view(view))
-        heads, labels = self._checked(structure)
-        words = np.arange(1, self.n + 1)
-        out[(words - 1, labels[1:]) if view == "tags" else (heads[1:], words, labels[1:])[: out.ndim]] = 1.0
-        return out
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         self.checked_part(view, index, value)
@@ -202,14 +177,8 @@ class ReadLabels(Problem[LabelledTree]):
         made._set(label, automaton, given["by_head"].flag(), given["root"].one_of(ROOTS))
         return made
 
-    def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
-        return tree_to_json(structure)
 
-    def structure_from_json(self, data: Any) -> LabelledTree:
-        return self._checked(tree_from_json(data, self.n))
-
-
-class LabelledAutomata(OverItems[LabelledTree], ReadLabels):
+class LabelledAutomata(ReadLabels, OverItems[LabelledTree]):
     r"""The best projective tree with a label for each word, when heads score labelled modifiers by automata.
 
     A label is that of the arc into a word, a sense of the word, its tag, or a pair of such: whatever there is one of
@@ -253,7 +222,7 @@ class LabelledAutomata(OverItems[LabelledTree], ReadLabels):
     """
 
     name: ClassVar[str] = "labelled automata"
-    projective: ClassVar[bool] = True
+    projective = True
     automata: NodeAutomata
 
     @cached_property
@@ -268,13 +237,6 @@ class LabelledAutomata(OverItems[LabelledTree], ReadLabels):
     def _cell_scores(self) -> dict[str, Floats]:
         allowed = np.where(self.label > -np.inf, 0.0, -np.inf)
         return {"arcs": allowed.max(axis=2), "labels": self.label, "tags": allowed[:, 1:].max(axis=0)}
-
-    def from_edges(self, edges: Sequence[int]) -> LabelledTree:
-        cell = self.forest().parts["labels"][np.asarray(edges, dtype=np.int64)]
-        h, m, label = np.unravel_index(cell[cell >= 0], self.label.shape)
-        heads, labels = np.full((2, self.n + 1), -1, dtype=np.int64)
-        heads[m], labels[m] = h, label
-        return LabelledTree(heads, labels)
 
     @classmethod
     def from_json(cls, data: Any) -> Self:

@@ -48,7 +48,65 @@ class LabelledTree(NamedTuple):
     labels: Ints
 
 
-class LabelledDependency(Problem[LabelledTree]):
+class LabelledTrees(Problem[LabelledTree]):
+    """What problems have in common whose structures are trees with a label for each word.
+
+    Arcs with their labels score ``label[h, m, l]``. Views are "arcs", "labels" and, for some, "tags": labels by word.
+    """
+
+    told_apart_by = ("labels",)
+    label: Floats
+    n: int
+    projective: bool
+    single: bool  # node 0 has exactly one modifier
+
+    def _checked(self, structure: tuple[ArrayLike, ArrayLike]) -> LabelledTree:
+        return checked_tree(structure, self.label.shape, projective=self.projective, single=self.single)
+
+    def all_structures(self) -> Iterator[LabelledTree]:
+        for heads in P.all_heads(self.label.max(axis=2) > -np.inf, projective=self.projective, single=self.single):
+            allowed = [np.flatnonzero(self.label[heads[m], m] > -np.inf).tolist() for m in range(1, self.n + 1)]
+            for labels in product(*allowed):
+                yield LabelledTree(heads.copy(), np.array([-1, *labels], dtype=np.int64))
+
+    def _penalised(self, penalties: Penalties | None) -> Floats:
+        """The scores of labels with penalties added."""
+        scores = self.label
+        for view, penalty in as_penalties(penalties).items():
+            values = as_scores(f"penalty of {view}", penalty, self.checked_view(view))
+            if view == "tags":
+                values = np.concatenate((np.zeros((1, values.shape[1])), values))[None]
+            scores = scores + (values[:, :, None] if view == "arcs" else values)
+        return scores
+
+    def indicator(self, structure: tuple[ArrayLike, ArrayLike], view: str) -> Floats:
+        out = np.zeros(self.checked_view(view))
+        heads, labels = self._checked(structure)
+        words = np.arange(1, self.n + 1)
+        out[(words - 1, labels[1:]) if view == "tags" else (heads[1:], words, labels[1:])[: out.ndim]] = 1.0
+        return out
+
+    def from_edges(self, edges: Sequence[int]) -> LabelledTree:
+        forest = self.forest()
+        if forest is None:
+            raise self._not_supported("from_edges")
+        cell = forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
+        h, m, label = np.unravel_index(cell[cell >= 0], self.label.shape)
+        heads, labels = np.full((2, self.n + 1), -1, dtype=np.int64)
+        heads[m], labels[m] = h, label
+        return LabelledTree(heads, labels)
+
+    def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
+        heads, labels = structure
+        return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
+
+    def structure_from_json(self, data: Any) -> LabelledTree:
+        given = Field.of(data, "structure")
+        heads, labels = (given[name].wholes(-1, MOST, (self.n + 1,)) for name in ("heads", "labels"))
+        return self._checked((heads, labels))
+
+
+class LabelledDependency(LabelledTrees):
     r"""The best dependency tree with labelled arcs, for scores of arcs with labels and of higher-order parts.
 
     A structure is a ``LabelledTree(heads, labels)``. Its score is that of its tree (see ``certus.Dependency``) and
@@ -82,7 +140,6 @@ class LabelledDependency(Problem[LabelledTree]):
 
     name: ClassVar[str] = "labelled dependency"
     exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}  # one head per word
-    told_apart_by = ("labels",)
 
     def __init__(self, label: ArrayLike, arc: ArrayLike | None = None, **options: Any) -> None:
         labels = checked_labels(label)
@@ -107,7 +164,7 @@ class LabelledDependency(Problem[LabelledTree]):
         best = label.max(axis=2)
         self.trees = trees.with_arcs(best, rounded=not whole)  # the best label folded in
         self.certificate_kind = trees.certificate_kind
-        self.n = trees.n
+        self.n, self.projective, self.single = trees.n, trees.projective, trees.single
 
     @property
     def arc(self) -> Floats:
@@ -119,20 +176,11 @@ class LabelledDependency(Problem[LabelledTree]):
 
     # -- structures ------------------------------------------------------------------------------------------------
 
-    def _checked(self, structure: tuple[ArrayLike, ArrayLike]) -> LabelledTree:
-        return checked_tree(structure, self.label.shape, projective=self.trees.projective, single=self.trees.single)
-
     def terms(self, structure: tuple[ArrayLike, ArrayLike]) -> list[float]:
         heads, labels = self._checked(structure)
         words = np.arange(1, self.n + 1)
         above_arcs = self.trees._terms(heads)[self.n :]
         return [*self.label[heads[1:], words, labels[1:]].tolist(), *above_arcs]
-
-    def all_structures(self) -> Iterator[LabelledTree]:
-        for heads in self.trees.all_structures():
-            allowed = [np.flatnonzero(self.label[heads[m], m] > -np.inf).tolist() for m in range(1, self.n + 1)]
-            for labels in product(*allowed):
-                yield LabelledTree(heads.copy(), np.array([-1, *labels], dtype=np.int64))
 
     @once
     def extent(self) -> Extent:
@@ -312,16 +360,6 @@ class LabelledDependency(Problem[LabelledTree]):
         labelled = Hypergraph(first[graph.in_ptr], tail_ptr, tail, graph.root)
         return Forest(labelled, weights, {"arcs": arcs, "labels": labels})
 
-    def from_edges(self, edges: Sequence[int]) -> LabelledTree:
-        forest = self.forest()
-        if forest is None:
-            raise self._not_supported("from_edges")
-        cell = forest.parts["labels"][np.asarray(edges, dtype=np.int64)]
-        h, m, label = np.unravel_index(cell[cell >= 0], self.label.shape)
-        heads, labels = np.full(self.n + 1, -1, dtype=np.int64), np.full(self.n + 1, -1, dtype=np.int64)
-        heads[m], labels[m] = h, label
-        return LabelledTree(heads, labels)
-
     # -- what the relaxation engine needs --------------------------------------------------------------------------
 
     def relaxation(self) -> Relaxation | None:
@@ -342,7 +380,7 @@ class LabelledDependency(Problem[LabelledTree]):
     @once
     def normal_form(self) -> NormalForm:
         arc = np.where(self.arc > -np.inf, 0.0, -np.inf)
-        if self.trees.projective:
+        if self.projective:
             return normal_projective.of_trees(self.trees, arc, self.label)
         relaxation = self.relaxation()
         if relaxation is not None:
@@ -351,11 +389,11 @@ class LabelledDependency(Problem[LabelledTree]):
         part, label = _numbered(arc > -np.inf, 0), _numbered(self.label > -np.inf, int((arc > -np.inf).sum()))
         scores = np.concatenate((arc[part >= 0], self.label[label >= 0]))
         cells = {"arcs": part.reshape(-1), "labels": label.reshape(-1)}
-        return NormalForm(scores, (TreeSpace(part, self.trees.single, label),), cells)
+        return NormalForm(scores, (TreeSpace(part, self.single, label),), cells)
 
     def normal_structure(self, structure: tuple[ArrayLike, ArrayLike]) -> tuple[Any, ...]:
         checked = self._checked(structure)
-        if self.trees.projective:
+        if self.projective:
             return (derivation(self.normal_form(), {view: self.indicator(checked, view) for view in self.views}),)
         relaxation = self.relaxation()
         if relaxation is not None:
@@ -367,20 +405,6 @@ class LabelledDependency(Problem[LabelledTree]):
     @property
     def views(self) -> Mapping[str, Index]:
         return {"arcs": self.arc.shape, "labels": self.label.shape}
-
-    def _penalised(self, penalties: Penalties | None) -> Floats:
-        scores = self.label
-        for view, penalty in as_penalties(penalties).items():
-            values = as_scores(f"penalty of {view}", penalty, self.checked_view(view))
-            scores = scores + (values[:, :, None] if view == "arcs" else values)
-        return scores
-
-    def indicator(self, structure: tuple[ArrayLike, ArrayLike], view: str) -> Floats:
-        out = np.zeros(self.checked_view(view))
-        heads, labels = self._checked(structure)
-        cells = (heads[1:], np.arange(1, self.n + 1), labels[1:])
-        out[cells[: out.ndim]] = 1.0
-        return out
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
         self.checked_part(view, index, value)
@@ -406,25 +430,6 @@ class LabelledDependency(Problem[LabelledTree]):
         trees = Dependency.from_json(given["trees"])
         label = given["label"].scores((*trees.arc.shape, None))
         return given.made(lambda: cls._of(trees, checked_labels(label), True))
-
-    def structure_to_json(self, structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
-        return tree_to_json(structure)
-
-    def structure_from_json(self, data: Any) -> LabelledTree:
-        return self._checked(tree_from_json(data, self.n))
-
-
-def tree_to_json(structure: tuple[ArrayLike, ArrayLike]) -> dict[str, list[int]]:
-    """A labelled tree as files have it."""
-    heads, labels = structure
-    return {"heads": [int(h) for h in np.asarray(heads)], "labels": [int(x) for x in np.asarray(labels)]}
-
-
-def tree_from_json(data: Any, n: int) -> tuple[Ints, Ints]:
-    """Heads and labels of n words as ``tree_to_json`` writes them; the problem says whether they are a tree."""
-    given = Field.of(data, "structure")
-    heads, labels = (given[name].wholes(-1, MOST, (n + 1,)) for name in ("heads", "labels"))
-    return heads, labels
 
 
 def _numbered(which: Bools, first: int) -> Ints:

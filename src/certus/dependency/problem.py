@@ -1,6 +1,6 @@
 """certus.Dependency: dependency trees scored by arcs and by higher-order parts, projective or not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,7 +16,6 @@ from certus.checks import (
     Ints,
     as_int,
     as_numbers,
-    as_penalties,
     as_positive_int,
     as_scores,
     check_memory,
@@ -25,10 +24,11 @@ from certus.checks import (
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import HIGHER_KINDS, PLACES, TABLE, model_of
 from certus.dependency.tree_kind import kind_of_trees
+from certus.dependency.tree_problem import TreeProblem
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
 from certus.lazy import once
-from certus.problem import PROBLEMS, Index, Limits, PartBounds, Penalties, Problem
+from certus.problem import PROBLEMS, Limits, PartBounds, Penalties
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import Field
@@ -43,7 +43,7 @@ ROOTS = ("single", "multi")
 GRANDPARENTS = ("all", "outermost")
 
 
-class Dependency(Problem[Heads]):
+class Dependency(TreeProblem):
     r"""The best dependency tree over n words, for scores of arcs and of higher-order parts.
 
     A structure is an int64 array ``heads`` of size n + 1: ``heads[m]`` is the head of word m, node 0 is the root and
@@ -118,8 +118,6 @@ class Dependency(Problem[Heads]):
     """
 
     name: ClassVar[str] = "dependency"
-    exclusive: ClassVar[Mapping[str, int]] = {"arcs": 0}  # one head per word
-    told_apart_by = ("arcs",)
 
     def __init__(
         self,
@@ -263,11 +261,6 @@ class Dependency(Problem[Heads]):
     # -- what was given --------------------------------------------------------------------------------------------
 
     @property
-    def single(self) -> bool:
-        """True if node 0 has exactly one modifier."""
-        return self.root == "single"
-
-    @property
     def listed(self) -> bool:
         """True if higher-order scores come as lists of parts."""
         return any(isinstance(scores, P.ListedScores) for scores in self.scores.values())
@@ -279,7 +272,7 @@ class Dependency(Problem[Heads]):
     # -- structures ------------------------------------------------------------------------------------------------
 
     def terms(self, structure: ArrayLike) -> list[float]:
-        return self._terms(P.checked_heads(structure, self.n, projective=self.projective, single=self.single))
+        return self._terms(self.checked_heads(structure))
 
     def _terms(self, heads: Heads) -> list[float]:
         """The scores of a tree's parts, in plain Python, for heads that are known to be a tree of this problem."""
@@ -295,9 +288,6 @@ class Dependency(Problem[Heads]):
     def readers(self) -> tuple[P.Reader, ...]:
         """What sums up the scores of parts at a modifier, an outermost one, the end of a side and an empty side."""
         return tuple(P.reader(self.scores, self.model.at(place)) for place in PLACES)
-
-    def all_structures(self) -> Iterator[Heads]:
-        return P.all_heads(self.arc > -np.inf, projective=self.projective, single=self.single)
 
     @once
     def extent(self) -> Extent:
@@ -425,29 +415,6 @@ class Dependency(Problem[Heads]):
     def solve(self, penalties: Penalties | None = None) -> Solution[Heads]:
         return self.tree_kind.solve(self, penalties)
 
-    @property
-    def views(self) -> Mapping[str, Index]:
-        return {"arcs": self.arc.shape}
-
-    def penalised(self, penalties: Penalties | None) -> Floats:
-        """The arc scores with penalties added."""
-        given = as_penalties(penalties)
-        if not given:
-            return self.arc
-        for view in given:
-            self.checked_view(view)
-        return self.arc + as_scores("penalty of arcs", given["arcs"], self.arc.shape)
-
-    def indicator(self, structure: ArrayLike, view: str) -> Floats:
-        out = np.zeros(self.checked_view(view))
-        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
-        out[heads[1:], np.arange(1, self.n + 1)] = 1.0
-        return out
-
-    def with_fixed(self, view: str, index: Index, value: int) -> Self:
-        self.checked_view(view)
-        return self.with_arcs(P.with_fixed_arc(self.arc, index, value))
-
     # -- proofs ----------------------------------------------------------------------------------------------------
 
     @once
@@ -455,8 +422,7 @@ class Dependency(Problem[Heads]):
         return self.tree_kind.normal_form(self)
 
     def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
-        heads = P.checked_heads(structure, self.n, projective=self.projective, single=self.single)
-        return self.tree_kind.normal_structure(self, heads)
+        return self.tree_kind.normal_structure(self, self.checked_heads(structure))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
@@ -501,13 +467,6 @@ class Dependency(Problem[Heads]):
         self = cls.__new__(cls)
         self._set(arcs, scores, *settings)
         return self
-
-    def structure_to_json(self, structure: ArrayLike) -> list[int]:
-        return [int(h) for h in np.asarray(structure)]
-
-    def structure_from_json(self, data: Any) -> Heads:
-        heads = Field.of(data, "structure").wholes(-1, self.n, (self.n + 1,))
-        return P.checked_heads(heads, self.n, projective=self.projective, single=self.single)
 
 
 def checked_arcs(arc: ArrayLike) -> Floats:

@@ -34,7 +34,7 @@ class ProjectiveAutomata(OverItems[Ints], AutomataDependency):
     """
 
     name: ClassVar[str] = "projective automata"
-    projective: ClassVar[bool] = True
+    projective = True
 
     @property
     def _cells(self) -> dict[str, Ints]:

@@ -161,29 +161,47 @@ def _ask(graph, v, q, e, groups, item_to, scratch):
 
 
 @njit(cache=True, nogil=True)
+def _enter(tails, place, q, groups, scratch):
+    """Begin with the items of a tail that start in state q."""
+    keys, values, group_ptr = groups
+    g = values[_slot(keys, np.int64(tails[place]), np.int64(q), scratch.item_of.shape[0])]
+    scratch.chosen[place] = group_ptr[g]
+    scratch.last[place] = group_ptr[g + 1]
+
+
+@njit(cache=True, nogil=True)
+def _choose(begin, tails, q, groups, item_to, scratch):
+    """The first, or the next, choice of an item for each tail but the last, end to end from state q; whether there is.
+
+    The last tail may then take any of the items from scratch.chosen to scratch.last.
+    """
+    chosen, end = scratch.chosen, scratch.last
+    last = tails.shape[0] - 1
+    place = 0 if begin else last - 1
+    if begin:
+        _enter(tails, 0, q, groups, scratch)
+    elif place >= 0:
+        chosen[place] += 1
+    while place >= 0 and place < last:
+        if chosen[place] < end[place]:
+            _enter(tails, place + 1, item_to[chosen[place]], groups, scratch)
+            place += 1
+        else:
+            place -= 1
+            if place >= 0:
+                chosen[place] += 1
+    return place == last
+
+
+@njit(cache=True, nogil=True)
 def _combinations(tails, q, groups, item_to, scratch):
     """Number of ways to choose items for the tails that fit end to end from state q."""
-    keys, values, group_ptr = groups
-    chosen, end, n_states = scratch.chosen, scratch.last, scratch.item_of.shape[0]
     last = tails.shape[0] - 1
     count = np.int64(0)
-    place = 0
-    g = values[_slot(keys, np.int64(tails[0]), np.int64(q), n_states)]
-    chosen[0] = group_ptr[g]
-    end[0] = group_ptr[g + 1]
-    while place >= 0:
-        if place < last and chosen[place] < end[place]:
-            place += 1
-            state = np.int64(item_to[chosen[place - 1]])
-            g = values[_slot(keys, np.int64(tails[place]), state, n_states)]
-            chosen[place] = group_ptr[g]
-            end[place] = group_ptr[g + 1]
-            continue
-        if place == last:
-            count += end[place] - chosen[place]
-        place -= 1
-        if place >= 0:
-            chosen[place] += 1
+    more = _choose(True, tails, q, groups, item_to, scratch)
+    while more:
+        count += scratch.last[last] - scratch.chosen[last]
+        more = _choose(False, tails, q, groups, item_to, scratch)
     return count
 
 
@@ -193,41 +211,26 @@ def _combine(tails, q, groups, item_to, n_items, scratch, head, out_tail):
 
     A state that has no item in item_of yet gets the next one, from n_items on, noted in item_to.
     """
-    keys, values, group_ptr = groups
     item_of, chosen, end = scratch.item_of, scratch.chosen, scratch.last
-    n_states = item_of.shape[0]
     last = tails.shape[0] - 1
     n = 0
     k = 0
-    place = 0
-    g = values[_slot(keys, np.int64(tails[0]), np.int64(q), n_states)]
-    chosen[0] = group_ptr[g]
-    end[0] = group_ptr[g + 1]
-    while place >= 0:
-        if place < last and chosen[place] < end[place]:
-            place += 1
-            state = np.int64(item_to[chosen[place - 1]])
-            g = values[_slot(keys, np.int64(tails[place]), state, n_states)]
-            chosen[place] = group_ptr[g]
-            end[place] = group_ptr[g + 1]
-            continue
-        if place == last:
-            for item in range(chosen[place], end[place]):
-                to = item_to[item]
-                if item_of[to] < 0:
-                    item_of[to] = n_items
-                    item_to[n_items] = to
-                    n_items += 1
-                head[n] = item_of[to]
-                n += 1
-                for i in range(last):
-                    out_tail[k] = chosen[i]
-                    k += 1
-                out_tail[k] = item
+    more = _choose(True, tails, q, groups, item_to, scratch)
+    while more:
+        for item in range(chosen[last], end[last]):
+            to = item_to[item]
+            if item_of[to] < 0:
+                item_of[to] = n_items
+                item_to[n_items] = to
+                n_items += 1
+            head[n] = item_of[to]
+            n += 1
+            for i in range(last):
+                out_tail[k] = chosen[i]
                 k += 1
-        place -= 1
-        if place >= 0:
-            chosen[place] += 1
+            out_tail[k] = item
+            k += 1
+        more = _choose(False, tails, q, groups, item_to, scratch)
     return n_items
 
 

@@ -18,14 +18,31 @@ LEAST = 5e-324
 
 
 @njit(cache=True, nogil=True)
-def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
-    """Log of the sum of exp(score) over the trees of a forest; marginal (P,) <- the probability of each part."""
-    n_edges, n_vertices = part_of.shape[0], in_ptr.shape[0] - 1
-    weight = np.zeros(n_edges)
-    for e in range(n_edges):
+def _edge_weights(part_of, score):
+    """The sum of the scores of the parts of each edge."""
+    weight = np.zeros(part_of.shape[0])
+    for e in range(part_of.shape[0]):
         for kind in range(KINDS):
             if part_of[e, kind] >= 0:
                 weight[e] += score[part_of[e, kind]]
+    return weight
+
+
+@njit(cache=True, nogil=True)
+def _add_to_parts(part_of, uses, out):
+    """out[p] += the uses of the edges that have the part p."""
+    for e in range(part_of.shape[0]):
+        if uses[e] > 0.0:
+            for kind in range(KINDS):
+                if part_of[e, kind] >= 0:
+                    out[part_of[e, kind]] += uses[e]
+
+
+@njit(cache=True, nogil=True)
+def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
+    """Log of the sum of exp(score) over the trees of a forest; marginal (P,) <- the probability of each part."""
+    n_edges, n_vertices = part_of.shape[0], in_ptr.shape[0] - 1
+    weight = _edge_weights(part_of, score)
     marginal[:] = 0.0
     chart, conditional = np.empty(n_vertices), np.empty(n_edges)
     hypergraph.conditionals(in_ptr, tail_ptr, tail, weight, chart, conditional)
@@ -33,10 +50,7 @@ def forest_log_sum(in_ptr, tail_ptr, tail, part_of, score, marginal):
         return -np.inf
     uses = np.empty(n_vertices)
     hypergraph.expected_uses(in_ptr, tail_ptr, tail, conditional, n_vertices - 1, uses, weight)
-    for e in range(n_edges):
-        for kind in range(KINDS):
-            if part_of[e, kind] >= 0:
-                marginal[part_of[e, kind]] += weight[e]
+    _add_to_parts(part_of, weight, marginal)
     return chart[n_vertices - 1]
 
 
@@ -114,35 +128,16 @@ def threshold(through, best, eta):
 
 
 @njit(cache=True, nogil=True)
-def forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean):
-    """Max-marginals of arcs and the vector of tau(eta); returns the value of the best tree, -inf if there is none.
+def _ways_out(in_ptr, tail_ptr, tail, part_of, weight, chart, through):
+    """The edge by which the best tree goes on above each vertex, heads of edges, the best edge of each arc, or -1.
 
-    score (P,) of the parts; through (A,) <- value of the best tree with each arc, the first A parts; mean (P,) <- eta
-    times the parts of the best tree + (1 - eta) times the mean, over arcs that are in a tree, of the parts of the best
-    tree with the arc. tau(eta) is the product of mean and score. Ties go to the smallest edge.
-
-    The best tree with an arc is the best outside of an edge's head and the best insides of its tails. So the trees are
-    never made one by one: how many use an item is passed on to the items its best way in and out is made of.
+    through (A,) <- value of the best tree with each arc.
     """
-    n_edges, n_vertices = part_of.shape[0], in_ptr.shape[0] - 1
-    weight = np.zeros(n_edges)
-    for e in range(n_edges):
-        for kind in range(KINDS):
-            if part_of[e, kind] >= 0:
-                weight[e] += score[part_of[e, kind]]
-    chart = np.empty(n_vertices)
-    back = np.empty(n_vertices, dtype=np.int32)
-    hypergraph.viterbi(in_ptr, tail_ptr, tail, weight, chart, back)
-    through[:] = -np.inf
-    mean[:] = 0.0
-    goal = n_vertices - 1
-    if chart[goal] == -np.inf:
-        return -np.inf
-    # The best way out of each item, and the best edge of each arc.
-    outside = np.full(n_vertices, -np.inf)
+    goal = chart.shape[0] - 1
+    outside = np.full(chart.shape[0], -np.inf)
     outside[goal] = 0.0
-    up = np.full(n_vertices, -1, dtype=np.int32)  # the edge by which the best tree goes on above a vertex
-    head = np.empty(n_edges, dtype=np.int32)
+    up = np.full(chart.shape[0], -1, dtype=np.int32)
+    head = np.empty(weight.shape[0], dtype=np.int32)
     best_edge = np.full(through.shape[0], -1, dtype=np.int32)
     for v in range(goal, -1, -1):
         for e in range(in_ptr[v], in_ptr[v + 1]):
@@ -165,6 +160,31 @@ def forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean):
             if a >= 0 and total > through[a]:
                 through[a] = total
                 best_edge[a] = e
+    return up, head, best_edge
+
+
+@njit(cache=True, nogil=True)
+def forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean):
+    """Max-marginals of arcs and the vector of tau(eta); returns the value of the best tree, -inf if there is none.
+
+    score (P,) of the parts; through (A,) <- value of the best tree with each arc, the first A parts; mean (P,) <- eta
+    times the parts of the best tree + (1 - eta) times the mean, over arcs that are in a tree, of the parts of the best
+    tree with the arc. tau(eta) is the product of mean and score. Ties go to the smallest edge.
+
+    The best tree with an arc is the best outside of an edge's head and the best insides of its tails. So the trees are
+    never made one by one: how many use an item is passed on to the items its best way in and out is made of.
+    """
+    n_edges, n_vertices = part_of.shape[0], in_ptr.shape[0] - 1
+    weight = _edge_weights(part_of, score)
+    chart = np.empty(n_vertices)
+    back = np.empty(n_vertices, dtype=np.int32)
+    hypergraph.viterbi(in_ptr, tail_ptr, tail, weight, chart, back)
+    through[:] = -np.inf
+    mean[:] = 0.0
+    goal = n_vertices - 1
+    if chart[goal] == -np.inf:
+        return -np.inf
+    up, head, best_edge = _ways_out(in_ptr, tail_ptr, tail, part_of, weight, chart, through)
     # How much of every edge the mean holds: first outwards, then inwards.
     count = 0
     for a in range(through.shape[0]):
@@ -195,11 +215,7 @@ def forest_filter(in_ptr, tail_ptr, tail, part_of, score, eta, through, mean):
             uses[e] += inwards[v]
             for k in range(tail_ptr[e], tail_ptr[e + 1]):
                 inwards[tail[k]] += inwards[v]
-    for e in range(n_edges):
-        if uses[e] > 0.0:
-            for kind in range(KINDS):
-                if part_of[e, kind] >= 0:
-                    mean[part_of[e, kind]] += uses[e]
+    _add_to_parts(part_of, uses, mean)
     return chart[goal]
 
 

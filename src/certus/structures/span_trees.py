@@ -68,8 +68,7 @@ class SpanTrees(CellProgram):
             )
         self.n, self.labels = len(first) - 1, first.shape[2] if labelled else 1
         self.empty = None if empty is None else int(empty)
-        make = _binary if empty is None else _of_any_shape
-        super().__init__({"span": first}, make(self.n, self.labels, -1 if empty is None else int(empty)))
+        super().__init__({"span": first}, _layout(self.n, self.labels, self.empty))
 
     def __repr__(self) -> str:
         return f"SpanTrees({self.n} words, {self.labels} labels, {'binary' if self.empty is None else 'any shape'})"
@@ -174,42 +173,17 @@ def in_order(spans: Ints) -> Ints:
 
 
 @lru_cache(maxsize=64)
-def _binary(n: int, labels: int, empty: int) -> Layout:
-    """Vertices by width: spans that are cut into two (from width 2 on), then spans with a label."""
-    if n == 0:
-        return layout_of(1, [edges(np.zeros(1, dtype=np.int64))], labels, labels, 0)
-    labelled = np.full((n + 1, n + 1), -1)
-    blocks: list[Edges] = []
-    vertices = 0
-    for width in range(1, n + 1):
-        i = np.arange(n - width + 1)
-        part = ((i * (n + 1) + i + width) * labels)[:, None] + np.arange(labels)
-        cut = vertices + i
-        if width > 1:
-            k = np.arange(1, width)
-            blocks.append(
-                edges(
-                    cut[:, None], (labelled[i[:, None], i[:, None] + k], labelled[i[:, None] + k, (i + width)[:, None]])
-                )
-            )
-            vertices += len(i)
-        labelled[i, i + width] = vertices + i
-        blocks.append(edges((vertices + i)[:, None], (cut[:, None],) if width > 1 else (), (part,)))
-        vertices += len(i)
-    size = (n + 1) ** 2 * labels
-    return layout_of(vertices, blocks, size, size, 2 * n)
-
-
-@lru_cache(maxsize=64)
-def _of_any_shape(n: int, labels: int, empty: int) -> Layout:
+def _layout(n: int, labels: int, empty: int | None) -> Layout:
     """Vertices by width: two items or more (from width 2 on), items (constituents, bare words), and rows of items.
 
-    An item is what stands side by side: rows are made from the left, so that each tree is made once.
+    An item is what stands side by side: rows are made from the left, so that each tree is made once. Without an empty
+    label trees are binary: there are no bare words, and what stands to the left is a single item.
     """
     if n == 0:
         return layout_of(1, [edges(np.zeros(1, dtype=np.int64))], labels, labels, 0)
-    item, row = np.full((n + 1, n + 1), -1), np.full((n + 1, n + 1), -1)
-    some = np.delete(np.arange(labels), empty)
+    item = np.full((n + 1, n + 1), -1)
+    row = item if empty is None else item.copy()
+    some = np.delete(np.arange(labels), [] if empty is None else empty)
     blocks: list[Edges] = []
     vertices = 0
     for width in range(1, n + 1):
@@ -225,8 +199,8 @@ def _of_any_shape(n: int, labels: int, empty: int) -> Layout:
         item[i, i + width] = vertices + i
         blocks.append(edges(item[i, i + width][:, None], (several[:, None],) if width > 1 else (), (part,)))
         vertices += len(i)
-        if width == n:
-            break  # the root is the whole sentence, as a constituent
+        if empty is None or width == n:  # the root is the whole sentence, as a constituent
+            continue
         if width == 1:
             blocks.append(edges(item[i, i + 1]))
         row[i, i + width] = vertices + i
@@ -235,4 +209,4 @@ def _of_any_shape(n: int, labels: int, empty: int) -> Layout:
             blocks.append(edges(row[i, i + width], (several,)))
         vertices += len(i)
     size = (n + 1) ** 2 * labels
-    return layout_of(vertices, blocks, size, size, 2 * n, trim=True)
+    return layout_of(vertices, blocks, size, size, 2 * n, trim=empty is not None)
