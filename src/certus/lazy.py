@@ -39,7 +39,7 @@ def once(method: Callable[[Owner], Answer]) -> Callable[[Owner], Answer]:
 
     @wraps(method)
     def answer(self: Owner) -> Answer:
-        known = vars(self)
+        known = self.__dict__
         if kept not in known:
             known[kept] = method(self)
         found: Answer = known[kept]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 
-from certus import DependencyBatch, Infeasible
+from certus import DependencyBatch, Infeasible, LabelledDependency
 from certus.dependency.matrix_tree import (
     entropy,
     fold_labels,
@@ -216,16 +216,17 @@ def test_labels(arc, root):
     folded, given_arc = fold_labels(scores)
     np.testing.assert_allclose(folded, logsumexp(scores, axis=2), atol=1e-12)
     expected = enumerated(folded, root)
+    problem = LabelledDependency(scores, projective=False, root=root)
     if expected is None:
         with pytest.raises(Infeasible):
-            marginals(scores, root)
+            problem.marginals()
         return
-    probability = marginals(scores, root)
-    assert log_partition(scores, root) == pytest.approx(expected[0], abs=1e-11)
+    probability = problem.marginals()["labels"]
+    assert problem.log_partition() == pytest.approx(expected[0], abs=1e-11)
     np.testing.assert_allclose(probability.sum(axis=2), expected[1], atol=1e-11)
     np.testing.assert_allclose(probability, expected[1][:, :, None] * given_arc, atol=1e-11)
     used = probability > 0
-    assert entropy(scores, root) == pytest.approx(expected[0] - np.sum(probability[used] * scores[used]), abs=1e-9)
+    assert problem.entropy() == pytest.approx(expected[0] - np.sum(probability[used] * scores[used]), abs=1e-9)
 
 
 def tilted(arc):

@@ -11,6 +11,7 @@ from certus.batch import Batch, type_of
 from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int
 from certus.dependency.batch import DependencyBatch, turned
 from certus.dependency.labels import LabelledDependency, LabelledTree
+from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.errors import InvalidInput
 from certus.problem import Index
@@ -59,10 +60,6 @@ class LabelledDependencyBatch(Batch):
         """The batch without labels, of these scores of arcs."""
         return DependencyBatch(arc, **self.higher, lengths=self.lengths, workers=self.workers, **self.options)
 
-    @property
-    def _added(self) -> Floats:
-        return self.label if self.arc is None else self.label + self.arc[..., None]
-
     def __getitem__(self, item: int) -> LabelledDependency:
         """One item as a problem of its own."""
         end = int(self.lengths[item]) + 1
@@ -99,13 +96,8 @@ class LabelledDependencyBatch(Batch):
 
     def _summed(self) -> tuple[DependencyBatch, Floats]:
         """The batch with the labels summed out, and the probability of each label given its arc."""
-        scores = self._added
-        most = scores.max(axis=3, keepdims=True)
-        weight = np.exp(scores - np.where(np.isfinite(most), most, 0.0))
-        total = weight.sum(axis=3, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            given = np.where(total > 0.0, weight / total, 0.0)
-            return self._over(np.log(total[..., 0]) + most[..., 0]), given
+        arc, given = fold_labels(self.label if self.arc is None else self.label + self.arc[..., None])
+        return self._over(arc), given
 
     def log_partition(self) -> Floats:
         return self._as_given(self._summed()[0].log_partition())

@@ -281,7 +281,6 @@ class LabelledDependency(LabelledTrees):
     def _summed(self) -> tuple[Dependency, Floats]:
         """The problem with the labels summed out, and the probability of each label given its arc."""
         arc, given = fold_labels(self.label)
-        assert given is not None
         return self.trees.with_arcs(arc), given
 
     @summed

@@ -19,7 +19,7 @@ from certus.threads import long_call
 
 
 def log_partition(arc: Floats, root: str) -> float:
-    """Log of the sum of exp(score) over all trees, and all labellings if there are labels. O(n^3).
+    """Log of the sum of exp(score) over all trees. O(n^3).
 
     Raises Infeasible when there is no tree.
 
@@ -29,43 +29,34 @@ def log_partition(arc: Floats, root: str) -> float:
     >>> float(np.exp(log_partition(np.zeros((4, 4)), "multi")).round(9))  # the trees of three words
     16.0
     """
-    folded = fold_labels(arc)[0]
-    _, values, shifts = _sums(folded[None], np.array([len(arc) - 1]), root, marginals=False)
+    _, values, shifts = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=False)
     if values[0] == -np.inf:
-        raise no_tree(folded, root)
+        raise no_tree(arc, root)
     return float(values[0] + shifts[0])
 
 
 def marginals(arc: Floats, root: str) -> Floats:
-    """Probability of each arc (and label), in the shape of ``arc``: over the heads of a word they sum to 1. O(n^3).
+    """Probability of each arc: over the heads of a word they sum to 1. O(n^3).
 
     Raises Infeasible when there is no tree.
     """
-    folded, given = fold_labels(arc)
-    probability = _checked_marginals(folded, root)[0]
-    return probability if given is None else probability[:, :, None] * given
+    return _checked_marginals(arc, root)[0]
 
 
 def entropy(arc: Floats, root: str) -> float:
-    """Entropy, in nats, of the distribution over trees (and labellings) proportional to exp(score). O(n^3).
+    """Entropy, in nats, of the distribution over trees proportional to exp(score). O(n^3).
 
     Raises Infeasible when there is no tree.
     """
-    folded, given = fold_labels(arc)
-    probability, value = _checked_marginals(folded, root)
+    probability, value = _checked_marginals(arc, root)
     if len(arc) == 1:
         return 0.0
     # log Z - E[score], both less the largest score into each word
-    off_diagonal = folded.copy()
+    off_diagonal = arc.copy()
     np.fill_diagonal(off_diagonal, -np.inf)
     relative = off_diagonal - np.r_[0.0, off_diagonal[:, 1:].max(axis=0)]
     used = probability > 0
-    total = value - float(np.sum(probability[used] * relative[used]))
-    if given is not None:
-        chosen = probability[:, :, None] * given
-        used = chosen > 0
-        total -= float(np.sum(chosen[used] * np.log(given[used])))
-    return max(total, 0.0)
+    return max(value - float(np.sum(probability[used] * relative[used])), 0.0)
 
 
 def log_partition_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
@@ -129,19 +120,17 @@ def sample_batch(
     return heads
 
 
-def fold_labels(scores: Floats) -> tuple[Floats, Floats | None]:
-    """Arc scores with the labels summed out, and the probability of each label given its arc.
+def fold_labels(scores: Floats) -> tuple[Floats, Floats]:
+    """Arc scores with the labels, the last axis, summed out; and the probability of each label given its arc.
 
-    Scores without labels, (n + 1, n + 1), come back as they are, with None. An arc with no label allowed is -inf.
+    An arc with no label allowed is -inf, and its labels have probability 0.
     """
-    if scores.ndim == 2:
-        return scores, None
-    most = scores.max(axis=2)
+    most = scores.max(axis=-1, keepdims=True)
     finite = np.where(most > -np.inf, most, 0.0)
-    weight = np.exp(scores - finite[:, :, None])
-    total = weight.sum(axis=2)
-    arc = np.where(most > -np.inf, finite + np.log(np.where(total > 0, total, 1.0)), -np.inf)
-    return arc, weight / np.where(total > 0, total, 1.0)[:, :, None]
+    weight = np.exp(scores - finite)
+    total = weight.sum(axis=-1, keepdims=True)
+    some = np.where(total > 0, total, 1.0)
+    return np.where(most > -np.inf, finite + np.log(some), -np.inf)[..., 0], weight / some
 
 
 def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float]:

@@ -229,6 +229,7 @@ class Dependency(TreeProblem):
         self.certificate_kind = self.tree_kind.certificate_kind
         self._rounded = False  # arc scores are rounded sums
         self._arc_range = arc_range  # of their finite scores, where it is known
+        self._extent: Extent | None = None  # once it is asked for
 
     def with_arcs(
         self,
@@ -289,11 +290,12 @@ class Dependency(TreeProblem):
         """What sums up the scores of parts at a modifier, an outermost one, the end of a side and an empty side."""
         return tuple(P.reader(self.scores, self.model.at(place)) for place in PLACES)
 
-    @once
     def extent(self) -> Extent:
-        length = self.n * self.model.terms_of_word + self.model.terms_of_root
-        of_arcs = self._arc_range or range_of(self.arc)
-        return extent_within(length, [of_arcs, *[scores.extremes() for scores in self.scores.values()]])
+        if self._extent is None:
+            length = self.n * self.model.terms_of_word + self.model.terms_of_root
+            of_arcs = self._arc_range or range_of(self.arc)
+            self._extent = extent_within(length, [of_arcs, *[scores.extremes() for scores in self.scores.values()]])
+        return self._extent
 
     def part_scores(self) -> list[Floats]:
         """The scores of parts above arcs, in no special shape."""

@@ -23,7 +23,8 @@ def supported(kind: str, allowed: ArrayLike) -> tuple[Ints, ...]:
 
     Parameters
     ----------
-    kind : "sibling", "grandparent", "grandsibling", "trisibling", "greatgrandparent" or "grandtrisibling"
+    kind : str
+        The name of an argument of ``certus.Dependency`` for parts above arcs that have a modifier, such as "sibling".
     allowed : array_like of bool, shape (n + 1, n + 1)
         ``allowed[h, m]`` if the arc h -> m survived.
 

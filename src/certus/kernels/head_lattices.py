@@ -40,30 +40,30 @@ class Lattices(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def skeleton(allowed, by_head, pairs, single_root):
-    """Lattices of the allowed arcs, all weights 0, and what each transition adds: (t, s, m) of shape (E, 3).
-
-    A state is the last modifier taken, or, with ``pairs``, the last two. Taking m right after s, and s after t, has
-    s == h when m is innermost and then t == -1; t == h when s is innermost, and also when states are not pairs. m is
-    -1 on transitions into the end. With ``single_root`` node 0 takes exactly one modifier.
-    """
+def _numbered(allowed):
+    """The allowed arcs in order of head, then modifier: heads, modifiers, and the number of each pair, or -1."""
     n = allowed.shape[0] - 1
-    single_root = single_root and n > 0
-    count = 0
-    for h in range(n + 1):
-        for m in range(1, n + 1):
-            count += h != m and allowed[h, m]
-    arc_head = np.empty(count, np.int64)
-    arc_mod = np.empty(count, np.int64)
     arc_id = np.full((n + 1, n + 1), -1, np.int64)
     count = 0
     for h in range(n + 1):
         for m in range(1, n + 1):
             if h != m and allowed[h, m]:
-                arc_head[count] = h
-                arc_mod[count] = m
                 arc_id[h, m] = count
                 count += 1
+    arc_head = np.empty(count, np.int64)
+    arc_mod = np.empty(count, np.int64)
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if arc_id[h, m] >= 0:
+                arc_head[arc_id[h, m]] = h
+                arc_mod[arc_id[h, m]] = m
+    return arc_head, arc_mod, arc_id
+
+
+@njit(cache=True, nogil=True)
+def _by_modifier(arc_id, count, by_head):
+    """up_ptr, up and width of the lattices of so many arcs."""
+    n = arc_id.shape[0] - 1
     up_ptr = np.zeros(n + 2, np.int64)
     up = np.empty(count, np.int64)
     width = np.ones(n + 1, np.int64)
@@ -77,8 +77,13 @@ def skeleton(allowed, by_head, pairs, single_root):
         if by_head and m > 0:
             width[m] = k - up_ptr[m]
     up_ptr[n + 1] = k
+    return up_ptr, up, width
 
-    # Sizes first: the states and transitions of a lattice with k modifiers.
+
+@njit(cache=True, nogil=True)
+def _sizes(arc_id, width, pairs, single_root):
+    """state_ptr, weight_ptr and value_ptr of the lattices, and the number of all transitions."""
+    n = arc_id.shape[0] - 1
     sides = 2 * (n + 1)
     state_ptr = np.zeros(sides + 1, np.int64)
     weight_ptr = np.zeros(sides + 1, np.int64)
@@ -100,6 +105,23 @@ def skeleton(allowed, by_head, pairs, single_root):
         weight_ptr[side + 1] = weight_ptr[side] + edges * width[h]
         value_ptr[side + 1] = value_ptr[side] + states * width[h]
         transitions += edges
+    return state_ptr, weight_ptr, value_ptr, transitions
+
+
+@njit(cache=True, nogil=True)
+def skeleton(allowed, by_head, pairs, single_root):
+    """Lattices of the allowed arcs, all weights 0, and what each transition adds: (t, s, m) of shape (E, 3).
+
+    A state is the last modifier taken, or, with ``pairs``, the last two. Taking m right after s, and s after t, has
+    s == h when m is innermost and then t == -1; t == h when s is innermost, and also when states are not pairs. m is
+    -1 on transitions into the end. With ``single_root`` node 0 takes exactly one modifier.
+    """
+    n = allowed.shape[0] - 1
+    single_root = single_root and n > 0
+    arc_head, arc_mod, arc_id = _numbered(allowed)
+    up_ptr, up, width = _by_modifier(arc_id, arc_head.shape[0], by_head)
+    state_ptr, weight_ptr, value_ptr, transitions = _sizes(arc_id, width, pairs, single_root)
+    sides = 2 * (n + 1)
     state_arc = np.full(state_ptr[sides], -1, np.int64)
     state_rank = np.full(state_ptr[sides], -1, np.int64)
     in_ptr = np.zeros(state_ptr[sides] + 1, np.int64)

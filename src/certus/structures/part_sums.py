@@ -287,13 +287,8 @@ def _arcs(trees: Trees, scores: Along) -> tuple[Along, Along | None]:
     u, v, both = (_gathered(trees.part, a, 0.0) for a in scores[1:])
     if trees.labels is None:
         return Along(value, u, v, both), None
-    own = _gathered(trees.labels, scores.value, -np.inf)
-    most = own.max(axis=3, keepdims=True)
-    weight = np.exp(own - np.where(np.isfinite(most), most, 0.0))
-    total = weight.sum(axis=3, keepdims=True)
-    p = weight / np.where(total > 0.0, total, 1.0)
-    with np.errstate(divide="ignore"):
-        value = value + (np.where(np.isfinite(most), most, 0.0) + np.log(total))[..., 0]
+    folded, given = matrix_tree.fold_labels(_gathered(trees.labels, scores.value, -np.inf))
+    value, p = value + folded, given
     slope_u, slope_v = (_gathered(trees.labels, a, 0.0) for a in (scores.u, scores.v))
     mean_u, mean_v = ((p * a).sum(axis=3, keepdims=True) for a in (slope_u, slope_v))
     c_u, c_v = slope_u - mean_u, slope_v - mean_v

@@ -1,7 +1,6 @@
 """Many tagging problems in padded arrays, as neural models give them: arrays in, arrays out."""
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from certus.result import BatchCertificate, BatchResult
 from certus.tagging.chains import chain_sums
 from certus.tagging.problem import Tagging
 from certus.tagging.tables import Table, as_table, flattened, work, writeable
-from certus.threads import in_order, long_call, thread_count
+from certus.threads import in_parts
 
 
 class TaggingBatch(Batch):
@@ -154,20 +153,13 @@ class TaggingBatch(Batch):
 
     def _run(self, kernel: Callable[..., None], out: Any, *, powers: bool = False) -> Floats:
         """Run a kernel over all items, on threads if they pay; returns the value of each item."""
-        items = len(self)
-        value = np.empty(items)
+        value = np.empty(len(self))
         tables = flattened(*self._tables, powers=powers)
 
-        def serve(span: tuple[int, int]) -> None:
-            kernel(tables, self.unary, self.lengths, span, value, out)
+        def serve(part: slice) -> None:
+            kernel(tables, self.unary, self.lengths, (part.start, part.stop), value, out)
 
-        steps = work(self.unary, tables[0], sums=powers)
-        threads = thread_count(self.workers, steps)
-        if threads == 1 or items <= 1:
-            long_call(steps, serve, (0, items))
-        else:
-            chunks = min(items, 8 * threads)
-            list(in_order(serve, list(pairwise(items * k // chunks for k in range(chunks + 1))), threads))
+        in_parts(serve, len(self), work(self.unary, tables[0], sums=powers), self.workers)
         self._check_totals(value)
         return value
 

@@ -87,6 +87,7 @@ class Tagging(DynamicProgram[Ints]):
         self._bigram = self._table("bigram", 2, bigram)
         self._trigram = self._table("trigram", 3, trigram)
         self.tags = as_names(tags, self.size)
+        self._extent: Extent | None = None  # once it is asked for
 
     def _table(self, name: str, order: int, values: ArrayLike | Table | None) -> Table | None:
         """A table that was checked before is shared as it is."""
@@ -152,14 +153,16 @@ class Tagging(DynamicProgram[Ints]):
         tables = (self._bigram, self._trigram)
         return (self.unary, *(table.scores for table in tables if table is not None))
 
-    @once
     def extent(self) -> Extent:
+        if self._extent is not None:
+            return self._extent
         length = self.n
         for table in (self._bigram, self._trigram):
             if table is not None:
                 first, last = table.scored_from_to(self.n)
                 length += last - first
-        return extent_of(length, *self.all_scores())
+        self._extent = extent_of(length, *self.all_scores())
+        return self._extent
 
     def without_scores_below(self, least: float) -> Self:
         arrays = [None if t is None else t.at_least(least, self.n) for t in (self._bigram, self._trigram)]

@@ -4,7 +4,7 @@ Only what versions of certus have had in common for long is asked for: problems 
 estimated from the files, not trained. ``model``, if given, is a name or folder for certus.load that both can read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -63,19 +63,24 @@ def _phrases(data: str, sentences: int) -> Iterator[Case]:
 
 
 def _translations(data: str, sentences: int) -> Iterator[Case]:
+    """Compared by their words: several derivations of these may score the same."""
     folder = data_folder(data, "mt")
     hiero = Hiero(folder, sentences)
     for order in (2, 3):
-        yield _case(f"forests, {order}-grams", hiero.problems(hiero.lm(order)))
+        yield _case(f"forests, {order}-grams", hiero.problems(hiero.lm(order)), lambda p, y: p.words(y))
     phrases = Phrases(folder, sentences)
-    yield _case("phrases, 3-grams", [phrases.model(limit=4).problem(source) for source in phrases.first])
+    problems = [phrases.model(limit=4).problem(source) for source in phrases.first]
+    yield _case("phrases, 3-grams", problems, lambda p, y: p.words(y))
 
 
-def _case(name: str, problems: list[Any]) -> Case:
-    return Case(name, lambda: [p.decode() for p in problems], items=len(problems), numbers=_answers)
+def _case(
+    name: str, problems: list[Any], read: Callable[[Any, Any], Any] = lambda problem, structure: structure
+) -> Case:
+    """Structures as ``read`` shows them, scores, and whether they are proved."""
 
+    def answers(found: list[Any]) -> list[Any]:
+        shown = [read(p, r.structure) for p, r in zip(problems, found, strict=True)]
+        shown = [y.tolist() if isinstance(y, np.ndarray) else str(y) for y in shown]
+        return [[y, r.score, r.certificate.exact] for y, r in zip(shown, found, strict=True)]
 
-def _answers(found: list[Any]) -> list[Any]:
-    """Structures as text or lists, scores, and whether they are proved."""
-    structures = [r.structure.tolist() if isinstance(r.structure, np.ndarray) else str(r.structure) for r in found]
-    return [[y, r.score, r.certificate.exact] for y, r in zip(structures, found, strict=True)]
+    return Case(name, lambda: [p.decode() for p in problems], items=len(problems), numbers=answers)
