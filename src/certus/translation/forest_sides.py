@@ -39,6 +39,10 @@ class Shared(NamedTuple):
     ptr: Ints
     word: Ints  # the word beside the unit; for interior ones the word before
 
+    def of(self, x: int) -> Ints:
+        """The words beside unit x."""
+        return self.word[self.ptr[x] : self.ptr[x + 1]]
+
 
 class Layout(NamedTuple):
     """What the head of the file describes. Numbers per edge are -1 where there is no such thing."""
@@ -120,13 +124,14 @@ def ends(layout: Layout, in_ptr: Ints, first: Bools, last: Bools) -> tuple[Bools
 
 def adjacent(layout: Layout, first: Bools, last: Bools) -> Bools:
     """Pairs of words (W, W) that can stand side by side, given the first and last words of the units."""
-    n_units, n_words = first.shape
-    before, after = np.zeros((n_units, n_words), dtype=np.float32), np.zeros((n_units, n_words), dtype=np.float32)
-    for beside, shared in ((after, layout.columns), (before, layout.rows), (before, layout.interiors)):
-        beside[np.repeat(np.arange(n_units), np.diff(shared.ptr)), shared.word] = 1.0
-    first, last = first.astype(np.float32), last.astype(np.float32)
-    a, b = layout.parts.T
-    found: Bools = (last.T @ after + before.T @ first + last[a].T @ first[b]) > 0.0
+    found = np.zeros((first.shape[1],) * 2, dtype=bool)
+    firsts, lasts = ([np.flatnonzero(row) for row in words] for words in (first, last))
+    for x in range(len(first)):
+        found[lasts[x][:, None], layout.columns.of(x)] = True
+        for shared in (layout.rows, layout.interiors):
+            found[shared.of(x)[:, None], firsts[x]] = True
+    for a, b in layout.parts.tolist():
+        found[lasts[a][:, None], firsts[b]] = True
     found[layout.pairs[1], layout.pairs[2]] = True
     return found
 

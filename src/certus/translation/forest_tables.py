@@ -98,10 +98,10 @@ class Tables:
     def _serve(self, x: int) -> None:
         """What edges above need of a unit."""
         table, layout = self.inside[x], self.layout
-        at, words = self._columns.of(x), layout.columns.word[layout.columns.ptr[x] : layout.columns.ptr[x + 1]]
+        at, words = self._columns.of(x), layout.columns.of(x)
         columns = self.product(self.q[self.last[x][:, None], words].T, table.T)
         self._columns.value[at] = columns.reshape(-1)
-        words = layout.rows.word[layout.rows.ptr[x] : layout.rows.ptr[x + 1]]
+        words = layout.rows.of(x)
         self._rows.value[self._rows.of(x)] = self.product(self.q[words[:, None], self.first[x]], table).reshape(-1)
         i, j = layout.interiors.ptr[x], layout.interiors.ptr[x + 1]
         if i < j:
@@ -252,11 +252,11 @@ class Tables:
             raised = np.maximum.reduceat(before + above, starts, axis=0)
             around[of[starts]] = np.maximum(around[of[starts]], raised)
             np.maximum.at(self.pair, (words[:, None], first[None, :]), before + columns[of] + above)
-        words = layout.columns.word[layout.columns.ptr[x] : layout.columns.ptr[x + 1]]
+        words = layout.columns.of(x)
         links = self.q[last[:, None], words]
         self._raise(x, (), product(around.T, links.T))
         self._paired(last, words, links + product(self.inside[x].T, around.T))
-        words = layout.rows.word[layout.rows.ptr[x] : layout.rows.ptr[x + 1]]
+        words = layout.rows.of(x)
         around = self._rows.around[self._rows.of(x)].reshape(len(words), len(last))
         links = self.q[words[:, None], first]
         self._raise(x, (), product(links.T, around))

@@ -241,10 +241,9 @@ def rows_of(met: Met, options: Options, targets: Targets, limit: int) -> Rows:
     near = np.abs(options.start[options.span] - np.arange(len(met.at))[:, None]) <= limit  # (n + 1, O)
     asked = []
     for k, heads in enumerate(targets.heads, start=1):
-        beside = np.zeros((len(met.at), len(targets.word[k - 1])), dtype=np.float32)
-        place, option = np.nonzero(near & (targets.length >= k))
-        beside[place, heads[option]] = 1.0
-        asked.append(met.at.T.astype(np.float32) @ beside > 0.0)
+        asked.append(np.zeros((len(met.state), len(targets.word[k - 1])), dtype=bool))
+        for at, beside in zip(met.at, near & (targets.length >= k), strict=True):
+            asked[-1][np.flatnonzero(at)[:, None], np.unique(heads[beside])] = True
     totals, first, width = [], np.zeros(targets.depth + 1, dtype=np.int64), 0
     after = np.tile(met.number[targets.after], (len(met.state), 1))
     for k, (total, reached) in enumerate(targets.reached(met.state, asked)):

@@ -8,7 +8,7 @@ s, nor above 2 GB: the most that the process held while it checked, with the pro
 import json
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 import certus
 from certus.bench.cases import Row, Skipped, data_folder, evenly
 from certus.bench.suites.lexicalized import Models
-from certus.bench.translation import Hiero, Phrases
+from certus.bench.translation import Hiero, Phrases, confusions, lacking
 from certus.certificates import standalone
 from certus.io.brackets import read_trees
 from certus.io.conllu import read_conllu
@@ -69,18 +69,18 @@ def run(
     alone: int = 2,
     seconds: float = 400.0,
     only: str = "",
-    order: int = 3,
+    orders: tuple[int, ...] = (3,),
 ) -> Iterator[Row | Skipped]:
     """``model`` is the folder of a parser of trees with crossing arcs, for test sentences of nl_cdb, twice as many;
     ``penn`` that of the models which the suite "lexicalized" keeps in ``work``, for half as many of the Penn sample.
 
     Lists of the three best are checked for ``ranks`` problems of a kind, the ``alone`` shortest ones by the standalone
     checker. After so many ``seconds`` of a kind no other problem is begun; "results" says how many there were. With
-    ``only``, kinds whose names begin with it: "Hiero", "phrases", "joint", "crossing". ``order`` is that of the
-    language model of translations.
+    ``only``, kinds whose names begin with it: "Hiero", "phrases", "joint", "crossing". ``orders`` are those of the
+    language models of Hiero translations; all else has the first of them.
     """
     kinds = (
-        _translations(data, sentences, order)
+        _translations(data, sentences, orders)
         | _joint(data, penn, sentences // 2)
         | _crossing(data, model, 2 * sentences)
     )
@@ -93,6 +93,10 @@ def run(
         found = _measured(_spread(problems, sentences), best, lambda p: p.decode()).cells()
         ranked = _measured(_spread(problems, ranks), many, lambda p: p.kbest(3)[-1]).cells()
         cells = found | {f"rank 3: {key}": value for key, value in ranked.items()}
+        if name.startswith(("Hiero", "phrases")) and "tied" not in name:
+            few = few / 2
+            listed = _measured(_spread(problems, ranks), few, lambda p: p.kbest(3, distinct=True)[-1]).cells()
+            cells |= {f"distinct 3: {key}": value for key, value in listed.items()}
         yield Row(name, cells | _by_itself(problems[:alone], few))
     yield Row("standalone checker", {"lines": len(Path(standalone.__file__).read_text(encoding="utf-8").splitlines())})
     if not penn:
@@ -104,30 +108,44 @@ def run(
 # -- problems, the shortest first ------------------------------------------------------------------------------------
 
 
-def _translations(data: str, sentences: int, order: int) -> Kinds:
+def _translations(data: str, sentences: int, orders: tuple[int, ...]) -> Kinds:
     folder = data_folder(data, "mt")
+    hiero, phrases = Hiero(folder, sentences), Phrases(folder, sentences)
+    targets = (folder / "test.en").read_text(encoding="utf-8").splitlines()
+    by_length = sorted(zip(hiero.sentences, targets, strict=False), key=lambda pair: len(pair[0]))
+    sources, references = [source for source, _ in by_length], [target for _, target in by_length]
+    networks = [confusions(words, others) for words, others in zip(sources, sources[1:] + sources[:1], strict=True)]
+    lm = cache(hiero.lm)
 
-    @cache
-    def forests() -> list[Make]:
-        hiero = Hiero(folder, sentences)
-        lm, ordered = hiero.lm(order), sorted(hiero.forests, key=lambda forest: forest.graph.n_edges)
-        return [partial(certus.ForestTranslation, forest, lm, hiero.weights["LM"]) for forest in ordered]
+    def forests(given: Sequence[Any], order: int = orders[0]) -> list[Make]:
+        made = map(hiero.grammar.forest, given)
+        return [partial(certus.ForestTranslation, forest, lm(order), hiero.weights["LM"]) for forest in made]
 
-    def constrained() -> list[Make]:
-        return [made for made in map(_constrained, forests()[: max(1, sentences // 5)]) if made]
+    def by_phrases(given: Sequence[Any], limit: int | None = 6) -> list[Make]:
+        return [partial(phrases.model(orders[0], limit).problem, source) for source in given]
 
-    phrases = cache(lambda: Phrases(folder, sentences))
+    def terms(makers: list[Make]) -> list[Make]:
+        return [made for made in map(_with_term, makers, references) if made]
 
-    def by_phrases(limit: int | None) -> list[Make]:
-        model = phrases().model(order, limit)
-        return [partial(model.problem, source) for source in sorted(phrases().first, key=len)]
+    def tied() -> list[Make]:
+        return [made for made in map(_constrained, forests(sources[: max(1, sentences // 5)])) if made]
 
-    return {
-        f"Hiero, {order}-grams": forests,
-        "Hiero, an edge forbidden and two tied": constrained,
-        "phrases, limit 6": partial(by_phrases, 6),
-        "phrases, limit none": partial(by_phrases, None),
+    return {f"Hiero, {order}-grams": partial(forests, sources, order) for order in orders} | {
+        "Hiero, an edge forbidden and two tied": tied,
+        "Hiero, a term": lambda: terms(forests(sources)),
+        "Hiero, confusion networks": partial(forests, networks),
+        "phrases, limit 6": partial(by_phrases, sources),
+        "phrases, limit none": partial(by_phrases, sources, None),
+        "phrases, a term": lambda: terms(by_phrases(sources)),
+        "phrases, confusion networks": partial(by_phrases, networks),
     }
+
+
+def _with_term(make: Make, reference: str) -> Make | None:
+    """With a word of the reference that the best translation lacks; None if there is none."""
+    problem = make()
+    term = lacking(problem, problem.decode(), reference)
+    return None if term is None else lambda: make().subject_to(certus.constraints.contains([term]))
 
 
 def _constrained(make: Make) -> Make | None:
