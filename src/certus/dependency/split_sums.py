@@ -11,7 +11,7 @@ arcs between T and A, where automata score the arc into their own head as well. 
 together; its gradient is the difference of the two entropies, and of the probabilities that the two give to each arc.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from certus.checks import Floats
 from certus.dependency import matrix_tree
 from certus.dependency.head_automata import HeadAutomata
 from certus.errors import Infeasible
+from certus.relax.quasi_newton import least
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
@@ -52,17 +53,13 @@ class SplitSums:
 
     def tightened(self, iterations: int) -> "SplitSums":
         """Lower the bound by a quasi-Newton method; Infeasible if one of the sums is over nothing."""
-        from scipy.optimize import minimize
-
-        arcs = len(self.arc)
-        options: Any = {"maxiter": -(-iterations // len(MOST)), "maxcor": MEMORY}
+        arcs, steps = len(self.arc), -(-iterations // len(MOST))
         for most in MOST:
             start = np.append(self.multipliers.reshape(-1), self.share)
-            bounds: Any = [(None, None)] * (2 * arcs) + [(LEAST, most)]
-            found = minimize(self._value_and_slope, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-            self.iterations += int(found.nit)
-            if np.isfinite(found.x).all() and found.fun <= self._value_and_slope(start)[0]:
-                self.multipliers, self.share = found.x[:-1].reshape(2, arcs), float(found.x[-1])
+            low, high = np.append(np.full(2 * arcs, -np.inf), LEAST), np.append(np.full(2 * arcs, np.inf), most)
+            x, _, taken = least(self._value_and_slope, start, low, high, steps=steps, memory=MEMORY)
+            self.iterations += taken
+            self.multipliers, self.share = x[:-1].reshape(2, arcs), float(x[-1])
         return self
 
     @property

@@ -20,10 +20,12 @@ from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible, NotSupported
 from certus.hypergraph import Forest, sweeps
 from certus.problem import Problem
+from certus.relax.quasi_newton import least
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds
 
 LISTED = 8  # structures of the lower bound
+MEMORY = 10  # steps that the minimiser remembers
 
 
 class Sums:
@@ -59,19 +61,13 @@ class Sums:
 
     def lowest(self, iterations: int) -> float:
         """The bound, rounded up, under multipliers that make it low."""
-        from scipy.optimize import minimize
-
         r = self.relaxation
         u = np.zeros(r.n_rows)
         if r.n_rows:
             low, high = np.full(r.n_rows, -np.inf), np.where(r.inequality, 0.0, np.inf)
             if r.box is not None:
                 low, high = np.maximum(low, r.box[0]), np.minimum(high, r.box[1])
-            found = minimize(
-                self.ask, u, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
-                options={"maxiter": iterations},
-            )  # fmt: skip
-            u = np.clip(found.x, low, high) if np.isfinite(found.x).all() else u
+            u = least(self.ask, u, low, high, steps=iterations, memory=MEMORY).x
         return self.ask(u)[0] + self._error(u)
 
     def _error(self, u: Floats) -> float:
