@@ -15,6 +15,7 @@ from certus.constraints import at_most, budget, forbid
 from certus.relax.branch import decode
 from certus.relax.linear import solve_ilp
 from certus.relax.proof import Fix, Leaf, Split
+from certus.relax.search import Search
 from tests.relax.test_branch import odd_cycle
 from tests.relax.test_descent import fractional, two_words
 
@@ -347,3 +348,25 @@ def test_a_rank_of_nothing_is_saved_with_a_witness_that_rounding_does_not_undo(t
     path = tmp_path / "second.json"
     certus.save_result(path, problem, second)
     certus.verify(*certus.load_result(path))
+
+
+@pytest.mark.parametrize("claim", ["another structure", "a rank too high", "a bound too low"])
+def test_a_false_claim_without_a_witness_is_refused_by_the_first_structure_above_it(claim, monkeypatch):
+    """Not by the end of a search for a proof that there is none of."""
+    rng = np.random.default_rng(3)
+    problem = certus.Dependency(3.0 * rng.normal(size=(8, 8)), sibling=2.0 * rng.normal(size=(8, 8, 8)))
+    first, second, third = problem.kbest(3)
+    result = {"another structure": second, "a rank too high": third, "a bound too low": first}[claim]
+    changes = {
+        "another structure": {"rank": 1, "better": ()},
+        "a rank too high": {"rank": 2, "better": (first.structure,)},
+        "a bound too low": {"bound": third.score},
+    }[claim]
+    nodes = list[int]()
+    child = Search._child
+    monkeypatch.setattr(Search, "_child", lambda *args: nodes.append(1) or child(*args))
+    bare = dataclasses.replace(result.certificate, witness=None, duals=None)
+    certus.verify(problem, dataclasses.replace(result, certificate=bare))
+    honest = len(nodes)
+    rejects(problem, dataclasses.replace(result, certificate=dataclasses.replace(bare, **changes)))
+    assert len(nodes) - honest <= 20

@@ -4,6 +4,7 @@ Decoding is not the place for them: most results are never saved or verified. No
 is checked like a witness from a file.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -73,20 +74,50 @@ class _Keeping(Fixed):
         return ()
 
 
+class _Refuted(Exception):
+    """What was to be proved is false."""
+
+
+class _Claim(HeldRun):
+    """A run that looks for a proof of a claim, which a structure above its ``limit`` ends, unless it is a ``known`` one.
+
+    The limit is that of the claim and as much as sums are rounded; ``known`` (k, cells) are parts of structures.
+    """
+
+    def __init__(self, score: float, relaxation: Relaxation, limit: float, known: Floats) -> None:
+        super().__init__(score, relaxation.scale)
+        self.relaxation, self.known = relaxation, known
+        self.limit = limit + relaxation.error(np.zeros(relaxation.n_rows), relaxation.initial_fixings())
+
+    def offer(self, structure: Any, score: float) -> None:
+        if score > self.limit and not (self.known == cells_of(self.relaxation, structure)).all(axis=1).any():
+            raise _Refuted
+
+
+def cells_of(relaxation: Relaxation, leaves: Sequence[Any]) -> Floats:
+    """The cells that structures of the subproblems use."""
+    used = np.zeros(relaxation.n_cells)
+    for i, leaf in enumerate(leaves):
+        relaxation.cells_used(i, leaf, used)
+    return used
+
+
 class _Prover:
-    """Branch and bound that looks for nothing but a proof: that only the better structures beat a score."""
+    """Branch and bound that looks for nothing but a proof: that only the better structures beat a score.
+
+    It ends without one at the first other structure that does.
+    """
 
     def __init__(self, relaxed: RelaxedForm, certificate: Certificate, above: float) -> None:
         self.relaxed, self.certificate, self.above = relaxed, certificate, above
         r = self.relaxation = relaxed.relaxation
         self.held = certificate.bound + 0.5 * certificate.tolerance
-        self.space = Fixed(HeldRun(self.held, r.scale), r, polyak())
         self.used, self.scores = np.zeros((len(certificate.better), r.n_cells)), list[float]()
         for used, structure in zip(self.used, certificate.better, strict=True):
             leaves = r.leaves(structure)
-            for i, leaf in enumerate(leaves):
-                r.cells_used(i, leaf, used)
+            used[:] = cells_of(r, leaves)
             self.scores.append(r.score(leaves, used))
+        self.space = Fixed(_Claim(self.held, r, above, self.used.copy()), r, polyak())
         self.named = np.zeros(r.n_cells, dtype=bool)  # cells of views, which proofs may speak of
         for block in (b for blocks in r.views.values() for b in blocks if b in r.offsets):
             self.named[r.offsets[block] :][: int(np.prod(r.shape_of(block), dtype=np.int64))] = True
@@ -94,6 +125,12 @@ class _Prover:
 
     def proof(self) -> Proof | Close:
         """The proof tree, unless there is none: then one that fails."""
+        try:
+            return self._found()
+        except _Refuted:
+            return Leaf(self.relaxation.named(np.zeros(self.relaxation.n_rows)))
+
+    def _found(self) -> Proof | Close:
         initial, u = self.space.subproblems.initial, np.zeros(self.relaxation.n_rows)
         inside, closing = list(range(len(self.used))), None
         if len(u):
