@@ -79,7 +79,7 @@ class _Refuted(Exception):
 
 
 class _Claim(HeldRun):
-    """A run that looks for a proof of a claim, which a structure above its ``limit`` ends, unless it is a ``known`` one.
+    """A run that looks for a proof of a claim: a structure above its ``limit`` ends it, unless it is ``known``.
 
     The limit is that of the claim and as much as sums are rounded; ``known`` (k, cells) are parts of structures.
     """
