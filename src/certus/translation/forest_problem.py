@@ -286,16 +286,24 @@ class ForestTranslation(DynamicProgram[Ints]):
         With ``distinct``, each yields other words, and is the best derivation of them: the bound of the k-th holds for
         all derivations but those that yield what one of the k - 1 better ones does.
         """
-        return self._distinct(as_positive_int("k", k)) if distinct else self._derivations(k)
+        k = as_positive_int("k", k)
+        return self._distinct(k) if distinct else self._derivations(k)
+
+    @sound_list
+    def _derivations(self, k: int) -> list[Result[Ints]]:
+        return self._listed(k, distinct=False)
 
     @sound_list
     def _distinct(self, k: int) -> list[Result[Ints]]:
+        return self._listed(k, distinct=True)
+
+    def _listed(self, k: int, *, distinct: bool) -> list[Result[Ints]]:
         best = self.decode()
-        if 2.0 * best.certificate.gap > best.certificate.tolerance:
+        if (k == 1 and not distinct) or 2.0 * best.certificate.gap > best.certificate.tolerance:
             return [best]
-        found = enumerate(distinct_strings(self, best, k), start=1)
-        ranked = [self.proved(y, value, rank=rank) for rank, (value, y) in found]
-        more = {"distinct": True, "witness": best.certificate.witness}
+        found = distinct_strings(self, best, k) if distinct else within(self, best, k)
+        ranked = [self.proved(y, value, rank=rank) for rank, (value, y) in enumerate(found, start=1)]
+        more = {"distinct": distinct, "witness": best.certificate.witness}
         return [replace(r, certificate=replace(r.certificate, **more)) for r in ranked]
 
     def yielded(self, structure: Ints) -> Hashable:
@@ -303,16 +311,6 @@ class ForestTranslation(DynamicProgram[Ints]):
 
     def best_yielding_other(self, form: NormalForm, above: float, better: Sequence[Ints]) -> float:
         return best_other(self, form, above, [tuple(self.words(y)) for y in better])
-
-    @sound_list
-    def _derivations(self, k: int) -> list[Result[Ints]]:
-        k = as_positive_int("k", k)
-        best = self.decode()
-        if k == 1 or 2.0 * best.certificate.gap > best.certificate.tolerance:
-            return [best]
-        found, witness = enumerate(within(self, best, k), start=1), best.certificate.witness
-        ranked = [self.proved(y, value, rank=rank) for rank, (value, y) in found]
-        return [replace(r, certificate=replace(r.certificate, witness=witness)) for r in ranked]
 
     def _penalised(self, penalties: Penalties | None) -> Floats:
         weights = self.translation_forest.weights

@@ -15,7 +15,6 @@ from certus.certificates.sound import sound, sound_list
 from certus.checks import Floats, as_positive_int, as_words, of_kind, one_of
 from certus.draw import Gallery, Picture, phrases
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
-from certus.hypergraph import Hypergraph, sweeps
 from certus.hypergraph.readings import Reading
 from certus.problem import PROBLEMS, Index, Penalties, Problem
 from certus.relax.run import Run
@@ -23,12 +22,12 @@ from certus.relax.steps import StepRule
 from certus.result import Result, Solution, certified
 from certus.schema import Field
 from certus.serialize import floats_to_json
-from certus.translation import phrase_decoding, phrase_proof, phrase_witness
+from certus.translation import phrase_decoding, phrase_kbest, phrase_proof, phrase_witness
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_automaton import extent_of_lm
 from certus.translation.lm_json import lm_from_json, lm_to_json
 from certus.translation.phrase_reading import read_options
-from certus.translation.phrase_relaxation import PhraseRelaxation, Sentence
+from certus.translation.phrase_relaxation import Sentence
 from certus.translation.phrases import Int32, PhraseOption, checked_options, pack
 from certus.translation.reachable import model_of_options
 from certus.translation.word_models import WordModel
@@ -439,40 +438,8 @@ class PhraseTranslation(Problem[Structure]):
         self._check_feasible()
         if self.n == 0:
             return [self.decode()]
-        lattice = self.sentence.lattice(None)
-        if lattice is None:
-            raise NotSupported(
-                "kbest() needs the lattice of coverages, which is too large here; set a distortion limit."
-            )
-        relaxation = PhraseRelaxation(self.sentence, lattice, exact_contexts=False)
-        relaxation.sweep(np.zeros(self.n))
-        best = self.decode()
-        distance = max(1.0, 8.0 * self.error())
-        while True:
-            lower = best.score - distance
-            found = relaxation.search(lower, phrase_decoding.WIDEST, keep_arcs=True)
-            if found.pruned:
-                raise LimitReached(f"the {k} best translations need more hypotheses than one search may hold.")
-            arcs = found.arcs.astype(np.int64)
-            start, end = 0, found.hypotheses  # the hypotheses, and one vertex more for the end
-            graph, edges, _ = Hypergraph.from_edges(
-                np.concatenate(([start], np.where(arcs[:, 2] < 0, end, arcs[:, 2]))),
-                np.concatenate(([0], np.arange(len(arcs) + 1))),
-                arcs[:, 0],
-                n_vertices=end + 1,
-                root=end,
-            )
-            weights = np.concatenate(([0.0], found.arc_scores))
-            structures = []
-            for value, path in sweeps.kbest(graph, weights[edges], k):
-                chosen = [int(arcs[e - 1, 1]) for e in edges[path].tolist() if e > 0 and arcs[e - 1, 1] >= 0]
-                structures.append((value, tuple(self._order[o] for o in reversed(chosen))))
-            inside = [s for s in structures if s[0] > lower]
-            if len(inside) == k or not np.isfinite(lower):
-                return [
-                    self.proved(y, value, kind="combinatorial", rank=rank) for rank, (value, y) in enumerate(inside, 1)
-                ]
-            distance = distance * 2.0 if distance < 1e3 * max(1.0, self.error()) else inf
+        listed = enumerate(phrase_kbest.within(self, self.decode(), k), start=1)
+        return [self.proved(y, value, kind="combinatorial", rank=rank) for rank, (value, y) in listed]
 
     # -- proofs ----------------------------------------------------------------------------------------------------
 
