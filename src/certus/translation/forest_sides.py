@@ -122,6 +122,12 @@ def ends(layout: Layout, in_ptr: Ints, first: Bools, last: Bools) -> tuple[Bools
     return found[0], found[1]
 
 
+def all_ends(layout: Layout, in_ptr: Ints, n_words: int) -> tuple[Bools, Bools]:
+    """The same with all words allowed."""
+    every = np.ones((len(in_ptr) - 1, n_words), dtype=bool)
+    return ends(layout, in_ptr, every, every)
+
+
 def adjacent(layout: Layout, first: Bools, last: Bools) -> Bools:
     """Pairs of words (W, W) that can stand side by side, given the first and last words of the units."""
     found = np.zeros((first.shape[1],) * 2, dtype=bool)

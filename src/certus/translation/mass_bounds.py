@@ -15,7 +15,7 @@ from certus.checks import Bools, Floats
 from certus.errors import InvalidInput, NotSupported
 from certus.translation.forest import TranslationForest
 from certus.translation.forest_proof import sides_of
-from certus.translation.forest_sides import Layout, Sides, adjacent, ends, lay_out
+from certus.translation.forest_sides import Layout, Sides, adjacent, all_ends, lay_out
 from certus.translation.forest_tables import Tables
 from certus.translation.lm_lookup import pair_tables
 from certus.translation.phrase_coverings import sweep
@@ -101,9 +101,8 @@ def forest_mass_bounds(problem: "ForestTranslation", pairs: Floats, scales: list
     _check_empty(problem.translation_forest)
     prepared = prepare(problem.translation_forest, problem.lm, problem.translation_forest.weights, k=MOST_EMPTY)
     sides, words = sides_of(prepared)
-    shape = len(sides.in_ptr) - 1, len(words)
     layout = lay_out(sides, len(words))
-    first, last = ends(layout, sides.in_ptr, np.ones(shape, dtype=bool), np.ones(shape, dtype=bool))
+    first, last = all_ends(layout, sides.in_ptr, len(words))
     allowed = adjacent(layout, first, last)
     u = np.zeros(allowed.shape)
     if problem.lm.order > 2:

@@ -8,7 +8,7 @@ from certus.checks import Bools
 from certus.io.arpa import BEGIN, END, UNKNOWN, Arpa, Ngrams
 from certus.translation.forest import TranslationForest
 from certus.translation.forest_proof import sides_of
-from certus.translation.forest_sides import adjacent, ends, lay_out
+from certus.translation.forest_sides import adjacent, all_ends, lay_out
 from certus.translation.language_model import LanguageModel
 from certus.translation.phrases import PhraseOption
 from certus.translation.scored_forest import prepare
@@ -49,9 +49,8 @@ def model_of_forest(model: WordModel, forest: TranslationForest) -> LanguageMode
     sides, words_of = sides_of(prepare(forest, bare, forest.weights))
     local, number = np.unique(words_of, return_inverse=True)  # <s> and </s> may be words of the forest too
     sides = sides._replace(symbol=np.where(sides.symbol >= 0, number[np.maximum(sides.symbol, 0)], sides.symbol))
-    shape = len(sides.in_ptr) - 1, len(local)
     layout = lay_out(sides, len(local))
-    found = adjacent(layout, *ends(layout, sides.in_ptr, np.ones(shape, dtype=bool), np.ones(shape, dtype=bool)))
+    found = adjacent(layout, *all_ends(layout, sides.in_ptr, len(local)))
     at = {bare.words[w]: k for k, w in enumerate(local.tolist())}
     words = [word for word in at if word not in (BEGIN, END)]
     order = [at[word] for word in (*words, BEGIN, END)]
