@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int
 from certus.errors import Infeasible, InvalidInput, NotSupported
@@ -15,6 +15,7 @@ from certus.result import KINDS, BatchCertificate, BatchRanks, BatchResult, Cert
 from certus.threads import in_order, thread_count
 
 T = TypeVar("T")
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Batch(ABC):
@@ -31,7 +32,7 @@ class Batch(ABC):
     kind: ClassVar[str] = "dynamic program"  # of the certificates
     padded_axes: ClassVar[int] = 1  # of structures
     steps_alone: float = 0.0  # about how many steps items take that are asked one by one: threads serve long ones
-    dtype: np.dtype[Any] = np.dtype(np.float64)
+    dtype: np.dtype[Any] = FLOAT64
 
     def __init__(
         self,
@@ -198,8 +199,7 @@ class Batch(ABC):
 
 def type_of(scores: ArrayLike) -> np.dtype[Any]:
     """The type of answers about these scores: float32 if they are, else float64."""
-    wanted: DTypeLike = np.float32 if np.asarray(scores).dtype == np.float32 else np.float64
-    return np.dtype(wanted)
+    return FLOAT32 if np.asarray(scores).dtype == FLOAT32 else FLOAT64
 
 
 def as_lengths(

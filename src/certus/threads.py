@@ -68,6 +68,9 @@ def _processors() -> int:
 
 def in_parts(serve: Callable[[slice], None], items: int, steps: float, workers: int | None, together: int = 1) -> None:
     """Serve all items of a batch in one call, or in one per part on threads, parts of whole groups of ``together``."""
+    if steps < WORTH and workers is None:
+        serve(slice(0, items))
+        return
     groups = -(-items // together)
     threads = thread_count(workers, steps)
     if threads == 1 or groups <= 1:

@@ -207,6 +207,23 @@ def test_a_cycle_that_all_but_hides_the_root():
     assert entropy(arc, "multi") == pytest.approx(math.log(2), abs=1e-9)
 
 
+@pytest.mark.parametrize("root", ROOTS)
+def test_entropy_where_every_tree_has_arcs_far_below_the_best_into_their_words(root):
+    arc = np.random.default_rng(3).normal(size=(5, 5))
+    pairs = np.array([0, 1, 1, 2, 2])
+    far = arc - 1e6 * (pairs[:, None] != pairs)  # two pairs of words that prefer each other
+    trees = all_trees(4, root)
+    with mpmath.workdps(50):
+        scores = [mpmath.fsum(mpmath.mpf(float(far[h, m])) for m, h in enumerate(heads) if m) for heads in trees]
+        weight = [mpmath.exp(s - max(scores)) for s in scores]
+        p = [w / mpmath.fsum(weight) for w in weight if w > 1e-300]
+        exact = float(-mpmath.fsum(x * mpmath.log(x) for x in p))
+    assert entropy(far, root) == pytest.approx(exact, abs=1e-8)
+    assert DependencyBatch(np.stack([arc, far]), root=root).entropy() == pytest.approx(
+        [entropy(arc, root), exact], abs=1e-8
+    )
+
+
 @given(arc=arc_scores(max_words=3), root=st.sampled_from(ROOTS))
 def test_labels(arc, root):
     """Two labels on every arc: each labelled tree is a tree and a choice of labels."""

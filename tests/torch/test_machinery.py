@@ -30,6 +30,14 @@ def test_without_gradients():
     assert not ct.Tagging(UNARY).log_partition().requires_grad
 
 
+def test_a_graph_that_is_kept_gives_its_gradient_again():
+    arc = ARC.double().requires_grad_()
+    total = ct.Dependency(arc).log_partition()
+    first = torch.autograd.grad(total.sum(), arc, retain_graph=True)[0]
+    assert torch.equal(torch.autograd.grad(2 * total.sum(), arc)[0], 2 * first)
+    assert torch.equal(first, ct.Dependency(arc).marginals()["arcs"])
+
+
 def test_layouts_of_memory_do_not_matter():
     turned = UNARY.transpose(0, 1).contiguous().transpose(0, 1)
     assert not turned.is_contiguous()

@@ -21,6 +21,7 @@ from certus.result import BatchCertificate, BatchRanks, BatchResult, OnAccess, R
 from certus.threads import in_parts
 
 MOST_RANKS = 1000  # for which every item that is begun has room
+KERNEL_OPTIONS = frozenset(("lengths", "mask", "root", "axes", "workers"))
 
 
 class DependencyBatch(Batch):
@@ -66,7 +67,8 @@ class DependencyBatch(Batch):
     def __new__(
         cls, arc: ArrayLike, sibling: ArrayLike | None = None, *, projective: bool = False, **options: Any
     ) -> "DependencyBatch":
-        higher = any(options.get(name) is not None for name in (*HIGHER_KINDS, "grandparents"))
+        given = options.keys() - KERNEL_OPTIONS
+        higher = any(options[name] is not None for name in given) if given else False
         if cls is DependencyBatch and (higher or (sibling is not None and not projective)):
             return super().__new__(HigherOrderBatch)
         return super().__new__(cls)
@@ -86,12 +88,13 @@ class DependencyBatch(Batch):
     ) -> None:
         self.projective = bool(projective)
         self.root = one_of("root", root, ("single", "multi"))
-        self.arc = _as_floats("arc", turned(arc, axes))
+        given = turned(arc, axes)
+        self.arc = _as_floats("arc", given)
         shape = self.arc.shape
         if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 1:
             raise InvalidInput(f"arc has shape {shape}; expected (items, words + 1, words + 1).")
         super().__init__(lengths, shape[0], shape[1] - 1, workers, mask=mask)
-        self.dtype = type_of(as_numbers("arc", arc))
+        self.dtype = type_of(given)
         self._largest = self._checked_arcs()
         self._floored = False  # arcs of no use are forbidden already
         self.sibling: Floats | None = None
@@ -244,8 +247,11 @@ class DependencyBatch(Batch):
         most = arc.max(axis=1, initial=-np.inf)
         most[most == -np.inf] = 0.0  # node 0 and the padding
         relative = np.where(probability > 0.0, arc - most[:, None, :], 0.0)
-        mean = np.einsum("bhm,bhm->b", probability, relative)
-        return self._as_given(np.maximum(total - most.sum(axis=1) - mean, 0.0))
+        value = total - most.sum(axis=1)
+        found = np.maximum(value - np.einsum("bhm,bhm->b", probability, relative), 0.0)
+        for b in np.flatnonzero(value < -matrix_tree.FAR).tolist():
+            found[b] = self._named(b, lambda item: self[item].entropy())
+        return self._as_given(found)
 
     def kbest(self, k: int) -> BatchRanks:
         """The k best trees of each item, (B, k, N), with scores (B, k), -inf where an item has fewer.

@@ -17,6 +17,8 @@ from certus.checks import Floats, Ints
 from certus.dependency.arborescence import no_tree
 from certus.threads import long_call
 
+FAR = 100.0  # how far the best tree may be below the best arcs into its words
+
 
 def log_partition(arc: Floats, root: str) -> float:
     """Log of the sum of exp(score) over all trees. O(n^3).
@@ -56,7 +58,24 @@ def entropy(arc: Floats, root: str) -> float:
     np.fill_diagonal(off_diagonal, -np.inf)
     relative = off_diagonal - np.r_[0.0, off_diagonal[:, 1:].max(axis=0)]
     used = probability > 0
+    if value < -FAR:
+        return max(_entropy_far(relative, root), 0.0)
     return max(value - float(np.sum(probability[used] * relative[used])), 0.0)
+
+
+def _entropy_far(arc: Floats, root: str) -> float:
+    """The entropy where every tree has arcs that are far below the best into their words.
+
+    What small errors of marginals make of such scores is no small error of their mean, so the mean is found as the
+    slope of the log-partition along the scores, step by step of the elimination: numbers that are added up, and weigh
+    something, have slopes that are close.
+    """
+    scores = np.zeros((1, 4, *arc.shape))
+    scores[0, 0], scores[0, 1] = arc, np.where(arc > -np.inf, arc, 0.0)
+    totals = np.empty((1, 4))
+    lengths = np.array([len(arc) - 1])
+    kernels.matrix_tree.tree_tangents(scores, lengths, root == "single", totals, np.empty((0, *scores.shape[1:])))
+    return float(totals[0, 0] - totals[0, 1])
 
 
 def log_partition_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
@@ -155,8 +174,7 @@ def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Fl
         status=np.empty(batch, dtype=np.int64),
     )
     steps = float(arc.size * width)
-    long_call(steps, kernels.matrix_tree.tree_sums, arc, lengths, single, marginals, sums)
-    if sums.status.any():
+    if not long_call(steps, kernels.matrix_tree.tree_sums, arc, lengths, single, marginals, sums):
         if (sums.status == blocks.OUT_OF_RANGE).any():
             long_call(steps, kernels.matrix_tree.log_sums, arc, lengths, single, marginals, sums)
         if marginals:

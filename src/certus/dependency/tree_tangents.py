@@ -42,7 +42,8 @@ def marginals_along(arc: Along, lengths: Ints, single: bool) -> Along:
     if len(wrong):
         scores = np.stack([a[wrong] for a in arc], axis=1)
         again = np.empty(scores.shape)
-        kernels.matrix_tree.tree_tangents(scores, lengths[wrong], single, again)
+        totals = np.empty(scores.shape[:2])
+        kernels.matrix_tree.tree_tangents(scores, lengths[wrong], single, totals, again)
         for k, values in enumerate(found):
             values[wrong] = again[:, k]
     return found

@@ -155,7 +155,7 @@ def _compiled_plus(sr, a, b):
     return (_PLUS_FEW if isinstance(a, Lanes) else _PLUS)[sr.instance_class]
 
 
-def _by_algebra(forms, other=None):
+def by_algebra(forms, other=None):
     """A function that is, for each class of algebras, one of ``forms``, or else ``other``: compiled, that one alone."""
 
     def made(stub):
@@ -169,7 +169,7 @@ def _by_algebra(forms, other=None):
     return made
 
 
-@_by_algebra({Real: _multiply, WideReal: _multiply, Boolean: _and}, _add)
+@by_algebra({Real: _multiply, WideReal: _multiply, Boolean: _and}, _add)
 def times(sr, a, b):
     """a (x) b"""
 
@@ -181,34 +181,34 @@ def _plus_sum(sr, x, a, b):
     return plus(sr, x, a + b)
 
 
-@_by_algebra({LogPlus: _plus_sum, LogDual: _plus_sum}, lambda sr, x, a, b: add_product(x, a, b))
+@by_algebra({LogPlus: _plus_sum, LogDual: _plus_sum}, lambda sr, x, a, b: add_product(x, a, b))
 def plus_product(sr, x, a, b):
     """x (+) a (x) b, in one step where the machine has it."""
 
 
-@_by_algebra(
+@by_algebra(
     {LogDual: lambda sr, a, b: a + spread_few(-1.0) * b, LogPlus: lambda sr, a, b: a - b}, lambda sr, a, b: a / b
 )
 def over(sr, a, b):
     """The number that times b is a."""
 
 
-@_by_algebra({LogDual: _dual_plain, LogPlus: lambda sr, a: np.exp(a)}, lambda sr, a: a)
+@by_algebra({LogDual: _dual_plain, LogPlus: lambda sr, a: np.exp(a)}, lambda sr, a: a)
 def to_plain(sr, a):
     """The number that a stands for."""
 
 
-@_by_algebra({LogPlus: lambda sr, a: a, LogDual: lambda sr, a: a}, lambda sr, a: np.log(a))
+@by_algebra({LogPlus: lambda sr, a: a, LogDual: lambda sr, a: a}, lambda sr, a: np.log(a))
 def to_log(sr, a):
     """Logarithm of one number, of one lane."""
 
 
-@_by_algebra({LogDual: lambda sr, a: lane(a, 0) == sr.zero, WideReal: lambda sr, a: False}, lambda sr, a: a == sr.zero)
+@by_algebra({LogDual: lambda sr, a: lane(a, 0) == sr.zero, WideReal: lambda sr, a: False}, lambda sr, a: a == sr.zero)
 def is_zero(sr, a):
     """Whether a is zero; False under WIDE, where it is not to be asked."""
 
 
-@_by_algebra({Real: lambda sr, a, limit: a != 0.0 and not (a < limit and a * limit > 1.0)}, lambda sr, a, limit: False)
+@by_algebra({Real: lambda sr, a, limit: a != 0.0 and not (a < limit and a * limit > 1.0)}, lambda sr, a, limit: False)
 def is_extreme(sr, a, limit):
     """True for numbers other than 0 that are not well inside the range of float64."""
 
@@ -224,21 +224,21 @@ def _put_one(sr, w, i, x):
     w[i] = x
 
 
-@_by_algebra({WideReal: lambda sr: U(LANES), LogDual: lambda sr: U(FEW)}, lambda sr: U(1))
+@by_algebra({WideReal: lambda sr: U(LANES), LogDual: lambda sr: U(FEW)}, lambda sr: U(1))
 def lanes(sr):
     """How many numbers make a cell."""
 
 
-@_by_algebra({WideReal: lambda sr, x: spread(x), LogDual: lambda sr, x: pack_few(x, 0.0, 0.0, 0.0)}, lambda sr, x: x)
+@by_algebra({WideReal: lambda sr, x: spread(x), LogDual: lambda sr, x: pack_few(x, 0.0, 0.0, 0.0)}, lambda sr, x: x)
 def number(sr, x):
     """The number x as a value of a cell."""
 
 
-@_by_algebra({WideReal: lambda sr, w, i: load(w, i), LogDual: lambda sr, w, i: load_few(w, i)}, lambda sr, w, i: w[i])
+@by_algebra({WideReal: lambda sr, w, i: load(w, i), LogDual: lambda sr, w, i: load_few(w, i)}, lambda sr, w, i: w[i])
 def get(sr, w, i):
     """The cell at w[i]."""
 
 
-@_by_algebra({WideReal: _put_lanes, LogDual: _put_lanes}, _put_one)
+@by_algebra({WideReal: _put_lanes, LogDual: _put_lanes}, _put_one)
 def put(sr, w, i, x):
     """The cell at w[i] <- x."""

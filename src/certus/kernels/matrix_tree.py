@@ -16,7 +16,8 @@ arc left must be the root; from then on it takes the place of node 0.
 
 The latter of two parts is the largest power of two below their size, so that a sentence is parted, and every number
 rounded, in the same way whatever stands before it: no answer depends on the rest of a batch. ``tree_blocks`` has the
-layout of blocks, and tells which numbers (plain, logarithms, several lanes) they are made of.
+layout of blocks, and tells which numbers (plain, logarithms, several lanes) they are made of. Where all are positive,
+words are eliminated in fours (``tree_fours``); ``tree_products`` has the sums of products that both ways are made of.
 """
 
 from typing import NamedTuple
@@ -28,7 +29,10 @@ from certus.kernels.algebra import (
     LOG,
     REAL,
     WIDE,
+    Real,
     U,
+    WideReal,
+    by_algebra,
     get,
     is_extreme,
     is_zero,
@@ -45,6 +49,8 @@ from certus.kernels.algebra import (
 from certus.kernels.compiling import njit
 from certus.kernels.lanes import FEW, LANES, aligned
 from certus.kernels.tree_blocks import NO_TREE, OK, OUT_OF_RANGE, Sums, exponentials, hand_out, lay_out, survey
+from certus.kernels.tree_fours import each_of_four, eliminate_four, pass_on, words_kept
+from certus.kernels.tree_products import Apart, Cells, Shared, settle, settle_four
 
 LIMIT = 1e100  # entries and their inverses stay below it when some arcs are forbidden: x / y * z is within float64
 
@@ -66,136 +72,6 @@ class Block(NamedTuple):
     left: int
 
 
-class Cells(NamedTuple):
-    """Where sums are to be found in an array: what is given, where the result goes, the first factor, and its step."""
-
-    given: int
-    out: int
-    factor: int
-    step: int
-
-
-class Shared(NamedTuple):
-    """Where the other factors are, which neighbours share: the first, and the step from one to the next."""
-
-    at: int
-    step: int
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _settle(sr, run, gap, count, a, cells, b, others):
-    """a[out] <- a[given] + sum over i < count of b[at + i * step] a[factor + i * step]
-
-    for ``run`` neighbours: ``gap`` is added to given, out and factor. Four at a time share what is loaded of b.
-    """
-    given, out, factor, factor_step = cells
-    shared, shared_step = others
-    while run >= 4:
-        x0 = get(sr, a, given)
-        x1 = get(sr, a, given + gap)
-        x2 = get(sr, a, given + U(2) * gap)
-        x3 = get(sr, a, given + U(3) * gap)
-        i, j = factor, shared
-        for _ in range(count):
-            y = get(sr, b, j)
-            x0 = plus_product(sr, x0, y, get(sr, a, i))
-            x1 = plus_product(sr, x1, y, get(sr, a, i + gap))
-            x2 = plus_product(sr, x2, y, get(sr, a, i + U(2) * gap))
-            x3 = plus_product(sr, x3, y, get(sr, a, i + U(3) * gap))
-            i += factor_step
-            j += shared_step
-        put(sr, a, out, x0)
-        put(sr, a, out + gap, x1)
-        put(sr, a, out + U(2) * gap, x2)
-        put(sr, a, out + U(3) * gap, x3)
-        given += U(4) * gap
-        out += U(4) * gap
-        factor += U(4) * gap
-        run -= 4
-    while run > 0:
-        x = get(sr, a, given)
-        i, j = factor, shared
-        for _ in range(count):
-            x = plus_product(sr, x, get(sr, b, j), get(sr, a, i))
-            i += factor_step
-            j += shared_step
-        put(sr, a, out, x)
-        given += gap
-        out += gap
-        factor += gap
-        run -= 1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _settle_two(sr, run, count, a, cells, b, others, apart):
-    """_settle for neighbours and for those of a second row, which share what is loaded of a. ``apart``: how far the
-    given, out and shared of the second row are from those of the first.
-    """
-    given, out, factor, factor_step = cells
-    shared, shared_step = others
-    gap = lanes(sr)
-    second_given, second_out, second_shared = given + apart[0], out + apart[1], shared + apart[2]
-    while run >= 4:
-        x0 = get(sr, a, given)
-        x1 = get(sr, a, given + gap)
-        x2 = get(sr, a, given + U(2) * gap)
-        x3 = get(sr, a, given + U(3) * gap)
-        y0 = get(sr, a, second_given)
-        y1 = get(sr, a, second_given + gap)
-        y2 = get(sr, a, second_given + U(2) * gap)
-        y3 = get(sr, a, second_given + U(3) * gap)
-        i, j, k = factor, shared, second_shared
-        for _ in range(count):
-            p, q = get(sr, b, j), get(sr, b, k)
-            z = get(sr, a, i)
-            x0 = plus_product(sr, x0, p, z)
-            y0 = plus_product(sr, y0, q, z)
-            z = get(sr, a, i + gap)
-            x1 = plus_product(sr, x1, p, z)
-            y1 = plus_product(sr, y1, q, z)
-            z = get(sr, a, i + U(2) * gap)
-            x2 = plus_product(sr, x2, p, z)
-            y2 = plus_product(sr, y2, q, z)
-            z = get(sr, a, i + U(3) * gap)
-            x3 = plus_product(sr, x3, p, z)
-            y3 = plus_product(sr, y3, q, z)
-            i += factor_step
-            j += shared_step
-            k += shared_step
-        put(sr, a, out, x0)
-        put(sr, a, out + gap, x1)
-        put(sr, a, out + U(2) * gap, x2)
-        put(sr, a, out + U(3) * gap, x3)
-        put(sr, a, second_out, y0)
-        put(sr, a, second_out + gap, y1)
-        put(sr, a, second_out + U(2) * gap, y2)
-        put(sr, a, second_out + U(3) * gap, y3)
-        given += U(4) * gap
-        out += U(4) * gap
-        factor += U(4) * gap
-        second_given += U(4) * gap
-        second_out += U(4) * gap
-        run -= 4
-    while run > 0:
-        x, y = get(sr, a, given), get(sr, a, second_given)
-        i, j, k = factor, shared, second_shared
-        for _ in range(count):
-            z = get(sr, a, i)
-            x = plus_product(sr, x, get(sr, b, j), z)
-            y = plus_product(sr, y, get(sr, b, k), z)
-            i += factor_step
-            j += shared_step
-            k += shared_step
-        put(sr, a, out, x)
-        put(sr, a, second_out, y)
-        given += gap
-        out += gap
-        factor += gap
-        second_given += gap
-        second_out += gap
-        run -= 1
-
-
 @njit(cache=True, nogil=True)
 def _extreme(sr, w, at, gap, run, skip):
     """True if any of ``run`` entries but number ``skip`` is too large or small to go on with."""
@@ -206,14 +82,8 @@ def _extreme(sr, w, at, gap, run, skip):
     return False
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _kept(size, lo, hi):
-    """The words of a block that are not among lo..hi-1, which are its first or its last ones."""
-    return (hi, size) if lo == 0 else (0, lo)
-
-
 @njit(cache=True, nogil=True)
-def eliminate(sr, w, block, part, trees, rooted, pivots, at):
+def _one_by_one(sr, w, block, part, trees, rooted, pivots, at):
     """Eliminate words lo..hi-1, the first or the last ones of the block w[given:]. pivots[at + k] <- D_k.
 
         entry[h, m] = given[h, m] + sum over the words i eliminated before of share[h, i] entry[i, m]
@@ -226,7 +96,7 @@ def eliminate(sr, w, block, part, trees, rooted, pivots, at):
     size, lo, hi, single, checked = block.size, part[0], part[1], trees.single, trees.checked
     one, step = lanes(sr), U(size) * lanes(sr)
     given, work = U(block.given), U(block.work)
-    keep, end = _kept(size, lo, hi)
+    keep, end = words_kept(size, lo, hi)
     elected = -1
     root, since = given, lo  # the row the root's arcs start from, and the word that first passed arcs on to it
     begin = U(lo) * one
@@ -234,22 +104,22 @@ def eliminate(sr, w, block, part, trees, rooted, pivots, at):
         k_cell, k_row = U(k) * one, U(k + 1) * step
         column = Shared(work + U(lo + 1) * step + k_cell, step)
         done = k - lo
-        cells = Cells(root + k_cell, work + k_cell, work + U(since + 1) * step + k_cell, step)
-        _settle(sr, 1, one, k - since, w, cells, w, Shared(work + U(since) * one, one))
+        cells = Cells(root + k_cell, work + k_cell, work + U(since + 1) * step + k_cell, step, one)
+        settle(sr, 1, k - since, w, cells, w, Shared(work + U(since) * one, one))
         total = number(sr, sr.zero) if single and not rooted else get(sr, w, work + k_cell)
         extreme = checked and _extreme(sr, w, work + k_cell, one, 1, -1)
         for first, last in ((k + 1, hi), (keep, end)):
             row = U(first + 1) * step
             cell = work + row + k_cell
-            cells = Cells(given + row + k_cell, cell, work + row + begin, one)
-            _settle(sr, last - first, step, done, w, cells, w, column)
+            cells = Cells(given + row + k_cell, cell, work + row + begin, one, step)
+            settle(sr, last - first, done, w, cells, w, column)
             extreme = extreme or (checked and _extreme(sr, w, cell, step, last - first, -1))
             for _ in range(first, last):
                 total = plus(sr, total, get(sr, w, cell))
                 cell += step
             j = U(first) * one
-            cells = Cells(given + k_row + j, work + k_row + j, work + U(lo + 1) * step + j, step)
-            _settle(sr, last - first, one, done, w, cells, w, Shared(work + k_row + begin, one))
+            cells = Cells(given + k_row + j, work + k_row + j, work + U(lo + 1) * step + j, step, one)
+            settle(sr, last - first, done, w, cells, w, Shared(work + k_row + begin, one))
             extreme = extreme or (checked and _extreme(sr, w, work + k_row + j, one, last - first, -1))
         if extreme:
             return OUT_OF_RANGE, elected
@@ -278,25 +148,51 @@ def _leave(sr, w, block, part, checked, root, since):
     size, lo, hi = block.size, part[0], part[1]
     one, step = lanes(sr), U(size) * lanes(sr)
     given, work, left = U(block.given), U(block.work), U(block.left)
-    keep, end = _kept(size, lo, hi)
+    keep, end = words_kept(size, lo, hi)
     j, kept = U(keep) * one, end - keep
-    cells = Cells(root + j, left, work + U(since + 1) * step + j, step)
-    _settle(sr, kept, one, hi - since, w, cells, w, Shared(work + U(since) * one, one))
+    cells = Cells(root + j, left, work + U(since + 1) * step + j, step, one)
+    settle(sr, kept, hi - since, w, cells, w, Shared(work + U(since) * one, one))
     across, shares = U(kept) * one, work + U(lo) * one
     factor = work + U(lo + 1) * step + j
-    for h in range(1, kept, 2):
+    h = 1
+    while h <= kept:
         row = U(keep + h) * step
-        cells = Cells(given + row + j, left + U(h) * across, factor, step)
-        _settle_two(sr, kept, hi - lo, w, cells, w, Shared(shares + row, one), (step, across, step))
-    if kept % 2 == 1:
-        row = U(keep + kept) * step
-        cells = Cells(given + row + j, left + U(kept) * across, factor, step)
-        _settle(sr, kept, one, hi - lo, w, cells, w, Shared(shares + row, one))
+        cells = Cells(given + row + j, left + U(h) * across, factor, step, one)
+        if h + 3 <= kept:
+            settle_four(sr, kept, hi - lo, w, cells, w, Shared(shares + row, one), Apart(step, across, step))
+            h += 4
+        else:
+            settle(sr, kept, hi - lo, w, cells, w, Shared(shares + row, one))
+            h += 1
     if checked:
         for h in range(kept + 1):
             if _extreme(sr, w, left + U(h) * across, one, kept, h - 1):
                 return OUT_OF_RANGE
     return OK
+
+
+@njit(cache=True, nogil=True)
+def _in_fours(sr, w, block, part, trees, rooted, pivots, at):
+    """_one_by_one, if no arc is forbidden: nothing is out of range then, and no word has to become the root."""
+    k = part[0]
+    while k < part[1]:
+        count = 1 + (part[1] - k - 1) % 4
+        if k > part[0]:
+            pass_on(sr, w, block, part, k)
+        eliminate_four(sr, w, block, part, (k, count), trees.single, pivots, at)
+        k += count
+    return _leave(sr, w, block, part, False, U(block.given), part[0]), -1
+
+
+def _by_either(sr, w, block, part, trees, rooted, pivots, at):
+    if trees.checked:
+        return _one_by_one(sr, w, block, part, trees, rooted, pivots, at)
+    return _in_fours(sr, w, block, part, trees, rooted, pivots, at)
+
+
+@by_algebra({WideReal: lambda sr, *a: _in_fours(sr, *a), Real: _by_either}, lambda sr, *a: _one_by_one(sr, *a))
+def eliminate(sr, w, block, part, trees, rooted, pivots, at):
+    """_one_by_one or _in_fours: the latter for plain numbers that are all positive."""
 
 
 @njit(cache=True, nogil=True)
@@ -310,39 +206,38 @@ def substitute(sr, w, block, part, root, start, n, chance):
     size, work, lo, hi = block.size, block.work, part[0], part[1]
     elected, rooted = root
     one, step, row_step = lanes(sr), U(size) * lanes(sr), U(n) * lanes(sr)
-    keep, end = _kept(size, lo, hi)
-    after_root = rooted or elected >= 0
-    first = U(start + keep) * one
-    final = U(start + end) * one
-    k = hi - 1
-    while k >= lo:
-        row = U(start + k + 1) * row_step
-        column = U(work) + U(k) * one
-        if k == elected:
-            after_root = rooted
+    keep, end = words_kept(size, lo, hi)
+    first, final = U(start + keep) * one, U(start + end) * one
+    top = hi - 1
+    while top >= lo:  # four words at a time, counted from the last
+        low = max(lo, top - 3)
+        for k in range(low, top + 1):
+            row = U(start + k + 1) * row_step
+            share = get(sr, w, U(work) + U(k) * one)
+            below = rooted or 0 <= elected < k
             for j in range(first, final, one):
-                put(sr, chance, row + j, number(sr, sr.one))
-            k -= 1
-            continue
-        two = k > lo and k - 1 != elected
-        for back in range(2 if two else 1):
-            share = get(sr, w, column - U(back) * one)
-            for j in range(first, final, one):
-                x = share if after_root else times(sr, share, get(sr, chance, j))
-                put(sr, chance, row - U(back) * row_step + j, x)
-        for other, last in ((k + 1, hi), (keep, end)):
-            cells = Cells(row + first, row + first, U(start + other + 1) * row_step + first, row_step)
-            shares = Shared(column + U(other + 1) * step, step)
-            if two:
-                before = U(0) - row_step
-                _settle_two(sr, end - keep, last - other, chance, cells, w, shares, (before, before, U(0) - one))
-            else:
-                _settle(sr, end - keep, one, last - other, chance, cells, w, shares)
-        if two:  # the word before k may have k as its head
-            at = row - row_step + first
-            shares = Shared(column - one + U(k + 1) * step, step)
-            _settle(sr, end - keep, one, 1, chance, Cells(at, at, row + first, row_step), w, shares)
-        k -= 2 if two else 1
+                x = share if below else times(sr, share, get(sr, chance, j))
+                put(sr, chance, row + j, number(sr, sr.one) if k == elected else x)
+        together = top - low == 3 and not low <= elected <= top
+        for head, last in ((top + 1, hi), (keep, end)):
+            factor = U(start + head + 1) * row_step + first
+            for back in range(1 if together else top - low + 1):
+                row = U(start + top - back + 1) * row_step + first
+                cells = Cells(row, row, factor, row_step, one)
+                shares = Shared(U(work) + U(top - back) * one + U(head + 1) * step, step)
+                if together:
+                    before = U(0) - row_step
+                    apart = Apart(before, before, U(0) - one)
+                    settle_four(sr, end - keep, last - head, chance, cells, w, shares, apart)
+                elif top - back != elected:
+                    settle(sr, end - keep, last - head, chance, cells, w, shares)
+        for k in range(top - 1, low - 1, -1):  # whose heads may be among the four
+            if k != elected:
+                row = U(start + k + 1) * row_step + first
+                cells = Cells(row, row, row + row_step, row_step, one)
+                shares = Shared(U(work) + U(k) * one + U(k + 2) * step, step)
+                settle(sr, end - keep, top - k, chance, cells, w, shares)
+        top = low - 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -396,8 +291,10 @@ def _each_last(sr, w, used, n, trees, chance, pivots):
         frame = frames[depth]
         given, work, start, size = frame[GIVEN], frame[WORK], frame[START], frame[SIZE]
         stage, rooted = frame[STAGE], frame[ROOTED] == 1
-        if size == 1 or (size == 2 and not trees.checked):
-            if size == 2:
+        if size == 1 or (size in (2, 4) and not trees.checked):
+            if size == 4:
+                each_of_four(sr, w, U(given), trees.single, (U(start), U(n)), chance, pivots)
+            elif size == 2:
                 _pair(sr, w, U(given), trees.single, U(start), U(n), chance, pivots)
             elif _alone(sr, w, U(given), trees.single and rooted, (start, n), chance, pivots) != OK:
                 return NO_TREE
@@ -500,13 +397,13 @@ def tree_sums(score, lengths, single, marginals, sums):
     """Sums over the trees of each sentence of a padded batch: score (B, N, N), lengths (B,).
 
     What they find out, and what else has to do with each sentence, is in ``sums``: see tree_blocks.Sums. With status
-    OUT_OF_RANGE, which is for log_sums, out is not filled.
+    OUT_OF_RANGE, which is for log_sums, out is not filled. Returns whether the status of all is OK.
     """
     flat, stride = score.reshape(-1), score.shape[1]
     most, forbidden, status = sums.most, sums.forbidden, sums.status
     survey(flat, stride, lengths, single, sums)
     if lengths.shape[0] == 0:
-        return
+        return True
     order = np.argsort(-lengths, kind="mergesort")
     longest = lengths[order[0]]
     w, room = aligned(6 * LANES * (longest + 1) * longest + LANES), aligned(LANES * (longest + 4) * longest)
@@ -531,6 +428,7 @@ def tree_sums(score, lengths, single, marginals, sums):
             used = lay_out(flat, stride, lengths, most, group[:1], w)
             exponentials(w, used)
             group_sums(REAL, w, used, group[:1], lengths, Trees(single, forbidden[b], marginals), room, sums)
+    return (status == OK).all()
 
 
 @njit(cache=True, nogil=True)
@@ -543,21 +441,23 @@ def log_sums(score, lengths, single, marginals, sums):
         if sums.status[b] == OUT_OF_RANGE:
             group[0] = b
             used = lay_out(score.reshape(-1), score.shape[1], lengths, sums.most, group, w)
-            group_sums(LOG, w, used, group, lengths, Trees(single, sums.forbidden[b], marginals), room, sums)
+            group_sums(LOG, w, used, group, lengths, Trees(single, True, marginals), room, sums)
 
 
 @njit(cache=True, nogil=True)
-def tree_tangents(scores, lengths, single, out):
-    """Marginals and how they change: scores (B, FEW, N, N) are those of arcs, their derivatives along one direction,
-    along another, and along both; out likewise, of the marginals. 0 where there is no arc, or no tree.
+def tree_tangents(scores, lengths, single, totals, out):
+    """Sums and how they change: scores (B, FEW, N, N) are those of arcs, their derivatives along one direction, along
+    another, and along both; totals (B, FEW) likewise, of log-partitions, and out of the marginals, unless it is (0,
+    FEW, N, N). 0 where there is no arc, or no tree.
     """
     longest = lengths.max()
     w, room = np.empty(6 * FEW * (longest + 1) * longest), np.empty(FEW * (longest + 4) * longest)
     group = np.arange(FEW)
-    values, status = np.empty(FEW), np.empty(FEW, dtype=np.int64)
+    status, marginals = np.empty(FEW, dtype=np.int64), out.shape[0] > 0
+    totals[:] = 0.0
+    out[:] = 0.0
     for b in range(lengths.shape[0]):
         n = lengths[b]
-        out[b] = 0.0
         if n == 0:
             continue
         cell = 0
@@ -566,5 +466,5 @@ def tree_tangents(scores, lengths, single, out):
                 for k in range(FEW):
                     w[cell] = scores[b, k, h, m] if h != m else (-np.inf if k == 0 else 0.0)
                     cell += 1
-        sums = Sums(out[b], values, values, room.reshape(1, -1), status, status)
-        group_sums(DUAL, w, U(cell), group, np.full(FEW, n), Trees(single, True, True), room, sums)
+        sums = Sums(out[b] if marginals else scores[b], totals[b], totals[b], room.reshape(1, -1), status, status)
+        group_sums(DUAL, w, U(cell), group, np.full(FEW, n), Trees(single, True, marginals), room, sums)

@@ -19,7 +19,7 @@ import numpy as np
 
 from certus.kernels.algebra import U
 from certus.kernels.compiling import njit
-from certus.kernels.lanes import LANES, aligned, exponential, interleave, load, spread, store
+from certus.kernels.lanes import LANES, aligned, exponential, interleave, larger, load, spread, store, where_larger
 
 OK, OUT_OF_RANGE, NO_TREE, NO_WORDS = range(4)
 
@@ -39,6 +39,37 @@ class Sums(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def _diagonals():
+    """1 in lane k of cell k, else 0, for k < LANES."""
+    found = aligned(LANES * LANES)
+    for i in range(LANES):
+        for k in range(LANES):
+            found[i * LANES + k] = 1.0 if i == k else 0.0
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _extremes(score, page, stride, n, own, high, least):
+    """high[m], least[m] <- largest and smallest score into each of n >= LANES words, LANES words at a time."""
+    one, words, size = U(LANES), U(n), U(stride)
+    zero, lowest, highest = spread(0.0), spread(-np.inf), spread(np.inf)
+    for cell in range(U(1), words + U(1), one):
+        m = min(cell, words + U(1) - one)  # the last ones once more where they are no whole number of lanes
+        top = low = load(score, page + m)
+        for h in range(U(1), words + U(1)):
+            x = load(score, page + h * size + m)
+            if m <= h < m + one:
+                loop = load(own, (h - m) * one)
+                top = larger(where_larger(loop, zero, lowest, x), top)
+                low = where_larger(low, where_larger(loop, zero, highest, x), x, low)
+            else:
+                top = larger(x, top)
+                low = where_larger(low, x, x, low)
+        store(high, m, top)
+        store(least, m, low)
+
+
+@njit(cache=True, nogil=True)
 def survey(score, stride, lengths, single, sums):
     """Fill all but out for a padded batch: score (B * stride * stride,).
 
@@ -46,21 +77,21 @@ def survey(score, stride, lengths, single, sums):
     there is no tree, or but one, without an arc.
     """
     _, values, shifts, most, forbidden, status = sums
-    least = np.empty(stride)
+    least, own = np.empty(stride), _diagonals()
     for b in range(lengths.shape[0]):
         n = lengths[b]
         page = U(b * stride * stride)
         high = most[b]
-        for m in range(U(1), U(n + 1)):
-            high[m] = score[page + m]
-            least[m] = score[page + m]
-        for h in range(1, n + 1):
-            row = page + U(h * stride)
-            for side in range(2):
-                for m in range(U(h + 1 if side else 1), U(n + 1 if side else h)):
-                    x = score[row + m]
-                    high[m] = x if x > high[m] else high[m]
-                    least[m] = x if x < least[m] else least[m]
+        if n >= LANES:
+            _extremes(score, page, stride, n, own, high, least)
+        else:
+            for m in range(1, n + 1):
+                high[m] = least[m] = score[page + U(m)]
+                for h in range(1, n + 1):
+                    x = score[page + U(h * stride + m)]
+                    if h != m:
+                        high[m] = x if x > high[m] else high[m]
+                        least[m] = x if x < least[m] else least[m]
         shifts[b] = 0.0
         widest = 0.0
         forbidden[b] = False

@@ -36,18 +36,22 @@ def eager(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class Eager:
-    """A class whose public methods are called, not compiled."""
+    """A class whose public methods, and those of its subclasses, are called, not compiled; so are its subclasses."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        made = "__init__" if cls.__base__ is not Eager else ""  # what only subclasses call needs no care
         for name, value in list(vars(cls).items()):
-            if isfunction(value) and (name == "__init__" or not name.startswith("_")):
+            if isfunction(value) and (name == made or not name.startswith("_")):
                 setattr(cls, name, eager(value))
 
 
 def to_numpy(tensor: Tensor) -> Floats:
     """The numbers of a tensor of any type, on any device, as float64."""
-    found: Floats = np.ascontiguousarray(tensor.detach().to(device="cpu", dtype=torch.float64).numpy())
+    plain = tensor.detach()
+    if plain.dtype != torch.float64 or not plain.is_cpu:
+        plain = plain.to(device="cpu", dtype=torch.float64)
+    found: Floats = np.ascontiguousarray(plain.numpy())
     return found
 
 
@@ -77,11 +81,24 @@ def _sums(scores: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
         uses = next(iter(views.values()))
     else:
         total, uses = asked.parts.sums(to_numpy(scores.flatten(1)))
+    _check_totals(total, asked)
+    return to_tensor(total, scores), to_tensor(uses.reshape(scores.shape), scores)
+
+
+def log_totals(scores: Tensor, asked: Asked) -> Tensor:
+    """Log-partition (B,) alone, for which there are no gradients."""
+    if not asked.quick:
+        return _sums(scores, asked)[0]
+    total = asked.batch.log_partition()
+    _check_totals(total, asked)
+    return to_tensor(total, scores)
+
+
+def _check_totals(total: Floats, asked: Asked) -> None:
     if not np.isfinite(total).all():
         b = int(np.flatnonzero(~np.isfinite(total))[0])
         asked.batch._check_feasible(b)
         raise InvalidInput(f"item {b} of the batch has a log-partition of {total[b]}: its scores are too large.")
-    return to_tensor(total, scores), to_tensor(uses.reshape(scores.shape), scores)
 
 
 class LogPartition(torch.autograd.Function):
@@ -97,10 +114,12 @@ class LogPartition(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, total: Tensor) -> tuple[Tensor, None]:
         (scores,) = ctx.saved_tensors
-        uses = ctx.uses
-        if torch.is_grad_enabled():  # and the gradient is to be differentiated too
-            uses = Sums.apply(scores.flatten(1), ctx.asked)[1].reshape(scores.shape)
-        return total.reshape(-1, *[1] * (scores.ndim - 1)) * uses, None
+        total = total.reshape(-1, *[1] * (scores.ndim - 1))
+        uses, ctx.uses = ctx.uses, None
+        if uses is not None and not torch.is_grad_enabled():
+            return uses.mul_(total), None
+        # The gradient is to be differentiated too, or it is not the first that is asked for.
+        return total * Sums.apply(scores.flatten(1), ctx.asked)[1].reshape(scores.shape), None
 
 
 class Sums(torch.autograd.Function):

@@ -13,7 +13,7 @@ from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.result import BatchCertificate
 from certus.structures.part_sums import ArrayKind, PartSums, Shape
-from certus.torch.functions import Eager, LogPartition, Sums, to_numpy, to_tensor
+from certus.torch.functions import Eager, LogPartition, Sums, log_totals, to_numpy, to_tensor
 
 Views = dict[str, Tensor]
 PADDING = ("lengths", "mask", "second_lengths", "second_mask")
@@ -127,7 +127,9 @@ class Scored(Eager):
 
     def log_partition(self) -> Tensor:
         """Log of the sum of exp(score) over the structures of each item, (B,)."""
-        found: Tensor = LogPartition.apply(self.first if len(self.arrays) == 1 else self.scores, self)
+        scores = self.first if len(self.arrays) == 1 else self.scores
+        wanted = scores.requires_grad and torch.is_grad_enabled()
+        found: Tensor = LogPartition.apply(scores, self) if wanted else log_totals(scores, self)
         return found
 
     def marginals(self) -> Views:

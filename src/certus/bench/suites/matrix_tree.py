@@ -81,19 +81,23 @@ def _agree(ours: tuple[Any, Any], name: str, theirs: tuple[Any, Any]) -> None:
 
 def _torch_struct(torch: Any, arc: Any, multi: bool, *, gradient: bool = False) -> Any:
     try:
-        from torch_struct.deptree import deptree_nonproj, deptree_part
+        from torch_struct import NonProjectiveDependencyCRF
     except ImportError:
         return None
     scores = torch.tensor(arc[:, 1:, 1:], dtype=torch.float32)
     words = torch.arange(scores.shape[1])
     scores[:, words, words] = torch.tensor(arc[:, 0, 1:], dtype=torch.float32)
 
-    def backward() -> Any:
+    def forward() -> tuple[Any, Any]:
+        trees = NonProjectiveDependencyCRF(scores, multiroot=multi)
+        return trees.marginals, trees.partition
+
+    def backward() -> tuple[Any, Any]:
         wanted = scores.detach().requires_grad_()
-        total = deptree_part(wanted, multi)
+        total = NonProjectiveDependencyCRF(wanted, multiroot=multi).partition
         return torch.autograd.grad(total.sum(), wanted)[0], total.detach()
 
-    return backward if gradient else lambda: (deptree_nonproj(scores, multi), deptree_part(scores, multi))
+    return backward if gradient else forward
 
 
 def gradient_peers(arc: Any, root: str) -> dict[str, Any]:
