@@ -83,3 +83,11 @@ def test_two_versions_of_certus_in_turns():
     assert all(row.cells["same"] == "yes" for row in rows)
     with pytest.raises(InvalidInput, match="holds no certus"):
         next(runner.compared("tagging", {}, ROOT / "tests"))
+
+
+def test_answers_that_differ_by_rounding_are_told_from_others():
+    here = {"tree": [0, 1], "score": [1.5, float("nan")]}
+    assert runner._alike(here, {"tree": [0, 1], "score": [1.5 + 1e-12, float("nan")]}) == "rounded"
+    assert runner._alike(here, {"tree": [1, 0], "score": [1.5, float("nan")]}) == "no"
+    assert runner._alike([1, 2], [1, 2]) == "yes"
+    assert runner._alike([1], [1, 2]) == "no"

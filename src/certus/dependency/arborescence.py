@@ -4,8 +4,6 @@ LR 2.1.2 states the problem. The contraction of cycles is [Edmonds67]_, in the d
 treatment of the single root and the max-marginals are described in ``certus.kernels.arborescence``.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,18 +67,15 @@ def max_marginals_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
     return out
 
 
-def no_tree(arc: Floats, root: str, words: Sequence[str] | None = None) -> Infeasible:
+def no_tree(arc: Floats, root: str) -> Infeasible:
     """Infeasible error for scores without a tree: names a token without a head, or the tokens out of reach."""
     n = len(arc) - 1
     allowed = arc > -np.inf
     np.fill_diagonal(allowed, False)
 
-    def token(m: int) -> str:
-        return f"token {m}" if words is None else f'token {m} ("{words[m - 1]}")'
-
     for m in range(1, n + 1):
         if not allowed[:, m].any():
-            return Infeasible(f"{token(m)} has no head: all {n} arcs into it are -inf. Allow one.")
+            return Infeasible(f"token {m} has no head: all {n} arcs into it are -inf. Allow one.")
     lost = _listed(~_reachable(allowed, 0))
     if lost:
         turned = "" if (arc[0, 1:] > -np.inf).any() else " All arcs from node 0 are -inf: arc[h, m] has the head first."

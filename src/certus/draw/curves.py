@@ -17,7 +17,6 @@ def curves(
     *,
     width: float = 640.0,
     height: float = 260.0,
-    across: str = "round",
     title: str = "Convergence",
 ) -> Picture:
     """Several series of values over 1, 2, 3, ...; what is not finite is left out.
@@ -34,7 +33,7 @@ def curves(
         canvas.path(f"M{LEFT} {y:.1f}H{LEFT + wide:.1f}", "faint thin")
         canvas.text(LEFT - 8, y + 4, f"{value:.6g}", "soft l", "end")
     for k in sorted({1, max(1, (size + 1) // 2), max(size, 1)}):
-        canvas.text(_x(k, size, wide), TOP + tall + 16, f"{across} 1" if k == 1 else str(k), "soft l")
+        canvas.text(_x(k, size, wide), TOP + tall + 16, "round 1" if k == 1 else str(k), "soft l")
     for style, (_, values) in zip(STYLES * (1 + len(arrays) // len(STYLES)), arrays.items(), strict=False):
         shown = np.clip(values, low, high)
         steps: list[str] = []

@@ -260,14 +260,9 @@ def add_parts(lat, added, when, strides, values, keys, unlisted):
 
 
 @njit(cache=True, nogil=True)
-def restrict(lat, keep, force):
-    """The lattices with only the arcs for which keep[a] = 1; with ``force`` a modifier's only arc must be taken.
-
-    Arcs keep their numbers; states, transitions and columns that cannot be used any more are gone.
-    """
+def _kept(lat, keep, force):
+    """up_ptr, up and width for the arcs with keep[a] = 1; the columns that these had; which arcs must be taken."""
     n = lat.width.shape[0] - 1
-    sides = 2 * (n + 1)
-    by_head = lat.by_head[0]
     up_ptr = np.zeros(n + 2, np.int64)
     up = np.empty(lat.up.shape[0], np.int64)
     width = np.ones(n + 1, np.int64)
@@ -281,11 +276,22 @@ def restrict(lat, keep, force):
                 up[k] = lat.up[i]
                 column[k] = i - lat.up_ptr[m]
                 k += 1
-        if by_head == 1 and m > 0:
+        if lat.by_head[0] == 1 and m > 0:
             width[m] = k - up_ptr[m]
         if force and k - up_ptr[m] == 1:
             forced[up[k - 1]] = 1
     up_ptr[n + 1] = k
+    return up_ptr, up[:k].copy(), width, column, forced
+
+
+@njit(cache=True, nogil=True)
+def restrict(lat, keep, force):
+    """The lattices with only the arcs for which keep[a] = 1; with ``force`` a modifier's only arc must be taken.
+
+    Arcs keep their numbers; states, transitions and columns that cannot be used any more are gone.
+    """
+    sides = 2 * lat.width.shape[0]
+    up_ptr, up, width, column, forced = _kept(lat, keep, force)
     state_ptr = np.zeros(sides + 1, np.int64)
     weight_ptr = np.zeros(sides + 1, np.int64)
     value_ptr = np.zeros(sides + 1, np.int64)
@@ -344,7 +350,7 @@ def restrict(lat, keep, force):
         lat.arc_head,
         lat.arc_mod,
         up_ptr,
-        up[:k].copy(),
+        up,
         width,
         state_ptr,
         state_arc[:states].copy(),

@@ -36,12 +36,11 @@ class EpochTrainer(Protocol):
 
 
 class Given(NamedTuple):
-    """What a trainer begins with: the trees to learn, the weights to move, a seed, and C if it is not the usual one."""
+    """What a trainer begins with: the trees to learn, the weights to move and a seed."""
 
     task: TreeTask
     weights: Weights
     seed: int
-    cost: float | None
 
     @property
     def examples(self) -> Examples:
@@ -93,22 +92,22 @@ online_learner("adagrad", Step(1.0, margin=True, rate=0.01))
 
 @learner("log-linear", marginals=True)
 def _log_linear(given: Given) -> EpochTrainer:
-    return GradientTrainer(given.examples, given.weights, given.seed, cost=given.cost or LOG_COST)
+    return GradientTrainer(given.examples, given.weights, given.seed, cost=LOG_COST)
 
 
 @learner("log-linear-lbfgs", marginals=True)
 def _log_linear_lbfgs(given: Given) -> EpochTrainer:
-    return LbfgsTrainer(given.examples, given.weights, cost=given.cost or LOG_COST)
+    return LbfgsTrainer(given.examples, given.weights, cost=LOG_COST)
 
 
 @learner("log-linear-eg", marginals=True)
 def _log_linear_eg(given: Given) -> EpochTrainer:
-    return ExponentiatedTrainer(given.examples, given.weights, given.seed, margin=False, cost=given.cost or LOG_COST)
+    return ExponentiatedTrainer(given.examples, given.weights, given.seed, margin=False, cost=LOG_COST)
 
 
 @learner("max-margin", marginals=True)
 def _max_margin(given: Given) -> EpochTrainer:
-    return ExponentiatedTrainer(given.examples, given.weights, given.seed, margin=True, cost=given.cost or HINGE_COST)
+    return ExponentiatedTrainer(given.examples, given.weights, given.seed, margin=True, cost=HINGE_COST)
 
 
 @learner("relaxed")
@@ -143,10 +142,9 @@ def new_weights(name: str, bits: int) -> Weights:
     return Weights(bits, dtype=np.float32 if known and known.step else np.float64)
 
 
-def new_trainer(name: str, task: TreeTask, weights: Weights, seed: int, *, cost: float | None = None) -> EpochTrainer:
+def new_trainer(name: str, task: TreeTask, weights: Weights, seed: int) -> EpochTrainer:
     """A trainer of trees, by the name of a learner.
 
-    ``task.allowed(s)`` are the arcs of sentence s that trees may have, those of its own tree among them. ``cost`` is C,
-    the weight of the treebank against the regulariser, for the learners that have one.
+    ``task.allowed(s)`` are the arcs of sentence s that trees may have, those of its own tree among them.
     """
-    return find_learner(name).trainer(Given(task, weights, seed, cost))
+    return find_learner(name).trainer(Given(task, weights, seed))

@@ -198,9 +198,8 @@ class Fixed(Space[Fixings]):
         best: tuple[float, Part] | None = None
         for view in views:
             blocks = self._branchable[view]
-            size = int(np.prod(r.shape_of(blocks[0]), dtype=np.int64))
-            total = np.max([doubt[r.offsets[block] :][:size] for block in blocks], axis=0)
-            if size and (best is None or total.max() > best[0]):
+            total = np.max([doubt[r.cells_in(block)] for block in blocks], axis=0)
+            if total.size and (best is None or total.max() > best[0]):
                 best = (float(total.max()), (view, int(total.argmax())))
         return None if best is None or best[0] < 0 else best[1]
 
@@ -215,8 +214,7 @@ def _averages(relaxation: Relaxation, average: Floats) -> Mapping[str, Floats]:
     for view, blocks in relaxation.views.items():
         block = next((b for b in blocks if b in relaxation.offsets), None)
         if block is not None and view not in relaxation.excesses:
-            shape, start = relaxation.shape_of(block), relaxation.offsets[block]
-            out[view] = average[start : start + int(np.prod(shape, dtype=np.int64))].reshape(shape)
+            out[view] = average[relaxation.cells_in(block)].reshape(relaxation.shape_of(block))
     return out
 
 

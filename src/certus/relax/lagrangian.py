@@ -120,11 +120,10 @@ class Subproblems:
             for target in blocks:
                 if source is None or target[0] != j or target not in r.offsets:
                     continue
-                size = int(np.prod(r.shape_of(source), dtype=np.int64))
-                s, t = r.offsets[source], r.offsets[target]
-                penalty[t : t + size][cells[s : s + size] == 0] = -np.inf
+                used = cells[r.cells_in(source)]
+                penalty[r.cells_in(target)][used == 0] = -np.inf
                 if target[1] not in r.subproblems[j].exclusive:  # then leaving a part out is also possible
-                    required += (t + np.flatnonzero(cells[s : s + size])).tolist()
+                    required += (r.offsets[target] + np.flatnonzero(used)).tolist()
         return penalty, required
 
     def _scored(self, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:

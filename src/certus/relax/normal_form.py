@@ -6,7 +6,7 @@ A proof tree speaks of views and of multipliers by name; here these become parts
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import inf
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -80,9 +80,7 @@ class RelaxedForm:
 
     def parts_in(self, block: tuple[int, str]) -> Ints:
         """The parts of the cells of a view of a subproblem, if any row or proof speaks of it."""
-        r, size = self.relaxation, int(np.prod(self.relaxation.shape_of(block), dtype=np.int64))
-        start = r.offsets[block]
-        return self.part[start : start + size]
+        return self.part[self.relaxation.cells_in(block)]
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -127,7 +125,7 @@ class RelaxedForm:
         if view not in r.views:
             raise InvalidInput(f"the proof speaks of view {view!r}, which the problem does not have.")
         shape = r.shape_of(r.views[view][0])
-        if not 0 <= index < int(np.prod(shape, dtype=np.int64)):
+        if not 0 <= index < prod(shape):
             raise InvalidInput(f"the proof speaks of part {index} of view {view!r}, which has shape {shape}.")
         return [int(self.part[cell]) for cell in r.cells_of(view, index) if self.part[cell] >= 0]
 
@@ -150,13 +148,12 @@ class RelaxedForm:
         """For each copy of a part, itself and those of which no structure uses a second one, where there are such."""
         r, lines = self.relaxation, []
         for block in r.views[view]:
-            axis = r.subproblems[block[0]].exclusive.get(block[1])
-            if block not in r.offsets or axis is None or self.part[r.offsets[block] + index] < 0:
+            if block not in r.offsets or self.part[r.offsets[block] + index] < 0:
                 continue
-            start, shape = r.offsets[block], r.shape_of(block)
-            line: list[Any] = list(np.unravel_index(index, shape))
-            line[axis] = slice(None)
-            parts = self.part[start : start + int(np.prod(shape, dtype=np.int64))].reshape(shape)[tuple(line)]
+            line = r.line(block, index)
+            if line is None:
+                continue
+            parts = self.part[line]
             parts = parts[parts >= 0]
             key = parts.tobytes()
             if key not in self._at_most_one:
@@ -308,7 +305,7 @@ def _referred_form(
     problem: Problem[Any], weight: float, ask: Callable[[Penalties], float | None], by: str
 ) -> NormalForm:
     """A problem that is believed what it says of its best value, by the method of this name."""
-    sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
+    sizes = [prod(shape) for shape in problem.views.values()]
     starts = np.cumsum([0, *sizes]).tolist()
 
     def maximum(scores: Floats) -> tuple[float, float]:
@@ -334,7 +331,7 @@ def _searched_form(problem: Problem[Any], weight: float) -> NormalForm:
     """A problem that is searched under penalties, all of its scores times ``weight``: one space, and only cells."""
     if not weight > 0.0:
         raise NotSupported(f"the weight of a problem that is searched is {weight:g}; only positive ones are checked.")
-    sizes = [int(np.prod(shape, dtype=np.int64)) for shape in problem.views.values()]
+    sizes = [prod(shape) for shape in problem.views.values()]
     starts, extent = np.cumsum([0, *sizes]), problem.extent()
     cells = dict(zip(problem.views, np.split(np.arange(starts[-1]), starts[1:-1]), strict=True))
     line = np.full(starts[-1], -1, dtype=np.int64)

@@ -7,7 +7,7 @@ searched for, above the lower bound alone.
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -69,12 +69,12 @@ def best_with_each(run: PartRun, space: Space[Any], root: Node[Any], upper: Floa
 
 def flat_parts(views: dict[str, Index]) -> list[Part]:
     """All parts of the views, one view after the other."""
-    return [(v, k) for v, shape in views.items() for k in range(int(np.prod(shape, dtype=np.int64)))]
+    return [(v, k) for v, shape in views.items() for k in range(prod(shape))]
 
 
 def by_view(views: dict[str, Index], flat: Floats) -> dict[str, Floats]:
     """What ``flat_parts`` laid out, view by view."""
-    ends = np.cumsum([int(np.prod(shape, dtype=np.int64)) for shape in views.values()])
+    ends = np.cumsum([prod(shape) for shape in views.values()])
     return {v: part.reshape(views[v]) for v, part in zip(views, np.split(flat, ends[:-1]), strict=True)}
 
 

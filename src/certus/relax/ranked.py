@@ -250,21 +250,14 @@ class Cells(Fixed, Divisible[Fixings]):
         free = which & ~r.decided(decided)
         for view, blocks in self._blocks.items():
             if blocks:
-                size = int(np.prod(r.shape_of(blocks[0]), dtype=np.int64))
-                somewhere = np.any([free[r.offsets[b] :][:size] for b in blocks], axis=0)
+                somewhere = np.any([free[r.cells_in(b)] for b in blocks], axis=0)
                 found += [(view, index, blocks[0]) for index in np.flatnonzero(somewhere).tolist()]
         return found
 
     def _reached(self, block: Block, index: int, used: Floats) -> bool:
         """Whether any structure may use a part: along an exclusive axis all do, or none, as this one."""
-        r = self.relaxation
-        axis, shape = r.subproblems[block[0]].exclusive.get(block[1]), r.shape_of(block)
-        if axis is None:
-            return True
-        line: list[Any] = list(np.unravel_index(index, shape))
-        line[axis] = slice(None)
-        cells = used[r.offsets[block] :][: int(np.prod(shape, dtype=np.int64))].reshape(shape)
-        return bool((cells[tuple(line)] > 0).any())
+        line = self.relaxation.line(block, index)
+        return line is None or bool((used[line] > 0).any())
 
     def pinned(self, node: Node[Fixings]) -> Multipliers:
         r = self.relaxation

@@ -14,6 +14,7 @@ This module solves nothing and imports no kernel: the engine and certus.verify b
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -185,7 +186,7 @@ class Relaxation:
     def _tie(self, name: str, a: Block, b: Block) -> Rows:
         """Rows that keep two blocks equal."""
         shape = self.shape_of(a)
-        cells = np.arange(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
+        cells = np.arange(prod(shape), dtype=np.int64)
         ones = np.ones(len(cells))
         return Rows(name, (Entries(a, cells, cells, ones), Entries(b, cells, cells, -ones)), 0.0 * ones, True, shape)
 
@@ -203,6 +204,23 @@ class Relaxation:
 
     # -- cells -----------------------------------------------------------------------------------------------------
 
+    def cells_in(self, block: Block) -> slice:
+        """The flat cells of a block that matters."""
+        start = self.offsets[block]
+        return slice(start, start + prod(self.shape_of(block)))
+
+    def line(self, block: Block, index: int) -> Ints | None:
+        """The flat cells of a block that lie, with one of them, along the axis of which a structure uses one cell.
+
+        None if it has no such axis.
+        """
+        axis, shape = self.subproblems[block[0]].exclusive.get(block[1]), self.shape_of(block)
+        if axis is None:
+            return None
+        step = prod(shape[axis + 1 :])
+        first = index - index // step % shape[axis] * step
+        return self.offsets[block] + first + step * np.arange(shape[axis])
+
     @cached_property
     def offsets(self) -> dict[Block, int]:
         """Where each block that matters starts among the flat cells: those of rows, base penalties and fixings."""
@@ -212,16 +230,15 @@ class Relaxation:
         start, out = 0, {}
         for block in sorted(used):
             out[block] = start
-            start += int(np.prod(self.shape_of(block), dtype=np.int64))
+            start += prod(self.shape_of(block))
         return out
 
     @cached_property
     def slices(self) -> tuple[tuple[tuple[str, slice, Index], ...], ...]:
         """Per subproblem: name, cells and shape of each block that matters."""
         out: list[list[tuple[str, slice, Index]]] = [[] for _ in self.subproblems]
-        for (i, view), start in self.offsets.items():
-            shape = self.shape_of((i, view))
-            out[i].append((view, slice(start, start + int(np.prod(shape, dtype=np.int64))), shape))
+        for i, view in self.offsets:
+            out[i].append((view, self.cells_in((i, view)), self.shape_of((i, view))))
         return tuple(tuple(blocks) for blocks in out)
 
     @cached_property
@@ -362,19 +379,13 @@ class Relaxation:
         for block in self.views[view]:
             if block not in self.offsets:
                 continue
-            start, shape = self.offsets[block], self.shape_of(block)
-            axis = self.subproblems[block[0]].exclusive.get(block[1])
+            cell, line = self.offsets[block] + index, self.line(block, index)
             if value == 0:
-                zeros[start + index] = True
-            elif axis is not None:
-                line: list[Any] = list(np.unravel_index(index, shape))
-                line[axis] = slice(None)
-                rivals = np.zeros(shape, dtype=bool)
-                rivals[tuple(line)] = True
-                rivals.reshape(-1)[index] = False
-                zeros[start : start + rivals.size] |= rivals.ravel()
-            elif start + index not in ones:
-                ones.append(start + index)
+                zeros[cell] = True
+            elif line is not None:
+                zeros[line[line != cell]] = True
+            elif cell not in ones:
+                ones.append(cell)
         return Fixings(zeros, tuple(ones))
 
     def decided(self, fixings: Fixings) -> NDArray[np.bool_]:
