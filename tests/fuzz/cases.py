@@ -23,6 +23,7 @@ class Kind(ABC):
 
     name: ClassVar[str]
     share: ClassVar[float] = 1.0  # how often it is drawn, relative to the others
+    rest: ClassVar[float] = 0.25  # share of its problems that are asked more than for the best structure
     regimes: ClassVar[Sequence[str]] = REGIMES  # of scores
     proved: ClassVar[Sequence[Mapping[str, Any]]] = ()
     tried: ClassVar[Sequence[Mapping[str, Any]]] = ()

@@ -17,6 +17,7 @@ from tests.fuzz.sequences import draw_tagging, sequences
 from tests.fuzz.trees import draw_trees
 
 RULES = (steps.per_increase(2.0), steps.halving(2.0), steps.inverse_sqrt(2.0), steps.constant(1.0))
+UNSATISFIED = 0.15  # share of constrained problems that may have no structure
 DEFAULTS = lexicalized.SHORT, lexicalized.REHEARSAL
 
 
@@ -138,13 +139,17 @@ class Limited(Kind):
             return self.draw(rng, scores)
         problem = made(inner)
         view = str(rng.choice(list(problem.views)))
-        most = np.zeros(problem.views[view])
-        for y, _ in listed(inner, problem):
-            most = np.maximum(most, problem.indicator(y, view))
-        if most.max(initial=0.0) != 1.0:  # constraints are about parts that are used once or not at all
+        every = [(problem.indicator(y, view), -inf in parts) for y, parts in listed(inner, problem)]
+        most, allowed = np.max([u for u, _ in every], axis=0, initial=0.0), [u for u, forbidden in every if not forbidden]
+        satisfied = rng.random() >= UNSATISFIED
+        if most.max(initial=0.0) != 1.0 or (satisfied and not allowed):  # they are about parts used once or not at all
             return self.draw(rng, scores)
         used = most > 0 if rng.random() < 0.95 else np.ones_like(most)
-        return {"inner": inner, "constraints": [drawn(rng, view, used) for _ in range(int(rng.integers(1, 4)))]}
+        for _ in range(20):
+            constraints = [drawn(rng, view, used) for _ in range(int(rng.integers(1, 4)))]
+            if not satisfied or any(all(not self.excess(c, {view: u}) for c in constraints) for u in allowed):
+                break
+        return {"inner": inner, "constraints": constraints}
 
     def make(self, case: Case) -> Any:
         return made(case["inner"]).subject_to(*(C.Constraint.from_json(c) for c in case["constraints"]))

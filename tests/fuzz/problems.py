@@ -29,7 +29,6 @@ from tests.fuzz.scores import ORDINARY, Rng
 from tests.oracles.exact import UNIT, Exact, shown, units
 
 EVERY = 1.0  # ask every question: what a replay does
-REST = 0.25  # share of the problems that are asked more than for the best structure
 TINY = 1000  # a structure whose parts together are this much smaller than another score may be lost in its rounding
 
 
@@ -48,7 +47,7 @@ class Problems:
         case = cases.drawn(rng, kind, str(rng.choice(KINDS[kind].regimes)))
         tally["problems"] += 1
         tally[f"{kind}: problems"] += 1
-        for name, detail in check(case, rng, tally, REST):
+        for name, detail in check(case, rng, tally, KINDS[kind].rest):
             yield Finding(kind, name, detail, partial(smaller, case, name))
 
     def replay(self, data: Any) -> list[Claim]:

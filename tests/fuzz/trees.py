@@ -31,6 +31,8 @@ MODELS = (
     (("sibling", "grandtrisibling"), "all"),
     (("grandsibling", "greatgrandparent", "grandtrisibling"), "outermost"),
 )
+# The first ones have kernels of their own, projective and crossing, for best trees, lists and sums; the rest share some.
+MODEL_SHARES = np.array([4.0] + [1.5] * 4 + [1.0] * 10) / 20.0
 AXES = {"arc": 2, "sibling": 3, "grandparent": 3, "grandsibling": 4, "trisibling": 4}
 AXES |= {"greatgrandparent": 4, "grandtrisibling": 5}
 Where = tuple[str, int]  # a kind of part, and a cell of its array as if that were flat
@@ -123,7 +125,7 @@ class Trees(Kind):
     tried = ({"max_iterations": 3, "exact": False},)
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
-        model, n = int(rng.integers(len(MODELS))), int(rng.choice(5, p=[0.01, 0.04, 0.15, 0.4, 0.4]))
+        model, n = int(rng.choice(len(MODELS), p=MODEL_SHARES)), int(rng.choice(5, p=[0.01, 0.04, 0.15, 0.4, 0.4]))
         case = draw_trees(rng, scores, model, n)
         if not {"stop", "null"} & set(case["scores"]) and rng.random() < 0.3:
             case["unlisted"] = float(rng.choice([-np.inf, 0.0]))
@@ -152,9 +154,11 @@ class LabelledTrees(Kind):
     """certus.LabelledDependency, with or without scores of arcs."""
 
     name = "labelled dependency"
+    share = 2.0
+    rest = 0.6
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
-        model, n = int(rng.integers(len(MODELS))), int(rng.choice(4, p=[0.02, 0.08, 0.4, 0.5]))
+        model, n = int(rng.choice(len(MODELS), p=MODEL_SHARES)), int(rng.choice(4, p=[0.02, 0.08, 0.4, 0.5]))
         case = draw_trees(rng, scores, model, n)
         case["label"] = scores(n + 1, n + 1, int(rng.integers(1, 3 if n == 3 else 4)))
         read = np.repeat((~np.eye(n + 1, dtype=bool))[:, :, None], case["label"].shape[2], axis=2)
