@@ -140,7 +140,8 @@ class Limited(Kind):
         problem = made(inner)
         view = str(rng.choice(list(problem.views)))
         every = [(problem.indicator(y, view), -inf in parts) for y, parts in listed(inner, problem)]
-        most, allowed = np.max([u for u, _ in every], axis=0, initial=0.0), [u for u, forbidden in every if not forbidden]
+        most = np.max([u for u, _ in every], axis=0, initial=0.0)
+        allowed = [u for u, forbidden in every if not forbidden]
         satisfied = rng.random() >= UNSATISFIED
         if most.max(initial=0.0) != 1.0 or (satisfied and not allowed):  # they are about parts used once or not at all
             return self.draw(rng, scores)

@@ -196,7 +196,7 @@ def ranked(case: Case, problem: Any, table: Exact, tally: Tally, k: int, verifie
         if not result.certificate.exact:
             tally["kbest: not proved"] += 1
             tiny = place is not None and TINY * table.size[place] < units(max(table.largest))
-            tally["kbest: not exact for rounding alone"] += tiny and result.certificate.reason is not None
+            tally["kbest: ranks lost in rounding"] += tiny and result.certificate.reason is not None
             if not tiny and ordinary(table, case["regime"] in ORDINARY, min(k, len(table))):
                 yield Claim("k-best: not proved, though all is ordinary", f"rank {rank}: {result!r}")
         if not found and rank in verified:

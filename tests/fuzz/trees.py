@@ -31,7 +31,7 @@ MODELS = (
     (("sibling", "grandtrisibling"), "all"),
     (("grandsibling", "greatgrandparent", "grandtrisibling"), "outermost"),
 )
-# The first ones have kernels of their own, projective and crossing, for best trees, lists and sums; the rest share some.
+# The first have kernels of their own, projective and crossing, for best trees, lists and sums; the others share some.
 MODEL_SHARES = np.array([4.0] + [1.5] * 4 + [1.0] * 10) / 20.0
 AXES = {"arc": 2, "sibling": 3, "grandparent": 3, "grandsibling": 4, "trisibling": 4}
 AXES |= {"greatgrandparent": 4, "grandtrisibling": 5}
@@ -154,12 +154,15 @@ class LabelledTrees(Kind):
     """certus.LabelledDependency, with or without scores of arcs."""
 
     name = "labelled dependency"
-    share = 2.0
+    share = 3.0
     rest = 0.6
+    crossing = 0.65
 
     def draw(self, rng: Rng, scores: Scores) -> Case:
-        model, n = int(rng.choice(len(MODELS), p=MODEL_SHARES)), int(rng.choice(4, p=[0.02, 0.08, 0.4, 0.5]))
+        n = int(rng.choice(4, p=[0.02, 0.08, 0.4, 0.5]))
+        model = 0 if rng.random() < 0.3 else int(rng.choice(len(MODELS), p=MODEL_SHARES))
         case = draw_trees(rng, scores, model, n)
+        case["options"]["projective"] = bool(rng.random() >= self.crossing)
         case["label"] = scores(n + 1, n + 1, int(rng.integers(1, 3 if n == 3 else 4)))
         read = np.repeat((~np.eye(n + 1, dtype=bool))[:, :, None], case["label"].shape[2], axis=2)
         read[:, 0] = False
