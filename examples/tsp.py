@@ -28,6 +28,7 @@ class OneTrees(certus.Problem[Edges]):
     def __init__(self, distance: Any) -> None:
         self.distance = np.asarray(distance, dtype=np.float64)
         self.n = len(self.distance)
+        self.ends = np.triu_indices(self.n, 1)  # of all edges; the first n - 1 are at the first city
 
     @property
     def views(self) -> Mapping[str, tuple[int, ...]]:
@@ -43,44 +44,48 @@ class OneTrees(certus.Problem[Edges]):
 
     def solve(self, penalties: Any = None) -> certus.Solution[Edges]:
         weights = self._weights(penalties)
-        parent = self._tree(weights)
-        ends = np.argsort(-weights[0, 1:], kind="stable")[:2] + 1
-        edges = [(min(v, p), max(v, p)) for v, p in enumerate(parent) if v > 1] + [(0, int(j)) for j in ends]
-        value = sum(weights[i, j] for i, j in edges)
-        if value == -np.inf:
+        first = np.sort(np.argsort(-weights[: self.n - 1], kind="stable")[:2]) + 1
+        tree = self._tree(weights)
+        edges = [*((0, int(j)) for j in first), *sorted(tree)]
+        value = float(weights[first - 1].sum()) + sum(tree.values())
+        if len(edges) < self.n or value == -np.inf:
             raise certus.Infeasible("the edges left do not connect the cities.")
-        return certus.Solution(tuple(sorted(edges)), float(value))
+        return certus.Solution(tuple(edges), value)
 
     def _weights(self, penalties: Any) -> np.ndarray:
-        weights = -self.distance + (penalties or {}).get("edges", 0.0)
-        weights = np.where(np.triu(np.ones((self.n, self.n), dtype=bool), 1), weights, weights.T)
-        np.fill_diagonal(weights, -np.inf)
-        return weights
+        weights = -self.distance[self.ends]
+        return weights if not penalties else weights + penalties["edges"][self.ends]
 
-    def _tree(self, weights: np.ndarray, worst: np.ndarray | None = None) -> list[int]:
-        """Prim's algorithm over cities 1 .. n - 1: the parent of each; fills in the worst edge between any two."""
+    def _tree(self, weights: np.ndarray, worst: np.ndarray | None = None) -> dict[tuple[int, int], float]:
+        """Kruskal's algorithm over the other cities: edges with weights; fills in the worst edge between any two."""
         n = self.n
-        best, parent, joined = weights[1].copy(), np.ones(n, dtype=int), [1]
-        best[:2] = -np.inf
-        waiting = np.arange(n) > 1
-        for _ in range(n - 2):
-            v = int(np.where(waiting, best, -np.inf).argmax())
-            v = v if waiting[v] else int(waiting.argmax())  # nothing connects it: the value will say so
+        order = np.argsort(-weights[n - 1 :], kind="stable") + n - 1
+        order = order[: np.searchsorted(-weights[order], np.inf)]
+        part, members, edges = list(range(n)), [[v] for v in range(n)], dict[tuple[int, int], float]()
+        for i, j, weight in zip(*(values[order].tolist() for values in (*self.ends, weights)), strict=True):
+            larger, smaller = members[part[i]], members[part[j]]
+            if larger is smaller:
+                continue
+            if len(larger) < len(smaller):
+                larger, smaller = smaller, larger
             if worst is not None:
-                worst[v, joined] = worst[joined, v] = np.minimum(worst[parent[v], joined], best[v])
-                joined.append(v)
-            waiting[v] = False
-            closer = waiting & (weights[v] > best)
-            best[closer], parent[closer] = weights[v][closer], v
-        return parent.tolist()
+                worst[np.ix_(larger, smaller)] = weight
+                worst[np.ix_(smaller, larger)] = weight
+            for v in smaller:
+                part[v] = part[larger[0]]
+            larger += smaller
+            edges[i, j] = weight
+            if len(edges) == n - 2:
+                break
+        return edges
 
     def max_marginals(self, penalties: Any = None) -> dict[str, np.ndarray]:
         """An edge that comes in drives out the worst one on the way between its ends, or the second best at city 0."""
         weights, found = self._weights(penalties), self.solve(penalties)
-        worst = np.full(weights.shape, np.inf)
+        worst, best = np.full((self.n, self.n), np.inf), np.full((self.n, self.n), -np.inf)
         self._tree(weights, worst)
-        worst[0] = np.sort(weights[0, 1:])[-2]
-        best = np.where(np.triu(np.ones(worst.shape, dtype=bool), 1), found.value - worst + weights, -np.inf)
+        worst[0] = np.sort(weights[: self.n - 1])[-2]
+        best[self.ends] = found.value - worst[self.ends] + weights
         return {"edges": np.where(self.indicator(found.structure, "edges") > 0, found.value, best)}
 
     def propose(self, structure: Edges) -> Edges:
@@ -96,15 +101,16 @@ class OneTrees(certus.Problem[Edges]):
                 seen.add(v)
                 tour.append(v)
                 stack += sorted(near[v], key=lambda w: -self.distance[v, w])
-        tour, d = np.array(tour), self.distance
+        tour, d = np.array([*tour, 0]), self.distance
         while True:
-            following = np.roll(tour, -1)
-            ways = d[tour, following]
-            gain = np.triu(ways[:, None] + ways - d[np.ix_(tour, tour)] - d[np.ix_(following, following)], 2)
-            i, j = np.unravel_index(gain.argmax(), gain.shape)
+            between = d[tour][:, tour]
+            ways = d[tour[:-1], tour[1:]]
+            gain = ways[:, None] + ways - between[:-1, :-1] - between[1:, 1:]
+            np.fill_diagonal(gain, 0.0)
+            i, j = sorted(divmod(int(gain.argmax()), self.n))
             if gain[i, j] <= 1e-12:
-                ends = np.sort(np.stack((tour, following), axis=1), axis=1)
-                return tuple(sorted((int(a), int(b)) for a, b in ends))
+                ends = np.sort(np.stack((tour[:-1], tour[1:]), axis=1), axis=1)
+                return tuple(sorted(map(tuple, ends.tolist())))
             tour[i + 1 : j + 1] = tour[i + 1 : j + 1][::-1].copy()
 
 

@@ -138,7 +138,7 @@ class Fixed(Space[Fixings]):
         return value < least
 
     def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
-        oracle = Lagrangian(self.subproblems, node.decided)
+        oracle = Lagrangian(self.subproblems, node.decided, proposals=log or self.run.structure is None)
         at = (self.run, oracle, node.multipliers, self.rule)
         descent = descend(*at, max_iterations=max_iterations, window=window, log=log, tighten=self._priced)
         node.multipliers, node.bound = descent.best_u, descent.best

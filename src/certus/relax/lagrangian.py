@@ -54,11 +54,12 @@ class Subproblems:
     ) -> Iterator[tuple[tuple[Any, ...], float]]:
         """Structures made of the argmaxes: one per subproblem, with their score.
 
-        Where they do not agree, each of the first ``leaders`` subproblems leads in turn: the rest follow it.
+        Where they do not agree, each of the first ``leaders`` subproblems leads in turn: the rest follow it. A single
+        one is asked for a proposal.
         """
         if self.relaxation.satisfied(residual):
             yield from self._scored(leaves, used)
-        elif self.relaxation.led or len(leaves) == 1:
+        elif self.relaxation.led or (len(leaves) == 1 and leaders):
             yield from self._assembled(leaves, used)
         elif self._ties:
             for leader in range(leaders):
@@ -134,12 +135,13 @@ class Subproblems:
 class Lagrangian(Oracle):
     """The dual function of a relaxation under fixings. Subproblems whose penalties did not change are not solved again.
 
-    ``leaves`` are the last argmaxes, one per subproblem, and ``last`` the cells that they use.
+    ``leaves`` are the last argmaxes, one per subproblem, and ``last`` the cells that they use. A single subproblem is
+    asked for proposals at every round, or without ``proposals`` at rounds 1, 2, 4, 8, ...
     """
 
-    def __init__(self, subproblems: Subproblems, fixings: Fixings) -> None:
+    def __init__(self, subproblems: Subproblems, fixings: Fixings, *, proposals: bool = True) -> None:
         r = subproblems.relaxation
-        self.subproblems, self.relaxation, self.fixings = subproblems, r, fixings
+        self.subproblems, self.relaxation, self.fixings, self.proposals = subproblems, r, fixings, proposals
         self.scale, self.rows, self.inequality, self.lowest = r.scale, r.n_rows, r.inequality, r.lowest
         self.priced = False  # whether it begins where a linear program ends
         self.box = None if subproblems.measured(fixings) else r.box
@@ -166,7 +168,9 @@ class Lagrangian(Oracle):
         self.leaves = [s.structure for s in self._solutions]
         residual: Floats = r.matrix @ self.last - r.rhs
         # The first subproblem leads at every round, the others at rounds 1, 2, 4, 8, ...
-        leaders = 1 if self._rounds & (self._rounds - 1) else len(self.leaves)
+        leaders = len(self.leaves)
+        if self._rounds & (self._rounds - 1):
+            leaders = 1 if self.proposals or leaders > 1 else 0
         candidates = list(self.subproblems.candidates(leaders, self.leaves, self.last, residual))
         value = sum(s.value for s in self._solutions) - float(u @ r.rhs) + float(np.abs(u) @ r.slack)
         return Round(value, residual, candidates)

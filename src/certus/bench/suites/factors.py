@@ -58,7 +58,8 @@ def _tours(made: Tours, count: int, seconds: float) -> Iterator[Row]:
 
 def _taggings(taggings: int, relaxed: int, seconds: float) -> Iterator[Row]:
     yield _proved("two taggers, n = 20, T = 6", [_taggers(k, merge=True) for k in range(taggings)], seconds)
-    yield _proved("the same, relaxed", [_taggers(k, merge=False) for k in range(relaxed)], seconds)
+    if relaxed:
+        yield _proved("the same, relaxed", [_taggers(k, merge=False) for k in range(relaxed)], seconds)
 
 
 def _grids(grids: int, side: int, labels: int, seconds: float) -> Iterator[Row]:
