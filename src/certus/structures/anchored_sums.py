@@ -11,6 +11,7 @@ import numpy as np
 from certus.checks import Bools, Floats, Ints
 
 LEAST = 1e-60  # five such weights make a number that is not 0
+ALONE = 2**18  # multiplications up to which OpenBLAS takes one thread
 
 
 class Scores(NamedTuple):
@@ -88,6 +89,25 @@ def sums(scores: Scores) -> Sums:
         return _by_logs(scores)
 
 
+def _product(a: Floats, b: Floats) -> Floats:
+    """a @ b, in pieces that are too small for OpenBLAS to share among threads: on a busy machine these wait for each
+    other far longer than such products take.
+    """
+    (m, k), n = a.shape, b.shape[1]
+    pieces = max(1, -(-m * k * n // ALONE))
+    found = np.empty((m, n))
+    if n >= k:
+        step = max(1, -(-n // pieces))
+        for start in range(0, n, step):
+            np.matmul(a, b[:, start : start + step], out=found[:, start : start + step])
+        return found
+    step = max(1, -(-k // pieces))
+    np.matmul(a[:, :step], b[:step], out=found)
+    for start in range(step, k, step):
+        found += a[:, start : start + step] @ b[start : start + step]
+    return found
+
+
 def _weighted(scores: Scores) -> Sums:
     n, size, phrases = scores.n, scores.rule.shape[1], scores.phrases
     rule, most_rule = _weights(scores.rule, None)
@@ -106,7 +126,7 @@ def _weighted(scores: Scores) -> Sums:
         factor = np.exp(both - top[:, None])
         _check(factor, both > -np.inf)
         pairs = np.matmul((weight[w.left] * factor[:, :, None]).transpose(0, 2, 1), weight[w.right])
-        found = (pairs.reshape(len(w.i), -1) @ flat.T) * cell
+        found = _product(pairs.reshape(len(w.i), -1), flat.T) * cell
         scale = found.max(axis=1)
         some = scale > 0.0
         scale = np.where(some, scale, 1.0)
@@ -124,8 +144,8 @@ def _weighted(scores: Scores) -> Sums:
     out[0, n, :phrases] = tops / total
     for w, (factor, pairs, cell) in zip(reversed(plan), reversed(kept), strict=True):
         above = out[w.i, w.j, :phrases] * cell
-        uses += above.T @ pairs.reshape(len(w.i), -1)
-        down = (above @ flat).reshape(-1, size, size)
+        uses += _product(above.T, pairs.reshape(len(w.i), -1))
+        down = _product(above, flat).reshape(-1, size, size)
         out[w.left] += np.matmul(weight[w.right], down.transpose(0, 2, 1)) * factor[:, :, None]
         out[w.right] += np.matmul(weight[w.left], down) * factor[:, :, None]
     log_total = float(np.log(total) + most[0] + log_of[0, n])

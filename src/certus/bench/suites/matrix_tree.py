@@ -55,10 +55,10 @@ def case(arc: Any, root: str) -> Case:
 
 
 def _supar(torch: Any, structs: Any, arc: Any, multi: bool) -> Any:
-    lengths = torch.full((len(arc),), arc.shape[1] - 1)
+    scores, lengths = torch.tensor(arc).transpose(1, 2).contiguous(), torch.full((len(arc),), arc.shape[1] - 1)
 
     def call() -> tuple[Any, Any]:
-        trees = structs.MatrixTree(torch.tensor(arc).transpose(1, 2).contiguous(), lengths, multiroot=multi)
+        trees = structs.MatrixTree(scores.detach(), lengths, multiroot=multi)
         return trees.marginals.detach().transpose(1, 2), trees.log_partition.detach()
 
     return call

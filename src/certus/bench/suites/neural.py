@@ -3,7 +3,8 @@
 Chains of 20 tags, segments, trees of spans with 30 labels, grammars of 60 symbols, dependency trees. Peers get tensors
 in the layout that they want; what takes them there is part of the call where a user has to do it each time. Gradients
 are those of log-partition functions over tensors (``certus.torch``), forward and backward: what the peers do for their
-marginals. SynJax is left out: what it answers, it answers by compiling for each shape, in JAX.
+marginals. Lists, samples and entropies of trees stand beside a loop over the items. SynJax is left out: what it
+answers, it answers by compiling for each shape, in JAX.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from certus.bench.cases import Case, Skipped
 from certus.bench.peers import supar_structs, torch
 from certus.bench.suites import matrix_tree, projective
 
-TAGS, CLASSES, LONGEST, LABELS, SYMBOLS = 20, 5, 4, 30, 60
+TAGS, CLASSES, LONGEST, LABELS, SYMBOLS, BEST = 20, 5, 4, 30, 60, 5
 Peers = dict[str, dict[str, Callable[[], Any]]]
 
 
@@ -41,8 +42,9 @@ def run(sentences: int = 32, sizes: tuple[int, ...] = (25, 40), grammars: int = 
         for case in trees if library is not None else ():
             if isinstance(case, Case) and "marginals" in case.name:
                 crossing = case is trees[-1]
-                one = _gradients(case, "Dependency", [arc], projective=not crossing)
+                one = _gradients(case, "Dependency", [_tensor(arc) if crossing else arc], projective=not crossing)
                 yield replace(one, peers=matrix_tree.gradient_peers(arc, "single")) if crossing else one
+        yield from _questions(arc)
 
 
 def _cases(name: str, kind: str, arrays: list[Any], peers: Peers, bar: str, *, compared: bool = True) -> Iterator[Case]:
@@ -72,15 +74,36 @@ def _same_sums(ours: Any, _: str, theirs: Any) -> None:
 
 
 def _gradients(sums: Case, kind: str, arrays: list[Any], **options: Any) -> Case:
-    """The log-partition functions of the same problems over tensors, and their gradients."""
+    """The log-partition functions of the same problems over tensors, and their gradients. Arrays, or tensors where
+    peers have theirs at hand too.
+    """
     from certus import torch as tensors
 
     def ours() -> Any:
-        total = getattr(tensors, kind)(*(_tensor(a).requires_grad_() for a in arrays), **options).log_partition()
-        total.sum().backward()
+        given = [(a.detach() if isinstance(a, torch().Tensor) else _tensor(a)).requires_grad_() for a in arrays]
+        total = getattr(tensors, kind)(*given, **options).log_partition()
+        torch().autograd.grad(total.sum(), given)
         return total.detach().numpy()
 
     return Case(sums.name.replace("marginals", "gradients"), ours, sums.peers, sums.items, bar=sums.bar)
+
+
+def _questions(arc: Any) -> Iterator[Case]:
+    """What no peer is asked: lists, samples and entropies of all items at once, beside one item after the other."""
+    questions: dict[str, Callable[[Any], Any]] = {
+        f"{BEST} best": lambda asked: asked.kbest(BEST),
+        f"{BEST} samples": lambda asked: asked.sample(BEST, seed=0),
+        "entropy": lambda asked: asked.entropy(),
+    }
+    for projective_ in (True, False):
+        for name, ask in questions.items():
+            yield Case(
+                f"{'projective' if projective_ else 'crossing'} trees, {name}, n = {arc.shape[1] - 1}",
+                lambda ask=ask, p=projective_: ask(certus.DependencyBatch(arc, projective=p)),
+                {"one by one": lambda ask=ask, p=projective_: [ask(certus.Dependency(a, projective=p)) for a in arc]},
+                items=len(arc),
+                numbers=lambda _: 0.0,
+            )
 
 
 def _asked(made: Callable[[], Any], total: str) -> dict[str, Callable[[], Any]]:
