@@ -1,6 +1,7 @@
 """What a first use compiles: seconds of processor time for each kernel of a feature, from an empty cache.
 
-Features are those of ``certus warmup``.
+Features are those of ``certus warmup``. Beside it stand the seconds of the next use and, where compiled kernels came
+with certus, of a first use with these.
 """
 
 import json
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import certus
 from certus.bench.cases import Row
 from certus.warmup import chosen
 
@@ -44,17 +46,26 @@ def run(features: tuple[str, ...] = (), kernels: int = 12) -> Iterator[Row]:
     """``kernels`` is how many of the slowest kernels are listed."""
     for feature in chosen(features):
         with tempfile.TemporaryDirectory() as cache:
-            source = str(Path(__file__).resolve().parents[3])
-            paths = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
-            environment = os.environ | {"NUMBA_CACHE_DIR": cache, "CERTUS_COMPILED": "0", "PYTHONPATH": paths}
-            command = [sys.executable, "-c", MEASURE, feature]
-            done = subprocess.run(
-                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
-            )
-        seconds, found = json.loads(done.stdout)
+            seconds, found = _measured(feature, cache, shipped=False)
+            again, _ = _measured(feature, cache, shipped=False)
         compiled = sum(spent for _, spent in found.values())
-        cells = {"seconds": seconds, "of these compiling": compiled, "kernels": len(found)}
-        yield Row(feature, cells | {"signatures": sum(count for count, _ in found.values())})
+        cells = {"seconds": seconds, "of these compiling": compiled, "the next time": again}
+        if certus.kernels.cache.manifest():
+            with tempfile.TemporaryDirectory() as cache:
+                cells["first, with what came along"], _ = _measured(feature, cache, shipped=True)
+        cells |= {"kernels": len(found), "signatures": sum(count for count, _ in found.values())}
+        yield Row(feature, cells)
         slowest = sorted(found.items(), key=lambda item: -item[1][1])[:kernels]
         for name, (count, spent) in slowest:
             yield Row(f"  {name}", {"seconds": spent, "signatures": count})
+
+
+def _measured(feature: str, cache: str, *, shipped: bool) -> tuple[float, dict[str, tuple[int, float]]]:
+    """Seconds of the calls of a feature in a process of its own; and of each kernel that was compiled."""
+    source = str(Path(__file__).resolve().parents[3])
+    paths = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": paths, "CERTUS_COMPILED": str(int(shipped))}
+    command = [sys.executable, "-c", MEASURE, feature]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    seconds, found = json.loads(done.stdout)
+    return seconds, found

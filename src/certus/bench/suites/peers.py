@@ -3,8 +3,8 @@
 All begin with the words of test, set apart by blanks, a sentence a line, and end with CoNLL-U; one core. ``model`` is a
 name or folder for certus.load. ``udpipe`` and ``spacy`` are places of models of the peers: what is not there is trained
 on train, and kept if its place was given. UDPipe has the settings of its own English models, with so many
-``iterations`` of tagger and parser and ``system`` projective or swap, and like certus it gives no lemmas and no
-morphology. spaCy has its own configuration for speed, without vectors, for so many ``epochs``.
+``tagger_iterations`` and ``iterations`` of its parser and ``system`` projective or swap, and like certus it gives no
+lemmas and no morphology. spaCy has its own configuration for speed, without vectors, for so many ``epochs``.
 """
 
 import gzip
@@ -38,6 +38,7 @@ def run(
     udpipe: str = "",
     spacy: str = "",
     system: str = "projective",
+    tagger_iterations: int = 20,
     iterations: int = 10,
     epochs: int = 10,
     language: str = "en",
@@ -56,7 +57,7 @@ def run(
         try:
             file = Path(udpipe or Path(scratch) / "udpipe.model")
             parser = f"{PARSER};transition_system={system};{SYSTEMS[system]};iterations={iterations}"
-            contestants |= _udpipe(file, folder, (f"{TAGGER};iterations={iterations}", parser), text)
+            contestants |= _udpipe(file, folder, (f"{TAGGER};iterations={tagger_iterations}", parser), text)
         except ImportError:
             yield Skipped("ufal.udpipe is not installed")
         try:
