@@ -55,6 +55,7 @@ HEAVY = {
     "ad3",
     "supar",
     "ufal",
+    "spacy",
     "sacrebleu",
     "safetensors",
     "kenlm",

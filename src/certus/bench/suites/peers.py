@@ -2,9 +2,10 @@
 
 All begin with the words of test, set apart by blanks, a sentence a line, and end with CoNLL-U; one core. ``model`` is a
 name or folder for certus.load. ``udpipe`` and ``spacy`` are places of models of the peers: what is not there is trained
-on train, and kept if its place was given. UDPipe has the settings of its own English models, with so many
-``tagger_iterations`` and ``iterations`` of its parser and ``system`` projective or swap, and like certus it gives no
-lemmas and no morphology. spaCy has its own configuration for speed, without vectors, for so many ``epochs``.
+on ``part`` (dev is enough for their speed, not for their accuracy), and kept if its place was given. UDPipe has the
+settings of its own English models, with so many ``tagger_iterations`` and ``iterations`` of its parser and ``system``
+projective or swap, and like certus it gives no lemmas and no morphology. spaCy has its own configuration for speed,
+without vectors, for so many ``epochs``.
 """
 
 import gzip
@@ -32,11 +33,13 @@ Conllu = Callable[[], str]
 
 
 def run(
+    *,
     data: str = "",
     treebank: str = "en_ewt",
     model: str = "en",
     udpipe: str = "",
     spacy: str = "",
+    part: str = "train",
     system: str = "projective",
     tagger_iterations: int = 20,
     iterations: int = 10,
@@ -57,11 +60,14 @@ def run(
         try:
             file = Path(udpipe or Path(scratch) / "udpipe.model")
             parser = f"{PARSER};transition_system={system};{SYSTEMS[system]};iterations={iterations}"
-            contestants |= _udpipe(file, folder, (f"{TAGGER};iterations={tagger_iterations}", parser), text)
+            contestants |= _udpipe(
+                file, folder / f"{part}.conllu.gz", (f"{TAGGER};iterations={tagger_iterations}", parser), text
+            )
         except ImportError:
             yield Skipped("ufal.udpipe is not installed")
         try:
-            contestants["spaCy"] = _spacy(Path(spacy or Path(scratch) / "spacy"), folder, epochs, language, words)
+            place = Path(spacy or Path(scratch) / "spacy")
+            contestants["spaCy"] = _spacy(place, folder / f"{part}.conllu.gz", epochs, language, words)
         except ImportError:
             yield Skipped("spacy is not installed")
         for name, answer in contestants.items():
@@ -76,10 +82,10 @@ def _accuracy(gold: list[Sentence], found: str) -> dict[str, float]:
     return {name: float(scores[name]) for name in COLUMNS}
 
 
-def _udpipe(file: Path, folder: Path, settings: tuple[str, str], text: str) -> dict[str, Conllu]:
+def _udpipe(file: Path, train: Path, settings: tuple[str, str], text: str) -> dict[str, Conllu]:
     import ufal.udpipe as udpipe
 
-    model = peer.model(file, folder / "train.conllu.gz", folder / "dev.conllu.gz", *settings)
+    model = peer.model(file, train, train.with_name("dev.conllu.gz"), *settings)
 
     def pipeline(beam: int) -> Conllu:
         made = udpipe.Pipeline(model, "horizontal", udpipe.Pipeline.DEFAULT, f"beam_search={beam}", "conllu")
@@ -88,12 +94,12 @@ def _udpipe(file: Path, folder: Path, settings: tuple[str, str], text: str) -> d
     return {"UDPipe, beam 5": pipeline(5), "UDPipe, greedy": pipeline(1)}
 
 
-def _spacy(place: Path, folder: Path, epochs: int, language: str, sentences: list[list[str]]) -> Conllu:
+def _spacy(place: Path, train: Path, epochs: int, language: str, sentences: list[list[str]]) -> Conllu:
     import spacy
     from spacy.tokens import Doc
 
     if not (place / "model-last").exists():
-        _train_spacy(place, folder, epochs, language)
+        _train_spacy(place, train, epochs, language)
     nlp = spacy.load(place / "model-last")
 
     def docs() -> Iterator[Any]:
@@ -111,7 +117,7 @@ def _conllu(doc: Any) -> str:
     return "".join(rows) + "\n"
 
 
-def _train_spacy(place: Path, folder: Path, epochs: int, language: str) -> None:
+def _train_spacy(place: Path, source: Path, epochs: int, language: str) -> None:
     """Train with the configuration that ``spacy init config --optimize efficiency`` gives."""
     from spacy.cli.init_config import init_config
     from spacy.tokens import DocBin
@@ -121,8 +127,8 @@ def _train_spacy(place: Path, folder: Path, epochs: int, language: str) -> None:
 
     place.mkdir(parents=True, exist_ok=True)
     config = init_config(lang=language, pipeline=["tagger", "morphologizer", "parser"], optimize="efficiency")
-    for part in ("train", "dev"):
-        with gzip.open(folder / f"{part}.conllu.gz", "rt", encoding="utf-8") as stream:
+    for part, path in {"train": source, "dev": source.with_name("dev.conllu.gz")}.items():
+        with gzip.open(path, "rt", encoding="utf-8") as stream:
             docs = list(conllu_to_docs(stream.read(), n_sents=1, no_print=True))
         DocBin(docs=docs, store_user_data=False).to_disk(place / f"{part}.spacy")
         config["paths"][part] = str(place / f"{part}.spacy")
