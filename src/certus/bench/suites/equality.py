@@ -12,9 +12,9 @@ import numpy as np
 import certus
 from certus.bench.cases import Case, data_folder, evenly
 from certus.bench.suites.nonprojective import scores_for
-from certus.bench.translation import Hiero, Phrases
 from certus.io.brackets import read_trees
 from certus.io.conllu import read_conllu
+from certus.io.hiero import read_weights
 
 LONGEST = 25
 
@@ -32,7 +32,7 @@ def run(
     yield from _translations(data, translated)
     if model:
         pipeline, file = certus.load(model), data_folder(data, "ud", treebanks[0]) / "test.conllu.gz"
-        bare = [certus.Sentence.from_words(s.words) for s in evenly(list(read_conllu(file)), 10 * sentences)]
+        bare = [type(s).from_words(s.words) for s in evenly(list(read_conllu(file)), 10 * sentences)]
         yield Case(f"parse, {model}", lambda: [str(s) for s in pipeline.parse(bare, workers=1)], items=len(bare))
 
 
@@ -65,12 +65,19 @@ def _phrases(data: str, sentences: int) -> Iterator[Case]:
 def _translations(data: str, sentences: int) -> Iterator[Case]:
     """Compared by their words: several derivations of these may score the same."""
     folder = data_folder(data, "mt")
-    hiero = Hiero(folder, sentences)
-    for order in (2, 3):
-        yield _case(f"forests, {order}-grams", hiero.problems(hiero.lm(order)), lambda p, y: p.words(y))
-    phrases = Phrases(folder, sentences)
-    problems = [phrases.model(limit=4).problem(source) for source in phrases.first]
-    yield _case("phrases, 3-grams", problems, lambda p, y: p.words(y))
+    sources = [line.split() for line in (folder / "test.de").read_text(encoding="utf-8").splitlines()[:sentences]]
+    words, weights = {word for source in sources for word in source}, read_weights(folder / "weights.json")
+    rules, glue = folder / "hiero.de-en.gz", folder / "hiero.glue.txt"
+    grammar = certus.SynchronousGrammar.read(rules, glue=glue, weights=weights, source_words=words)
+    forests = [grammar.forest(source) for source in sources]
+    models = {order: certus.LanguageModel.read(folder / f"lm.en.{order}gram.arpa.gz") for order in (2, 3)}
+    for order, lm in models.items():
+        problems: list[Any] = [certus.ForestTranslation(forest, lm, weights["LM"]) for forest in forests]
+        yield _case(f"forests, {order}-grams", problems, lambda p, y: p.words(y))
+    weights = read_weights(folder / "weights.json", "phrase_based")
+    read = certus.PhraseModel.read(folder / "phrase-table.de-en.gz", models[3], weights, sentences=sources)
+    model = certus.PhraseModel(read.table, read.lm, weights, distortion_limit=4)
+    yield _case("phrases, 3-grams", [model.problem(source) for source in sources], lambda p, y: p.words(y))
 
 
 def _case(
