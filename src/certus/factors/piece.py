@@ -24,11 +24,6 @@ class Piece(Labelled, DynamicProgram[Ints]):
     """Best labels by elimination, where that is cheap. Views: "labels" (n, K), "tables": all cells in one row."""
 
     @cached_property
-    def starts(self) -> list[int]:
-        """Where the cells of each table begin in the view "tables", and where the last ends."""
-        return [0, *np.cumsum([table.size for table in self.tables]).tolist()]
-
-    @cached_property
     def views(self) -> Mapping[str, Index]:
         return {"labels": (self.n, self.size), "tables": (self.starts[-1],)}
 
@@ -36,12 +31,8 @@ class Piece(Labelled, DynamicProgram[Ints]):
         shape = self.checked_view(view)
         if view == "labels":
             return self.labels_used(structure)
-        used, labels = np.zeros(shape), self.checked_labels(structure)
-        for scope, start in zip(self.scopes, self.starts, strict=False):
-            cell = 0
-            for v in scope:
-                cell = cell * self.size + labels[v]
-            used[start + cell] = 1.0
+        used = np.zeros(shape)
+        used[self.cells_used(self.checked_labels(structure))] = 1.0
         return used
 
     @cached_property

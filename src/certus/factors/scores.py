@@ -53,16 +53,43 @@ class Labelled(Problem[Ints]):
         if labels.shape != (self.n,) or (self.n and labels.dtype.kind not in "iu"):
             raise InvalidInput(f"labels have shape {labels.shape}, of {labels.dtype}; expected {self.n} whole numbers.")
         out: list[int] = labels.tolist()
-        for v, label in enumerate(out):
-            if not 0 <= label < self.size:
-                raise InvalidInput(f"variable {v} has label {label}; labels are 0..{self.size - 1}.")
+        if self.n and not 0 <= min(out) <= max(out) < self.size:
+            v, label = next((v, label) for v, label in enumerate(out) if not 0 <= label < self.size)
+            raise InvalidInput(f"variable {v} has label {label}; labels are 0..{self.size - 1}.")
         return out
 
     def terms(self, structure: Ints) -> list[float]:
         labels = self.checked_labels(structure)
-        scores = [float(row[label]) for row, label in zip(self.unary, labels, strict=True)]
-        scopes = zip(self.scopes, self.tables, strict=True)
-        return scores + [float(table[tuple(labels[v] for v in scope)]) for scope, table in scopes]
+        scores: list[float] = self.unary[np.arange(self.n), labels].tolist()
+        of_tables: list[float] = self._cells[self.cells_used(labels)].tolist()
+        return scores + of_tables
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where the cells of each table begin, all tables in one row, and where the last ends."""
+        return [0, *np.cumsum([table.size for table in self.tables]).tolist()]
+
+    @cached_property
+    def _cells(self) -> Floats:
+        """Of all tables in one row."""
+        return np.concatenate([np.zeros(0), *(table.reshape(-1) for table in self.tables)])
+
+    @cached_property
+    def _places(self) -> tuple[Ints, Ints, Ints]:
+        """Of the variables of all scopes, one after the other: which, their strides; and where each scope begins."""
+        strides = [self.size**k for scope in self.scopes for k in reversed(range(len(scope)))]
+        variables = [v for scope in self.scopes for v in scope]
+        begins = np.cumsum([0, *map(len, self.scopes)])[:-1]
+        return np.array(variables, dtype=np.int64), np.array(strides, dtype=np.int64), begins
+
+    def cells_used(self, labels: Sequence[int]) -> Ints:
+        """The cell of each table that labels use, all tables in one row."""
+        if not self.scopes:
+            return np.empty(0, dtype=np.int64)
+        variables, strides, begins = self._places
+        within: Any = np.add.reduceat(np.asarray(labels, dtype=np.int64)[variables] * strides, begins)
+        used: Ints = within + self.starts[:-1]
+        return used
 
     def labels_used(self, structure: Ints) -> Floats:
         """The labels of a structure, as 0 and 1."""

@@ -5,7 +5,7 @@ Models override the questions for which they have a faster kernel.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -34,6 +34,7 @@ class Forest:
     graph: Hypergraph
     weights: Floats
     parts: Mapping[str, Ints]
+    _found: dict[str, tuple[Ints, Ints]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def penalised(self, penalties: Penalties | None) -> Floats:
         """Edge weights with the penalties added."""
@@ -44,17 +45,23 @@ class Forest:
         for view, penalty in given.items():
             if view not in self.parts:
                 raise InvalidInput(f"no view {view!r} to penalise; there is {', '.join(map(repr, self.parts))}.")
-            cell, values = self.parts[view], as_numbers(f"penalty of {view}", penalty, np.float64).reshape(-1)
-            used = cell >= 0
-            weights[used] += values[cell[used]]
+            values = as_numbers(f"penalty of {view}", penalty, np.float64).reshape(-1)
+            edges, cells = self._used(view)
+            weights[edges] += values[cells]
         return weights
+
+    def _used(self, view: str) -> tuple[Ints, Ints]:
+        """The edges that use a cell of a view, and which; relaxations ask over and over."""
+        if view not in self._found:
+            edges = np.flatnonzero(self.parts[view] >= 0)
+            self._found[view] = (edges, self.parts[view][edges])
+        return self._found[view]
 
     def onto_view(self, view: str, shape: Index, values: Floats, *, maximum: bool) -> Floats:
         """Edge values summed (or maximised) per cell of a view."""
-        cell = self.parts[view]
-        used = cell >= 0
+        edges, cells = self._used(view)
         out = np.full(int(np.prod(shape, dtype=np.int64)), -np.inf if maximum else 0.0)
-        (np.maximum if maximum else np.add).at(out, cell[used], values[used])
+        (np.maximum if maximum else np.add).at(out, cells, values[edges])
         return out.reshape(shape)
 
     def best(self, penalties: Penalties | None = None) -> tuple[list[int], float]:
