@@ -306,3 +306,13 @@ def test_weights_are_checked():
         sweeps.kbest(graph, [1.0], 0)
     with pytest.raises(InvalidInput, match="one of max_marginal_threshold"):
         sweeps.prune(graph, [1.0])
+
+
+@pytest.mark.parametrize("levels", range(1, 7))
+def test_a_derivation_may_have_more_edges_than_there_are_vertices(levels):
+    """Vertex k has one edge, to vertex k - 1 twice."""
+    ends = np.arange(levels + 1)
+    graph = Hypergraph(np.arange(levels + 2), np.append(0, 2 * ends), np.repeat(np.arange(levels), 2))
+    value, edges = sweeps.best(graph, np.ones(levels + 1))
+    assert value == len(edges) == 2 ** (levels + 1) - 1
+    assert is_preorder(graph, edges.tolist())

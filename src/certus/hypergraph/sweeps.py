@@ -272,9 +272,12 @@ def _derivation_size(graph: Hypergraph, back: Int32) -> int:
 
 
 def _derivation(graph: Hypergraph, back: Int32) -> Int32:
-    edges = np.empty(_derivation_size(graph, back), dtype=np.int32)
-    kernels.hypergraph.derivation(graph.tail_ptr, graph.tail, back, graph.root, edges)
-    return edges
+    edges = np.empty(graph.n_vertices, dtype=np.int32)  # room enough where no vertex is used twice
+    size = int(kernels.hypergraph.derivation(graph.tail_ptr, graph.tail, back, graph.root, edges))
+    if size < 0:
+        edges = np.empty(size := _derivation_size(graph, back), dtype=np.int32)
+        kernels.hypergraph.derivation(graph.tail_ptr, graph.tail, back, graph.root, edges)
+    return edges[:size].copy()
 
 
 def _inside(graph: Hypergraph, weight: Floats, semiring: str) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -301,8 +301,12 @@ def derivation_size(tail_ptr, tail, back, root):
 
 @njit(cache=True, nogil=True)
 def derivation(tail_ptr, tail, back, root, edges):
-    """edges <- the derivation that back spells out from root, head before tails. edges has its exact size."""
-    stack = np.empty(edges.shape[0], dtype=np.int32)
+    """edges <- the derivation that back spells out from root, head before tails; its length, or -1 if there is no room.
+
+    Every vertex that waits has an edge to come: the stack needs no more room than edges.
+    """
+    room = edges.shape[0]
+    stack = np.empty(room, dtype=np.int32)
     stack[0] = root
     depth = 1
     n = 0
@@ -311,6 +315,9 @@ def derivation(tail_ptr, tail, back, root, edges):
         e = back[stack[depth]]
         edges[n] = e
         n += 1
+        if n + depth + tail_ptr[e + 1] - tail_ptr[e] > room:
+            return -1
         for k in range(tail_ptr[e + 1] - 1, tail_ptr[e] - 1, -1):
             stack[depth] = tail[k]
             depth += 1
+    return n
