@@ -89,6 +89,7 @@ def _udpipe(file: Path, train: Path, settings: tuple[str, str], text: str) -> di
 
     def pipeline(beam: int) -> Conllu:
         made = udpipe.Pipeline(model, "horizontal", udpipe.Pipeline.DEFAULT, f"beam_search={beam}", "conllu")
+        made.kept = model  # which is freed otherwise
         return lambda: str(made.process(text))
 
     return {"UDPipe, beam 5": pipeline(5), "UDPipe, greedy": pipeline(1)}
