@@ -16,7 +16,7 @@ from certus.text import Sentence, Token
 pytestmark = pytest.mark.compiled
 
 ABSENT = -2
-MIX, BEFORE = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+BEFORE = 0xD6E8FEB86659FD93
 TREES = [[0], [0, 1], [2, 0, 2], [2, 0, 2, 2], [0, 1, 1, 1], [3, 3, 0, 3, 4], [0, 1, 2, 3]]
 
 
@@ -93,16 +93,20 @@ def allowed(labeller, batch, s, heads):
 
 def total(labeller, batch, s, heads, labels):
     """Sum of the weights of the features of all words and of neighbouring modifiers, one by one."""
-    mask, result = (1 << labeller.bits) - 1, 0.0
+    size, result = 1 << labeller.bits, 0.0
+    weight = labeller.weight.floats
+
+    def cell(feature, before, label):
+        return min((feature + (before + 1) * BEFORE) % size, size - 16) + label  # rows are read 16 labels at a time
+
     for m, label in enumerate(labels, start=1):
         h = heads[m]
         below = [k for k in range(1, len(heads)) if heads[k] == m] or [ABSENT]
         row = [h, m, heads[h] if h else ABSENT, below[0], below[-1]]
         index = features_of(batch, s, np.array(row), LABEL, labeller.bits).tolist()
-        result += sum(labeller.weight.floats[(i + (label + 1) * MIX) & mask] for i in index)
+        result += sum(weight[cell(i, -1, label)] for i in index)
         before = [k for k in range(1, m) if heads[k] == h]
         if before:
             index = features_of(batch, s, np.array([h, m, before[-1]]), LABEL_PAIR, labeller.bits).tolist()
-            shift = (labels[before[-1] - 1] + 1) * BEFORE + (label + 1) * MIX
-            result += sum(labeller.weight.floats[(i + shift) & mask] for i in index)
+            result += sum(weight[cell(i, labels[before[-1] - 1], label)] for i in index)
     return result

@@ -111,6 +111,7 @@ def test_a_slow_machine_prints_the_same_trees_and_proofs(parser, branchings, mon
 
 def test_a_time_limit_that_is_reached_is_said_and_the_bound_holds(parser, monkeypatch):
     monkeypatch.setattr("certus.models.nonprojective.ITERATIONS", 1)
+    monkeypatch.setattr("certus.models.nonprojective.ROUNDS", 1)
     monkeypatch.setattr("certus.models.nonprojective.BRANCHINGS", 0)
     monkeypatch.setattr("certus.relax.descent.BURST", 1)
     pipeline, sentences = Pipeline(hard(parser)), bare(crossing_treebank(6, 5))

@@ -32,6 +32,9 @@ ATTRIBUTES = {
     "c": "cluster, all bits",
     "v": "form, if frequent",
 }
+# By the roles of templates with two features, what the shapes of arcs, 1 to 20, are multiplied by to tell these apart:
+# bits all over for arcs, so that two templates share few weights; for arcs to be labelled, rows that do not overlap.
+_SHAPED = {"hm": 0x9E3779B1, "hmglr": 64}
 _IN_PART = re.compile(r"([a-z])([+-][12])?\.([a-z])")
 _IN_WORDS = re.compile(r"()([+-][12]|0)\.([a-z]\d?)")
 
@@ -75,8 +78,12 @@ class Templates:
             ptr.append(len(components))
         seed = np.array([stable_hash(f"{self.roles or 'tagger'}:{line}") for line in lines], dtype=np.uint64)
         component = np.array(components, dtype=np.int64).reshape(-1, 3)
-        sizes = (*ends, len(self.roles), self.of_arcs, self.max_features)
-        return TemplateArrays._make((np.array(ptr), component, seed, *sizes))
+        look, which = np.unique(component, axis=0, return_inverse=True)
+        template = np.repeat(np.arange(len(lines)), np.diff(ptr))
+        term = np.stack((component[:, 0], template, which.reshape(-1)), axis=1)
+        plan = np.concatenate((look, term[np.argsort(component[:, 0], kind="stable")]))
+        sizes = (len(look), *ends, len(self.roles), _SHAPED.get(self.roles, 0), self.max_features)
+        return TemplateArrays._make((np.array(ptr), component, plan, seed, *sizes))
 
     def _component(self, line: str, word: str) -> tuple[int, int, int]:
         """Role, offset and column of a component."""
@@ -99,7 +106,7 @@ class Templates:
     @property
     def of_arcs(self) -> bool:
         """Whether they look at arcs, or at arcs to be labelled, rather than at parts of several arcs."""
-        return self.roles in ("hm", "hmglr")
+        return self.roles in _SHAPED
 
     @property
     def max_features(self) -> int:
@@ -127,6 +134,13 @@ def _doubled(lines: Sequence[str]) -> tuple[str, ...]:
 def with_coarse_tags(templates: Templates) -> Templates:
     """The templates with coarse tags only, each once, for where there are no fine ones."""
     return Templates(templates.roles, tuple(dict.fromkeys(_coarse(templates.lines))))
+
+
+@lru_cache
+def without_morphology(templates: Templates) -> Templates:
+    """The templates with nothing of morphology, each once, for where there is none."""
+    seen = (" ".join(word for word in line.split() if not word.endswith(".f")) for line in templates.lines)
+    return Templates(templates.roles, tuple(dict.fromkeys(line for line in seen if line)))
 
 
 _ARC = template_lines("""

@@ -7,6 +7,7 @@ head are forbidden.
 
 import numpy as np
 
+from certus.kernels.arcs import name_arcs, score_arcs
 from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT
 from certus.kernels.features import side as node_side
@@ -23,8 +24,8 @@ from certus.kernels.head_automata import (
     removable,
 )
 from certus.kernels.head_lattices import restrict, skeleton
-from certus.kernels.labels import name_arcs
-from certus.kernels.parser import part_score, part_scorer, score_arcs, surviving_arcs
+from certus.kernels.parser import surviving_arcs
+from certus.kernels.part_scores import COLUMNS, put, score_rows
 from certus.kernels.parts import (
     ARC,
     GRANDPARENT,
@@ -46,67 +47,105 @@ from certus.kernels.tuples import LinearModel
 
 
 @njit(cache=True, nogil=True)
+def list_crossing(lat, names, single, wanted):
+    """The parts of the kinds wanted (KINDS,) that head automata score, as rows (KINDS, :, 7) for kernels.part_scores.
+
+    Returns (table, stride, score, rows, how many rows there are of each kind). The parts of arc a are a table in score
+    from table[a] on, of rows ``stride[a]`` wide: row 0 has no role s, row 1 s == ABSENT, then come the modifiers inside
+    m outwards; column 0 has neither g nor t, then come the heads of h, then t == ABSENT and the modifiers.
+    """
+    arc_head, arc_mod, up, up_ptr = lat.arc_head, lat.arc_mod, lat.up, lat.up_ptr
+    state_ptr, state_arc, width = lat.state_ptr, lat.state_arc, lat.width
+    by_head, pairs = lat.by_head[0] == 1, wanted[TRISIBLING]
+    n, none = width.shape[0] - 1, np.int64(ABSENT)
+    table, stride = np.zeros(arc_head.shape[0], dtype=np.int64), np.zeros(arc_head.shape[0], dtype=np.int64)
+    cells = 0
+    for side in range(1, 2 * n + 2):
+        inside = 0
+        last_arc = -1
+        for v in range(state_ptr[side] + 1, state_ptr[side + 1] - 1):
+            a = state_arc[v]
+            if a != last_arc:
+                last_arc = a
+                table[a], stride[a] = cells, width[side // 2] + inside + 2
+                cells += (inside + 2) * stride[a]
+                inside += 1
+    score = np.zeros(cells)
+    rows, count = np.empty((KINDS, cells, COLUMNS), dtype=np.int64), np.zeros(KINDS, dtype=np.int64)
+    other = np.full(2 * n + 4, none)  # g or t, by column
+    for side in range(1, 2 * n + 2):
+        h = side // 2
+        columns = width[h]
+        for g in range(columns):
+            other[1 + g] = arc_head[up[up_ptr[h] + g]] if by_head and h > 0 else none
+        other[columns + 1] = none
+        inside = 0
+        last_arc = -1
+        for v in range(state_ptr[side] + 1, state_ptr[side + 1] - 1):
+            a = state_arc[v]
+            if a == last_arc:
+                continue
+            last_arc = a
+            m = arc_mod[a]
+            low, high = min(h, m), max(h, m)
+            for q in range(2 if single and h == 0 else inside + 2):
+                s = other[columns + q] if q > 0 else none
+                for p in range(columns + q if pairs and q > 1 else columns + 1):
+                    kind = TRISIBLING if p > columns else (q > 0) * SIBLING + (p > 0) * GRANDPARENT
+                    above = kind in (GRANDPARENT, GRANDSIBLING)
+                    g = other[p] if above else none
+                    cell = table[a] + q * stride[a] + p
+                    if kind == GRANDPARENT and g == m:
+                        score[cell] = -np.inf
+                    if kind == ARC or not wanted[kind] or (above and (g < 0 or g in (m, s))):
+                        continue
+                    x, y = (s, other[p]) if q > 0 else (g, none)
+                    if kind == SIBLING:
+                        y = none
+                    placed = int(h < m) * 4 + node_side(x, low, high)
+                    if kind >= GRANDSIBLING:
+                        placed = placed * 4 + node_side(y, low, high)
+                    named = names_of(names, h, m, s, y if kind == TRISIBLING else none, g)
+                    count[kind] = put(rows[kind], count[kind], (h, m, x, y), placed, named, cell)
+            inside += 1
+            other[columns + 1 + inside] = m
+    return table, stride, score, rows, count
+
+
+@njit(cache=True, nogil=True)
 def scored_lattices(sentence, names, allowed, single, model):
     """The lattices of the allowed arcs (n + 1, n + 1), weighted by all parts but the arcs themselves."""
-    n = allowed.shape[0] - 1
-    _, sibling, grandparent, grandsibling, trisibling = model.templates
-    scorers = (part_scorer(sentence, sibling, model.bits, model.weight),
-               part_scorer(sentence, grandparent, model.bits, model.weight),
-               part_scorer(sentence, grandsibling, model.bits, model.weight),
-               part_scorer(sentence, trisibling, model.bits, model.weight))  # fmt: skip
-    size = np.zeros(KINDS, dtype=np.uint64)
+    wanted = np.zeros(KINDS, dtype=np.bool_)
     for kind in range(SIBLING, KINDS):
-        size[kind] = scorers[kind - 1].size
-    by_head, pairs = size[GRANDPARENT] > 0 or size[GRANDSIBLING] > 0, size[TRISIBLING] > 0
+        wanted[kind] = model.templates[kind].seed.shape[0] > 0
+    by_head, pairs = wanted[GRANDPARENT] or wanted[GRANDSIBLING], wanted[TRISIBLING]
     lat, added = skeleton(allowed, by_head, pairs, single)
-    none = np.int64(ABSENT)
-    # The parts of one arc: row 0 has no role s, row 1 s == ABSENT, then come the modifiers inside m outwards; column 0
-    # has neither g nor t, then come the heads of h, then t == ABSENT and the modifiers.
-    score = np.zeros((n + 3, 2 * n + 4))
-    other = np.full(2 * n + 4, none)  # g or t, by column
-    row = np.ones(n + 1, dtype=np.int64)  # of a modifier; h stands for none
-    for side in range(1, 2 * n + 2):
+    table, stride, score, rows, count = list_crossing(lat, names, single, wanted)
+    for kind in range(SIBLING, KINDS):
+        score_rows(sentence, model.templates[kind], model.bits, model.weight, rows[kind, : count[kind]], score)
+    row = np.ones(lat.width.shape[0], dtype=np.int64)  # of a modifier; h stands for none
+    for side in range(1, lat.state_ptr.shape[0] - 1):
         h = side // 2
         first = lat.state_ptr[side]
         columns = lat.width[h]
-        for g in range(columns):
-            other[1 + g] = lat.arc_head[lat.up[lat.up_ptr[h] + g]] if by_head and h > 0 else none
-        other[columns + 1] = none
         row[h] = 1
         inside = 0
         last_arc = -1
         for v in range(first + 1, lat.state_ptr[side + 1] - 1):
             a = lat.state_arc[v]
-            m = lat.arc_mod[a]
             if a != last_arc:
                 last_arc = a
-                low, high = min(h, m), max(h, m)
-                for q in range(2 if single and h == 0 else inside + 2):
-                    s = other[columns + q] if q > 0 else none
-                    for p in range(columns + q if pairs and q > 1 else columns + 1):
-                        kind = TRISIBLING if p > columns else (q > 0) * SIBLING + (p > 0) * GRANDPARENT
-                        above = kind in (GRANDPARENT, GRANDSIBLING)
-                        g = other[p] if above else none
-                        score[q, p] = -np.inf if kind == GRANDPARENT and g == m else 0.0
-                        if kind == ARC or size[kind] == 0 or (above and (g < 0 or g in (m, s))):
-                            continue
-                        x, y = (s, other[p]) if q > 0 else (g, none)
-                        placed = int(h < m) * 4 + node_side(x, low, high)
-                        if kind >= GRANDSIBLING:
-                            placed = placed * 4 + node_side(y, low, high)
-                        named = names_of(names, h, m, s, y if kind == TRISIBLING else none, g)
-                        score[q, p] = part_score(scorers[kind - 1], h, m, x, y, placed, named)
                 inside += 1
-                row[m] = inside + 1
-                other[columns + 1 + inside] = m
+                row[lat.arc_mod[a]] = inside + 1
             for e in range(lat.in_ptr[v], lat.in_ptr[v + 1]):
                 q = row[added[e, 1]]
-                beside = score[q, 0]
+                own = table[a] + q * stride[a]
+                beside = score[own]
                 if pairs and q > 1:
-                    beside += score[q, columns + row[added[e, 0]]]
+                    beside += score[own + columns + row[added[e, 0]]]
                 w = lat.weight_ptr[side] + (e - lat.in_ptr[first]) * columns
                 for g in range(columns):
-                    lat.weight[w + g] = beside + score[0, 1 + g] + score[q, 1 + g]
+                    lat.weight[w + g] = beside + score[table[a] + 1 + g] + score[own + 1 + g]
     return lat
 
 

@@ -3,9 +3,11 @@
 A part is an array of nodes, one for each role: head and modifier, then sibling, grandparent, ... as its templates name
 them; ABSENT stands for a role that is not filled. A template is a list of components (role, offset, attribute). Its
 code is the sum of what its components see, each times an odd number of its own, so that the share of every node in
-every template can be computed once a sentence (role_codes), and a part only adds up rows. A template of an arc, or of
-an arc to be labelled, gives two features: its code, and its code with the arc's shape, that is its direction and
-length. One of a part of several arcs gives one, with the shape that says on which side of the head each node lies.
+every template can be computed once a sentence (role_codes), and a part only adds up rows. A component has the same
+number in all templates, so that a node looks at each once. A template of an arc, or of an arc to be labelled, gives two
+features: one of its code, and one in which the arc's shape, that is its direction and length, changes some bits of the
+first. One of a part of several arcs gives a single feature, of its code with the shape that says on which side of the
+head each node lies.
 Templates come in four groups: plain ones; those whose code takes in the names of the part's arcs,
 that is the labels they would likely have; those that count the words between head and modifier that have the coarse
 tag of either; and those that give features for each coarse tag that occurs between.
@@ -22,6 +24,7 @@ from numba import uint32, uint64
 from certus.kernels.compiling import njit
 
 PAD = 4
+LANES = 8  # codes that fit a register
 ABSENT = -2  # the pad row that stands for no node: with offsets of -1 to +1 it meets only its like and the root
 _MIX = uint64(0x9E3779B97F4A7C15)
 _FINISH = uint64(0xD6E8FEB86659FD93)
@@ -62,9 +65,10 @@ def shape_code(shape):
 
 
 @njit(cache=True, nogil=True)
-def arc_shape(distance, right):
-    """shape_code of the direction and length of an arc."""
-    return shape_code(distance_bin(distance) * 2 + right)
+def arc_shape(distance, right, spread, bits):
+    """The bits in which a feature with the direction and length of an arc differs from one without."""
+    shape = np.int64(distance_bin(distance) * 2 + right + 1)
+    return uint32(shape * spread & ((1 << bits) - 1))
 
 
 @njit(cache=True, nogil=True)
@@ -80,7 +84,7 @@ def hash_codes(code, n_codes, shape, bits, index, at):
     for t in range(n_codes):
         mixed = uint32(code[t] + shape)
         mixed = uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD)
-        index[at + t] = mixed >> shift
+        index[at + t] = uint32(mixed >> shift)
 
 
 @njit(cache=True, nogil=True)
@@ -90,37 +94,43 @@ def hash_between(code, first, n_codes, tag, shape, bits, index, count):
     between = uint32((tag + 1) * _SPREAD)
     for t in range(first, n_codes):
         mixed = uint32(code[t] + between)
-        shaped = uint32(mixed + shape)
-        mixed = uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD)
-        shaped = uint32(uint32(shaped ^ uint32(shaped >> _FOLD)) * _SPREAD)
-        index[count] = mixed >> shift
-        index[count + uint64(1)] = shaped >> shift
+        mixed = uint32(uint32(uint32(mixed ^ uint32(mixed >> _FOLD)) * _SPREAD) >> shift)
+        index[count] = mixed
+        index[count + uint64(1)] = mixed ^ shape
         count += uint64(2)
     return count
 
 
 @njit(cache=True, nogil=True)
-def finish(code, sentence, part, names, templates, bits, index):
-    """Turn the codes (T,) of a part into feature indices below 2**bits; returns how many there are.
+def shape_features(n_codes, shape, index):
+    """index[n_codes + t] <- the feature index[t] with the shape of an arc."""
+    for t in range(n_codes):
+        index[n_codes + t] = uint32(index[t]) ^ shape
 
-    names is a number for the names of the part's arcs, 0 for none.
+
+@njit(cache=True, nogil=True, inline="always")
+def finish(code, sentence, part, names, templates, bits, index):
+    """Turn the codes of a part into feature indices below 2**bits; returns how many there are.
+
+    code has room for more codes than there are templates; names is a number for the names of the part's arcs, 0 for
+    none.
     """
     coarse, base = sentence.coarse, sentence.base
     h = part[0]
     m = part[1]
     low, high = (h, m) if h < m else (m, h)
-    if templates.shaped:
-        shape = arc_shape(high - low, int(h < m))
-    else:
+    n_codes = uint64(templates.seed.shape[0])
+    single = uint64(templates.counted)
+    for t in range(uint64(templates.plain), uint64(templates.named)):
+        code[t] += names
+    if templates.shaped == 0:
         sides = int(h < m)
         for r in range(2, part.shape[0]):
             sides = sides * 4 + side(part[r], low, high)
-        shape = shape_code(sides)
-    n_codes = uint64(code.shape[0])
-    single = uint64(templates.counted)
+        hash_codes(code, single, shape_code(sides), bits, index, uint64(0))
+        return single
+    shape = arc_shape(high - low, int(h < m), templates.shaped, bits)
     count = single + single
-    for t in range(uint64(templates.plain), uint64(templates.named)):
-        code[t] += names
     if n_codes > uint64(templates.named):
         inside = uint64(0)
         like_head = like_modifier = np.int64(0)
@@ -138,11 +148,16 @@ def finish(code, sentence, part, names, templates, bits, index):
                 count = hash_between(code, single, n_codes, tag, shape, bits, index, count)
             inside >>= uint64(1)
             tag += 1
-    at = uint64(0)
-    for shaped in range(0 if templates.shaped else 1, 2):
-        hash_codes(code, single, shape if shaped else uint32(0), bits, index, at)
-        at += single
-    return count if templates.shaped else single
+    hash_codes(code, single, uint32(0), bits, index, uint64(0))
+    shape_features(single, shape, index)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def factor(component):
+    """The odd number of a component (role, offset, column); the upper half of its product with a value is added."""
+    which = uint64((component[0] * 8 + component[1] + 2) * 32 + component[2] + 1) * _MIX
+    return (which ^ (which >> _HALF)) * _FINISH | uint64(1)
 
 
 @njit(cache=True, nogil=True)
@@ -155,52 +170,61 @@ def named_features(sentence, part, names, templates, bits, index):
     code = np.empty(seed.shape[0], dtype=np.uint32)
     for t in range(seed.shape[0]):
         total = seed[t] >> _HALF
-        factor = _MIX
         for c in range(templates.ptr[t], templates.ptr[t + 1]):
             role, offset, column = component[c, 0], component[c, 1], component[c, 2]
-            total += (attribute[base + part[role] + offset, column] * factor) >> _HALF
-            factor *= _FINISH
+            total += (attribute[base + part[role] + offset, column] * factor(component[c])) >> _HALF
         code[t] = total
     return finish(code, sentence, part, names, templates, bits, index)
 
 
 @njit(cache=True, nogil=True)
 def role_codes(sentence, templates):
-    """(roles (n + 3) + 1, T): row r * (n + 3) + v + 2 is what node v adds to each code in role r; the last is spare.
+    """(roles (n + 3) + 1, width): row r * (n + 3) + v + 2 is what node v adds to each code in role r.
 
-    Node v goes from ABSENT to n.
+    Node v goes from ABSENT to n; the last row is spare. Rows are filled up with zeros to whole registers.
     """
     attribute, base, n = sentence.attribute, sentence.base, sentence.n
-    ptr, component, seed = templates.ptr, templates.component, templates.seed
+    plan, seed, looks = templates.plan, templates.seed, templates.looks
     size = n + 3
-    codes = np.zeros((templates.roles * size + 1, seed.shape[0]), dtype=np.uint32)
+    width = uint64((seed.shape[0] + LANES - 1) // LANES * LANES)
+    codes = np.zeros((templates.roles * size + 1, np.int64(width)), dtype=np.uint32)
+    flat = codes.reshape(codes.size)
+    times, value = np.empty(looks, dtype=np.uint64), np.empty(looks, dtype=np.uint32)
+    for c in range(looks):
+        times[c] = factor(plan[c])
+    # Where in the rows of a node each look is added, and which it is.
+    terms = uint64(plan.shape[0] - looks)
+    place, which = np.empty(terms, dtype=np.uint32), np.empty(terms, dtype=np.uint32)
+    for k in range(np.int64(terms)):
+        role, template, look = plan[looks + k, 0], plan[looks + k, 1], plan[looks + k, 2]
+        place[k], which[k] = role * size * np.int64(width) + template, look
     for v in range(ABSENT, n + 1):
-        for t in range(seed.shape[0]):
-            codes[v + 2, t] = seed[t] >> _HALF
-            factor = _MIX
-            for c in range(ptr[t], ptr[t + 1]):
-                role, offset, column = component[c, 0], component[c, 1], component[c, 2]
-                codes[role * size + v + 2, t] += (attribute[base + v + offset, column] * factor) >> _HALF
-                factor *= _FINISH
+        for c in range(looks):
+            value[c] = (attribute[base + v + plan[c, 1], plan[c, 2]] * times[c]) >> _HALF
+        row = uint64(v + 2) * width
+        for t in range(uint64(seed.shape[0])):
+            flat[row + t] = seed[t] >> _HALF
+        for k in range(terms):
+            flat[row + place[k]] += value[which[k]]
     return codes
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def add_codes(codes, size, part, code):
-    """code (T,) <- the codes of a part out of role_codes; size is n + 3."""
-    n_codes = uint64(codes.shape[1])
+    """code <- the codes of a part out of role_codes; size is n + 3."""
+    width = uint64(codes.shape[1])
     flat = codes.reshape(codes.size)
-    a = uint64(part[0] + 2) * n_codes
-    b = uint64(size + part[1] + 2) * n_codes
-    for t in range(n_codes):
+    a = uint64(part[0] + 2) * width
+    b = uint64(size + part[1] + 2) * width
+    for t in range(width):
         code[t] = flat[a + t] + flat[b + t]
     for r in range(2, part.shape[0]):
-        a = uint64(r * size + part[r] + 2) * n_codes
-        for t in range(n_codes):
+        a = uint64(r * size + part[r] + 2) * width
+        for t in range(width):
             code[t] += flat[a + t]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def summed_features(codes, sentence, part, names, templates, bits, index):
     """named_features from the codes that role_codes gave."""
     last = codes.shape[0] - 1

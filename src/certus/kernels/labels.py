@@ -1,10 +1,11 @@
-"""Labels of the arcs of a finished tree, by a linear model; and names of arcs, their likely labels before there is one.
+"""Labels of the arcs of a finished tree, by a linear model.
 
 A label is scored by the part of its word m, with the roles "hmglr": head, modifier, the head's head, and the leftmost
 and rightmost modifiers of m, ABSENT where there is none; and together with the label of the modifier of the same head
-before it, by the part "hms". A feature and a label share a weight with other pairs by hashing. seen[right, coarse tag
-of h, coarse tag of m, label] says which labels come into question; all do where none was seen. The name of an arc is
-the label that it would likely have, by its two words alone, as a number that is added to the codes of features.
+before it, by the part "hms". The weights of a feature with each label stand in a row, label by label, which may begin
+at any weight: rows overlap, so that a feature shares weights with others by hashing as it would if each label were
+hashed, and all labels of a feature are read at once. seen[right, coarse tag of h, coarse tag of m, label] says which
+labels come into question; all do where none was seen.
 """
 
 import numpy as np
@@ -15,9 +16,9 @@ from certus.kernels.compiling import njit
 from certus.kernels.features import ABSENT, role_codes, summed_features
 from certus.kernels.tuples import Sentence
 
-_MIX = uint64(0x9E3779B97F4A7C15)
 _BEFORE = uint64(0xD6E8FEB86659FD93)
-NAME = uint32(0x9E3779B1)  # times the number of a label and one: the name of an arc
+_FAR = 1 << 30  # more than any sum of weights of a byte
+_LANES = 16  # rows are read in steps of so many labels
 
 
 @njit(cache=True, nogil=True)
@@ -40,32 +41,62 @@ def label_parts(heads, alone, part):
 
 
 @njit(cache=True, nogil=True)
-def best_label(index, count, bits, allowed, gold, weight, score):
-    """Best label by the features in index[:count]; with gold >= 0, every other label gets a cost of 1 on top."""
-    mask = uint64((1 << bits) - 1)
-    any_allowed = False
-    for label in range(allowed.shape[0]):
-        any_allowed = any_allowed or allowed[label]
-    best = -1
-    for label in range(allowed.shape[0]):
-        if any_allowed and not allowed[label] and label != gold:
-            continue
-        shift = uint64(label + 1) * _MIX
-        total = 1.0 if gold >= 0 and label != gold else 0.0
-        for k in range(count):
-            total += weight[(index[k] + shift) & mask]
-        score[label] = total
-        if best < 0 or total > score[best]:
-            best = label
-    return best
+def row_room(n_labels, size):
+    """How many weights of a row are read, of ``size`` in all."""
+    return min((n_labels + _LANES - 1) // _LANES * _LANES, size)
+
+
+@njit(cache=True, nogil=True)
+def row_start(feature, before, room, size):
+    """Where the row of a feature begins, or of a feature and the label before."""
+    return min((uint64(feature) + uint64(before + 1) * _BEFORE) & uint64(size - 1), uint64(size - room))
+
+
+@njit(cache=True, nogil=True)
+def add_rows(index, count, before, weight, total):
+    """total[label] <- the sum of the weights of the features in index[:count] with each label.
+
+    before is the label before, or -1. total has room for what rows have beyond the labels, and sums as wide as the
+    weights need: int32 for bytes.
+    """
+    room, size = total.shape[0], weight.shape[0]
+    for label in range(uint64(room)):
+        total[label] = 0
+    one, k = uint64(1), uint64(0)
+    while k + one < uint64(count):  # two rows at a time: a sum waits for the one before it
+        a = row_start(index[k], before, room, size)
+        b = row_start(index[k + one], before, room, size)
+        for label in range(uint64(room)):
+            total[label] += weight[a + label] + weight[b + label]
+        k += one + one
+    if k < uint64(count):
+        a = row_start(index[k], before, room, size)
+        for label in range(uint64(room)):
+            total[label] += weight[a + label]
+
+
+@njit(cache=True, nogil=True)
+def best_label(total, allowed):
+    """The label with the largest total, a whole number, among those allowed, or among all if none is.
+
+    The smallest of several.
+    """
+    most = np.int64(-_FAR) - _FAR
+    for label in range(uint64(allowed.shape[0])):
+        most = max(most, total[label] - (0 if allowed[label] else _FAR))
+    for label in range(uint64(allowed.shape[0])):
+        if total[label] - (0 if allowed[label] else _FAR) == most:
+            return np.int64(label)
+    return np.int64(-1)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def label_scores(sentence, heads, gold, alone, labeller, feature, score):
+def label_scores(sentence, heads, gold, alone, labeller, feature, total, score):
     """score[m, label] <- what the label of each word scores by itself, -inf if it does not come into question.
 
     feature[m] are the indices of the word's features, without the label; returns how many each word has. With gold,
     every other label than gold[m] gets a cost of 1 on top; with ``alone`` an arc is seen without the rest of the tree.
+    total is room for add_rows.
     """
     n = heads.shape[0] - 1
     templates, bits, weight = labeller.model
@@ -77,9 +108,14 @@ def label_scores(sentence, heads, gold, alone, labeller, feature, score):
     for m in range(1, n + 1):
         count[m] = summed_features(codes, sentence, part[m], uint32(0), templates, bits, feature[m])
         allowed = labeller.seen[int(heads[m] < m), coarse[base + heads[m]], coarse[base + m]]
+        add_rows(feature[m], count[m], -1, weight, total)
+        any_allowed = False
         for label in range(score.shape[1]):
-            score[m, label] = -np.inf
-        best_label(feature[m], count[m], bits, allowed, gold[m], weight, score[m])
+            any_allowed = any_allowed or allowed[label]
+        for label in range(score.shape[1]):
+            score[m, label] = total[label] + (1.0 if gold[m] >= 0 and label != gold[m] else 0.0)
+            if any_allowed and not allowed[label] and label != gold[m]:
+                score[m, label] = -np.inf
     return count
 
 
@@ -92,22 +128,14 @@ def pair_features(codes, sentence, labeller, part, index):
     return summed_features(codes, sentence, part, uint32(0), labeller.pairs, labeller.model.bits, index)
 
 
-@njit(cache=True, nogil=True)
-def pair_shift(before, label):
-    """What two labels next to each other add to a feature."""
-    return uint64(before + 1) * _BEFORE + uint64(label + 1) * _MIX
-
-
 @njit(cache=True, nogil=True, inline="always")
-def best_labels(sentence, heads, labeller, score, labels):
+def best_labels(sentence, heads, labeller, score, room, labels):
     """The labels of a tree with the best sum of score and of the pairs of labels of neighbouring modifiers of a head.
 
-    Viterbi along the modifiers of each head. Ties go to the smallest label.
+    Viterbi along the modifiers of each head. Ties go to the smallest label. room is for add_rows.
     """
     n = heads.shape[0] - 1
     n_labels = score.shape[1]
-    weight = labeller.model.weight
-    mask = uint64((1 << labeller.model.bits) - 1)
     codes = role_codes(sentence, labeller.pairs)
     index = np.empty(labeller.pairs.max_features, dtype=np.uint32)
     part = np.empty(3, dtype=np.int64)
@@ -126,20 +154,20 @@ def best_labels(sentence, heads, labeller, score, labels):
             continue
         part[0], part[1], part[2] = h, m, p
         count = pair_features(codes, sentence, labeller, part, index)
+        own, own_back = total[m], back[m]
         for label in range(n_labels):
-            total[m, label] = -np.inf
-            if score[m, label] == -np.inf:
+            own[label] = -np.inf
+        for other in range(n_labels):
+            known = total[p, other]
+            if known == -np.inf:
                 continue
-            for other in range(n_labels):
-                if total[p, other] == -np.inf:
-                    continue
-                shift = pair_shift(other, label)
-                value = total[p, other]
-                for k in range(count):
-                    value += weight[(index[k] + shift) & mask]
-                if value + score[m, label] > total[m, label]:
-                    total[m, label] = value + score[m, label]
-                    back[m, label] = other
+            add_rows(index, count, other, labeller.model.weight, room)
+            for label in range(n_labels):
+                value = known + room[label]
+                own_back[label] = other if value > own[label] else own_back[label]
+                own[label] = max(value, own[label])
+        for label in range(n_labels):
+            own[label] += score[m, label]
     for h in range(n + 1):
         m = last[h]
         if m >= 0:
@@ -167,21 +195,23 @@ def label_trees(batch, start, heads, labeller, more, labels):
         own = heads[start[s] : start[s] + n + 1]
         feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint32)
         score = np.empty((n + 1, labeller.seen.shape[3]))
+        room = np.empty(row_room(labeller.seen.shape[3], labeller.model.weight.shape[0]), dtype=np.int32)
         none = np.full(n + 1, -1, dtype=np.int64)
-        label_scores(sentence, own, none, False, labeller, feature, score)
+        label_scores(sentence, own, none, False, labeller, feature, room, score)
         if more is not None:
             for m in range(1, n + 1):
                 for label in range(score.shape[1]):
                     score[m, label] += more[start[s] + m, label]
-        best_labels(sentence, own, labeller, score, labels[start[s] : start[s] + n + 1])
+        best_labels(sentence, own, labeller, score, room, labels[start[s] : start[s] + n + 1])
 
 
 @njit(cache=True, nogil=True)
-def shift_weights(features, change, mask, step, rate, clock, weights):
-    """Move the weights of features towards a label or pair of labels and away from another; change is (right, left)."""
+def shift_weights(features, right, left, room, step, rate, clock, weights):
+    """Move the weights of features towards a label and away from another; each with the label before it, or -1."""
+    size = weights.value.shape[0]
     for feature in features:
-        nudge((feature + change[0]) & mask, 1.0, step, rate, clock, weights)
-        nudge((feature + change[1]) & mask, -1.0, step, rate, clock, weights)
+        nudge(row_start(feature, right[0], room, size) + uint64(right[1]), 1.0, step, rate, clock, weights)
+        nudge(row_start(feature, left[0], room, size) + uint64(left[1]), -1.0, step, rate, clock, weights)
 
 
 @njit(cache=True, nogil=True)
@@ -192,14 +222,15 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
     """
     n = heads.shape[0] - 1
     weight = labeller.model.weight
-    mask = uint64((1 << labeller.model.bits) - 1)
+    total = np.empty(row_room(labeller.seen.shape[3], weight.shape[0]))
+    room = total.shape[0]
     index = np.empty(labeller.pairs.max_features, dtype=np.uint32)
     feature = np.empty((n + 1, labeller.model.templates.max_features), dtype=np.uint32)
     score = np.empty((n + 1, labeller.seen.shape[3]))
     guess = np.empty(n + 1, dtype=np.int64)
     costly = gold if learner.margin else np.full(n + 1, -1, dtype=np.int64)
-    count = label_scores(sentence, heads, costly, alone, labeller, feature, score)
-    best_labels(sentence, heads, labeller, score, guess)
+    count = label_scores(sentence, heads, costly, alone, labeller, feature, total, score)
+    best_labels(sentence, heads, labeller, score, total, guess)
     codes = role_codes(sentence, labeller.pairs)
     part = np.empty(3, dtype=np.int64)
     last = np.empty(n + 1, dtype=np.int64)
@@ -216,8 +247,8 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
             step = min(learner.cap, loss[h] / norm[h]) if move and norm[h] > 0.0 else 0.0
             if left != right:
                 if move:
-                    ahead, behind = uint64(right + 1) * _MIX, uint64(left + 1) * _MIX
-                    shift_weights(feature[m, : count[m]], (ahead, behind), mask, step, learner.rate, clock, weights)
+                    own = feature[m, : count[m]]
+                    shift_weights(own, (-1, right), (-1, left), room, step, learner.rate, clock, weights)
                 else:
                     loss[h] += score[m, left] - score[m, right]
                     norm[h] += 2.0 * count[m]
@@ -225,36 +256,14 @@ def learn_labels(sentence, heads, gold, alone, labeller, learner, clock, weights
             if p >= 0 and (left != right or guess[p] != gold[p]):
                 part[0], part[1], part[2] = h, m, p
                 size = pair_features(codes, sentence, labeller, part, index)
-                ahead, behind = pair_shift(gold[p], right), pair_shift(guess[p], left)
+                ahead, behind = (gold[p], right), (guess[p], left)
                 if move:
                     found = index[: np.int64(size)]
-                    shift_weights(found, (ahead, behind), mask, step, learner.rate, clock, weights)
+                    shift_weights(found, ahead, behind, room, step, learner.rate, clock, weights)
                 else:
                     norm[h] += 2.0 * size
-                    for k in range(size):
-                        loss[h] += weight[(index[k] + behind) & mask] - weight[(index[k] + ahead) & mask]
+                    add_rows(index, size, behind[0], weight, total)
+                    loss[h] += total[left]
+                    add_rows(index, size, ahead[0], weight, total)
+                    loss[h] -= total[right]
     return wrong
-
-
-@njit(cache=True, nogil=True)
-def name_arcs(sentence, allowed, namer, names):
-    """names[h, m] <- the name of each allowed arc, uint32, 0 elsewhere; nothing is named without templates."""
-    n = allowed.shape[0] - 1
-    templates, bits, weight = namer.model
-    coarse, base = sentence.coarse, sentence.base
-    names[:] = 0
-    if templates.seed.shape[0] == 0:
-        return
-    index = np.empty(templates.max_features, dtype=np.uint32)
-    score = np.empty(namer.seen.shape[3])
-    part = np.full(5, ABSENT, dtype=np.int64)
-    codes = role_codes(sentence, templates)
-    for h in range(n + 1):
-        for m in range(1, n + 1):
-            if allowed[h, m]:
-                part[0] = h
-                part[1] = m
-                count = summed_features(codes, sentence, part, uint32(0), templates, bits, index)
-                likely = namer.seen[int(h < m), coarse[base + h], coarse[base + m]]
-                label = best_label(index, np.int64(count), bits, likely, np.int64(-1), weight, score)
-                names[h, m] = uint32((label + 1) * NAME)

@@ -1,85 +1,19 @@
 """Cascades of filters, and the best trees of a trained model: the fast path through the parts of kernels.parts.
 
 Parts, kinds, names of arcs and models of trees are as there; sentences, models and cascades as in kernels.tuples.
-Scores of parts are computed where the best tree is searched, from the codes of their nodes (kernels.features).
+Scores of parts are computed by kernels.part_scores, all of a kind at once, before the best tree is searched.
 Functions marked inline are part of their caller: compiled once, not once more on every way that leads to them.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
-from numba import uint32, uint64
+from numba import uint64
 
 from certus.kernels import arborescence, eisner
+from certus.kernels.arcs import name_arcs, score_arcs
 from certus.kernels.compiling import njit
-from certus.kernels.features import (
-    ABSENT,
-    arc_shape,
-    count_code,
-    hash_between,
-    hash_codes,
-    role_codes,
-    shape_code,
-    side,
-    total_weight,
-)
-from certus.kernels.labels import name_arcs
-from certus.kernels.parts import names_of
+from certus.kernels.part_scores import list_projective, part_cells, score_rows
 from certus.kernels.projective_forest import index_arcs
 from certus.kernels.tuples import LinearModel, Sentence
-
-_LANES = 8
-
-
-@njit(cache=True, nogil=True)
-def score_arcs(sentence, allowed, model, out):
-    """out[h, m] <- score of each allowed arc; -inf elsewhere.
-
-    Goes outward from each head, so that what lies between head and modifier grows by a word at a time.
-    """
-    n = allowed.shape[0] - 1
-    templates, bits, weight = model
-    coarse, base = sentence.coarse, sentence.base
-    size = n + 3
-    codes = role_codes(sentence, templates)
-    index = np.empty(templates.max_features, dtype=np.uint32)
-    plain, single, n_codes = uint64(templates.named), uint64(templates.counted), uint64(codes.shape[1])
-    flat = codes.reshape(codes.size)
-    code = np.empty(n_codes, dtype=np.uint32)
-    times = np.zeros(64, dtype=np.int64)
-    met = np.empty(64, dtype=np.int64)
-    for h in range(n + 1):
-        out[h, 0] = out[h, h] = -np.inf
-        a = uint64(h + 2) * n_codes
-        for right in range(2):
-            n_met = 0
-            for d in range(1, n - h + 1 if right else h + 1):
-                m = h + d if right else h - d
-                tag = coarse[base + m]
-                if allowed[h, m]:
-                    b = uint64(size + m + 2) * n_codes
-                    for t in range(n_codes):
-                        code[t] = flat[a + t] + flat[b + t]
-                    shape = arc_shape(d, right)
-                    if plain < single:
-                        counted = count_code(times[coarse[base + h]], times[tag])
-                        for t in range(plain, single):
-                            code[t] += counted
-                    hash_codes(code, single, uint32(0), bits, index, uint64(0))
-                    hash_codes(code, single, shape, bits, index, single)
-                    count = single + single
-                    if single < n_codes:
-                        for k in range(n_met):
-                            count = hash_between(code, single, n_codes, met[k], shape, bits, index, count)
-                    out[h, m] = total_weight(weight, index, count)
-                else:
-                    out[h, m] = -np.inf
-                if times[tag] == 0:
-                    met[n_met] = tag
-                    n_met += 1
-                times[tag] += 1
-            for k in range(n_met):
-                times[met[k]] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -181,75 +115,6 @@ def surviving_arcs(sentence, cascade):
     return allowed
 
 
-class PartScorer(NamedTuple):
-    """A model of one kind of part of up to four nodes, at work on one sentence.
-
-    Row r * stride + v + 2 of ``flat``, ``width`` codes wide, is what node v adds in role r to the ``size`` codes of a
-    part; rows are filled up with zeros to whole registers. Codes named .. named_end - 1 take in the names of its arcs.
-    """
-
-    flat: Any
-    stride: Any
-    size: Any
-    width: Any
-    named: Any
-    named_end: Any
-    bits: Any
-    weight: Any
-    code: Any  # room for the codes of a part
-
-
-@njit(cache=True, nogil=True)
-def part_scorer(sentence, templates, bits, weight):
-    """The scorer of parts with these templates."""
-    codes = role_codes(sentence, templates)
-    n_codes = codes.shape[1]
-    width = (n_codes + _LANES - 1) // _LANES * _LANES
-    flat = np.zeros(codes.shape[0] * width, dtype=np.uint32)
-    for i in range(codes.shape[0]):
-        for t in range(n_codes):
-            flat[i * width + t] = codes[i, t]
-    return PartScorer(flat, sentence.n + 3, uint64(n_codes), uint64(width), uint64(templates.plain),
-                      uint64(templates.named), bits, weight, np.empty(width, dtype=np.uint32))  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def part_score(scorer, h, m, x, y, sides, names):
-    """Sum of the weights of the features of a part; ABSENT for nodes that it does not have.
-
-    sides is its shape as a number: whether h is left of m, then two bits for the side of each node beyond (``side``).
-    """
-    flat, width, code, stride = scorer.flat, scorer.width, scorer.code, scorer.stride
-    a, b = uint64(h + 2) * width, uint64(stride + m + 2) * width
-    c, d = uint64(2 * stride + x + 2) * width, uint64(3 * stride + y + 2) * width
-    for t in range(width):
-        code[t] = flat[a + t] + flat[b + t] + flat[c + t] + flat[d + t]
-    for t in range(scorer.named, scorer.named_end):
-        code[t] += names
-    hash_codes(code, width, shape_code(sides), scorer.bits, code, uint64(0))
-    return total_weight(scorer.weight, code, scorer.size)
-
-
-@njit(cache=True, nogil=True)
-def score_trisiblings(h, m, modifiers, scorer, names, out):
-    """out[p, 1 + r] <- score of the tri-sibling h, m, modifiers[p], modifiers[r]; in column 0 there is no third."""
-    low, high = min(h, m), max(h, m)
-    degree = modifiers.shape[0]
-    none = np.int64(ABSENT)
-    sides = int(h < m) * 16 + 8
-    for p in range(degree):
-        s = np.int64(modifiers[p])
-        if s <= low or s >= high:
-            continue
-        for r in range(-1, degree):
-            t = np.int64(modifiers[r]) if r >= 0 else none
-            if r >= 0 and (t <= low or t >= high or abs(t - h) >= abs(s - h)):
-                out[p, 1 + r] = -np.inf
-                continue
-            named = names_of(names, h, m, s, t, none)
-            out[p, 1 + r] = part_score(scorer, h, m, s, t, sides + side(t, low, high), named)
-
-
 @njit(cache=True, nogil=True)
 def push(stack, top, d, slot, h, end):
     """Put a complete span on a stack (:, 4): side, slot, head, end. Returns the new top."""
@@ -268,64 +133,61 @@ def best_above_first(sentence, names, arc, allowed, single, model, heads):
     index.
     """
     n = allowed.shape[0] - 1
-    _, sibling, grandparent, grandsibling, trisibling = model.templates
-    arc_id, out_ptr, out, into_ptr, into = index_arcs(allowed)
+    indexed = index_arcs(allowed)
+    arc_id, out_ptr, out, into_ptr, into = indexed
     arcs = out.shape[0]
     size = n + 1
-    beside = part_scorer(sentence, sibling, model.bits, model.weight)
-    above_h = part_scorer(sentence, grandparent, model.bits, model.weight)
-    both = part_scorer(sentence, grandsibling, model.bits, model.weight)
-    three = part_scorer(sentence, trisibling, model.bits, model.weight)
-    with_both, with_three = both.size > 0, three.size > 0
-    none = np.int64(ABSENT)
+    cells = part_cells(indexed)
+    _, sibling, grandparent, grandsibling, trisibling = model.templates
+    with_three = trisibling.max_features > 0
+    wanted = (sibling.max_features > 0, grandparent.max_features > 0, grandsibling.max_features > 0, with_three)
+    beside, above_h, both, three = list_projective(indexed, names, cells, wanted)
+    s_score, g_score = np.zeros(cells.pair[-1]), np.zeros(cells.above[-1])
+    b_score = np.zeros(cells.both[-1])
+    t_score = np.full(cells.three[-1] if with_three else 0, -np.inf)
+    score_rows(sentence, sibling, model.bits, model.weight, beside, s_score)
+    score_rows(sentence, grandparent, model.bits, model.weight, above_h, g_score)
+    score_rows(sentence, grandsibling, model.bits, model.weight, both, b_score)
+    score_rows(sentence, trisibling, model.bits, model.weight, three, t_score)
+    pair_ptr, inc_ptr, two_ptr = cells.pair, cells.above, cells.both
 
     # One cell per arc and place of another modifier of its head, or of another head of its head.
-    pair_ptr = np.zeros(size + 1, dtype=np.int64)
-    for h in range(size):
-        pair_ptr[h + 1] = pair_ptr[h] + np.int64(out_ptr[h + 1] - out_ptr[h]) * (out_ptr[h + 1] - out_ptr[h])
     between = np.full(pair_ptr[size], -np.inf)
     between_at = np.empty(pair_ptr[size], dtype=np.int32)
-    s_score = np.full(pair_ptr[size], np.nan)
-    inc_ptr = np.zeros(arcs + 2, dtype=np.int64)
-    for a in range(arcs + 1):
-        h = out[a] if a < arcs else 0
-        inc_ptr[a + 1] = inc_ptr[a] + out_ptr[h + 1] - out_ptr[h]
     inc = np.full(inc_ptr[arcs + 1], -np.inf)
     inc_at = np.empty(inc_ptr[arcs + 1], dtype=np.int32)
     # With tri-siblings: one cell per slot, modifier and modifier inside it, the first of them for none.
-    two_ptr = np.zeros(arcs + 2, dtype=np.int64)
-    most = 0
-    if with_three:
-        for a in range(arcs + 1):
-            degree = inc_ptr[a + 1] - inc_ptr[a]
-            two_ptr[a + 1] = two_ptr[a] + degree * (degree + 1)
-            most = max(most, degree)
-    two = np.full(two_ptr[arcs + 1], -np.inf)
-    two_at = np.empty(two_ptr[arcs + 1], dtype=np.int32)
-    t_score = np.empty((most, most + 1))
+    two = np.full(two_ptr[arcs + 1] if with_three else 0, -np.inf)
+    two_at = np.empty(two_ptr[arcs + 1] if with_three else 0, dtype=np.int32)
     comp = np.full(2 * (arcs + 1) * size, -np.inf)
     comp_at = np.empty(2 * (arcs + 1) * size, dtype=np.int32)
-    first_score = np.empty(arcs)  # the sibling score of an arc's modifier if it is innermost
+    inner_end = np.empty(size, dtype=np.int64)  # where the right modifiers of a head begin in out
     for h in range(size):
+        inner_end[h] = out_ptr[h]
         for a in range(out_ptr[h], out_ptr[h + 1]):
-            m = np.int64(out[a])
-            named = names_of(names, h, m, none, none, none)
-            first_score[a] = part_score(beside, h, m, none, none, int(h < m) * 4, named)
+            inner_end[h] += out[a] < h
+    slots = np.empty(into.shape[0], dtype=np.int64)  # the arc of each head in into
+    for h in range(1, size):
+        for w in range(into_ptr[h], into_ptr[h + 1]):
+            slots[w] = arc_id[into[w], h]
+    reached = inner_end.copy()  # of head j the left modifiers from i on begin here
     side_size = (arcs + 1) * size
+    ids = arc_id.reshape(arc_id.size)
     for i in range(n, 0 if single else -1, -1):
         if i > 0:
             for w in range(into_ptr[i], into_ptr[i + 1]):
-                slot = arc_id[into[w], i]
-                comp[slot * size + i] = 0.0
-                comp[side_size + slot * size + i] = 0.0
+                comp[slots[w] * size + i] = 0.0
+                comp[side_size + slots[w] * size + i] = 0.0
+        right_end = inner_end[i]  # of head i the right modifiers up to j end here
         for j in range(i + 1, n + 1):
             if i > 0:
                 for w in range(into_ptr[i], into_ptr[i + 1]):
-                    h = into[w]
-                    if arc_id[h, j] < 0 or (i < h and h < j) or (single and h == 0):
+                    h = np.int64(into[w])
+                    other = np.int64(ids[uint64(h * size + j)])
+                    if other < 0 or (i < h and h < j) or (single and h == 0):
                         continue
-                    left = uint64(side_size + arc_id[h, i] * size)
-                    right = uint64(arc_id[h, j] * size + 1)
+                    left = uint64(side_size + slots[w] * size)
+                    right = uint64(other * size + 1)
                     best = -np.inf
                     at = i
                     for r in range(uint64(i), uint64(j)):
@@ -334,90 +196,84 @@ def best_above_first(sentence, names, arc, allowed, single, model, heads):
                             best = score
                             at = np.int64(r)
                     degree = np.int64(out_ptr[h + 1] - out_ptr[h])
-                    cell = pair_ptr[h] + (arc_id[h, i] - out_ptr[h]) * degree + arc_id[h, j] - out_ptr[h]
+                    cell = pair_ptr[h] + (slots[w] - out_ptr[h]) * degree + other - out_ptr[h]
                     between[cell] = best
                     between_at[cell] = at
             for d in range(2):
                 h, m = (i, j) if d else (j, i)
-                if m == 0:
+                # The modifiers of h within i .. j are out[first : last], all inside m but the one that is m.
+                if d:
+                    if right_end < out_ptr[h + 1] and out[right_end] == m:
+                        right_end += 1
+                    first, last = inner_end[h], right_end
+                    own = last - 1
+                else:
+                    if reached[h] > out_ptr[h] and out[reached[h] - 1] == m:
+                        reached[h] -= 1
+                    first, last = reached[h], inner_end[h]
+                    own = first
+                if first == last or m == 0:
                     continue
-                step = 1 if d else -1
-                start = out_ptr[h]
+                start = np.int64(out_ptr[h])
                 degree = np.int64(out_ptr[h + 1] - start)
-                if arc_id[h, m] >= 0:
-                    own = np.int64(arc_id[h, m])
+                heads_begin = np.int64(into_ptr[h])
+                heads_end = np.int64(into_ptr[h + 1]) if h > 0 else heads_begin + 1
+                if out[own] == m:
                     place = own - start
-                    inner = comp[(1 - d) * side_size + own * size + h + step]
-                    if with_three:
-                        score_trisiblings(h, m, out[start : start + degree], three, names, t_score)
-                    for w in range(into_ptr[h], into_ptr[h + 1] if h > 0 else into_ptr[h] + 1):
+                    inner = comp[(1 - d) * side_size + own * size + h + (1 if d else -1)] + s_score[own]
+                    for w in range(heads_begin, heads_end):
                         g = np.int64(into[w]) if h > 0 else np.int64(-1)
                         if i <= g and g <= j:
                             continue
-                        slot = np.int64(arc_id[g, h]) if h > 0 else np.int64(arcs)
-                        above = arc[h, m]
-                        if h > 0:
-                            named = names_of(names, h, m, none, none, g)
-                            above += part_score(above_h, h, m, g, none, d * 4 + side(g, i, j), named)
-                        best = -np.inf
-                        at = -1
-                        for p in range(-1, degree):  # -1: m is innermost
-                            s = np.int64(out[start + p]) if p >= 0 else none
-                            if p < 0:
-                                score = inner + first_score[own]
-                            elif s <= i or s >= j:
-                                continue
-                            else:
-                                low = min(p, place)
-                                cell = pair_ptr[h] + low * degree + (p + place - low)
-                                score = between[cell] + inc[inc_ptr[slot] + p]
-                            if score == -np.inf:
-                                continue
-                            if p >= 0:
-                                if with_three:
-                                    cells = two_ptr[slot] + p * (degree + 1)
-                                    inside = -np.inf
-                                    inside_at = -1
-                                    for r in range(-1, degree):
-                                        known = two[cells + 1 + r] + t_score[p, 1 + r]
-                                        if known > inside:
-                                            inside = known
-                                            inside_at = r
-                                    score = between[cell] + inside
-                                    two_at[two_ptr[slot] + place * (degree + 1) + 1 + p] = inside_at
-                                if np.isnan(s_score[cell]):
-                                    named = names_of(names, h, m, s, none, none)
-                                    s_score[cell] = part_score(beside, h, m, s, none, d * 4 + 2, named)
-                                score += s_score[cell]
-                            score += above
-                            if h > 0 and with_both:
-                                named = names_of(names, h, m, s, none, g)
-                                sides = d * 16 + 4 * side(s, i, j) + side(g, i, j)
-                                score += part_score(both, h, m, s, g, sides, named)
+                        slot = slots[w] if h > 0 else np.int64(arcs)
+                        row = two_ptr[slot] + place * (degree + 1)
+                        best = inner + b_score[row]
+                        at = np.int64(-1)
+                        if with_three:
+                            two[row] = best
+                        for q in range(first + (1 - d), last - d):
+                            p = q - start
+                            cell = pair_ptr[h] + (p * degree + place if d else place * degree + p)
+                            score = inc[inc_ptr[slot] + p]
                             if with_three:
-                                two[two_ptr[slot] + place * (degree + 1) + 1 + p] = score
+                                score = -np.inf
+                                inside_at = -1
+                                for r in range(degree + 1):
+                                    known = two[two_ptr[slot] + p * (degree + 1) + r]
+                                    known += t_score[cells.three[own] + p * (degree + 1) + r]
+                                    if known > score:
+                                        score = known
+                                        inside_at = r - 1
+                                two_at[row + 1 + p] = inside_at
+                            score += between[cell] + s_score[cell] + b_score[row + 1 + p]
+                            if with_three:
+                                two[row + 1 + p] = score
                             if score > best:
                                 best = score
                                 at = p
+                        above = arc[h, m] + g_score[inc_ptr[slot] + place]
+                        if with_three:
+                            for p in range(degree + 1):
+                                two[row + p] += above
+                        best += above
                         inc[inc_ptr[slot] + place] = best
                         inc_at[inc_ptr[slot] + place] = at
                 if h == 0 and j < n:
                     continue
-                for w in range(into_ptr[h], into_ptr[h + 1] if h > 0 else into_ptr[h] + 1):
-                    g = into[w] if h > 0 else -1
+                for w in range(heads_begin, heads_end):
+                    g = np.int64(into[w]) if h > 0 else np.int64(-1)
                     if i <= g and g <= j:
                         continue
-                    slot = np.int64(arc_id[g, h]) if h > 0 else np.int64(arcs)
+                    slot = slots[w] if h > 0 else np.int64(arcs)
                     best = -np.inf
-                    at = -1
-                    for p in range(degree):
-                        last = out[start + p]
-                        if last < i or last > j or (last - h) * step < 0:
-                            continue
-                        score = inc[inc_ptr[slot] + p] + comp[d * side_size + (start + p) * size + m]
+                    at = np.int64(-1)
+                    known = uint64(inc_ptr[slot] - start)
+                    cell = uint64(d * side_size + m)
+                    for q in range(uint64(first), uint64(last)):
+                        score = inc[known + q] + comp[cell + q * uint64(size)]
                         if score > best:
                             best = score
-                            at = p
+                            at = np.int64(q) - start
                     comp[d * side_size + slot * size + m] = best
                     comp_at[d * side_size + slot * size + m] = at
 
@@ -429,7 +285,7 @@ def best_above_first(sentence, names, arc, allowed, single, model, heads):
         at = -1
         for a in range(out_ptr[0], out_ptr[1]):
             m = out[a]
-            score = arc[0, m] + first_score[a] + comp[a * size + 1] + comp[side_size + a * size + n]
+            score = arc[0, m] + s_score[a] + comp[a * size + 1] + comp[side_size + a * size + n]
             if score > value:
                 value = score
                 at = a

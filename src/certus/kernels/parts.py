@@ -12,7 +12,7 @@ A word m with head h has at most one part of each kind:
 A part is a row (kind, nodes in this order, which is that of the roles of its templates, then ABSENT). The same table,
 with names and with the order of users' arrays, is ``certus.dependency.part_kinds``. Models of trees have templates of
 each kind, in this order; a kind without templates is not part of the model. names (n + 1, n + 1) are numbers for the
-likely labels of arcs, 0 for none; see kernels.labels.
+likely labels of arcs, 0 for none; see kernels.arcs.
 """
 
 from typing import Any, NamedTuple

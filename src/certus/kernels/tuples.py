@@ -19,19 +19,23 @@ class Sentence(NamedTuple):
 class TemplateArrays(NamedTuple):
     """Templates in the order of the kernels; components of template t, (role, offset, column), are from ptr[t] on.
 
-    Plain ones end at ``plain``, those with names of arcs at ``named``, those that count at ``counted``, and the others
-    are given for each tag between. ``roles`` is the number of nodes of a part, ``shaped`` whether each template gives
-    two features, ``max_features`` more features than any part has.
+    The first ``looks`` rows of ``plan`` are all different components, the others in which template each is seen:
+    (role, template, component), by role. Plain templates end at ``plain``, those with names of arcs at ``named``, those
+    that count at ``counted``, and the others are given for each tag between. ``roles`` is the number of nodes of a
+    part, ``shaped`` what the shapes of arcs are multiplied by where each template gives two features, 0 where it gives
+    one, ``max_features`` more features than any part has.
     """
 
     ptr: Array
     component: Array
+    plan: Array
     seed: Array
+    looks: int
     plain: int
     named: int
     counted: int
     roles: int
-    shaped: bool
+    shaped: int
     max_features: int
 
 

@@ -146,7 +146,7 @@ class Trainer:
 def arc_scores(sentence: Sentence, allowed: Bools, model: LinearModel) -> Floats:
     """The scores of the allowed arcs of a sentence alone, (n + 1, n + 1), -inf elsewhere."""
     arc: Floats = np.empty(allowed.shape)
-    kernels.parser.score_arcs(sentence, allowed, model, arc)
+    kernels.arcs.score_arcs(sentence, allowed, model, arc)
     return arc
 
 

@@ -138,7 +138,7 @@ class _Described:
         self.parser, self.names = parser, names
         self.rows = [parser.encoder.values(token) for token in sentence]
         labels = enumerate(parser.namer.labels)
-        self.label = {0: "", **{(k + 1) * int(kernels.labels.NAME) % 2**32: name for k, name in labels}}
+        self.label = {0: "", **{(k + 1) * int(kernels.arcs.NAME) % 2**32: name for k, name in labels}}
         model = parser.model.weighted(parser.settings.bits, parser.weight.value)
         self.scorer = kernels.parts.scorer_of(batch.sentence(0), names, model)
         self.index = np.empty(max(t.max_features for t in parser.model.templates), dtype=np.uint64)

@@ -33,6 +33,9 @@ class Labeller:
     weight: Packed
     templates: Templates = LABEL
 
+    def __post_init__(self) -> None:
+        _check_bits(self.bits, len(self.labels))
+
     def label(self, batch: Encoded, start: Ints, heads: Ints, more: Floats | None = None) -> Ints:
         """Number of the label of each word, -1 at node 0; heads of sentence s begin at start[s].
 
@@ -45,7 +48,7 @@ class Labeller:
     def names(self, batch: Encoded, s: int, allowed: Bools) -> NDArray[np.uint32]:
         """Names of the allowed arcs of sentence s, (n + 1, n + 1), 0 elsewhere: likely labels, by two words alone."""
         names = np.empty(allowed.shape, dtype=np.uint32)
-        kernels.labels.name_arcs(batch.sentence(s), allowed, self.arrays, names)
+        kernels.arcs.name_arcs(batch.sentence(s), allowed, self.arrays, names)
         return names
 
     @property
@@ -53,6 +56,12 @@ class Labeller:
         """As the kernels take it."""
         model = LinearModel(self.templates.arrays, self.bits, self.weight.value)
         return LabelModel(self.seen, model, LABEL_PAIR.arrays)
+
+
+def _check_bits(bits: int, labels: int) -> None:
+    """InvalidInput unless there is a weight for each label of a feature: kernels read them side by side."""
+    if 1 << bits < labels:
+        raise InvalidInput(f"label_bits is {bits}, for {1 << bits} weights; expected more, for {labels} labels.")
 
 
 # A labeller that names nothing, for models that do not ask.
@@ -84,6 +93,7 @@ class LabelTrainer:
         self.names = tuple(sorted({label for sentence in labels for label in sentence}))
         if not self.names:
             raise InvalidInput("there is no label to learn: every sentence is empty.")
+        _check_bits(bits, len(self.names))
         number = {label: k for k, label in enumerate(self.names)}
         self.batch, self.trees, self.seed = batch, trees, seed
         self.templates, self.alone, self.step = templates, alone, find_learner(learner).steps(LABELS)

@@ -35,7 +35,7 @@ from certus.text import Sentence
 if TYPE_CHECKING:
     from certus.dependency import Dependency
 
-KIND, VERSION = "parser", 7
+KIND, VERSION = "parser", 8
 FILE = "parser.safetensors"  # its name in a folder of models
 NAME_BITS = 19
 FILTERS = {"first": (T.FIRST_FILTER, 18), "second": (T.SECOND_FILTER, 20)}  # of a cascade: templates and bits
@@ -140,6 +140,8 @@ def tree_templates(settings: Settings, encoder: Encoder) -> tuple[T.Templates, .
     chosen = tuple(rich if encoder.clusters else plain for _, plain, rich in kinds)
     if not encoder.fine:
         chosen = tuple(T.with_coarse_tags(templates) for templates in chosen)
+    if "feats" not in encoder.columns:
+        chosen = tuple(T.without_morphology(templates) for templates in chosen)
     return tuple(T.with_names(templates) for templates in chosen) if settings.labelled else chosen
 
 

@@ -63,10 +63,11 @@ def _label_scores(model: LabelModel, batch: Any, s: int) -> Any:
     n, labels = sentence.n, model.seen.shape[3]
     found = np.full((n + 1, n + 1, labels), -np.inf)
     none, feature = np.full(n + 1, -1), np.empty((n + 1, model.model.templates.max_features), dtype=np.uint64)
+    total = np.empty(kernels.labels.row_room(labels, len(model.model.weight)))
     score, m = np.empty((n + 1, labels)), np.arange(1, n + 1)
     for step in range(1, n + 1):
         heads = (np.arange(n + 1) + step) % (n + 1)
-        kernels.labels.label_scores(sentence, heads, none, True, model, feature, score)
+        kernels.labels.label_scores(sentence, heads, none, True, model, feature, total, score)
         found[heads[m], m] = score[m]
     return found
 
