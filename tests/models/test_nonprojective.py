@@ -114,7 +114,7 @@ def test_a_time_limit_that_is_reached_is_said_and_the_bound_holds(parser, monkey
     monkeypatch.setattr("certus.models.nonprojective.ROUNDS", 1)
     monkeypatch.setattr("certus.models.nonprojective.BRANCHINGS", 0)
     monkeypatch.setattr("certus.relax.descent.BURST", 1)
-    pipeline, sentences = Pipeline(hard(parser)), bare(crossing_treebank(6, 5))
+    pipeline, sentences = Pipeline(hard(parser)), bare(crossing_treebank(12, 5))
     best = list(pipeline.results(sentences, certificates=True, workers=1))
     run_away(monkeypatch)
     found = list(pipeline.results(sentences, certificates=True, time_limit=2.5, workers=1))
