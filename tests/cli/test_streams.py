@@ -51,7 +51,8 @@ def test_streams_that_are_closed_or_full_are_no_fault(script, code, says):
 def test_the_locale_changes_neither_what_is_read_nor_what_is_printed(hmm, tmp_path):
     (tmp_path / "text").write_text("hé ☃\n")
     ran = shell('$C tag --tagger "$1" "$2" "hé ☃"', hmm, tmp_path / "text", LC_ALL="C", PYTHONIOENCODING="ascii")
-    assert (ran.returncode, ran.stderr) == (0, b"")
+    said = [line for line in ran.stderr.splitlines() if not line.startswith(b"certus: compiling kernels")]
+    assert (ran.returncode, said) == (0, [])
     first, second = ran.stdout.decode().splitlines()
     assert first == second
     assert [word.partition("/")[0] for word in first.split()] == ["hé", "☃"]
