@@ -15,10 +15,11 @@ from certus.errors import Infeasible
 from certus.hypergraph import Forest
 from certus.hypergraph.readings import Reading
 from certus.problem import Penalties
+from certus.relax.steps import StepRule
 from certus.result import Result, Solution
 from certus.schema import Field
 from certus.translation.forest import NO_DERIVATION, TranslationForest
-from certus.translation.forest_problem import ForestTranslation
+from certus.translation.forest_problem import MOST_MEMORY, ForestTranslation
 from certus.translation.forest_reading import ForestReading
 from certus.translation.language_model import LanguageModel
 from certus.translation.lm_json import lm_from_json
@@ -94,10 +95,21 @@ class AcceptedForest(ForestTranslation):
 
     # -- questions -------------------------------------------------------------------------------------------------
 
-    def decode(self, **settings: Any) -> Result[Ints]:
+    def decode(
+        self,
+        *,
+        max_iterations: int = 200,
+        time_limit: float | None = None,
+        exact: bool = True,
+        method: str = "search",
+        memory_limit: float = MOST_MEMORY,
+        pops: int = 200,
+        step: StepRule[Any] | None = None,
+    ) -> Result[Ints]:
         """As ``ForestTranslation.decode``; Infeasible if no translation is accepted."""
         self._check_feasible()
-        return self._seen(self.inner.decode(**settings))
+        limits: Any = {"max_iterations": max_iterations, "time_limit": time_limit, "exact": exact, "step": step}
+        return self._seen(self.inner.decode(**limits, method=method, memory_limit=memory_limit, pops=pops))
 
     def kbest(self, k: int, **options: Any) -> list[Result[Ints]]:
         """As ``ForestTranslation.kbest``."""
