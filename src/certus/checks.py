@@ -26,7 +26,7 @@ def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> 
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in _NUMERIC or isinstance(values, np.ma.MaskedArray):
             raise _no_numbers(name, values)
-        if values.size > _MANY:
+        if dtype is not None and values.size > _MANY:
             check_memory(name, values.shape)
     try:
         return np.asarray(values, dtype=dtype)
