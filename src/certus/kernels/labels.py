@@ -67,7 +67,7 @@ def add_rows(index, count, before, weight, total):
         a = row_start(index[k], before, room, size)
         b = row_start(index[k + one], before, room, size)
         for label in range(uint64(room)):
-            total[label] += weight[a + label] + weight[b + label]
+            total[label] = total[label] + weight[a + label] + weight[b + label]  # never a byte and a byte alone
         k += one + one
     if k < uint64(count):
         a = row_start(index[k], before, room, size)
