@@ -11,6 +11,7 @@ import pytest
 
 import certus
 from certus.engines import ENGINES, Settings, WorkerLost, engine_of, parse
+from certus.engines.ray import _answers
 from certus.errors import InvalidInput
 from certus.io.conllu import read_conllu
 from certus.io.files import opened
@@ -186,6 +187,39 @@ def ray(monkeypatch):
     ray = pytest.importorskip("ray")
     yield ray
     ray.shutdown()
+
+
+class Lossy:
+    """What is asked of Ray, with one actor: a fatal item, below zero, takes along all that is under way beside it."""
+
+    class exceptions:
+        class RayActorError(Exception):
+            pass
+
+    def __init__(self):
+        self.do, self.under_way, self.lost = self, {}, set()
+
+    def remote(self, item):
+        self.under_way[done := object()] = item
+        return done
+
+    def wait(self, running, num_returns):
+        return running[:1], running[1:]
+
+    def get(self, done):
+        if any(item < 0 for item in self.under_way.values()):
+            self.lost |= self.under_way.keys()
+        item = self.under_way.pop(done)
+        if done in self.lost:
+            raise self.exceptions.RayActorError
+        return item * item
+
+
+def test_innocent_items_beside_a_fatal_one_are_done_by_ray():
+    ray = Lossy()
+    found = dict(_answers(ray, [ray], [-200, 10, 11, 12]))
+    assert isinstance(found.pop(-200), WorkerLost)
+    assert found == {10: 100, 11: 121, 12: 144}
 
 
 @pytest.mark.ray

@@ -1,7 +1,9 @@
 """Ray: actors on the machines of a cluster, or on this one, each of which holds a started task."""
 
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from certus.engines.engine import AHEAD, ATTEMPTS, Answer, Item, Task, WorkerLost
@@ -39,7 +41,8 @@ class _Actor:
 class Ray:
     """Actors of Ray: by default one for each processor of the cluster.
 
-    Each is given a few items ahead, no more; one that dies is replaced by Ray, which has it do again what it was at.
+    Each is given a few items ahead, no more; one that dies is replaced by Ray, which has it do again what it was at;
+    what is lost all the same is done once more by itself, so that only what kills its actor is given up.
     """
 
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
@@ -62,15 +65,11 @@ class Ray:
 def _answers(ray: Any, actors: list[Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
     stream = iter(items)
     running: dict[Any, tuple[Item, Any]] = {}  # what is under way, with its actor
+    suspects: deque[Item] = deque()  # lost with an actor that had others too: done again when nothing else is
     free = actors * AHEAD
-    ended = False
-    while running or not ended:
-        while free and not ended:
-            try:
-                item = next(stream)
-            except StopIteration:
-                ended = True
-                break
+    while True:
+        alone = bool(suspects) and not running
+        for item in [suspects.popleft()] if alone else islice(stream, 0 if suspects else len(free)):
             actor = free.pop()
             running[actor.do.remote(item)] = item, actor
         if not running:
@@ -81,6 +80,9 @@ def _answers(ray: Any, actors: list[Any], items: Iterable[Item]) -> Iterator[tup
         try:
             answer = ray.get(done)
         except ray.exceptions.RayActorError:
+            if not alone:
+                suspects.append(item)
+                continue
             answer = WorkerLost(f"{item}: the worker that was at it died, {ATTEMPTS} times.")
         yield item, answer
 
