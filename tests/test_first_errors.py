@@ -26,6 +26,9 @@ WORDS = ["Red", "flies"]
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a list of problems": (lambda: certus.Joint([TAGGING, TAGGING], on="tags"), "without brackets"),
     "one problem": (lambda: certus.Joint(TAGGING, on="tags"), "two or more"),
+    "one problem for many": (lambda: certus.decode_all(TAGGING), "problems to be decoded, in a list"),
+    "None among problems": (lambda: list(certus.decode_all([TAGGING, None])), r"problems\[1\] is None"),
+    "another engine": (lambda: certus.decode_all([TAGGING], engine="spark"), "'threads', 'processes', 'ray'"),
     "an array for a problem": (lambda: certus.Joint(TAGGING, np.zeros((2, 2)), on="tags"), "array of shape"),
     "views that are none": (lambda: certus.Joint(TAGGING, TAGGING, on=3), "names of views"),
     "weights as a number": (lambda: certus.Joint(TAGGING, TAGGING, on="tags", weights=2), "for each problem"),

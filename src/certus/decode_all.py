@@ -5,7 +5,7 @@ from contextlib import closing
 from importlib import import_module
 from typing import Any
 
-from certus.checks import one_of
+from certus.checks import of_kind, one_of
 from certus.errors import CertusError
 from certus.problem import Problem
 from certus.result import Result
@@ -53,8 +53,9 @@ def decode_all(
     [3.0, 4.0]
     """
     one_of("errors", errors, ("raise", "yield"))
+    given = _checked(of_kind("problems", problems, Iterable, "problems to be decoded, in a list or a stream"))
     if engine != "threads":  # engines stand above problems, and are found by name
-        found = import_module("certus.engines.engine").decoded(problems, engine, workers, address, limits)
+        found = import_module("certus.engines.engine").decoded(given, engine, workers, address, limits)
         return _told(_raised(found, errors), progress)
     threads = thread_count(workers)
 
@@ -66,7 +67,12 @@ def decode_all(
                 raise
             return error
 
-    return _told(in_order(decode, problems, threads), progress)
+    return _told(in_order(decode, given, threads), progress)
+
+
+def _checked(problems: Iterable[Problem[Any]]) -> Iterator[Problem[Any]]:
+    for k, problem in enumerate(problems):
+        yield of_kind(f"problems[{k}]", problem, Problem, "a problem, such as certus.Dependency(...)")
 
 
 def _raised(found: Generator[Any], errors: str) -> Iterator[Result[Any] | CertusError]:

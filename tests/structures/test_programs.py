@@ -224,6 +224,21 @@ def test_what_is_no_structure_is_refused(problem, wrong, said):
 
 
 @pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (CTC(np.zeros((4, 3)), [1, 1, 2, 2]), "4 frames and the target takes 6 at least"),
+        (CTC(np.zeros((0, 3)), [1]), "0 frames and the target takes 1 at least"),
+        (CTC(np.full((2, 3), -np.inf), [1]), "every structure uses a part that scores -inf"),
+        (Segmentation(np.full((3, 2, 1), -np.inf)), "every structure uses a part that scores -inf"),
+    ],
+)
+@pytest.mark.parametrize("question", ["decode", "marginals", "entropy"])
+def test_what_has_no_structure_says_why_in_words_of_the_problem(problem, said, question):
+    with pytest.raises(Infeasible, match=said):
+        getattr(problem, question)()
+
+
+@pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: Segmentation(np.zeros((3, 0, 1))), "a length and a class"),

@@ -188,9 +188,14 @@ def decoded(
     problems: Iterable[Any], engine: str, workers: int | None, address: str | None, limits: dict[str, Any]
 ) -> Generator[Any]:
     """Results, or errors, of problems, in order: what ``certus.decode_all`` asks for by name."""
+    return _due(engine_of(engine, workers, address).run(_Decode(limits), enumerate(problems)))
+
+
+def _due(answers: Generator[tuple[tuple[int, Any], Any]]) -> Generator[Any]:
+    """Answers in the order of the numbers of their items."""
     waiting: dict[int, Any] = {}
     due = 0
-    with closing(engine_of(engine, workers, address).run(_Decode(limits), enumerate(problems))) as run:
+    with closing(answers) as run:
         for (number, _), answer in run:
             waiting[number] = answer
             while due in waiting:

@@ -4,9 +4,10 @@ Models override the questions for which they have a faster kernel.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,23 @@ from certus.result import Result, Solution
 
 Y = TypeVar("Y")
 Views = Mapping[str, Index]
+Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
+
+
+def _in_words(
+    answer: "Callable[Concatenate[Forest, Given], Answer]",
+) -> "Callable[Concatenate[Forest, Given], Answer]":
+    """A question to a forest; where it has no hyperpath, the error is about the problem, not about vertices."""
+
+    @wraps(answer)
+    def asked(forest: "Forest", /, *args: Given.args, **options: Given.kwargs) -> Answer:
+        try:
+            return answer(forest, *args, **options)
+        except Infeasible:
+            raise Infeasible(forest.nothing) from None
+
+    return asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +46,14 @@ class Forest:
     """A dynamic program spelt out: structures are the hyperpaths of ``graph``, one to one, scores sums of ``weights``.
 
     ``parts[view][e]`` is the flat index of the one cell of the view that edge e uses, or -1. Answers are hyperpaths,
-    given by their edges, or arrays over the cells of views.
+    given by their edges, or arrays over the cells of views. Where there is no hyperpath they raise Infeasible, which
+    says ``nothing``: why, in the words of the problem.
     """
 
     graph: Hypergraph
     weights: Floats
     parts: Mapping[str, Ints]
+    nothing: str = "every structure uses a part that scores -inf. Allow one."
     _found: dict[str, tuple[Ints, Ints]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def penalised(self, penalties: Penalties | None) -> Floats:
@@ -64,34 +84,41 @@ class Forest:
         (np.maximum if maximum else np.add).at(out, cells, values[edges])
         return out.reshape(shape)
 
+    @_in_words
     def best(self, penalties: Penalties | None = None) -> tuple[list[int], float]:
-        """The best hyperpath and its value. Raises Infeasible when there is none."""
+        """The best hyperpath and its value."""
         value, edges = sweeps.best(self.graph, self.penalised(penalties))
         return edges.tolist(), value
 
+    @_in_words
     def kbest(self, k: int, penalties: Penalties | None = None) -> list[tuple[list[int], float]]:
         """The k best hyperpaths and their values, best first."""
         found = sweeps.kbest(self.graph, self.penalised(penalties), as_positive_int("k", k))
         return [(edges.tolist(), value) for value, edges in found]
 
+    @_in_words
     def sample(self, k: int, seed: int | None) -> list[list[int]]:
         """k hyperpaths drawn with probability proportional to exp(score)."""
         drawn = sweeps.sample(self.graph, self.weights, as_positive_int("k", k), seed=seed)
         return [edges.tolist() for edges in drawn]
 
+    @_in_words
     def log_partition(self) -> float:
         """Log of the sum of exp(score) over all hyperpaths."""
         return sweeps.log_partition(self.graph, self.weights)
 
+    @_in_words
     def entropy(self) -> float:
         """Entropy, in nats, of the distribution proportional to exp(score)."""
         return sweeps.entropy(self.graph, self.weights)
 
+    @_in_words
     def marginals(self, views: Views) -> dict[str, Floats]:
         """The expected count of each part of the views."""
         edge = sweeps.marginals(self.graph, self.weights)
         return {view: self.onto_view(view, shape, edge, maximum=False) for view, shape in views.items()}
 
+    @_in_words
     def max_marginals(self, views: Views, penalties: Penalties | None = None) -> dict[str, Floats]:
         """The best value of a hyperpath that uses each part of the views."""
         edge = sweeps.max_marginals(self.graph, self.penalised(penalties))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.assembling import normal_form
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, of_best, rounded_up
-from certus.checks import Floats, as_numbers, as_scores, of_kind
+from certus.checks import Floats, Ints, as_numbers, as_scores, of_kind
 from certus.draw import Picture, hypergraph
 from certus.draw.graphs import MOST
 from certus.errors import InvalidInput
@@ -18,6 +18,7 @@ from certus.hypergraph.dynamic_program import DynamicProgram, Forest
 from certus.hypergraph.extents import useful_edges
 from certus.hypergraph.graph import Hypergraph, Int32
 from certus.hypergraph.require import requiring
+from certus.hypergraph.sweeps import infeasible
 from certus.lazy import once
 from certus.problem import Index
 from certus.schema import Field
@@ -55,7 +56,7 @@ class Hyperpath(DynamicProgram[Int32]):
         if vertex_weights is not None:
             self.weights = self.weights + as_scores("vertex_weights", vertex_weights, (graph.n_vertices,))[graph.heads]
         self._required: tuple[int, ...] = ()
-        self._forest = Forest(graph, self.weights, {"edges": np.arange(graph.n_edges)})
+        self._forest = self._forest_of(graph, self.weights, np.arange(graph.n_edges))
 
     def forest(self) -> Forest:
         return self._forest
@@ -129,8 +130,12 @@ class Hyperpath(DynamicProgram[Int32]):
             graph, edge_map = requiring(graph, original == edge)
             original = original[edge_map]
         new._required = tuple(dict.fromkeys(required))
-        new._forest = Forest(graph, new.weights[original], {"edges": original})
+        new._forest = self._forest_of(graph, new.weights[original], original)
         return new
+
+    @staticmethod
+    def _forest_of(graph: Hypergraph, weights: Floats, original: Ints) -> Forest:
+        return Forest(graph, weights, {"edges": original}, str(infeasible(graph)))
 
     def normal_form(self) -> NormalForm:
         graph, part = self._forest.graph, self._forest.parts["edges"]

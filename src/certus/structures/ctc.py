@@ -1,8 +1,9 @@
 """Connectionist temporal classification: frames labelled so that they spell a target."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from certus.checks import Ints, as_numbers
 from certus.errors import InvalidInput
+from certus.hypergraph import Forest
+from certus.lazy import once
 from certus.schema import Field
 from certus.structures.layout import Layout, edges, layout_of
 from certus.structures.program import LabelProgram, as_array
@@ -74,6 +77,14 @@ class CTC(LabelProgram):
     @classmethod
     def options_from_json(cls, given: Field) -> dict[str, Any]:
         return {"target": given["target"].wholes(0, MOST_LABELS), "blank": given["blank"].whole()}
+
+    @once
+    def forest(self) -> Forest:
+        needed = len(self.target) + sum(a == b for a, b in pairwise(self.target))
+        if self.length >= needed:
+            return super().forest()
+        nothing = f"frame has {self.length} frames and the target takes {needed} at least, one for each label and a "
+        return replace(super().forest(), nothing=nothing + "blank between equal ones. Give more frames.")
 
     def parts_of(self, structure: Any) -> Ints:
         labels = np.asarray(structure)
