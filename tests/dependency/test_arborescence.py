@@ -163,7 +163,7 @@ def test_no_words(root):
 def test_errors_name_the_tokens():
     arc = np.zeros((4, 4))
     arc[:, 2] = -INF
-    with pytest.raises(Infeasible, match="token 2 has no head: all 3 arcs into it are -inf"):
+    with pytest.raises(Infeasible, match="word 2 has no head: all 3 arcs into it are -inf"):
         best_arborescence(arc)
     arc = np.zeros((4, 4))
     arc[0, 1:3] = arc[3, 1:3] = -INF

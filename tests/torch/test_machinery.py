@@ -122,6 +122,8 @@ WRONG = [
     (lambda: ct.Tagging(UNARY).log_prob(torch.zeros(3, 4)), "type float32; expected whole numbers of shape"),
     (lambda: ct.Tagging(UNARY).log_prob(torch.full((3, 4), 7)), r"item 0 of the batch: structure\[0\] is 7"),
     (lambda: ct.Tagging(UNARY).hinge(torch.zeros(3, 4, dtype=int), torch.zeros(3, 4)), "cost has shape .3, 4."),
+    (lambda: ct.Tagging(UNARY).hinge(torch.zeros(3, 4, dtype=int), 1.0), "cost is 1.0; expected a tensor"),
+    (lambda: ct.Tagging(UNARY).risk(lambda found: 1.0), "cost of the structures is 1.0; expected a tensor"),
     (lambda: ct.Tagging(UNARY).kl(ct.Tagging(UNARY, lengths=[1, 1, 1])), "different structures"),
     (lambda: ct.Tagging(UNARY).sparsemap("arcs"), "view is 'arcs'; expected one of 'tags'"),
 ]

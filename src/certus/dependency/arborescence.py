@@ -75,7 +75,7 @@ def no_tree(arc: Floats, root: str) -> Infeasible:
 
     for m in range(1, n + 1):
         if not allowed[:, m].any():
-            return Infeasible(f"token {m} has no head: all {n} arcs into it are -inf. Allow one.")
+            return Infeasible(f"word {m} has no head: all {n} arcs into it are -inf. Allow one.")
     lost = _listed(~_reachable(allowed, 0))
     if lost:
         turned = "" if (arc[0, 1:] > -np.inf).any() else " All arcs from node 0 are -inf: arc[h, m] has the head first."

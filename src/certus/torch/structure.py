@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from certus.checks import Floats, Ints, as_positive_int, one_of
+from certus.checks import Floats, Ints, as_positive_int, one_of, shown
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import Limits, Penalties, Problem
 from certus.relax import branch
@@ -51,9 +51,7 @@ class Structure(Scored):
         """
         right = self.cells(self._given(gold)[:, None])
         used = self.uses_of(right)[:, 0, : prod(self.first.shape[1:])].reshape(self.first.shape)
-        price = 1.0 - used if cost is None else cost
-        if price.shape != self.first.shape:
-            raise InvalidInput(f"cost has shape {tuple(price.shape)}; expected {tuple(self.first.shape)}.")
+        price = _of_shape("cost", 1.0 - used if cost is None else cost, self.first.shape)
         every = np.arange(len(self))
         worst = self.cells(self.taken(every, price.detach()).batch.decode().structure[:, None])
         least = self._lead(worst)[:, 0] - used
@@ -83,7 +81,7 @@ class Structure(Scored):
             structure, present = ranks.structure, ranks.score > -np.inf
         there = torch.from_numpy(present).to(self.first.device)
         score = self.scores_of(self.cells(structure, present)).masked_fill(~there, -torch.inf)
-        price = cost(to_tensor(structure, self.first)).to(score)
+        price = _of_shape("cost of the structures", cost(to_tensor(structure, self.first)), score.shape).to(score)
         return (torch.softmax(score, dim=1) * torch.where(there, price, 0.0)).sum(dim=1)
 
     # -- samples that gradients pass through -----------------------------------------------------------------------
@@ -248,6 +246,15 @@ def _padded(rows: list[list[Ints]], rest: int) -> Ints:
         for k, cells in enumerate(row):
             found[b, k, : len(cells)] = cells
     return found
+
+
+def _of_shape(name: str, value: Any, shape: torch.Size) -> Tensor:
+    """Return value if it is a tensor of that shape."""
+    if not isinstance(value, Tensor):
+        raise InvalidInput(f"{name} is {shown(value)}; expected a tensor of shape {tuple(shape)}.")
+    if value.shape != shape:
+        raise InvalidInput(f"{name} has shape {tuple(value.shape)}; expected {tuple(shape)}.")
+    return value
 
 
 def _straight_through(hard: Tensor, soft: Tensor) -> Tensor:
