@@ -351,7 +351,7 @@ class Joint(Problem[Structures]):
 
     # -- sums, where all problems are one factor graph of small width --------------------------------------------------
 
-    def _summing(self, question: str) -> FactorGraph:
+    def answering(self, question: str) -> FactorGraph:
         if self._merged is None or self._merged.forest() is None:
             raise NotSupported(
                 f"{question}() of problems that must agree has no tractable answer, unless they score labels by tables "
@@ -361,27 +361,19 @@ class Joint(Problem[Structures]):
         return self._merged
 
     @summed
-    def log_partition(self) -> float:
-        return self._summing("log_partition").log_partition()
-
-    @summed
     def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
         if self._merged is None:
             return sums.log_partition_bounds(self, iterations)
         return self._merged.log_partition_bounds(iterations=iterations)
 
     @summed
-    def entropy(self) -> float:
-        return self._summing("entropy").entropy()
-
-    @summed
     def marginals(self) -> dict[str, Floats]:
-        found, (name,) = self._summing("marginals").marginals(), self.ties
+        found, (name,) = self.answering("marginals").marginals(), self.ties
         return {name: found["labels"]}
 
     @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Structures]:
-        return [(labels,) * len(self.problems) for labels in self._summing("sample").sample(k, seed=seed)]
+        return [(labels,) * len(self.problems) for labels in self.answering("sample").sample(k, seed=seed)]
 
     # -- for the engine, when a joint problem is part of another ---------------------------------------------------
 

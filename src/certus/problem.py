@@ -249,6 +249,13 @@ class Problem(ABC, Generic[Y]):
         found: list[Result[Y]] = relaxed_answer("kbest")(self, as_positive_int("k", k))
         return found
 
+    def answering(self, question: str) -> "Problem[Any]":
+        """The problem that answers a question about all structures in place of this one, such as a dynamic program.
+
+        NotSupported, which says what to ask instead, where there is none.
+        """
+        raise self._not_supported(question)
+
     def yielded(self, structure: Y) -> Hashable:
         """What tells distinct structures apart, where several may come to the same: the words of a translation."""
         raise NotSupported(f"{type(self).__name__} has no lists of distinct structures: no two come to the same.")
@@ -259,19 +266,20 @@ class Problem(ABC, Generic[Y]):
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
         """k structures drawn with probability proportional to exp(score)."""
-        raise self._not_supported("sample")
+        return self.answering("sample").sample(k, seed=seed)
 
     def log_partition(self) -> float:
         """Log of the sum of exp(score) over all structures."""
-        raise self._not_supported("log_partition")
+        return self.answering("log_partition").log_partition()
 
     def marginals(self) -> dict[str, Floats]:
         """For each view, the probability (expected count) of each part under exp(score)."""
-        raise self._not_supported("marginals")
+        found = self.answering("marginals").marginals()
+        return {view: found[view] for view in self.views}
 
     def part_marginals(self, kind: str) -> Floats:
         """The expected uses of each cell of an array of scores, by the name of the argument, under exp(score)."""
-        raise self._not_supported("part_marginals")
+        return self.answering("part_marginals").part_marginals(kind)
 
     def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
         """An interval that holds the log-partition function, rounding included, also where that is hard to find.
@@ -301,7 +309,7 @@ class Problem(ABC, Generic[Y]):
 
     def entropy(self) -> float:
         """Entropy, in nats, of the distribution proportional to exp(score)."""
-        raise self._not_supported("entropy")
+        return self.answering("entropy").entropy()
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:

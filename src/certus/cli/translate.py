@@ -24,7 +24,7 @@ from certus.translation.terminology import constraints_of, terms_of
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchOptions:
     """How the best translation is searched for."""
 
     method: Annotated[
@@ -79,7 +79,7 @@ class Asked:
 
 def translate(
     model: TranslationModel,
-    search: Search,
+    search: SearchOptions,
     asked: Asked,
     inputs: o.Inputs = None,
     workers: Annotated[int, Option(min=1, help="Threads")] = 1,

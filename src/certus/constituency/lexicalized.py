@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from certus import kernels
 from certus.certificates.normal import Closed, NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured
-from certus.checks import Bools, Floats, Ints, as_scores, as_words, of_kind
+from certus.checks import Floats, Ints, as_scores, as_words, of_kind
 from certus.constituency import lexicalized_json
 from certus.constituency.lexicalize import LexicalizedTree, Spines, from_spines, spines
 from certus.constituency.lexicalized_chart import Chart, Scores, scores_in_steps
@@ -27,6 +27,9 @@ from certus.problem import Index, Penalties
 from certus.result import Solution
 from certus.schema import Field
 from certus.threads import long_call
+
+if TYPE_CHECKING:
+    from certus.kernels.lexicalized import Sentence
 
 REHEARSAL = 15.0  # how far below the best tree the trees may lie over which a relaxation is solved first
 SHORT = 6  # words up to which the chart itself is quick
@@ -110,7 +113,9 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
 
     def _masked(self, view: str, mask: Floats) -> Self:
         w = self._weighted({view: mask})
-        kept = replace(self.tables, node_score=w.node, attach=w.attach, root_score=w.root, allowed=w.allowed)
+        kept = replace(
+            self.tables, node_score=w.node_score, attach=w.attach, root_score=w.root_score, allowed=w.allowed
+        )
         return self.from_tables(kept)
 
     def with_fixed(self, view: str, index: Index, value: int) -> Self:
@@ -156,22 +161,27 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
                 f"{self.memory_limit / 2**30:.1f} GiB. Split the sentence, or raise memory_limit."
             )
 
-    def _weighted(self, penalties: Penalties | None) -> "_Weighted":
-        kernel: Any = kernels.lexicalized
-        t = self.tables
-        node, attach, root, allowed = t.node_score, t.attach, t.root_score, t.allowed
+    @cached_property
+    def _sentence(self) -> "Sentence":
+        """The sentence as certus.kernels.lexicalized takes it."""
+        kernel, t = kernels.lexicalized, self.tables
+        own = {name: getattr(t, name) for name in kernel.Sentence._fields if name != "n"}
+        return kernel.Sentence(n=self.n, **own)
+
+    def _weighted(self, penalties: Penalties | None) -> "Sentence":
+        """The sentence with other scores, and without the arcs that penalties forbid."""
+        kernel, s = kernels.lexicalized, self._sentence
         for view, penalty in (penalties or {}).items():
             checked = as_scores(f"penalty {view!r}", penalty, self.checked_view(view))
             if view == "tags":
-                node = node + checked[self._node_word, self._node_tag]
+                s = s._replace(node_score=s.node_score + checked[self._node_word, self._node_tag])
             elif np.any(checked != 0.0):
-                root = root + checked[0, t.group_word + 1]
-                allowed = allowed & (checked > -np.inf)
-                weighted = np.empty_like(attach)
-                layout = kernel.Layout(self.n, t.group_word, t.group_ptr, t.context_ptr, t.context_word, t.attach_ptr)
-                kernel.penalise(layout, attach, checked, weighted)
-                attach = weighted
-        return _Weighted(node, attach, root, allowed)
+                layout = kernel.Layout(*(getattr(s, name) for name in kernel.Layout._fields))
+                attach = np.empty_like(s.attach)
+                kernel.penalise(layout, s.attach, checked, attach)
+                root, allowed = s.root_score + checked[0, s.group_word + 1], s.allowed & (checked > -np.inf)
+                s = s._replace(attach=attach, root_score=root, allowed=allowed)
+        return s
 
     @cached_property
     def _node_word(self) -> Ints:
@@ -182,11 +192,11 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         number = {tag: t for t, tag in enumerate(self.tags)}
         return np.array([number[spine[0]] for spine in self.tables.node_spine], dtype=np.int64)
 
-    def _inside(self, w: "_Weighted", charts: int = 1) -> Any:
+    def _inside(self, w: "Sentence", charts: int = 1) -> Any:
         self._check_memory(charts)
         chart = self._empty_chart()
-        long_call(self._steps, kernels.lexicalized.inside, self._sentence(w), chart)
-        if not (w.root + chart.whole[self._top] > -np.inf).any():
+        long_call(self._steps, kernels.lexicalized.inside, w, chart)
+        if not (w.root_score + chart.whole[self._top] > -np.inf).any():
             raise self._no_tree(w)
         return chart
 
@@ -199,43 +209,19 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     def _top(self) -> int:
         return (self.n - 1) * self.n // 2
 
-    def _no_tree(self, w: "_Weighted") -> Infeasible:
+    def _no_tree(self, w: "Sentence") -> Infeasible:
         t = self.tables
         for i in range(self.n):
             nodes = slice(t.node_ptr[i], t.node_ptr[i + 1])
-            if not (w.node[nodes] > -np.inf).any():
+            if not (w.node_score[nodes] > -np.inf).any():
                 why = "it has no tag" if nodes.start == nodes.stop else "all its tags are forbidden"
                 return Infeasible(f'word {i + 1} ("{self.words[i]}") has no spine: {why}.')
         return Infeasible(f"no tree: the grammar derives none over the {self.n} words under the given penalties.")
 
-    def _sentence(self, w: "_Weighted") -> Any:
-        """The sentence as certus.kernels.lexicalized takes it."""
-        t = self.tables
-        kernel: Any = kernels.lexicalized
-        return kernel.Sentence(
-            n=self.n,
-            node_ptr=t.node_ptr,
-            node_below=t.node_below,
-            node_context=t.node_context,
-            node_group=t.node_group,
-            node_score=w.node,
-            group_word=t.group_word,
-            group_ptr=t.group_ptr,
-            context_ptr=t.context_ptr,
-            context_word=t.context_word,
-            stop=t.stop,
-            attach_ptr=t.attach_ptr,
-            attach=w.attach,
-            root_score=w.root,
-            distance=t.distance,
-            allowed=w.allowed,
-        )
-
     def _empty_chart(self) -> Any:
         t = self.tables
         nodes, spans = len(t.node_score), self.n * (self.n + 1) // 2
-        kernel: Any = kernels.lexicalized
-        return kernel.Chart(
+        return kernels.lexicalized.Chart(
             open=np.empty((2, nodes, 3, self.n)),
             done=np.empty((2, nodes, self.n)),
             whole=np.empty((spans, len(t.group_word))),
@@ -252,11 +238,10 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         if self.pruned:
             return super().solve(penalties)
 
-        kernel: Any = kernels.lexicalized
         w = self._weighted(penalties)
         chart = self._inside(w)
         chosen, head, level = (np.empty(self.n, dtype=np.int64) for _ in range(3))
-        value = kernel.derivation(self._sentence(w), chart, chosen, head, level)
+        value = kernels.lexicalized.derivation(w, chart, chosen, head, level)
         return Solution(self._tree(chosen, head, level), float(value))
 
     def _tree(self, chosen: Ints, head: Ints, level: Ints) -> LexicalizedTree:
@@ -280,15 +265,14 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
         np.maximum.at(tags, (self.tables.group_word, self.tables.group_tag), group_best)
         return {"arcs": arcs, "tags": tags}
 
-    def _outside(self, w: "_Weighted", width: float = np.inf) -> tuple[Any, Any, Floats, Floats, float]:
+    def _outside(self, w: "Sentence", width: float = np.inf) -> tuple[Any, Any, Floats, Floats, float]:
         """Inside and outside charts, max-marginals of arcs and groups, and the least score that was looked for."""
-        kernel: Any = kernels.lexicalized
         chart = self._inside(w, charts=2)
         around = self._empty_chart()
         arcs, group_best = np.empty((self.n + 1, self.n + 1)), np.empty(len(self.tables.group_word))
-        best = float((w.root + chart.whole[self._top]).max())
+        best = float((w.root_score + chart.whole[self._top]).max())
         least = best - width - (1e-9 * (1.0 + abs(best)) if width < np.inf else 0.0)  # rounding leaves nothing out
-        long_call(self._steps, kernel.outside, self._sentence(w), chart, least, around, arcs, group_best)
+        long_call(self._steps, kernels.lexicalized.outside, w, chart, least, around, arcs, group_best)
         return chart, around, arcs, group_best, least
 
     # -- proofs ----------------------------------------------------------------------------------------------------
@@ -352,19 +336,18 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     @cached_property
     def _forest(self) -> tuple[Forest, Ints]:
         """The hypergraph of the trees, and for each edge (node, group, head): see kernels.lexicalized.forest."""
-        kernel: Any = kernels.lexicalized
         w = self._weighted(None)
         chart, around, _, _, least = self._outside(w, self.width)
         number = np.empty(sum(item.size for item in chart), dtype=np.int32)
-        sentence, nothing = self._sentence(w), self._edges(0, 0)
-        n_vertices, n_edges = kernel.forest(sentence, chart, around, least, number, nothing)
+        nothing = self._edges(0, 0)
+        n_vertices, n_edges = kernels.lexicalized.forest(w, chart, around, least, number, nothing)
         if 100 * n_edges > self.memory_limit:
             raise NotSupported(
                 f"the hypergraph of {self.n} words has {n_edges} edges, too many to spell out. Ask within(width), "
                 "which keeps the trees that score no more than width less than the best, or raise memory_limit."
             )
         edges = self._edges(n_vertices, n_edges)
-        kernel.forest(sentence, chart, around, least, number, edges)
+        kernels.lexicalized.forest(w, chart, around, least, number, edges)
         first, tails, weights, what = edges
         # From the top down to bottom up: vertices and edges the other way round.
         tails, weights, what = tails[::-1], weights[::-1].copy(), what[::-1].copy()
@@ -378,8 +361,7 @@ class LexicalizedConstituency(DynamicProgram[LexicalizedTree]):
     @staticmethod
     def _edges(n_vertices: int, n_edges: int) -> Any:
         """Room for the edges of a hypergraph."""
-        kernel: Any = kernels.lexicalized
-        return kernel.Edges(
+        return kernels.lexicalized.Edges(
             first=np.empty(n_vertices + 1, dtype=np.int64),
             tails=np.empty((n_edges, 2), dtype=np.int64),
             weight=np.empty(n_edges),
@@ -536,12 +518,3 @@ def _dominates(head: Sequence[int], m: int, w: int) -> bool:
     while w > 0 and w != m:
         w = head[w]
     return w == m
-
-
-class _Weighted(NamedTuple):
-    """The scores that penalties change, and the arcs that none forbids."""
-
-    node: Floats
-    attach: Floats
-    root: Floats
-    allowed: Bools

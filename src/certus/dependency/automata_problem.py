@@ -9,7 +9,7 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent
 from certus.certificates.sound import floored, sound_list, summed
 from certus.checks import Floats, Ints, as_positive_int, one_of
-from certus.dependency import automata_tables, sum_bounds, sum_estimates
+from certus.dependency import automata_tables, nonprojective, sum_bounds, sum_estimates
 from certus.dependency.head_automata import AutomatonOf, HeadAutomata
 from certus.dependency.problem import ROOTS, checked_arcs
 from certus.dependency.tree_problem import TreeProblem
@@ -98,19 +98,13 @@ class AutomataDependency(TreeProblem):
         return type(self)(automata.arc, automata.automaton_of, by_head=automata.by_head, root=self.root)
 
     def _decode(self, limits: Limits) -> Result[Ints]:
-        from certus.dependency import nonprojective
-
         return nonprojective.decode(self, limits)
 
     @sound_list
     def kbest(self, k: int) -> list[Result[Ints]]:
-        from certus.dependency import nonprojective
-
         return nonprojective.kbest(self, as_positive_int("k", k))
 
     def max_marginal_bounds(self, *, time_limit: float | None = None) -> PartBounds:
-        from certus.dependency import nonprojective
-
         return PartBounds(*floored(self, lambda problem: nonprojective.max_marginal_bounds(problem, time_limit)))
 
     @summed
@@ -128,18 +122,12 @@ class AutomataDependency(TreeProblem):
 
     def relaxation(self) -> "Relaxation | None":
         """The relaxation that decode solves."""
-        from certus.dependency import nonprojective
-
         return nonprojective.relaxation(self)
 
     def normal_form(self) -> NormalForm:
-        from certus.dependency import nonprojective
-
         return nonprojective.normal_form(self)
 
     def normal_structure(self, structure: ArrayLike) -> tuple[Any, ...]:
-        from certus.dependency import nonprojective
-
         return nonprojective.normal_structure(self, self.checked_heads(structure))
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:

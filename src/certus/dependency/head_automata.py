@@ -7,7 +7,7 @@ scored together with the head of h. Tied to a spanning tree by multipliers (``ce
 decodes the models for which trees with crossing arcs are NP-hard.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, combinations, product
@@ -20,17 +20,16 @@ from certus.certificates import sweep
 from certus.certificates.assembling import derivation
 from certus.certificates.normal import Graph, NormalForm
 from certus.certificates.rounding import Extent, extent_of, one_rounded_up, rounded_up
-from certus.certificates.sound import summed
 from certus.checks import Floats, Ints, as_scores
 from certus.dependency import normal_automata
 from certus.dependency import parts as P
 from certus.dependency.part_kinds import EMPTY, END, HIGHER_KINDS, LEFT, LETTERS, MODIFIER, OUTERMOST, RIGHT
 from certus.dependency.problem import Dependency, checked_arcs
 from certus.errors import Infeasible, InvalidInput, NotSupported
-from certus.hypergraph import Forest, Hypergraph
+from certus.hypergraph import DynamicProgram, Forest, Hypergraph
 from certus.lazy import once
-from certus.problem import Index, Limits, Penalties, Problem
-from certus.result import LogPartitionBounds, Result, Solution
+from certus.problem import Index, Penalties
+from certus.result import Solution
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
@@ -136,7 +135,7 @@ class Choices:
     above: Ints
 
 
-class HeadAutomata(Problem[Choices]):
+class HeadAutomata(DynamicProgram[Choices]):
     """The best modifiers for every head, each head on its own.
 
     Solves  max over z of  sum_h automaton_h(modifiers of h under z) + sum over arcs of z of arc[h, m],  where z is any
@@ -181,11 +180,9 @@ class HeadAutomata(Problem[Choices]):
     @classmethod
     def of(cls, problem: "Dependency | AutomataDependency") -> "HeadAutomata":
         """The automata of a dependency problem, which score all of it."""
-        from certus.dependency.automata_problem import AutomataDependency
-
         arc = problem.arc
         self = cls.__new__(cls)
-        if isinstance(problem, AutomataDependency):
+        if not isinstance(problem, Dependency):
             given = problem.automata
             self._set(arc, given.automaton_of, given.by_head, problem.root)
             return self
@@ -367,10 +364,6 @@ class HeadAutomata(Problem[Choices]):
             supposed[1:] = lattices.arc_head[lattices.up[lattices.up_ptr[1:-1] + column[1:]]]
         return Solution(Choices(arcs, supposed), total)
 
-    def _decode(self, limits: Limits) -> Result[Choices]:
-        solution = self.solve()
-        return self.proved(solution.structure, solution.value, kind="dynamic program")
-
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         lattices = self.lattices
         value, above = self._values(penalties)
@@ -389,10 +382,10 @@ class HeadAutomata(Problem[Choices]):
         """NotSupported: what is saved is the problem that the automata belong to."""
         raise NotSupported("HeadAutomata does not answer to_json(): save the AutomataDependency that they are of.")
 
-    # -- sums, over the graph of the normal form -------------------------------------------------------------------
+    # -- sums and lists, over the graph of the normal form ---------------------------------------------------------
 
-    @cached_property
-    def _summed(self) -> Forest:
+    @once
+    def forest(self) -> Forest:
         form = self.normal_form()
         (graph,) = form.spaces
         assert isinstance(graph, Graph)
@@ -405,30 +398,10 @@ class HeadAutomata(Problem[Choices]):
         whole = Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail)
         return Forest(whole, sweep.edge_weights(graph, form.scores), parts)
 
-    @summed
-    def log_partition(self) -> float:
-        return self._summed.log_partition()
-
-    @summed
-    def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
-        extent, edges = self.extent(), self._summed.graph.n_edges
-        return LogPartitionBounds.around(self.log_partition(), edges, extent.length * extent.size + edges)
-
-    @summed
-    def marginals(self) -> dict[str, Floats]:
-        return self._summed.marginals(self.views)
-
-    @summed
-    def entropy(self) -> float:
-        return self._summed.entropy()
-
-    @summed
-    def sample(self, k: int, *, seed: int | None = None) -> list[Choices]:
-        return [self._choices(edges) for edges in self._summed.sample(k, seed)]
-
-    def _choices(self, edges: list[int]) -> Choices:
+    def from_edges(self, edges: Sequence[int]) -> Choices:
+        chosen = np.asarray(edges, dtype=np.int64)
         arcs, above = np.zeros(self.arc.shape, dtype=bool), np.full(self.n + 1, NO_HEAD, dtype=np.int64)
-        used = {view: cell[edges][cell[edges] >= 0] for view, cell in self._summed.parts.items()}
+        used = {view: cell[chosen][cell[chosen] >= 0] for view, cell in self.forest().parts.items()}
         arcs.reshape(-1)[used["arcs"]] = True
         if self.by_head:
             above[used["above"] % (self.n + 1)] = used["above"] // (self.n + 1)

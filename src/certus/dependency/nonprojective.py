@@ -22,7 +22,6 @@ from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints, as_positive_int, of_kind
 from certus.dependency import arborescence
-from certus.dependency.automata_problem import AutomataDependency
 from certus.dependency.head_automata import HeadAutomata, part_tables
 from certus.dependency.lineages import Lineages
 from certus.dependency.part_kinds import HIGHER_KINDS
@@ -44,6 +43,7 @@ from certus.result import Result, certified
 from certus.threads import long_call
 
 if TYPE_CHECKING:
+    from certus.dependency.automata_problem import AutomataDependency
     from certus.kernels.head_automata import Model
     from certus.kernels.steps import Rule
 
@@ -164,7 +164,7 @@ def decode(
     rule = of_kind("step", step or POLYAK, StepRule, "a rule of certus.relax.steps, such as polyak()")
     run.info |= {"nodes": 1, "fixed": 0, "decoded": 0, "step": rule.name}
     first = None
-    if estimate and rule.numbers is not None and share == SHARE and not isinstance(problem, AutomataDependency):
+    if estimate and rule.numbers is not None and share == SHARE and isinstance(problem, Dependency):
         first = FirstBurst(problem, run, rule.numbers, min(descent.BURST, max_iterations), lazy)
         if first.closed or (not exact and run.structure is not None and run.iterations == max_iterations):
             return first.result()
@@ -494,7 +494,7 @@ class Arcs(Divisible[Decided]):
         extent = self.problem.extent()
         amount = 2.0 * (max(extent.length, 1) * extent.size + float(np.abs(u).sum()))
         u += np.where(keep, -amount, amount)
-        return self.named(u)
+        return self.by_view(u)
 
     def with_each(self, node: Node[Decided]) -> Floats:
         """For each arc a bound on the trees of a node that have it."""
@@ -523,25 +523,25 @@ class Arcs(Divisible[Decided]):
         proof: tuple[Floats, float] = node.proof
         return proof
 
-    def named(self, u: Floats) -> dict[str, Floats]:
+    def by_view(self, u: Floats) -> dict[str, Floats]:
         """Multipliers of ``relaxation``, from those of the descent (2, arcs)."""
         out = {view: np.zeros(self.problem.arc.shape) for view in self.automata.views}
         for k, values in enumerate(out.values()):
             values[self.cells] = u[k] + (self.model.share * self.arc if k == 0 else 0.0)
         return out
 
-    def multipliers(self, named: Multipliers | None) -> Floats:
+    def multipliers(self, by_view: Multipliers | None) -> Floats:
         """Those of the descent, from those of ``relaxation``: less the share of the arc scores that its tree has."""
         u = np.zeros((2, len(self.arc)))
         for values, view in zip(u, self.automata.views, strict=False):
-            values[:] = 0.0 if named is None else named[view][self.cells]
+            values[:] = 0.0 if by_view is None else by_view[view][self.cells]
         u[0] -= self.model.share * self.arc
         return u.reshape(-1)
 
     def witness(self, node: Node[Decided], removed: tuple[Removed, ...] = ()) -> tuple[Multipliers, float, float]:
         """Multipliers of ``relaxation``, whose tree has no share of the arc scores: that of the descent is added."""
         flat, bound = self.proof_of(node)
-        out = self.named(flat.reshape(2, -1))
+        out = self.by_view(flat.reshape(2, -1))
         largest = kernels.head_automata.largest_multipliers(self.model, flat.reshape(2, -1), node.decided.gone)
         length, size = self.automata.extent().length, self.problem.extent().size
         error = error_of_dual(self.problem.n, length, len(out), self.share, size, *largest)

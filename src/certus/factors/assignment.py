@@ -1,7 +1,7 @@
 """Assignment: a best matching of rows and columns, proved by prices of the columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.rounding import Extent, rounded_up
 from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
 from certus.draw import Picture, alignment
-from certus.errors import Infeasible, InvalidInput, NotSupported
+from certus.errors import Infeasible, InvalidInput
 from certus.factors.choices import Choices
 from certus.lazy import once
 from certus.problem import Index, Limits, Penalties, Problem, named_words
@@ -44,6 +44,7 @@ class Assignment(Problem[Ints]):
     """
 
     name: ClassVar[str] = "assignment"
+    hard_sums: ClassVar[str] = "a sum over all matchings is a permanent, which is #P-hard"
 
     def __init__(self, score: ArrayLike) -> None:
         self._free = Choices(as_scores("score", score, (None, None)), "matches", np.shape(score))
@@ -141,24 +142,6 @@ class Assignment(Problem[Ints]):
         columns = best_columns(score, self._free.must)
         rows = np.flatnonzero(columns >= 0)
         return Solution(columns, float(score[rows, columns[rows]].sum()))
-
-    def _permanent(self, question: str) -> NoReturn:
-        raise NotSupported(
-            f"{question}() is a sum over all matchings, which is #P-hard. Ask decode(), kbest(k), max_marginals() or "
-            "log_partition_bounds()."
-        )
-
-    def log_partition(self) -> float:
-        self._permanent("log_partition")
-
-    def marginals(self) -> dict[str, Floats]:
-        self._permanent("marginals")
-
-    def entropy(self) -> float:
-        self._permanent("entropy")
-
-    def sample(self, k: int, *, seed: int | None = None) -> list[Ints]:
-        self._permanent("sample")
 
     # -- travel ----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import rounded_up
-from certus.certificates.sound import measured, sound_list, summed
+from certus.certificates.sound import measured, sound_list
 from certus.checks import Floats, Ints, as_members, of_kind, shown
 from certus.errors import InvalidInput, NotSupported
 from certus.factors import relaxed
@@ -135,7 +135,7 @@ class FactorGraph(Labelled):
         """The graph eliminated variable by variable; None where that is too large."""
         return None if self._whole is None else self._whole.forest()
 
-    def _answering(self, question: str) -> Piece:
+    def answering(self, question: str) -> Piece:
         if self._whole is None:
             raise NotSupported(
                 f"{question}() of a factor graph of large width has no tractable answer: its cycles would take more "
@@ -145,32 +145,16 @@ class FactorGraph(Labelled):
         return self._whole
 
     def from_edges(self, edges: Sequence[int]) -> Ints:
-        return self._answering("from_edges").from_edges(edges)
+        return self.answering("from_edges").from_edges(edges)
 
     def normal_form(self) -> NormalForm:
-        return self._answering("normal_form").normal_form()
+        return self.answering("normal_form").normal_form()
 
     def normal_structure(self, structure: Ints) -> tuple[list[int]]:
-        return self._answering("normal_structure").normal_structure(structure)
+        return self.answering("normal_structure").normal_structure(structure)
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float | None:
         return None if self._whole is None else self._whole.reference_maximum(penalties)
-
-    @summed
-    def sample(self, k: int, *, seed: int | None = None) -> list[Ints]:
-        return self._answering("sample").sample(k, seed=seed)
-
-    @summed
-    def log_partition(self) -> float:
-        return self._answering("log_partition").log_partition()
-
-    @summed
-    def marginals(self) -> dict[str, Floats]:
-        return {"labels": self._answering("marginals").marginals()["labels"]}
-
-    @summed
-    def entropy(self) -> float:
-        return self._answering("entropy").entropy()
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:

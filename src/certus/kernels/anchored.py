@@ -101,7 +101,7 @@ def outside(rule, cell, root, chart, out):
 
 
 @njit(cache=True, nogil=True)
-def best_tree(rule, cell, root, chart, tree):
+def best_derivation(rule, cell, root, chart, tree):
     """tree (2 n - 1, 3) <- spans and symbols of a best tree, if there is one; returns its score. n is 2 or more."""
     n, size, n_phrases = chart.shape[0] - 1, chart.shape[2], rule.shape[0]
     value, top = -np.inf, -1

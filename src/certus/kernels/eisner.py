@@ -219,36 +219,22 @@ def read_off(size, charts, right, i, j, heads, stack):
     stack[0, 2] = j
     while top > uint64(0):
         top -= one
-        kind = stack[top, 0]
+        right = stack[top, 0] == one
         i = stack[top, 1]
         j = stack[top, 2]
         if i == j:
             continue
         best = -np.inf
-        at = i
-        if kind == one:
-            for m in range(i + one, j + one):
-                score = IR[i * size + m] + R[m * size + j]
-                if score > best:
-                    best = score
-                    at = m
-            heads[at] = i
-            stack[top, 0] = one
-            stack[top, 1] = at
-            stack[top, 2] = j
-            j = at
-        else:
-            for m in range(i, j):
-                score = IL[m * size + j] + L[i * size + m]
-                if score > best:
-                    best = score
-                    at = m
-            heads[at] = j
-            stack[top, 0] = uint64(0)
-            stack[top, 1] = i
-            stack[top, 2] = at
-            i = at
-        top = split(size, R, L, i, j, stack, top + one)
+        m = i
+        for x in range(j - i):
+            k = i + one + x if right else i + x
+            score = IR[i * size + k] + R[k * size + j] if right else IL[k * size + j] + L[i * size + k]
+            if score > best:
+                best = score
+                m = k
+        heads[m] = i if right else j
+        stack[top, uint64(1) if right else uint64(2)] = m
+        top = split(size, R, L, i if right else m, m if right else j, stack, top + one)
 
 
 @njit(cache=True, nogil=True)

@@ -260,6 +260,15 @@ def most_features(model):
 
 
 @njit(cache=True, nogil=True)
+def scored_kinds(model):
+    """Which kinds of parts have templates, (KINDS,)."""
+    scored = np.empty(KINDS, dtype=np.bool_)
+    for kind in range(KINDS):
+        scored[kind] = model.templates[kind].seed.shape[0] > 0
+    return scored
+
+
+@njit(cache=True, nogil=True)
 def part_features(scorer, row, index):
     """Write the feature indices of a part into index; returns how many there are."""
     kind = row[0]
@@ -304,11 +313,11 @@ def differences(sentence, names, model, gold, guess, out):
     """
     scorer = scorer_of(sentence, names, model)
     index = np.empty(most_features(model), dtype=np.uint64)
-    right, wrong = tree_parts(gold), tree_parts(guess)
+    right, wrong, scored = tree_parts(gold), tree_parts(guess), scored_kinds(model)
     plus = minus = 0
     for m in range(1, gold.shape[0]):
         for kind in range(KINDS):
-            if not same_part(right[m, kind], wrong[m, kind]):
+            if scored[kind] and not same_part(right[m, kind], wrong[m, kind]):
                 plus = append_features(scorer, right[m, kind], index, out[0], plus)
                 minus = append_features(scorer, wrong[m, kind], index, out[1], minus)
     return plus, minus

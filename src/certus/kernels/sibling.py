@@ -232,7 +232,7 @@ def read_off(sentence, charts, right, i, j, heads, stack):
     """Set the heads below one complete item: i reaching right to j, or j reaching left to i. Ties: smallest index."""
     _, sib, size, width, _, _ = sentence
     R, L, IR, IL, S = charts
-    zero, one = uint64(0), uint64(1)
+    zero, one, two = uint64(0), uint64(1), uint64(2)
     square = size * size
     top = one
     stack[0, 0] = uint64(right)
@@ -240,61 +240,40 @@ def read_off(sentence, charts, right, i, j, heads, stack):
     stack[0, 2] = j
     while top > zero:
         top -= one
-        kind = stack[top, 0]
+        right = stack[top, 0] == one
         i = stack[top, 1]
         j = stack[top, 2]
         if i == j:
             continue
+        h = i if right else j
         best = -np.inf
         m = i
-        if kind == one:
-            for k in range(i + one, j + one):
-                score = IR[i * width + k] + R[k * width + j]
+        for x in range(j - i):
+            k = i + one + x if right else i + x
+            score = IR[i * width + k] + R[k * width + j] if right else IL[k * width + j] + L[i * width + k]
+            if score > best:
+                best = score
+                m = k
+        stack[top, one if right else two] = m
+        top += one
+        while True:  # the modifiers of h from m inwards
+            heads[m] = h
+            pairs = h * square + m
+            best = sib[pairs + h * size] + (L[(h + one) * width + m] if right else R[m * width + h - one])
+            s = h
+            for k in range(min(h, m) + one, max(h, m)):
+                score = IR[h * width + k] + S[k * width + m] if right else IL[k * width + h] + S[m * width + k]
+                score += sib[pairs + k * size]
                 if score > best:
                     best = score
-                    m = k
-            stack[top, 1] = m
-            top += one
-            while True:  # the modifiers of i from m inwards
-                heads[m] = i
-                best = sib[i * square + i * size + m] + L[(i + one) * width + m]
-                s = i
-                for k in range(i + one, m):
-                    score = IR[i * width + k] + S[k * width + m] + sib[i * square + k * size + m]
-                    if score > best:
-                        best = score
-                        s = k
-                if s == i:
-                    break
-                top = split(width, R, L, s, m, stack, top)
-                m = s
-            stack[top, 0] = zero
-            stack[top, 1] = i + one
-            stack[top, 2] = m
-        else:
-            for k in range(i, j):
-                score = IL[k * width + j] + L[i * width + k]
-                if score > best:
-                    best = score
-                    m = k
-            stack[top, 2] = m
-            top += one
-            while True:  # the modifiers of j from m inwards
-                heads[m] = j
-                best = sib[j * square + j * size + m] + R[m * width + j - one]
-                s = j
-                for k in range(m + one, j):
-                    score = IL[k * width + j] + S[m * width + k] + sib[j * square + k * size + m]
-                    if score > best:
-                        best = score
-                        s = k
-                if s == j:
-                    break
-                top = split(width, R, L, m, s, stack, top)
-                m = s
-            stack[top, 0] = one
-            stack[top, 1] = m
-            stack[top, 2] = j - one
+                    s = k
+            if s == h:
+                break
+            top = split(width, R, L, min(s, m), max(s, m), stack, top)
+            m = s
+        stack[top, 0] = zero if right else one
+        stack[top, 1] = h + one if right else m
+        stack[top, 2] = m if right else h - one
         top += one
 
 

@@ -328,21 +328,21 @@ def _forward_log(tables, j, n, unary, lattice, chart):
 
 
 @njit(cache=True, nogil=True)
-def _faint_sum(table, start, stride_a, tags_a, old, top, level):
-    """Log of the sum over the tags a that lead to a state, less top and level, by way of logs.
+def _faint_sum(table, start, stride, tags, chart, top, level):
+    """Log of the sum over the tags before a state, or after it, less top and level, by way of logs.
 
-    old[a] is the chart there, and the table is read from ``start`` on; not at all if that is -1.
+    chart[k] is that of tag k, and the table is read from ``start`` on; not at all if that is -1.
     """
     best = -np.inf
-    for a in range(len(tags_a)):
-        weight = table[start + tags_a[a] * stride_a] - level if start >= 0 else 0.0
-        best = max(best, old[a] - top + weight)
+    for k in range(len(tags)):
+        weight = table[start + tags[k] * stride] - level if start >= 0 else 0.0
+        best = max(best, chart[k] - top + weight)
     if best == -np.inf:
         return -np.inf
     mass = 0.0
-    for a in range(len(tags_a)):
-        weight = table[start + tags_a[a] * stride_a] - level if start >= 0 else 0.0
-        mass += np.exp(old[a] - top + weight - best)
+    for k in range(len(tags)):
+        weight = table[start + tags[k] * stride] - level if start >= 0 else 0.0
+        mass += np.exp(chart[k] - top + weight - best)
     return best + np.log(mass)
 
 
@@ -402,7 +402,7 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
                 if mass >= FAINT:
                     total = np.log(mass)
                 else:
-                    total = _faint_rest(table, scored, tags_c, log_row, level, start)
+                    total = _faint_sum(table, start if scored else -1, 1, tags_c, log_row, 0.0, level)
                     if total == -np.inf:
                         continue
                 chart[old + a * kb + b] = total + (top[b] + level)
@@ -414,21 +414,6 @@ def _backward_log(tables, j, n, unary, lattice, chart, entropy):
                             log_p = log_part - total
                             spread += np.exp(log_p) * (entropy[new + b * kc + c] - log_p)
                     entropy[old + a * kb + b] = spread
-
-
-@njit(cache=True, nogil=True)
-def _faint_rest(table, scored, tags_c, log_row, level, start):
-    """Log of the sum over the tags c that follow, less level, by way of logs."""
-    best = -np.inf
-    for c in range(len(tags_c)):
-        best = max(best, log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c])
-    if best == -np.inf:
-        return best
-    mass = 0.0
-    for c in range(len(tags_c)):
-        log_part = log_row[c] + (table[start + tags_c[c]] - level) if scored else log_row[c]
-        mass += np.exp(log_part - best)
-    return best + np.log(mass)
 
 
 @njit(cache=True, nogil=True)

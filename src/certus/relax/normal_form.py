@@ -232,9 +232,9 @@ class RelaxedForm:
 
     def bound_in(self, cell: Cell, proof: Proof, above: float, better: Sequence[Sequence[Any] | None] = ()) -> float:
         """The same for the structures of a cell."""
-        worst = -inf
+        highest = -inf
         stack: list[tuple[Proof, Cell]] = [(proof, cell)]
-        while stack and worst <= above:
+        while stack and highest <= above:
             node, cell = stack.pop()
             if isinstance(node, Split):
                 stack.append((node.zero, self.fixed(cell, node.view, node.index, 0)))
@@ -243,12 +243,12 @@ class RelaxedForm:
                 continue
             u = self.multipliers(node.multipliers)
             if isinstance(node, Leaf):
-                worst = max(worst, self.evaluation.bound(u, above, cell, self.known(node, better)))
+                highest = max(highest, self.evaluation.bound(u, above, cell, self.known(node, better)))
                 continue
             for part in node.removed:
-                worst = max(worst, self.evaluation.bound_with(u, above, cell, self.parts_of(part)))
+                highest = max(highest, self.evaluation.bound_with(u, above, cell, self.parts_of(part)))
             stack.append((node.rest, self.without(cell, node.removed)))
-        return worst
+        return highest
 
     def known(self, leaf: Leaf, better: Sequence[Sequence[Any] | None]) -> list[Sequence[Any]]:
         """Which of the better structures the bound of a leaf need not hold for: all, where that can be shown."""

@@ -131,7 +131,7 @@ class AnchoredGrammar(CellProgram):
     def solve(self, penalties: Penalties | None = None) -> Solution[Any]:
         scores = self._dense(penalties)
         tree = np.empty((2 * self.n - 1, 3), dtype=np.int64)
-        value = kernels.anchored.best_tree(scores.rule, scores.cell, scores.root, self._chart(scores), tree)
+        value = kernels.anchored.best_derivation(scores.rule, scores.cell, scores.root, self._chart(scores), tree)
         if value == -np.inf:
             raise Infeasible("every tree uses a part that is -inf. Allow more roots, rules, tags or spans.")
         return Solution(tuple(map(tuple, in_order(tree).tolist())), float(value))

@@ -230,7 +230,7 @@ class DependencyGraphBatch(ProgramBatch):
     def program_of(self, item: int) -> ArrayProgram[Any]:
         problem = self[item]
         assert isinstance(problem, DependencyGraph)
-        return problem.chains("log_partition")
+        return problem.answering("log_partition")
 
     def decode(self) -> Any:
         relaxed = len(self.arrays) > 2 or "grandparent" in self.arrays

@@ -89,7 +89,7 @@ class DependencyGraph(Problem[Ints]):
     def __repr__(self) -> str:
         return f"DependencyGraph({self.n} words, {', '.join(self.arrays)})"
 
-    def chains(self, question: str) -> ArcChains:
+    def answering(self, question: str) -> ArcChains:
         """The dynamic program that the problem is; NotSupported if it is more."""
         if self._others:
             raise NotSupported(
@@ -182,21 +182,6 @@ class DependencyGraph(Problem[Ints]):
     def kbest(self, k: int) -> list[Result[Ints]]:
         return super().kbest(k) if self._others else self._lead.kbest(k)
 
-    def sample(self, k: int, *, seed: int | None = None) -> list[Ints]:
-        return self.chains("sample").sample(k, seed=seed)
-
-    def log_partition(self) -> float:
-        return self.chains("log_partition").log_partition()
-
-    def entropy(self) -> float:
-        return self.chains("entropy").entropy()
-
-    def marginals(self) -> dict[str, Floats]:
-        return self.chains("marginals").marginals()
-
-    def part_marginals(self, kind: str) -> Floats:
-        return self.chains("part_marginals").part_marginals(kind)
-
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
         return super().max_marginals(penalties) if self._others else self._lead.max_marginals(penalties)
 
@@ -209,7 +194,7 @@ class DependencyGraph(Problem[Ints]):
         return None if self._others else self._lead.forest()
 
     def from_edges(self, edges: Any) -> Ints:
-        return self.chains("from_edges").from_edges(edges)
+        return self.answering("from_edges").from_edges(edges)
 
     # -- the view and proofs ---------------------------------------------------------------------------------------
 
@@ -222,10 +207,10 @@ class DependencyGraph(Problem[Ints]):
         return as_graph(structure, self.n).astype(np.float64)
 
     def normal_form(self) -> NormalForm:
-        return self.chains("normal_form").normal_form()
+        return self.answering("normal_form").normal_form()
 
     def normal_structure(self, structure: Any) -> tuple[Any, ...]:
-        return self.chains("normal_structure").normal_structure(as_graph(structure, self.n))
+        return self.answering("normal_structure").normal_structure(as_graph(structure, self.n))
 
     def reference_maximum(self, penalties: Penalties | None = None) -> float | None:
         return None if self._others else self._lead.reference_maximum(penalties)

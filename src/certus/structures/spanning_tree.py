@@ -156,14 +156,11 @@ class SpanningTree(Problem[Cells]):
     def sample(self, k: int, *, seed: int | None = None) -> list[Cells]:
         return [self._edges(heads) for heads in self._directed.sample(k, seed=seed)]
 
-    def log_partition(self) -> float:
-        return self._directed.log_partition()
+    def answering(self, question: str) -> Dependency:
+        return self._directed
 
     def log_partition_bounds(self, *, iterations: int = 150) -> LogPartitionBounds:
         return self._directed.log_partition_bounds(iterations=iterations)
-
-    def entropy(self) -> float:
-        return self._directed.entropy()
 
     def marginals(self) -> dict[str, Floats]:
         return {"edges": self._upper(self._directed.marginals()["arcs"], maximum=False)}

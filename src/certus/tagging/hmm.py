@@ -253,26 +253,26 @@ class _Looks:
     """P(tag | looks of a word), from the rare words of a lexicon: the longer a shared ending, the more it says."""
 
     def __init__(self, lexicon: Mapping[str, Mapping[int, int]], tag_counts: Floats) -> None:
-        self.counts: dict[tuple[str, str], Floats] = {}
+        found: dict[tuple[str, str], Floats] = {}
         for word, counts in lexicon.items():
             if sum(counts.values()) <= RARE:
                 row = np.zeros(len(tag_counts))
                 for t, count in counts.items():
                     row[t] = count
                 for key in _keys(word):
-                    if key in self.counts:
-                        self.counts[key] += row
+                    if key in found:
+                        found[key] += row
                     else:
-                        self.counts[key] = row.copy()
+                        found[key] = row.copy()
+        self.counts = {key: (counts, counts.sum()) for key, counts in found.items()}  # with their sums
         self.base: Floats = tag_counts / tag_counts.sum()
 
     def distribution(self, word: str) -> Floats:
         """Smoothed from all words over the words of its shape to its longest known ending; no tag is ruled out."""
         found: Floats = self.base
         for key in _keys(word):
-            counts = self.counts.get(key)
-            if counts is not None:
-                total = counts.sum()
+            if key in self.counts:
+                counts, total = self.counts[key]
                 backoff = 1.0 + BACKOFF * total
                 found = (counts + backoff * found) / (total + backoff)
         return found

@@ -1,7 +1,7 @@
 """Phrase-structure trees: a label over children, or over one word. No method recurses, so any depth will do."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from certus.checks import shown
 from certus.draw import Drawn, Picture, phrase_tree
@@ -35,9 +35,10 @@ class Tree(Drawn):
     (['dogs', 'bark'], ['N', 'V'])
     """
 
-    __slots__ = ("_hash", "children", "label")
+    __slots__ = ("_hash", "_preterminals", "children", "label")
 
     label: str
+    _preterminals: "tuple[Tree, ...]"
     children: "tuple[Tree, ...] | tuple[str]"
 
     def __init__(self, label: str, children: "str | Iterable[Tree | str]") -> None:
@@ -81,7 +82,8 @@ class Tree(Drawn):
     @property
     def subtrees(self) -> "tuple[Tree, ...]":
         """The children that are trees: all of them, or none for a preterminal."""
-        return tuple(child for child in self.children if isinstance(child, Tree))
+        children: Any = self.children
+        return () if isinstance(children[0], str) else children
 
     def nodes(self) -> "Iterator[Tree]":
         """Every node, parents before children, left to right."""
@@ -92,8 +94,12 @@ class Tree(Drawn):
             stack.extend(reversed(node.subtrees))
 
     def preterminals(self) -> "list[Tree]":
-        """The nodes right above the words, left to right."""
-        return [node for node in self.nodes() if node.word is not None]
+        """The nodes right above the words, left to right; looked for once."""
+        try:
+            return list(self._preterminals)
+        except AttributeError:
+            object.__setattr__(self, "_preterminals", tuple(node for node in self.nodes() if node.word is not None))
+            return list(self._preterminals)
 
     @property
     def words(self) -> list[str]:

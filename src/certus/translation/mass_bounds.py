@@ -19,7 +19,7 @@ from certus.translation.forest_sides import Layout, Sides, adjacent, all_ends, l
 from certus.translation.forest_tables import Tables
 from certus.translation.lm_lookup import pair_tables
 from certus.translation.phrase_coverings import sweep
-from certus.translation.phrase_proof import Search, search_of
+from certus.translation.phrase_proof import SearchSpace, search_of
 from certus.translation.scored_forest import END, prepare
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def phrase_mass_bounds(problem: "PhraseTranslation", above: float, scales: list[
     return [_phrase_sum(search, scale * search.step) + SLACK for scale in scales]
 
 
-def _cells(search: Search) -> float:
+def _cells(search: SearchSpace) -> float:
     """The size of a sweep over states of the language model."""
     states = (search.places.context >= 0).sum(axis=1)
     near = np.array([values.shape[1] for values in search.places.value])
@@ -60,7 +60,7 @@ def _cells(search: Search) -> float:
     return float((nodes * states * near).sum())
 
 
-def _phrase_sum(search: Search, unit: float) -> float:
+def _phrase_sum(search: SearchSpace, unit: float) -> float:
     """ln of the sum over the paths of the lattice, scores being whole numbers of steps worth ``unit`` each."""
     places = search.places
     scaled = places._replace(value=[unit * v for v in places.value], end=[unit * v for v in places.end])

@@ -62,7 +62,7 @@ class Steps(NamedTuple):
     score: Ints  # on arrival
 
 
-class Search(NamedTuple):
+class SearchSpace(NamedTuple):
     """What a search reads."""
 
     limits: Limits
@@ -135,7 +135,7 @@ def search_of(
     tracked: Ints | None,
     multipliers: Floats,
     exact: bool | None = None,
-) -> Search:
+) -> SearchSpace:
     """What a search above a bound reads, with numbers added to the scores of the options.
 
     Its bounds tell apart states of the language model if ``exact``, by default where not all words are tracked.
@@ -162,7 +162,9 @@ def search_of(
     places = places_of(problem.lm, met, rows, options, own, limits.limit, told_apart)
     bounds = sweep(problem.n, options, lattice, places, units.floor, lambda s: np.maximum(s.max(axis=2), units.floor))
     place = np.concatenate([np.full(b - a, p) for _, p, a, b in lattice.group])
-    return Search(limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]), units.step)
+    return SearchSpace(
+        limits, options, lattice, places, bounds, place, own, begin, units.above + int(sums[-1]), units.step
+    )
 
 
 def _read(problem: "PhraseTranslation", witness: Any) -> tuple[Ints | None, Floats]:
@@ -195,7 +197,7 @@ def _check_width(limits: Limits, options: Options) -> None:
         raise NotSupported(f"coverage is held in {WINDOW} bits from the first uncovered word on; {limits} needs more.")
 
 
-def _closed(search: Search) -> tuple[States, list[Steps]]:
+def _closed(search: SearchSpace) -> tuple[States, list[Steps]]:
     """All states that are not left out, by rising number of words covered, and the steps into each number."""
     n, options, zero = search.limits.n, search.options, np.zeros(1, dtype=np.int64)
     length = (options.end - options.start + 1)[options.span]
@@ -245,7 +247,7 @@ class Paths(NamedTuple):
     jump: Ints
 
 
-def _above(search: Search, closed: States, steps: list[Steps]) -> Paths:
+def _above(search: SearchSpace, closed: States, steps: list[Steps]) -> Paths:
     """What lies on a path whose score, rounded up, is above the bound."""
     places, above, n_states = search.places, search.above, len(closed.node)
     count = np.concatenate([np.full(b - a, c) for c, _, a, b in search.lattice.group])
