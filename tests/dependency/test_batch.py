@@ -39,6 +39,28 @@ def test_items_answer_as_they_do_alone(projective, siblings, root):
 
 
 @pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("ties", [True, False])
+def test_items_of_about_the_same_length_have_the_trees_that_they_have_alone(root, ties):
+    """They are served by groups, in the same arithmetic: every bit is the same; what is not read may be anything."""
+    rng = np.random.default_rng(6)
+    lengths = np.array([12, 12, 3, 11, 9, 12, 10, 0, 12, 11, 9, 9, 8, 1, 7, 2])
+    arc = rng.integers(-2, 3, (16, 14, 14)).astype(float) if ties else rng.normal(size=(16, 14, 14))
+    arc[rng.random(arc.shape) < 0.2] = -np.inf
+    arc[:, range(13), range(1, 14)] = 0.5  # one tree is left for certain
+    arc[:, :, 0], arc[:, range(14), range(14)] = np.nan, np.inf
+    for b, n in enumerate(lengths):
+        arc[b, n + 1 :], arc[b, :, n + 1 :] = np.nan, np.inf
+    settings = {"projective": True, "root": root}
+    result = DependencyBatch(arc, lengths=lengths, **settings).decode()
+    assert result.certificate.exact.all()
+    for b in range(16):
+        alone = DependencyBatch(arc[b : b + 1], lengths=lengths[b : b + 1], **settings).decode()
+        assert (result.structure[b] == alone.structure[0]).all()
+        assert result.score[b] == alone.score[0]
+        assert result.certificate.bound[b] == alone.certificate.bound[0]
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
 def test_items_of_about_the_same_length_answer_as_they_do_alone(root):
     """They are served by groups, in the same arithmetic: every bit is the same."""
     rng = np.random.default_rng(5)

@@ -176,7 +176,7 @@ class DependencyBatch(Batch):
                 kernels.arborescence.best_heads_batch(flat, width, lengths, single, heads[part], value[part])
                 score[part] = value[part]
 
-        self._run(serve, 3 if self.projective else 2)
+        self._run(serve, 3 if self.projective else 2, together=kernels.lanes.LANES if self.projective else 1)
         bound, tolerance = np.empty(len(self)), np.empty(len(self))
         open_items = np.empty(len(self), dtype=np.bool_)
         proofs = kernel.Proofs(value, score, bound, tolerance, open_items)
@@ -191,7 +191,7 @@ class DependencyBatch(Batch):
             if not unproved:
                 break
         found = BatchResult(heads, score, BatchCertificate(self._kind, score, bound, tolerance), self.lengths + 1)
-        unproved_items = np.flatnonzero(open_items).tolist()
+        unproved_items = np.flatnonzero(open_items).tolist() if unproved else []
         if unproved_items and not self.projective and not self._floored:
             unproved_items = self._without_masks(found, unproved_items)
         return self._settled(found, unproved_items)
@@ -390,8 +390,13 @@ class DependencyBatch(Batch):
         return self.arc[part], None if self.sibling is None else self.sibling[part], self.lengths[part]
 
     def _run(self, serve: Callable[[slice], None], power: int, together: int = 1) -> None:
-        """Serve all items in one call, or in one per chunk on threads: so many take n**power steps together."""
+        """Serve all items in one call, or in one per chunk on threads: so many take n**power steps together.
+
+        Pairs of siblings are read one by one all the same.
+        """
         steps = -(-len(self) // together) * float(self.arc.shape[1]) ** power
+        if self.sibling is not None:
+            steps = max(steps, float(self.sibling.size))
         in_parts(serve, len(self), steps, self.workers, together)
 
 

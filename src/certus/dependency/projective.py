@@ -134,7 +134,9 @@ def decode(
     magnitude of a sibling score.
     """
     if sibling is None:
-        long_call(_steps(arc), kernels.eisner.decode_and_score, arc, lengths, single, heads, value, score)
+        few = len(arc) < kernels.sibling_groups.ENOUGH
+        decode = kernels.eisner.decode_and_score if few else kernels.eisner_groups.decode
+        long_call(_steps(arc), decode, arc, lengths, single, heads, value, score)
         return 0.0
 
     read = long_call(_steps(arc), kernels.sibling.decode, arc, sibling, lengths, single, heads, value, score)

@@ -1,4 +1,4 @@
-"""What kernels that fill arrays of unknown length share."""
+"""What kernels share: arrays of unknown length, the largest of some values, items in order of their lengths."""
 
 import numpy as np
 
@@ -39,3 +39,21 @@ def largest(values, k):
         else:
             break
     return work[wanted]
+
+
+@njit(cache=True, nogil=True)
+def longest_first(lengths):
+    """The items (B,) in falling order of their lengths, those of one length in their own order."""
+    if lengths.shape[0] == 0:
+        return lengths
+    before = np.zeros(lengths.max() + 2, dtype=np.int64)  # items longer than each length
+    for n in lengths:
+        before[n] += 1
+    for n in range(before.shape[0] - 2, -1, -1):
+        before[n] += before[n + 1]
+    order = np.empty_like(lengths)
+    for b in range(lengths.shape[0]):
+        at = lengths[b] + 1
+        order[before[at]] = b
+        before[at] += 1
+    return order

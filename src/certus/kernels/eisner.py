@@ -238,6 +238,32 @@ def read_off(size, charts, right, i, j, heads, stack):
 
 
 @njit(cache=True, nogil=True)
+def best_tree(arc, size, n, single, charts, tree, stack):
+    """The best tree that the charts hold, into tree (N,); returns its value, -inf if there is none."""
+    R, L = charts.R, charts.L
+    one = uint64(1)
+    best = -np.inf
+    at = one
+    if single:
+        for m in range(one, n + one):
+            score = arc[m] + L[size + m] + R[m * size + n]
+            if score > best:
+                best = score
+                at = m
+    else:
+        best = R[n]
+    if best == -np.inf:
+        return best
+    if single:
+        tree[at] = 0
+        read_off(size, charts, False, one, at, tree, stack)
+        read_off(size, charts, True, at, n, tree, stack)
+    else:
+        read_off(size, charts, True, uint64(0), n, tree, stack)
+    return best
+
+
+@njit(cache=True, nogil=True)
 def decode(arc, lengths, single, heads, value):
     """Best tree of each item: arc (B, N, N), lengths (B,), heads (B, N) padded with -1, value (B,), -inf if none."""
     size = uint64(arc.shape[1])
@@ -253,28 +279,8 @@ def decode(arc, lengths, single, heads, value):
         if n == uint64(0):
             continue
         scores = arc[k].reshape(cells)
-        tree = heads[k]
         inside(MAX, scores, size, n, first, charts)
-        R, L = charts.R, charts.L
-        best = -np.inf
-        at = one
-        if single:
-            for m in range(one, n + one):
-                score = scores[m] + L[size + m] + R[m * size + n]
-                if score > best:
-                    best = score
-                    at = m
-        else:
-            best = R[n]
-        value[k] = best
-        if best == -np.inf:
-            continue
-        if single:
-            tree[at] = 0
-            read_off(size, charts, False, one, at, tree, stack)
-            read_off(size, charts, True, at, n, tree, stack)
-        else:
-            read_off(size, charts, True, uint64(0), n, tree, stack)
+        value[k] = best_tree(scores, size, n, single, charts, heads[k], stack)
 
 
 @njit(cache=True, nogil=True)

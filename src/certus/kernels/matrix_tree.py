@@ -46,6 +46,7 @@ from certus.kernels.algebra import (
     to_log,
     to_plain,
 )  # fmt: skip
+from certus.kernels.arrays import longest_first
 from certus.kernels.compiling import njit
 from certus.kernels.lanes import FEW, LANES, aligned
 from certus.kernels.tree_blocks import NO_TREE, OK, OUT_OF_RANGE, Sums, exponentials, hand_out, lay_out, survey
@@ -404,7 +405,7 @@ def tree_sums(score, lengths, single, marginals, sums):
     survey(flat, stride, lengths, single, sums)
     if lengths.shape[0] == 0:
         return True
-    order = np.argsort(-lengths, kind="mergesort")
+    order = longest_first(lengths)
     longest = lengths[order[0]]
     w, room = aligned(6 * LANES * (longest + 1) * longest + LANES), aligned(LANES * (longest + 4) * longest)
     alike = np.empty_like(order)

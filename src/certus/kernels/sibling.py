@@ -25,12 +25,11 @@ import numpy as np
 from numba import uint64
 
 from certus.kernels.algebra import LOG, MAX, REAL, plus, times
+from certus.kernels.arrays import longest_first
 from certus.kernels.compiling import njit
 from certus.kernels.eisner import SAFE_EXPONENT, arc_totals, level, split
 from certus.kernels.lanes import BAD, FEW, as_float, load_few, magnitude, spread_few, store
-from certus.kernels.sibling_groups import GROUP, Charts, fill, workspace
-
-ENOUGH = 3  # items for which a group is faster than one by one
+from certus.kernels.sibling_groups import GROUP, Charts, alike, fill, workspace
 
 
 class Sentence(NamedTuple):
@@ -328,16 +327,6 @@ def tree_of_charts(sentence, charts, tree, stack, inner):
 
 
 @njit(cache=True, nogil=True)
-def alike(lengths, order, at):
-    """How many items from order[at] on make a group: of about the same length, which falls. 1 if none is made."""
-    most = lengths[order[at]]
-    end = at + 1
-    while end < min(at + GROUP, order.shape[0]) and 4 * lengths[order[end]] >= 3 * most:
-        end += 1
-    return end - at if end - at >= ENOUGH and most >= GROUP else 1
-
-
-@njit(cache=True, nogil=True)
 def decode(arc, sib, lengths, single, heads, value, score):
     """Best tree of each item: heads (B, N) padded with -1, value (B,) from the chart and score (B,) from the input.
 
@@ -348,7 +337,7 @@ def decode(arc, sib, lengths, single, heads, value, score):
     cells = arc.shape[1] * arc.shape[1]
     stack = np.empty((4 * arc.shape[1] + 4, 3), dtype=np.uint64)
     inner = np.empty(arc.shape[1], dtype=np.int64)
-    order = np.argsort(-lengths)
+    order = longest_first(lengths)
     members, tops = np.empty(GROUP, dtype=np.int64), np.zeros(GROUP, dtype=np.int64)
     alone, together = room(0), workspace(0)
     heads[:] = -1

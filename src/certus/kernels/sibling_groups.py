@@ -17,6 +17,7 @@ from certus.kernels.compiling import njit
 from certus.kernels.lanes import LANES, UNSIGNED, aligned, fetch, interleave, larger, load, spread, store, watch
 
 GROUP = LANES
+ENOUGH = 3  # items for which a group is faster than one by one
 
 
 class Charts(NamedTuple):
@@ -47,6 +48,16 @@ class Workspace(NamedTuple):
     arcs: np.ndarray
     left: np.ndarray
     rows: Rows
+
+
+@njit(cache=True, nogil=True)
+def alike(lengths, order, at):
+    """How many items from order[at] on make a group: of about the same length, which falls. 1 if none is made."""
+    most = lengths[order[at]]
+    end = at + 1
+    while end < min(at + GROUP, order.shape[0]) and 4 * lengths[order[end]] >= 3 * most:
+        end += 1
+    return end - at if end - at >= ENOUGH and most >= GROUP else 1
 
 
 @njit(cache=True, nogil=True)
