@@ -30,6 +30,7 @@ from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
 from certus.lazy import once
 from certus.problem import Index, Limits, Penalties, Problem
+from certus.relax.laws import Asked, ForestLaw, Law
 from certus.result import LogPartitionBounds, Result, Solution
 
 if TYPE_CHECKING:
@@ -404,6 +405,9 @@ class HeadAutomata(Problem[Choices]):
             np.maximum.at(parts[view], edge, cell[graph.part])
         whole = Hypergraph(graph.in_ptr, graph.tail_ptr, graph.tail)
         return Forest(whole, sweep.edge_weights(graph, form.scores), parts)
+
+    def law(self, asked: Asked) -> Law:
+        return ForestLaw(self, self._summed, asked)
 
     @summed
     def log_partition(self) -> float:

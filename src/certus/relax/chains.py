@@ -1,0 +1,114 @@
+"""Markov chains over the structures of a problem that is relaxed, by Metropolis steps from one to the next.
+
+With q the distribution that ``Sampler`` draws from and w = exp(score) / q, a step draws some neighbouring parts of the
+first subproblem again, under the multipliers, the others fixed, then all that depends on them, and is taken with the
+probability of [Hastings70]_. Each chain begins with a structure drawn from q, and is brought from there through
+distributions proportional to q w^b, b from 0 to 1. What w adds with each change of b is, on average over the chains,
+the sum of all exp(score) ([Neal01]_). From then on b is 1, and what a chain comes by is what is drawn.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from certus.checks import Bools, Floats
+from certus.relax.sampler import Sampler, State
+
+CHAINS = 32  # independent ones, so that they tell how far their mean is off
+WARM = 128  # steps to b = 1
+STEPS = 8  # between structures that count, at most
+LINES = 4  # and one for so many lines of parts
+
+
+class Moves:
+    """Choices of parts to be drawn again: some of the lines along an axis of a view of the first subproblem.
+
+    Lines are those of which a structure uses one cell each, where there are such; else those along any axis. How many
+    is 1, 2, 4, ...: each as likely as it was of use while chains were warmed up.
+    """
+
+    def __init__(self, sampler: Sampler) -> None:
+        r, first = sampler.relaxation, sampler.order[0]
+        exclusive, blocks = r.subproblems[first].exclusive, sorted(r.slices[first])
+        self.view, self.cells, self.shape = next((b for b in blocks if b[0] in exclusive), blocks[0])
+        self.exclusive = self.view in exclusive
+        self.axes = [axis for axis in range(len(self.shape)) if axis != exclusive.get(self.view)]
+        self.most = max(max((self.shape[axis] for axis in self.axes), default=1), 1)
+        self.tried, self.taken = np.ones((2, self.most.bit_length()))
+
+    @property
+    def likely(self) -> Floats:
+        """The probabilities of sizes: how many lines change by a step of each."""
+        use = 2.0 ** np.arange(len(self.tried)) * self.taken / self.tried
+        likely: Floats = use / use.sum()
+        return likely
+
+    def drawn(self, likely: Floats, rng: np.random.Generator) -> tuple[int, Bools]:
+        """The size, as a power of two, and the cells of the view that stay as they are."""
+        axis = self.axes[int(rng.integers(len(self.axes)))]
+        count, power = self.shape[axis], int(rng.choice(len(likely), p=likely))
+        size = min(1 << power, count)
+        kept = np.ones(count, dtype=bool)
+        if rng.random() < 0.5:
+            start = int(rng.integers(count - size + 1))
+            kept[start : start + size] = False
+        else:
+            kept[rng.permutation(count)[:size]] = False
+        along = [1] * len(self.shape)
+        along[axis] = count
+        return power, np.broadcast_to(kept.reshape(along), self.shape).reshape(-1)
+
+
+class Chains:
+    """Chains of one sampler, each from a structure that was drawn by it."""
+
+    def __init__(self, sampler: Sampler, starts: list[State], rng: np.random.Generator) -> None:
+        self.sampler, self.rng, self.moves = sampler, rng, Moves(sampler)
+        self.reward = sampler.relaxation.reward(sampler.order[0], sampler.penalty)
+        self.states = [starts[k % len(starts)] for k in range(CHAINS)]
+
+    def warmed_up(self) -> Floats:
+        """Bring all chains to b = 1; the logs of what they weigh."""
+        weights, moves = np.zeros(CHAINS), self.moves
+        for step in range(1, WARM + 1):
+            likely = moves.likely
+            for k, state in enumerate(self.states):
+                weights[k] += state.log_weight / WARM
+                power, kept = moves.drawn(likely, self.rng)
+                self.states[k] = self._moved(state, kept, step / WARM)
+                moves.tried[power] += 1.0
+                moves.taken[power] += float(self.states[k].key != state.key)
+        return weights
+
+    def run(self, count: int) -> Iterator[State]:
+        """What each chain comes by, chain by chain: as many structures of each, ``count`` or a few more together."""
+        likely = self.moves.likely
+        steps = min(max(self.moves.most // LINES, 1), STEPS)
+        for state in self.states:
+            for _ in range(-(-count // CHAINS)):
+                for _ in range(steps):
+                    state = self._moved(state, self.moves.drawn(likely, self.rng)[1], 1.0)
+                yield state
+
+    def _moved(self, state: State, kept: Bools, b: float) -> State:
+        """One Metropolis step that leaves q w^b as it is, and the cells that are kept."""
+        sampler, view, cells = self.sampler, self.moves.view, self.moves.cells
+        old = state.first
+        used = np.bincount(old.cells[view], minlength=len(kept))
+        penalty = sampler.penalty.copy()
+        penalty[cells][kept & (used == 0)] = -np.inf
+        if not self.moves.exclusive:
+            penalty[cells][kept & (used > 0)] += self.reward
+        drawn = sampler.sums.law(sampler.order[0], penalty, sampler.power).draws(1, self.rng)[0]
+        if drawn is None or drawn.key == old.key:
+            return state
+        new = sampler.lead.again(drawn)
+        found = np.bincount(new.cells[view], minlength=len(kept))
+        if new.log_probability == -np.inf or (found != used)[kept].any():
+            return state
+        there = sampler.completed(new, self.rng)
+        if there is None or there.log_weight == -np.inf:
+            return state
+        gained = (new.log_probability - new.measure) - (old.log_probability - old.measure)
+        gained += b * (there.log_weight - state.log_weight)
+        return there if gained >= 0.0 or self.rng.random() < np.exp(gained) else state
