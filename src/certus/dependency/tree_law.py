@@ -26,8 +26,8 @@ class TreeLaw(Law):
             total = total + asked.penalties["arcs"][:, :, None]
         if "labels" in asked.penalties:
             total = total + asked.penalties["labels"]
-        self.measure = asked.power * total
-        self.arc, self.given = matrix_tree.fold_labels(self.measure)
+        self.scores = asked.power * total
+        self.arc, self.given = matrix_tree.fold_labels(self.scores)
         n, labels = len(scores) - 1, scores.shape[2]
         self.steps = matrix_tree.sum_steps(n) + 4 * n * labels + 8
 
@@ -57,16 +57,13 @@ class TreeLaw(Law):
         return [self._drawn(*pair) for pair in zip(heads, labels, strict=True)]
 
     def _drawn(self, heads: Ints, labels: Ints) -> Drawn:
-        n, size = len(heads) - 1, self.measure.shape[2]
+        n, size = len(heads) - 1, self.scores.shape[2]
         arcs = heads[1:] * (n + 1) + np.arange(1, n + 1)
         cells = arcs * size + labels
-        measure = float(self.measure.reshape(-1)[cells].sum())
-        return Drawn(
-            cells.tobytes(), {"arcs": arcs, "labels": cells}, measure, measure - self.log_partition, (heads, labels)
-        )
+        return Drawn(cells.tobytes(), {"arcs": arcs, "labels": cells}, (heads, labels))
 
-    def again(self, drawn: Drawn) -> Drawn:
-        return self._drawn(*drawn.made_of)
+    def measure(self, drawn: Drawn) -> float:
+        return float(self.scores.reshape(-1)[drawn.cells["labels"]].sum())
 
     def structure(self, drawn: Drawn) -> Any:
         heads, labels = drawn.made_of

@@ -16,8 +16,9 @@ from certus.relax.sampler import Sampler, State
 
 CHAINS = 32  # independent ones, so that they tell how far their mean is off
 WARM = 128  # steps to b = 1
-STEPS = 8  # between structures that count, at most
+STEPS = (4, 8)  # between structures that count, at least and at most
 LINES = 4  # and one for so many lines of parts
+LEVELS, FLATTER = 3, 0.4  # powers to which probabilities are raised in steps, so that other structures are tried too
 
 
 class Moves:
@@ -64,8 +65,9 @@ class Chains:
 
     def __init__(self, sampler: Sampler, starts: list[State], rng: np.random.Generator) -> None:
         self.sampler, self.rng, self.moves = sampler, rng, Moves(sampler)
-        self.reward = sampler.relaxation.reward(sampler.order[0], sampler.penalty)
-        self.states = [starts[k % len(starts)] for k in range(CHAINS)]
+        self.reward = max(sampler.relaxation.reward(sampler.order[0], lead.penalty) for lead in sampler.leads)
+        order = rng.permutation(len(starts))
+        self.states = [starts[order[k % len(starts)]] for k in range(CHAINS)]
 
     def warmed_up(self) -> Floats:
         """Bring all chains to b = 1; the logs of what they weigh."""
@@ -83,7 +85,7 @@ class Chains:
     def run(self, count: int) -> Iterator[State]:
         """What each chain comes by, chain by chain: as many structures of each, ``count`` or a few more together."""
         likely = self.moves.likely
-        steps = min(max(self.moves.most // LINES, 1), STEPS)
+        steps = min(max(self.moves.most // LINES, STEPS[0]), STEPS[1])
         for state in self.states:
             for _ in range(-(-count // CHAINS)):
                 for _ in range(steps):
@@ -92,23 +94,22 @@ class Chains:
 
     def _moved(self, state: State, kept: Bools, b: float) -> State:
         """One Metropolis step that leaves q w^b as it is, and the cells that are kept."""
-        sampler, view, cells = self.sampler, self.moves.view, self.moves.cells
-        old = state.first
-        used = np.bincount(old.cells[view], minlength=len(kept))
-        penalty = sampler.penalty.copy()
+        sampler, view, cells, rng = self.sampler, self.moves.view, self.moves.cells, self.rng
+        lead = sampler.leads[int(rng.choice(len(sampler.leads), p=[lead.share for lead in sampler.leads]))]
+        used = np.bincount(state.first.cells[view], minlength=len(kept))
+        penalty = lead.penalty.copy()
         penalty[cells][kept & (used == 0)] = -np.inf
         if not self.moves.exclusive:
             penalty[cells][kept & (used > 0)] += self.reward
-        drawn = sampler.sums.law(sampler.order[0], penalty, sampler.power).draws(1, self.rng)[0]
-        if drawn is None or drawn.key == old.key:
+        law = sampler.sums.law(sampler.order[0], penalty, lead.power * FLATTER ** int(rng.integers(LEVELS)))
+        first = law.draws(1, rng)[0]
+        if first is None or first.key == state.first.key:
             return state
-        new = sampler.lead.again(drawn)
-        found = np.bincount(new.cells[view], minlength=len(kept))
-        if new.log_probability == -np.inf or (found != used)[kept].any():
+        if (np.bincount(first.cells[view], minlength=len(kept)) != used)[kept].any():
             return state
-        there = sampler.completed(new, self.rng)
+        there = sampler.completed(first, rng)
         if there is None or there.log_weight == -np.inf:
             return state
-        gained = (new.log_probability - new.measure) - (old.log_probability - old.measure)
-        gained += b * (there.log_weight - state.log_weight)
-        return there if gained >= 0.0 or self.rng.random() < np.exp(gained) else state
+        gained = there.log_probability - state.log_probability + b * (there.log_weight - state.log_weight)
+        gained -= law.measure(first) - law.measure(state.first)
+        return there if gained >= 0.0 or rng.random() < np.exp(gained) else state

@@ -10,6 +10,7 @@ errors are by how far the chains are apart.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,15 @@ from certus.checks import Bools, as_generator, as_positive_int
 from certus.errors import Infeasible, LimitReached
 from certus.problem import Problem
 from certus.relax.chains import CHAINS, Chains
-from certus.relax.sampler import Sampler, State
+from certus.relax.sampler import Lead, Sampler, State
 from certus.relax.sums import Sums, told_by_each
 from certus.relax.system import Relaxation
 from certus.relax.weighted import Uses, chained, effective_size, log_mean, weighted
 from certus.result import MarginalEstimates
 
 ITERATIONS = 60  # to find multipliers
-PILOT = 64  # samples by which one of several ways to draw is chosen
+PILOT = 64  # samples by which one of several ways to draw is preferred
+OTHERS = 0.3  # the share of all others together, which find what it misses
 NOTHING = -1e3  # what a structure that misses a row counts for then, as the log of its weight
 SHARE = 0.1  # the least effective share of weighted samples that is good enough
 
@@ -51,29 +53,36 @@ def marginal_estimates(problem: Problem[Any], samples: int, seed: int | None) ->
     if effective_size(log_weight) >= SHARE * count or not sampler.relaxation.slices[sampler.order[0]]:
         return weighted(log_weight, _uses(sampler, drawn), (count, seed))
     chains = Chains(sampler, alive, rng)
-    total = log_mean(chains.warmed_up()) + float(np.log(len(alive) / count))
+    warmed = log_mean(chains.warmed_up()) + float(np.log(len(alive) / count))
+    total = log_mean(np.array([warmed, log_mean(log_weight)]))  # two estimates, each right on average
     found = list(chains.run(count))
     return chained(_uses(sampler, found), total, (len(found), seed), CHAINS)
 
 
 def _sampler(problem: Problem[Any], rng: np.random.Generator) -> Sampler:
-    """The sampler whose weights are the least apart, judged by a few of each."""
-    relaxation = Relaxation.of(problem)
-    plain, parts = Sums(relaxation, 1), len(relaxation.subproblems) - len(relaxation.measuring)
+    """The sampler: it draws in several ways, and most from that whose weights are the least apart, judged by a few."""
+    plain = Sums(Relaxation.of(problem), 1)
+    parts = len(plain.relaxation.subproblems) - len(plain.relaxation.measuring)
     u = plain.multipliers(ITERATIONS)
-    found = [Sampler(problem, relaxation, plain, power, u) for power in sorted({1, 2 if parts > 1 else 1, parts})]
-    if told_by_each(relaxation):
-        tied = Sums(relaxation, parts)
-        found.append(Sampler(problem, relaxation, tied, parts, tied.multipliers(ITERATIONS)))
-    found = [one for one in found if one.lead.log_partition > -np.inf]
-    if not found:
-        raise Infeasible("the first part of what the problem is relaxed to has no structure.")
-    return found[0] if len(found) == 1 else max(found, key=lambda one: _agreement(one, rng))
+    ways = [(u, power) for power in sorted({1, 2 if parts > 1 else 1, parts})]
+    if told_by_each(plain.relaxation):
+        ways.append((Sums(plain.relaxation, parts).multipliers(ITERATIONS), parts))
+    sampler = Sampler(problem, plain, u)
+    if not all(sampler.lead(*way, 1.0) for way in ways):
+        raise Infeasible("a part of what the problem is relaxed to has no structure.")
+    if len(ways) > 1:
+        best = int(np.argmax([_agreement(sampler, lead, rng) for lead in sampler.leads]))
+        rest = OTHERS / (len(ways) - 1)
+        shares = [rest if k != best else 1.0 - OTHERS for k in range(len(ways))]
+        sampler.leads = [lead._replace(share=share) for lead, share in zip(sampler.leads, shares, strict=True)]
+    return sampler
 
 
-def _agreement(sampler: Sampler, rng: np.random.Generator) -> float:
-    """The mean log of the weights, which falls short of the log-partition the more, the more they differ."""
-    drawn = sampler.draws(PILOT, rng)
+def _agreement(sampler: Sampler, lead: Lead, rng: np.random.Generator) -> float:
+    """The mean log of the weights of one way, which falls short of the log-partition the more, the more they differ."""
+    alone = copy(sampler)
+    alone.leads = [lead]
+    drawn = alone.draws(PILOT, rng)
     return float(np.mean([NOTHING if s is None else max(s.log_weight, NOTHING) for s in drawn]))
 
 
@@ -101,7 +110,7 @@ def _decided(sampler: Sampler, view: str) -> Bools | None:
     for i, name in r.views.get(view, ()):
         if i == sampler.order[0] and name in r.subproblems[i].views:
             shape = problem.views[view]
-            expected = sampler.lead.expected(name, shape)
+            expected = sampler.leads[0].law.expected(name, shape)
             axis = r.subproblems[i].exclusive.get(name)
             alone = False if axis is None else (expected > 0.0).sum(axis=axis, keepdims=True) == 1
             decided: Bools = (expected == 0.0) | alone

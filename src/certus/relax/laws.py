@@ -6,7 +6,8 @@ budgets: parts are chosen one after the other, and none that some row could not 
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -21,12 +22,10 @@ ROUNDING = 1e-9  # of what is added up for a budget
 
 
 class Drawn(NamedTuple):
-    """A structure drawn: what tells it from others, the cells it uses by view, and how likely it was."""
+    """A structure drawn: what tells it from others, and the cells it uses by view, each as often as it is used."""
 
     key: bytes
-    cells: Mapping[str, Ints]  # each as often as it is used
-    measure: float  # its score times the power, under the penalties
-    log_probability: float
+    cells: Mapping[str, Ints]
     made_of: Any  # edges, or the structure itself
 
 
@@ -52,16 +51,20 @@ class Law(ABC):
         """As many structures, independently; None for a draw that came to where no choice is within the budgets."""
 
     @abstractmethod
-    def again(self, drawn: Drawn) -> Drawn:
-        """A structure that was drawn by another law of the same subproblem, with its measure and probability here."""
+    def measure(self, drawn: Drawn) -> float:
+        """The power times the score under the penalties of what was drawn by any law of the same subproblem."""
+
+    def log_probability(self, drawn: Drawn) -> float:
+        """Log of the probability that it is drawn by this law, within the budgets if there are some."""
+        return self.measure(drawn) - self.log_partition
 
     @abstractmethod
     def structure(self, drawn: Drawn) -> Any:
         """What was drawn as a structure of the subproblem."""
 
-    def within(self, budgets: Sequence[Budget]) -> bool:
-        """Draw within budgets from now on, where that can be done."""
-        return not budgets
+    def within(self, budgets: Sequence[Budget]) -> Self:
+        """The law of drawing within budgets, where that can be done; else this one."""
+        return self
 
 
 class ForestLaw(Law):
@@ -69,12 +72,12 @@ class ForestLaw(Law):
 
     def __init__(self, problem: Problem[Any], forest: Forest, asked: "Asked") -> None:
         self.problem, self.forest = problem, forest
-        self.measure = asked.power * (asked.weight * forest.weights)
+        self.weights = asked.power * (asked.weight * forest.weights)
         for view, penalty in asked.penalties.items():
             edges, cells = forest.used(view)
-            self.measure[edges] += asked.power * penalty.reshape(-1)[cells]
+            self.weights[edges] += asked.power * penalty.reshape(-1)[cells]
         graph, self.steps = forest.graph, forest.graph.n_edges + 8
-        conditional, self.log_partition = sweeps.choices(graph, self.measure)
+        conditional, self.log_partition = sweeps.choices(graph, self.weights)
         sequential: Any = kernels.sequential
         self.graph = sequential.Graph(graph.in_ptr, graph.tail_ptr, graph.tail, conditional, graph.root)
         self.spend, self.budget = np.zeros((graph.n_edges, 0)), np.zeros(0)
@@ -83,11 +86,11 @@ class ForestLaw(Law):
         edge = sweeps.expected_uses(self.forest.graph, self.graph.conditional)
         return self.forest.onto_view(view, shape, edge, maximum=False)
 
-    def within(self, budgets: Sequence[Budget]) -> bool:
-        edges, count = len(self.measure), len(budgets)
-        if edges * count > SPENT:
-            return False
-        self.spend, least = np.zeros((edges, count)), np.empty((len(self.graph.in_ptr) - 1, count))
+    def within(self, budgets: Sequence[Budget]) -> Self:
+        edges, count = len(self.weights), len(budgets)
+        if not count or edges * count > SPENT or self.log_partition == -np.inf:
+            return self
+        spend, least = np.zeros((edges, count)), np.empty((len(self.graph.in_ptr) - 1, count))
         size = np.zeros(count)
         for s, budget in enumerate(budgets):
             size[s] = abs(budget.most) + sum(float(np.abs(coefficients).sum()) for _, _, coefficients in budget.terms)
@@ -95,30 +98,30 @@ class ForestLaw(Law):
                 added = np.zeros(int(np.prod(self.problem.views[view])))
                 np.add.at(added, cells, coefficients)
                 own, cell = self.forest.used(view)
-                self.spend[own, s] += added[cell]
-        kernels.sequential.spending(self.graph, self.spend, least)
+                spend[own, s] += added[cell]
+        kernels.sequential.spending(self.graph, spend, least)
         most = np.array([budget.most for budget in budgets])
-        self.budget = most - least[self.graph.root] + ROUNDING * size
-        return True
+        kept = copy(self)
+        kept.spend, kept.budget = spend, most - least[self.graph.root] + ROUNDING * size
+        return kept
 
     def draws(self, count: int, rng: np.random.Generator) -> list[Drawn | None]:
-        out: list[Drawn | None] = []
-        for _ in range(count):
-            edges, probability = self._walked(rng, NO_EDGES)
-            out.append(None if probability == -np.inf else self._drawn(edges, probability))
-        return out
+        walks = (self._walked(rng, NO_EDGES) for _ in range(count))
+        return [None if probability == -np.inf else self._drawn(edges) for edges, probability in walks]
 
     def _walked(self, rng: np.random.Generator, given: Any) -> tuple[Any, float]:
         edges, probability = kernels.sequential.walk(self.graph, self.spend, self.budget, rng, given)
         return edges, float(probability)
 
-    def _drawn(self, edges: Any, probability: float) -> Drawn:
+    def _drawn(self, edges: Any) -> Drawn:
         cells = {view: part[edges] for view, part in self.forest.parts.items()}
-        used = {view: cell[cell >= 0] for view, cell in cells.items()}
-        return Drawn(edges.tobytes(), used, float(self.measure[edges].sum()), probability, edges)
+        return Drawn(edges.tobytes(), {view: cell[cell >= 0] for view, cell in cells.items()}, edges)
 
-    def again(self, drawn: Drawn) -> Drawn:
-        return self._drawn(*self._walked(UNUSED, drawn.made_of)) if len(drawn.made_of) else drawn
+    def measure(self, drawn: Drawn) -> float:
+        return float(self.weights[drawn.made_of].sum())
+
+    def log_probability(self, drawn: Drawn) -> float:
+        return self._walked(UNUSED, drawn.made_of)[1]
 
     def structure(self, drawn: Drawn) -> Any:
         return self.problem.from_edges(drawn.made_of.tolist())

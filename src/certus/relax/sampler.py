@@ -4,6 +4,7 @@ A structure of the first subproblem is drawn, then one of each other that the st
 those that agree with what was drawn before.
 """
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,24 @@ from certus.checks import Floats, Ints
 from certus.problem import Problem
 from certus.relax.laws import Budget, Drawn, Law
 from certus.relax.sums import Sums
-from certus.relax.system import Relaxation
 
 
 class State(NamedTuple):
-    """A structure drawn: what was chosen first, what tells it from others, and the log of its weight."""
+    """A structure drawn: what was chosen first, how likely that was (a log), what tells it from others, its weight."""
 
     first: Drawn
+    log_probability: float
     key: tuple[bytes, ...]
     log_weight: float
+
+
+class Lead(NamedTuple):
+    """One way to draw from the first subproblem, and how often it is taken."""
+
+    law: Law
+    penalty: Floats
+    power: float
+    share: float
 
 
 class Forced(NamedTuple):
@@ -35,16 +45,20 @@ class Forced(NamedTuple):
 class Sampler:
     """Draws structures of a problem by the subproblems of its relaxation under multipliers."""
 
-    def __init__(self, problem: Problem[Any], relaxation: Relaxation, sums: Sums, power: int, u: Floats) -> None:
-        self.problem, self.relaxation, self.sums = problem, relaxation, sums
-        self.power, self.fixings = power, sums.fixings
-        self.penalty = relaxation.penalties(u, self.fixings)
-        self.order = relaxation.telling
+    def __init__(self, problem: Problem[Any], sums: Sums, u: Floats) -> None:
+        self.problem, self.relaxation, self.sums = problem, sums.relaxation, sums
+        self.penalty = sums.relaxation.penalties(u, sums.fixings)
+        self.order = sums.relaxation.telling
         self._prepare()
-        self.lead = sums.law(self.order[0], self.penalty, power)
-        if self.lead.log_partition > -np.inf:
-            self.lead.within(self._budgets(0, np.zeros(relaxation.n_cells)))
+        self.leads = list[Lead]()
         self.known: dict[tuple[bytes, ...], tuple[Any, float]] = {}
+
+    def lead(self, u: Floats, power: float, share: float) -> bool:
+        """Draw from the first subproblem in one more way, under these multipliers; False if it has no structure."""
+        penalty = self.relaxation.penalties(u, self.sums.fixings)
+        law = self.sums.law(self.order[0], penalty, power)
+        self.leads.append(Lead(law.within(self._budgets(0, np.zeros(self.relaxation.n_cells))), penalty, power, share))
+        return law.log_partition > -np.inf
 
     def _prepare(self) -> None:
         """For each subproblem drawn: rows that force its cells by what is drawn before it, and rows over several."""
@@ -83,7 +97,7 @@ class Sampler:
             left = r.rhs[row] - float(values @ used[cells])
             for sign in (1.0,) if r.inequality[row] else (1.0, -1.0):
                 out.append(Budget(self._terms(i, cells, sign * values), sign * left + r.slack[row]))
-        for cell in self.fixings.ones:
+        for cell in self.sums.fixings.ones:
             if terms := self._terms(i, np.array([cell], dtype=np.int64), np.array([-1.0])):
                 out.append(Budget(terms, -1.0))
         return out
@@ -99,23 +113,32 @@ class Sampler:
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def draws(self, count: int, rng: np.random.Generator) -> list[State | None]:
-        """As many structures, independently; None for a draw that came to nothing."""
-        return [self.completed(first, rng) for first in self.lead.draws(count, rng)]
+        """As many structures; None for a draw that came to nothing.
 
-    def completed(self, first: Drawn | None, rng: np.random.Generator) -> State | None:
+        Each way to draw has its share of them, and what is drawn weighs by the probability of all together.
+        """
+        cuts = np.rint(count * np.cumsum([0.0, *(lead.share for lead in self.leads)])).astype(int).tolist()
+        firsts = [
+            y for (a, b), lead in zip(pairwise(cuts), self.leads, strict=True) for y in lead.law.draws(b - a, rng)
+        ]
+        return [None if first is None else self.completed(first, rng) for first in firsts]
+
+    def completed(self, first: Drawn, rng: np.random.Generator) -> State | None:
         """A structure of the whole that has this one of the first subproblem."""
-        if first is None:
+        logs = [lead.law.log_probability(first) + np.log(lead.share) for lead in self.leads]
+        of_first = float(np.logaddexp.reduce(logs))
+        if of_first == -np.inf:
             return None
-        used, probability = np.zeros(self.relaxation.n_cells), first.log_probability
+        used, probability = np.zeros(self.relaxation.n_cells), of_first
         leaves: list[Drawn | None] = [None] * len(self.relaxation.subproblems)
         for k, i in enumerate(self.order):
             drawn: Drawn | None = first
             if k:
                 law = self._law(k, used)
                 drawn = law.draws(1, rng)[0] if law is not None else None
-                if drawn is None:
+                if law is None or drawn is None:
                     return None
-                probability += drawn.log_probability
+                probability += law.log_probability(drawn)
             assert drawn is not None
             leaves[i] = drawn
             for view, cells, shape in self.relaxation.slices[i]:
@@ -123,7 +146,7 @@ class Sampler:
         key = tuple(leaf.key for leaf in leaves if leaf is not None)
         if key not in self.known:
             self.known[key] = self._scored(leaves, used)
-        return State(first, key, self.known[key][1] - probability)
+        return State(first, of_first, key, self.known[key][1] - probability)
 
     def _law(self, k: int, used: Floats) -> Law | None:
         """Of a subproblem whose cells are decided by those before it; None where there is no such structure."""
@@ -136,8 +159,7 @@ class Sampler:
         law = self.sums.law(i, penalty, 1)
         if law.log_partition == -np.inf:
             return None
-        law.within(self._budgets(k, used))
-        return law
+        return law.within(self._budgets(k, used))
 
     def _demand(self, penalty: Floats, without: Ints, with_: Ints, reward: float) -> None:
         penalty[without] = -np.inf
