@@ -25,7 +25,7 @@ class Assignment(Problem[Ints]):
 
     Solves  max over matchings of the sum of score[i, j] over the pairs (i, j),  in O(n^2 (n + m)) time. Certificate
     kind: "dual". The witness is a price for each column, at which what rows would choose freely is no better. Sums over
-    all matchings are refused: they are permanents, which are #P-hard.
+    all matchings are permanents, which are #P-hard: they are bounded and estimated.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ class Assignment(Problem[Ints]):
 
     def _permanent(self, question: str) -> NoReturn:
         raise NotSupported(
-            f"{question}() is a sum over all matchings, which is #P-hard. Ask decode(), kbest(k), max_marginals() or "
-            "log_partition_bounds()."
+            f"{question}() is a sum over all matchings, which is #P-hard. Ask decode(), kbest(k), max_marginals(), "
+            "log_partition_bounds() or marginal_estimates()."
         )
 
     def log_partition(self) -> float:

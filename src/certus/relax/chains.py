@@ -14,7 +14,7 @@ import numpy as np
 from certus.checks import Bools, Floats
 from certus.relax.sampler import Sampler, State
 
-CHAINS = 32  # independent ones, so that they tell how far their mean is off
+CHAINS, EACH = (4, 32), 8  # at least and at most, so that they tell how far their mean is off; samples of each
 WARM = 128  # steps to b = 1
 STEPS = (4, 8)  # between structures that count, at least and at most
 LINES = 4  # and one for so many lines of parts
@@ -63,15 +63,16 @@ class Moves:
 class Chains:
     """Chains of one sampler, each from a structure that was drawn by it."""
 
-    def __init__(self, sampler: Sampler, starts: list[State], rng: np.random.Generator) -> None:
+    def __init__(self, sampler: Sampler, starts: list[State], count: int, rng: np.random.Generator) -> None:
         self.sampler, self.rng, self.moves = sampler, rng, Moves(sampler)
         self.reward = max(sampler.relaxation.reward(sampler.order[0], lead.penalty) for lead in sampler.leads)
         order = rng.permutation(len(starts))
-        self.states = [starts[order[k % len(starts)]] for k in range(CHAINS)]
+        chains = min(max(count // EACH, CHAINS[0]), CHAINS[1])
+        self.states, self.each = [starts[order[k % len(starts)]] for k in range(chains)], -(-count // chains)
 
     def warmed_up(self) -> Floats:
         """Bring all chains to b = 1; the logs of what they weigh."""
-        weights, moves = np.zeros(CHAINS), self.moves
+        weights, moves = np.zeros(len(self.states)), self.moves
         for step in range(1, WARM + 1):
             likely = moves.likely
             for k, state in enumerate(self.states):
@@ -82,12 +83,12 @@ class Chains:
                 moves.taken[power] += float(self.states[k].key != state.key)
         return weights
 
-    def run(self, count: int) -> Iterator[State]:
-        """What each chain comes by, chain by chain: as many structures of each, ``count`` or a few more together."""
+    def run(self) -> Iterator[State]:
+        """What the chains come by, one after the other, ``each`` structures of each: ``count`` or a few more."""
         likely = self.moves.likely
         steps = min(max(self.moves.most // LINES, STEPS[0]), STEPS[1])
         for state in self.states:
-            for _ in range(-(-count // CHAINS)):
+            for _ in range(self.each):
                 for _ in range(steps):
                     state = self._moved(state, self.moves.drawn(likely, self.rng)[1], 1.0)
                 yield state

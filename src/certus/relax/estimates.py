@@ -19,7 +19,7 @@ from certus.certificates.sound import summed
 from certus.checks import Bools, as_generator, as_positive_int
 from certus.errors import Infeasible, LimitReached
 from certus.problem import Problem
-from certus.relax.chains import CHAINS, Chains
+from certus.relax.chains import Chains
 from certus.relax.sampler import Lead, Sampler, State
 from certus.relax.sums import Sums, told_by_each
 from certus.relax.system import Relaxation
@@ -52,11 +52,11 @@ def marginal_estimates(problem: Problem[Any], samples: int, seed: int | None) ->
         )
     if effective_size(log_weight) >= SHARE * count or not sampler.relaxation.slices[sampler.order[0]]:
         return weighted(log_weight, _uses(sampler, drawn), (count, seed))
-    chains = Chains(sampler, alive, rng)
+    chains = Chains(sampler, alive, count, rng)
     warmed = log_mean(chains.warmed_up()) + float(np.log(len(alive) / count))
     total = log_mean(np.array([warmed, log_mean(log_weight)]))  # two estimates, each right on average
-    found = list(chains.run(count))
-    return chained(_uses(sampler, found), total, (len(found), seed), CHAINS)
+    found = list(chains.run())
+    return chained(_uses(sampler, found), total, (len(found), seed), len(chains.states))
 
 
 def _sampler(problem: Problem[Any], rng: np.random.Generator) -> Sampler:
