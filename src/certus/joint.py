@@ -355,8 +355,8 @@ class Joint(Problem[Structures]):
         if self._merged is None or self._merged.forest() is None:
             raise NotSupported(
                 f"{question}() of problems that must agree has no tractable answer, unless they score labels by tables "
-                "and are one factor graph of small width together. Ask decode(), kbest(k), max_marginals() or "
-                "log_partition_bounds()."
+                "and are one factor graph of small width together. Ask decode(), kbest(k), max_marginals(), "
+                "log_partition_bounds() or marginal_estimates()."
             )
         return self._merged
 

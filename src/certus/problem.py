@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from certus.hypergraph.dynamic_program import Forest
     from certus.hypergraph.readings import Reading
     from certus.relax.constraints import Constraint
+    from certus.relax.laws import Asked, Law
     from certus.relax.steps import StepRule
     from certus.relax.system import Relaxation
 
@@ -90,6 +91,7 @@ PROBLEMS: "Registry[type[Problem[Any]]]" = Registry()
 QUESTIONS = {
     "kbest": "certus.relax.ranked",
     "log_partition_bounds": "certus.relax.sums",
+    "marginal_estimates": "certus.relax.estimates",
     "max_marginal_bounds": "certus.relax.part_values",
 }
 
@@ -303,9 +305,17 @@ class Problem(ABC, Generic[Y]):
     def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
         """For each view, an estimate of the probability of each part from weighted samples, with its standard error.
 
-        Exact where the problem has exact marginals, which the answer says. Without a seed one is drawn, and told.
+        Exact where the problem has exact marginals, which the answer says; of what is decoded by relaxation, see
+        certus.relax.estimates. Without a seed one is drawn, and told. Raises LimitReached if no sample is a structure.
         """
-        return MarginalEstimates.known(self.marginals(), self.log_partition())
+        as_positive_int("samples", samples)
+        try:
+            return MarginalEstimates.known(self.marginals(), self.log_partition())
+        except NotSupported:
+            if self.relaxation() is None:
+                raise
+        estimates: MarginalEstimates = relaxed_answer("marginal_estimates")(self, samples, seed)
+        return estimates
 
     def entropy(self) -> float:
         """Entropy, in nats, of the distribution proportional to exp(score)."""
@@ -431,6 +441,10 @@ class Problem(ABC, Generic[Y]):
         A relaxation asks it for candidates: the better these are, the fewer cases a proof has. Called once for each
         structure that breaks a constraint.
         """
+        return None
+
+    def law(self, asked: "Asked") -> "Law | None":
+        """The distribution over structures under penalties, where that is known and ``forest`` does not tell it."""
         return None
 
     def relaxation(self) -> "Relaxation | None":

@@ -328,10 +328,11 @@ class LogPartitionBounds:
 class MarginalEstimates:
     """Probabilities of parts by view, estimated from weighted samples: not exact, and no bounds.
 
-    ``standard_error`` has what each is likely to be off by, from the same samples. ``effective_sample_size`` says how
-    many samples of equal weight would do as well: where it is small, neither means much. The same ``seed`` and number
-    of ``samples`` give the same estimates again. ``log_partition`` is an estimate too. ``method`` is "importance
-    sampling", or "exact" where the problem has exact marginals: then the errors are 0 and nothing was drawn.
+    ``standard_error`` has what each is likely to be off by, from the same samples, and no less than what as many equal
+    samples leave open. ``effective_sample_size`` says how many these are worth: where it is small, neither means much.
+    The same ``seed`` and number of ``samples`` give the same estimates again; chains may add a few, so that each has as
+    many. ``log_partition`` is an estimate too. ``method`` is "importance sampling", "Markov chains", or "exact" where
+    the problem has exact marginals: then the errors are 0 and nothing was drawn.
     """
 
     marginals: Mapping[str, NDArray[np.float64]]

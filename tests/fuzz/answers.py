@@ -39,7 +39,8 @@ SMALL |= {"labelled parts": 31, "labelled dependency": 18}
 SIZES, SHARES = (1.0, 2.0, np.inf), (0.95, 0.04, 0.01)
 ROUNDS = 10  # of intervals: they hold after any number
 LISTED = (1, 1, 1, 1, 1, 1, 3, relaxed_sums.LISTED)  # and with any number of structures below
-DRAWN = 16  # samples of estimates that are not exact
+DRAWN = 64  # samples of estimates that are not exact
+FAR = 5.0  # standard errors: parts further from the truth are counted
 
 
 class Answers:
@@ -175,13 +176,18 @@ def summed(case: Case, problem: Any, table: Exact, tally: Tally) -> Iterator[Cla
         total, probability, size = distribution(table)
     bounds, estimates = answers
     yield from hard_sums(bounds, estimates, total, Tally())  # they are counted where they are asked for
-    if estimates is None or estimates.method != "exact" or size > PLAIN * PLAIN:
+    if estimates is None or size > PLAIN * PLAIN:
         return
-    tally["marginal_estimates, exact"] += 1
+    tally[f"marginal_estimates, {estimates.method}"] += 1
     for view, values in estimates.marginals.items():
         expected = sum(float(p) * problem.indicator(table.structures[k], view) for k, p in probability.items())
-        if not np.abs(values - expected).max(initial=0.0) <= 1e-9:
+        off, error = np.abs(values - expected), estimates.standard_error[view]
+        if estimates.method == "exact" and not off.max(initial=0.0) <= 1e-9:
             yield Claim("a marginal that is wrong", f"{view}: {values!r}, exactly {expected!r}")
+        if not (np.isfinite(values).all() and np.isfinite(error).all() and (error >= 0.0).all()):
+            yield Claim("an estimate that is no number", f"{view}: {values!r}, {error!r}")
+        tally["parts estimated"] += int(off.size)
+        tally["parts estimated too far off"] += int((off > FAR * error + 1e-9).sum())
 
 
 assert set(ANSWER_KINDS) <= KINDS.keys()

@@ -10,8 +10,10 @@ from certus.checks import Floats, Ints, as_generator, as_positive_int
 from certus.dependency import arborescence, matrix_tree
 from certus.dependency.kbest_trees import iterate_trees
 from certus.dependency.tree_kind import TreeKind
+from certus.dependency.tree_law import TreeLaw
 from certus.errors import Infeasible, InvalidInput
 from certus.problem import Penalties
+from certus.relax.laws import Asked, Law
 from certus.result import Result, Solution
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ class CrossingTrees(TreeKind):
 
     def log_sum_steps(self, n: int) -> int:
         return matrix_tree.sum_steps(n)
+
+    def law(self, problem: "Dependency", asked: Asked) -> Law:
+        return TreeLaw(problem.arc[:, :, None], problem.root, asked, lambda heads, labels: heads)
 
     def marginals(self, problem: "Dependency") -> Floats:
         return matrix_tree.marginals(problem.arc, problem.root)

@@ -25,11 +25,13 @@ from certus.dependency import normal_projective
 from certus.dependency import parts as P
 from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.problem import Dependency
+from certus.dependency.tree_law import TreeLaw
 from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, Hypergraph
 from certus.lazy import once
 from certus.problem import Index, Limits, Penalties, Problem
 from certus.relax import ranked
+from certus.relax.laws import Asked, Law
 from certus.relax.normal_form import RelaxedForm
 from certus.relax.proof import Multipliers, mapped
 from certus.relax.system import Relaxation
@@ -360,6 +362,10 @@ class LabelledDependency(LabelledTrees):
         return Forest(labelled, weights, {"arcs": arcs, "labels": labels})
 
     # -- what the relaxation engine needs --------------------------------------------------------------------------
+
+    def law(self, asked: Asked) -> Law | None:
+        crossing = self.trees.law(asked._replace(penalties={})) is not None
+        return TreeLaw(self.label, self.trees.root, asked, LabelledTree) if crossing else None
 
     def relaxation(self) -> Relaxation | None:
         """The relaxation of the problem without labels, where it has one; else None. Its spanning tree has them all."""

@@ -69,7 +69,8 @@ def relaxation(problem: "Dependency | AutomataDependency", *, projective: bool =
     automata.of_trees = True
     rows = tuple(_tie(1, view, view, problem.arc.shape) for view in automata.views)
     together = {"arcs": ((0, "arcs"), *((1, view) for view in automata.views))}
-    return Relaxation((tree, automata), (1.0, 1.0), together, rows, lambda both: both[0], automata.leaves)
+    pair = (tree, automata)
+    return Relaxation(pair, (1.0, 1.0), together, rows, lambda both: both[0], automata.leaves, told_by=(0,))
 
 
 def with_lineages(problem: Dependency) -> "Relaxation":

@@ -29,6 +29,7 @@ from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest, sweeps
 from certus.lazy import once
 from certus.problem import PROBLEMS, Limits, PartBounds, Penalties
+from certus.relax.laws import Asked, Law
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 from certus.schema import Field
@@ -413,6 +414,9 @@ class Dependency(TreeProblem):
     def relaxation(self) -> Relaxation | None:
         """For trees with crossing arcs and scores above arcs: the relaxation they are decoded by. Else None."""
         return self.tree_kind.relaxation(self)
+
+    def law(self, asked: Asked) -> Law | None:
+        return self.tree_kind.law(self, asked)
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Heads]:
         return self.tree_kind.solve(self, penalties)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from certus.checks import Floats, as_generator, as_positive_int
+from certus.checks import as_generator, as_positive_int
 from certus.dependency import matrix_tree
 from certus.dependency.sum_bounds import scores_of, split_of
 from certus.errors import LimitReached
+from certus.relax.weighted import Uses, weighted
 from certus.result import MarginalEstimates
 
 if TYPE_CHECKING:
     from certus.dependency.automata_problem import AutomataDependency
     from certus.dependency.problem import Dependency
 
-METHOD = "importance sampling"
 ITERATIONS = 60  # to tighten the split: trees drawn then weigh about the same
 
 
@@ -31,32 +31,13 @@ def marginal_estimates(problem: "Dependency | AutomataDependency", samples: int,
     tree, words = split.tree, np.arange(1, problem.n + 1)
     trees = matrix_tree.sample_trees(tree, count, problem.root, as_generator(seed))
     excess = scores_of(problem, split, trees) - tree[trees[:, 1:], words].sum(axis=1)
-    most = float(excess.max())
-    if most == -np.inf:
+    if excess.max() == -np.inf:
         raise LimitReached(
             f"each of the {count} trees drawn has a forbidden part. Draw more of them (samples=), or ask decode(), "
             "which finds a tree if there is one."
         )
-    weight = np.exp(excess - most)
-    total = float(weight.sum())
-    share, square = weight / total, (weight / total) ** 2
-    cell = trees[:, 1:] * (problem.n + 1) + words
-    size = (problem.n + 1) ** 2
-
-    def added_up(values: Floats) -> Floats:
-        spread = np.broadcast_to(values[:, None], cell.shape)
-        sums: Floats = np.bincount(cell.reshape(-1), spread.reshape(-1), minlength=size).astype(np.float64)
-        return sums.reshape(problem.arc.shape)
-
-    mean, with_arc = np.minimum(added_up(share), 1.0), added_up(square)
-    # sum over samples of share^2 (1 - mean)^2 where the tree has the arc, and of share^2 mean^2 where it has not
-    variance = with_arc * (1.0 - 2.0 * mean) + square.sum() * mean**2
-    return MarginalEstimates(
-        {"arcs": mean},
-        {"arcs": np.sqrt(np.maximum(variance, 0.0))},
-        matrix_tree.log_partition(tree, problem.root) + most + float(np.log(total / count)),
-        1.0 / float(square.sum()),
-        count,
-        seed,
-        METHOD,
-    )
+    cell = (trees[:, 1:] * (problem.n + 1) + words).reshape(-1)
+    sample, possible = np.repeat(np.arange(count), problem.n), tree > -np.inf
+    alone = possible.sum(axis=0) <= 1
+    uses = {"arcs": Uses(problem.arc.shape, sample, cell, np.ones(len(cell)), ~possible | alone)}
+    return weighted(excess, uses, (count, seed), matrix_tree.log_partition(tree, problem.root))

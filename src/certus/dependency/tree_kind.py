@@ -14,6 +14,7 @@ from certus.certificates.rounding import of_sum
 from certus.checks import Floats, Ints
 from certus.errors import NotSupported
 from certus.problem import Limits, PartBounds, Penalties
+from certus.relax.laws import Asked, Law
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds, MarginalEstimates, Result, Solution
 
@@ -113,6 +114,10 @@ class TreeKind(ABC):
 
     def forest(self, problem: "Dependency") -> "DependencyForest | None":
         """The trees as hyperpaths; None where they are no dynamic program."""
+        return None
+
+    def law(self, problem: "Dependency", asked: Asked) -> Law | None:
+        """The distribution over trees under penalties; None where ``forest`` tells it, or nothing does."""
         return None
 
     def relaxation(self, problem: "Dependency") -> Relaxation | None:

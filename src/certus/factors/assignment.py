@@ -25,7 +25,7 @@ class Assignment(Problem[Ints]):
 
     Solves  max over matchings of the sum of score[i, j] over the pairs (i, j),  in O(n^2 (n + m)) time. Certificate
     kind: "dual". The witness is a price for each column, at which what rows would choose freely is no better. Sums over
-    all matchings are refused: they are permanents, which are #P-hard.
+    all matchings are permanents, which are #P-hard: they are bounded and estimated.
 
     Parameters
     ----------
@@ -44,7 +44,10 @@ class Assignment(Problem[Ints]):
     """
 
     name: ClassVar[str] = "assignment"
-    hard_sums: ClassVar[str] = "a sum over all matchings is a permanent, which is #P-hard"
+    hard_sums: ClassVar[str] = (
+        "a sum over all matchings is a permanent, which is #P-hard; log_partition_bounds() and marginal_estimates() "
+        "are answered"
+    )
 
     def __init__(self, score: ArrayLike) -> None:
         self._free = Choices(as_scores("score", score, (None, None)), "matches", np.shape(score))

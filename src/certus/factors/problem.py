@@ -34,8 +34,8 @@ class FactorGraph(Labelled):
     Solves  max over x of  sum of unary[v, x_v] + sum over tables of table[x_i, x_j, ...].  A graph of small width (a
     tree, a chain, anything that can be eliminated variable by variable within some 400,000 steps) is a dynamic program:
     every question is answered exactly. Others, such as grids, are covered by pieces of small width that must agree:
-    relaxation, then branch and bound; sums over all labellings are refused. Certificate kind: "dynamic program", else
-    "dual" or "branch and bound".
+    relaxation, then branch and bound; sums over all labellings are bounded and estimated. Certificate kind: "dynamic
+    program", else "dual" or "branch and bound".
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ class FactorGraph(Labelled):
         if self._whole is None:
             raise NotSupported(
                 f"{question}() of a factor graph of large width has no tractable answer: its cycles would take more "
-                f"than {LARGEST} steps. Ask decode(), kbest(k), max_marginals() or "
-                "log_partition_bounds(), or leave tables out."
+                f"than {LARGEST} steps. Ask decode(), kbest(k), max_marginals(), log_partition_bounds() or "
+                "marginal_estimates(), or leave tables out."
             )
         return self._whole
 

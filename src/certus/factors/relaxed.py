@@ -117,7 +117,7 @@ class _Polish:
 
     def __call__(self, leaves: Sequence[Ints]) -> Ints:
         best, chosen = -np.inf, leaves[0]
-        different = {leaf.tobytes(): leaf for leaf in leaves}
+        different = {leaf.tobytes(): leaf for leaf in leaves if leaf is not None}
         for leaf in different.values() if len(different) > 1 else ():
             labels = leaf.copy()
             kernels.factors.improve(self.graph.unary, self.flat, SWEEPS, labels)

@@ -29,7 +29,9 @@ class Selection(Problem[Items]):
     """
 
     view: ClassVar[str]
-    hard_sums: ClassVar[str] = "counting the sets that satisfy rows is #P-hard"
+    hard_sums: ClassVar[str] = (
+        "counting the sets that satisfy rows is #P-hard; log_partition_bounds() and marginal_estimates() are answered"
+    )
 
     def __init__(self, score: Floats, weights: Floats, limits: Floats) -> None:
         with np.errstate(over="ignore"):

@@ -66,11 +66,11 @@ class Forest:
             if view not in self.parts:
                 raise InvalidInput(f"no view {view!r} to penalise; there is {', '.join(map(repr, self.parts))}.")
             values = as_numbers(f"penalty of {view}", penalty, np.float64).reshape(-1)
-            edges, cells = self._used(view)
+            edges, cells = self.used(view)
             weights[edges] += values[cells]
         return weights
 
-    def _used(self, view: str) -> tuple[Ints, Ints]:
+    def used(self, view: str) -> tuple[Ints, Ints]:
         """The edges that use a cell of a view, and which; relaxations ask over and over."""
         if view not in self._found:
             edges = np.flatnonzero(self.parts[view] >= 0)
@@ -79,7 +79,7 @@ class Forest:
 
     def onto_view(self, view: str, shape: Index, values: Floats, *, maximum: bool) -> Floats:
         """Edge values summed (or maximised) per cell of a view."""
-        edges, cells = self._used(view)
+        edges, cells = self.used(view)
         out = np.full(int(np.prod(shape, dtype=np.int64)), -np.inf if maximum else 0.0)
         (np.maximum if maximum else np.add).at(out, cells, values[edges])
         return out.reshape(shape)

@@ -62,9 +62,21 @@ def marginals(graph: Hypergraph, weights: ArrayLike) -> Floats:
 
     Raises Infeasible if there is no derivation.
     """
-    q, _ = _conditionals(graph, as_weights(graph, weights))
+    return expected_uses(graph, _conditionals(graph, weights)[0])
+
+
+def choices(graph: Hypergraph, weights: ArrayLike) -> tuple[Floats, float]:
+    """Probability of each edge given its head under exp(score), 0 where none is; and the log-partition function."""
+    weight = as_weights(graph, weights)
+    chart, q = np.empty(graph.n_vertices), np.empty(graph.n_edges)
+    kernels.hypergraph.conditionals(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, q)
+    return q, float(chart[graph.root])
+
+
+def expected_uses(graph: Hypergraph, conditional: Floats) -> Floats:
+    """Expected number of uses of each edge in a derivation drawn by ``choices``."""
     uses, out = np.empty(graph.n_vertices), np.empty(graph.n_edges)
-    kernels.hypergraph.expected_uses(graph.in_ptr, graph.tail_ptr, graph.tail, q, graph.root, uses, out)
+    kernels.hypergraph.expected_uses(graph.in_ptr, graph.tail_ptr, graph.tail, conditional, graph.root, uses, out)
     return out
 
 
@@ -97,7 +109,7 @@ def expectations(graph: Hypergraph, weights: ArrayLike, features: ArrayLike) -> 
     feature = as_scores("features", features, (graph.n_edges, None))
     if np.isneginf(feature).any():
         raise InvalidInput(f"features[{np.argwhere(np.isneginf(feature))[0][0]}] holds -inf; features are finite.")
-    q, total = _conditionals(graph, as_weights(graph, weights))
+    q, total = _conditionals(graph, weights)
     mean = np.empty((graph.n_vertices, feature.shape[1]))
     kernels.hypergraph.expected(graph.in_ptr, graph.tail_ptr, graph.tail, q, _read_only(feature), mean)
     return total, mean[graph.root].copy()
@@ -108,7 +120,7 @@ def entropy(graph: Hypergraph, weights: ArrayLike) -> float:
 
     The expected sum of -log of each vertex's choice of edge: no difference of large numbers is taken.
     """
-    q, _ = _conditionals(graph, as_weights(graph, weights))
+    q, _ = _conditionals(graph, weights)
     surprise = np.maximum(-np.log(np.where(q > 0.0, q, 1.0)), 0.0).reshape(-1, 1)
     mean = np.empty((graph.n_vertices, 1))
     kernels.hypergraph.expected(graph.in_ptr, graph.tail_ptr, graph.tail, q, _read_only(surprise), mean)
@@ -143,7 +155,7 @@ def sample(graph: Hypergraph, weights: ArrayLike, k: int, seed: int | None = Non
 
     Raises Infeasible if there is no derivation.
     """
-    q, _ = _conditionals(graph, as_weights(graph, weights))
+    q, _ = _conditionals(graph, weights)
     rng = as_generator(seed)
     wanted = as_positive_int("k", k)
     return [
@@ -295,13 +307,12 @@ def _outside(graph: Hypergraph, weight: Floats, semiring: str, chart: NDArray[An
     return out
 
 
-def _conditionals(graph: Hypergraph, weight: Floats) -> tuple[Floats, float]:
-    """Probability of each edge given its head, and the log partition function."""
-    chart, q = np.empty(graph.n_vertices), np.empty(graph.n_edges)
-    kernels.hypergraph.conditionals(graph.in_ptr, graph.tail_ptr, graph.tail, weight, chart, q)
-    if chart[graph.root] == -np.inf:
+def _conditionals(graph: Hypergraph, weights: ArrayLike) -> tuple[Floats, float]:
+    """As ``choices``, where there is a derivation."""
+    q, total = choices(graph, weights)
+    if total == -np.inf:
         raise infeasible(graph)
-    return q, float(chart[graph.root])
+    return q, total
 
 
 def _tag(semiring: str) -> Any:

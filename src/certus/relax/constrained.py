@@ -33,7 +33,7 @@ class Constrained(Problem[Y]):
     """A problem restricted to the structures that satisfy linear constraints on its parts, or pay for what they break.
 
     The constraints are relaxed by Lagrange multipliers and the ladder climbed; ``decode``, ``kbest`` and
-    ``max_marginals`` are answered, the last two without penalties; sums have no tractable answer. Certificate kind:
+    ``max_marginals`` are answered, the last two without penalties; sums are bounded and estimated. Certificate kind:
     "dual" or "branch and bound". Constraints that no structure satisfies raise Infeasible, which branch and bound
     proves. ``problem.subject_to(...)`` makes one where constraints do more than forbid or require parts.
     """
@@ -263,7 +263,7 @@ class Constrained(Problem[Y]):
     def _not_supported(self, question: str) -> NotSupported:
         return NotSupported(
             f"{question}() under constraints that tie parts has no tractable answer: counting what satisfies them is "
-            "#P-hard. Ask decode(), kbest(k), max_marginals() or log_partition_bounds()."
+            "#P-hard. Ask decode(), kbest(k), max_marginals(), log_partition_bounds() or marginal_estimates()."
         )
 
     # -- travel ----------------------------------------------------------------------------------------------------

@@ -82,7 +82,8 @@ class Relaxation:
     one structure per subproblem into a structure of the whole, ``leaves`` does the opposite. ``base`` are penalties
     that belong to the scores. ``shown`` are views that proofs may speak of though no row does. Where it is ``led``, any
     leaves are assembled to a structure, whose own leaves then agree. ``excesses`` are views of subproblems that say by
-    how much soft constraints are broken, which the rest of a structure decides.
+    how much soft constraints are broken, which the rest of a structure decides. ``told_by`` are subproblems whose
+    leaves tell the structure, so that None may stand for others where it is assembled; by default see ``telling``.
     """
 
     subproblems: tuple[Problem[Any], ...]
@@ -96,6 +97,7 @@ class Relaxation:
     shown: tuple[str, ...] = ()
     led: bool = False
     excesses: tuple[str, ...] = ()
+    told_by: tuple[int, ...] = ()
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -176,6 +178,7 @@ class Relaxation:
             lambda structure: [leaf for side, y in zip(sides, structure, strict=True) for leaf in side.leaves(y)],
             {moved(b, k): weights[k] * p for k, side in enumerate(sides) for b, p in side.base.items()},
             excesses=tuple(f"{k}.{view}" for k, side in enumerate(sides) for view in side.excesses),
+            told_by=tuple(shift + i for side, shift, _ in cuts for i in side.telling),
         )
         for name, places in ties.items():
             first, *others = (moved(sides[k].views[view][0], k) for k, view in places)
@@ -314,6 +317,12 @@ class Relaxation:
         """The subproblems that say by how much soft constraints are broken."""
         return frozenset(i for view in self.excesses for i, _ in self.views[view])
 
+    @cached_property
+    def telling(self) -> tuple[int, ...]:
+        """Subproblems whose leaves tell a structure of the whole."""
+        every = range(1 if self.led else len(self.subproblems))
+        return self.told_by or tuple(i for i in every if i not in self.measuring)
+
     def satisfied(self, residual: Floats, *, hard: bool = False) -> bool:
         """True if A y - b satisfies the rows, or those that are ``hard``, but for rounding."""
         fine = np.where(self.inequality, residual, np.abs(residual)) <= self.slack
@@ -421,7 +430,7 @@ class Relaxation:
         mine = [c for _, cells, _ in self.slices[i] for c in ones if cells.start <= c < cells.stop]
         offset = 0.0
         if mine:
-            reward = self._reward(i, penalty) + extra
+            reward = self.reward(i, penalty) + extra
             penalty = penalty.copy()
             penalty[mine] += reward
             offset = -reward * len(mine)
@@ -434,7 +443,7 @@ class Relaxation:
         asked = ([view for view, _, _ in blocks] for blocks in self.slices)
         return tuple(p.extent_under(views) for p, views in zip(self.subproblems, asked, strict=True))
 
-    def _reward(self, i: int, penalty: Floats) -> float:
+    def reward(self, i: int, penalty: Floats) -> float:
         extent = self._extents[i]
         largest = self.weights[i] * extent.size + self._largest(i, penalty)
         return 2.0 * max(extent.length, 1) * (len(self.slices[i]) + 1) * largest or 1.0
@@ -470,7 +479,7 @@ class Relaxation:
                 ones += required
             total += of_sum(length, size)
             if ones:  # rewards are added once for each part, and taken off again
-                total += EPSILON * (length + 2 * ones) * ones * (self._reward(i, penalty) + extra)
+                total += EPSILON * (length + 2 * ones) * ones * (self.reward(i, penalty) + extra)
         return total
 
     def _most_gained(self, i: int, penalty: Floats) -> float:

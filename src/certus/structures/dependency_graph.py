@@ -94,7 +94,8 @@ class DependencyGraph(Problem[Ints]):
         if self._others:
             raise NotSupported(
                 f"{question}() of graphs scored by {', '.join(self.arrays)} has no tractable answer; it has with arcs "
-                "and one of sibling and coparent. Ask decode(), kbest(k), max_marginals() or log_partition_bounds()."
+                "and one of sibling and coparent. Ask decode(), kbest(k), max_marginals(), log_partition_bounds() or "
+                "marginal_estimates()."
             )
         return self._lead
 
