@@ -153,6 +153,46 @@ def highs(
     return found.x, 0.0 - float(bound)
 
 
+class Builder:
+    """A program in the making: max objective . x  such that  lower <= rows <= upper,  0 <= x <= most."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[Ints, Ints, Floats]] = []
+        self._lower: list[Floats] = []
+        self._upper: list[Floats] = []
+        self._objective: list[Floats] = []
+        self._most: list[Floats] = []
+        self.n_rows = self.n_variables = 0
+
+    def rows(self, lower: Floats, upper: Floats | None = None) -> Ints:
+        """New rows, equations unless both ends are given; their numbers."""
+        self._lower.append(lower)
+        self._upper.append(lower if upper is None else upper)
+        self.n_rows += len(lower)
+        return np.arange(self.n_rows - len(lower), self.n_rows)
+
+    def variables(self, score: Floats, most: float = np.inf) -> Ints:
+        """New variables; their numbers. Those that score -inf are 0."""
+        forbidden = score == -np.inf
+        self._objective.append(np.where(forbidden, 0.0, score))
+        self._most.append(np.where(forbidden, 0.0, most))
+        self.n_variables += len(score)
+        return np.arange(self.n_variables - len(score), self.n_variables)
+
+    def add(self, row: Ints, column: Ints, value: float | Floats) -> None:
+        """Entries of the matrix, which add up where they meet; none where the row is -1."""
+        there = row >= 0
+        self._entries.append((row[there], column[there], np.broadcast_to(value, row.shape)[there]))
+
+    def solve(self, whole: int = 0, time_limit: float | None = None) -> tuple[Floats, float]:
+        """An optimal x, whole in the first variables, and an upper bound, as good as HiGHS's tolerances."""
+        row, column, value = (np.concatenate(part) for part in zip(*self._entries, strict=True))
+        matrix = sparse.csr_array((value, (row, column)), shape=(self.n_rows, self.n_variables))
+        rows = optimize.LinearConstraint(matrix, np.concatenate(self._lower), np.concatenate(self._upper))
+        integrality = (np.arange(self.n_variables) < whole).astype(np.int64)
+        return highs(np.concatenate(self._objective), rows, np.concatenate(self._most), integrality, time_limit)
+
+
 @dataclass(frozen=True, slots=True)
 class LPReport:
     """Solution of the linear program: its value, the views of the vertex found, and where it is fractional.

@@ -10,11 +10,10 @@ what "paths" converges to. Once the edges are whole so is all that they leave op
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, sparse
 
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible, NotSupported
-from certus.relax.linear import WHOLE, LPReport, highs
+from certus.relax.linear import WHOLE, Builder, LPReport
 from certus.translation.forest import NO_DERIVATION
 from certus.translation.leaf_graph import BEGIN, END, Chains, Leaves
 
@@ -24,52 +23,39 @@ if TYPE_CHECKING:
 MOST_VARIABLES = 3_000_000  # some 2 GB with the rows and what HiGHS makes of them
 
 
-class LeafProgram:
-    """max objective . x such that matrix x = right, x >= 0; the first variables are the edges of the leaf graph."""
+class LeafProgram(Builder):
+    """The program of leaves and paths; the first variables are the edges of the leaf graph."""
 
     def __init__(self, leaves: Leaves) -> None:
+        super().__init__()
         self.leaves = leaves
         graph, span = leaves.graph, leaves.order - 1
-        self._blocks: list[tuple[Ints, Ints, Floats]] = []
-        self._objective: list[Floats] = [leaves.weights]
-        self.n_rows, self.n_variables = 0, graph.n_edges
-        row, edge = self._rows(graph.n_vertices), np.arange(graph.n_edges)  # D0
+        edge = self.variables(leaves.weights)
+        row = self.rows((np.arange(graph.n_vertices) == graph.root).astype(np.float64))  # D0
         used_by = np.repeat(edge, np.diff(graph.tail_ptr))
-        self._add(row[graph.heads], edge, 1.0)
-        self._add(row[graph.tail], used_by, -1.0)
+        self.add(row[graph.heads], edge, 1.0)
+        self.add(row[graph.tail], used_by, -1.0)
         # D2 to D4: leaf v is chosen at place p as often as it is used; -1 where there is no such row
-        place = self._rows((span + 1) * (leaves.n_leaves + 1)).reshape(span + 1, -1)
+        place = self._equations((span + 1) * (leaves.n_leaves + 1)).reshape(span + 1, -1)
         place[:, leaves.pad] = -1
         place[span, END] = -1  # no leaf is n - 1 places after </s>
         of_leaf = graph.tail < leaves.n_leaves
         for p in range(span + 1):
-            self._add(place[p, graph.tail[of_leaf]], used_by[of_leaf], -1.0)
+            self.add(place[p, graph.tail[of_leaf]], used_by[of_leaf], -1.0)
         self._place, self._sink = place, self._flows()
         for after in range(span):
             self._choose(Chains(leaves, np.zeros(leaves.n_leaves + 1, dtype=np.int64), after))
-        self.objective = np.concatenate(self._objective)
-        rows, columns, values = (np.concatenate(x) for x in zip(*self._blocks, strict=True))
-        self.matrix = sparse.csr_array((values, (rows, columns)), shape=(self.n_rows, self.n_variables))
-        self.right = np.zeros(self.n_rows)
-        self.right[row[graph.root]] = 1.0
 
-    def _rows(self, count: int) -> Ints:
-        self.n_rows += count
-        return np.arange(self.n_rows - count, self.n_rows)
+    def _equations(self, count: int) -> Ints:
+        """New rows that add up to 0."""
+        return self.rows(np.zeros(count))
 
-    def _variables(self, score: Floats) -> Ints:
-        self._objective.append(score)
-        self.n_variables += len(score)
-        if self.n_variables > MOST_VARIABLES:
+    def variables(self, score: Floats, most: float = np.inf) -> Ints:
+        if self.n_variables + len(score) > MOST_VARIABLES:
             raise NotSupported(
                 f"the program has more than {MOST_VARIABLES} variables, which take too much memory. Prune the forest."
             )
-        return np.arange(self.n_variables - len(score), self.n_variables)
-
-    def _add(self, row: Ints, column: Ints, value: float | Floats) -> None:
-        """Entries of the matrix; none where the row is -1."""
-        there = row >= 0
-        self._blocks.append((row[there], column[there], np.broadcast_to(value, row.shape)[there]))
+        return super().variables(score, most)
 
     def _flows(self) -> list[Ints]:
         """Flows along arcs (D5, D6), for each place; for each pair, the row of what flows between its leaves, or -1."""
@@ -87,12 +73,12 @@ class LeafProgram:
         sinks = []
         for _ in range(1, leaves.order):
             total = np.full(leaves.n_arcs, -1, dtype=np.int64)
-            total[crossed] = self._rows(len(crossed))
-            self._add(total[by_edge.col], np.asarray(by_edge.row, dtype=np.int64), -by_edge.data)  # some arcs twice
-            conserved, f = self._rows(len(into)), self._variables(np.zeros(len(arc)))
-            self._add(total[arc], f, 1.0)
-            self._add(conserved[reached], f, 1.0)
-            self._add(np.where(outgoing < 0, -1, conserved[outgoing]), f, -1.0)
+            total[crossed] = self._equations(len(crossed))
+            self.add(total[by_edge.col], np.asarray(by_edge.row, dtype=np.int64), -by_edge.data)  # some arcs twice
+            conserved, f = self._equations(len(into)), self.variables(np.zeros(len(arc)))
+            self.add(total[arc], f, 1.0)
+            self.add(conserved[reached], f, 1.0)
+            self.add(np.where(outgoing < 0, -1, conserved[outgoing]), f, -1.0)
             sinks.append(np.where(known, conserved[at], -1))
         return sinks
 
@@ -104,15 +90,15 @@ class LeafProgram:
             if last and not chains.after:
                 self._end_in_words(chains, rows)
                 return
-            link = self._variables(np.zeros(len(layer.pair)))
-            self._add(rows[layer.source], link, -1.0)
-            self._add(self._place[place, leaves.pair_from[layer.pair]], link, 1.0)
-            self._add(self._sink[place - 1][layer.pair], link, -1.0)
+            link = self.variables(np.zeros(len(layer.pair)))
+            self.add(rows[layer.source], link, -1.0)
+            self.add(self._place[place, leaves.pair_from[layer.pair]], link, 1.0)
+            self.add(self._sink[place - 1][layer.pair], link, -1.0)
             if last:  # in </s>, so many places before the leaf that chooses
-                self._add(np.full(len(link), self._place[chains.after, END]), link, 1.0)
+                self.add(np.full(len(link), self._place[chains.after, END]), link, 1.0)
             else:
-                rows = self._rows(len(layer.leaf))
-                self._add(np.repeat(rows, np.diff(layer.ptr)), link, 1.0)
+                rows = self._equations(len(layer.leaf))
+                self.add(np.repeat(rows, np.diff(layer.ptr)), link, 1.0)
 
     def _end_in_words(self, chains: Chains, rows: Ints) -> None:
         """Variables for pairs of leaves at places 1 and 0, and for nodes with the word after them."""
@@ -122,29 +108,24 @@ class LeafProgram:
         after = word[leaves.pair_to[layer.pair]] + 1
         size = int(word.max()) + 2
         keys, one = np.unique(layer.source * size + after, return_index=True)
-        chosen = self._variables(chains.score[one])
-        self._add(rows[keys // size], chosen, -1.0)
+        chosen = self.variables(chains.score[one])
+        self.add(rows[keys // size], chosen, -1.0)
         pairs, first = np.unique(layer.pair, return_index=True)
-        adjacent = self._variables(np.zeros(len(pairs)))
+        adjacent = self.variables(np.zeros(len(pairs)))
         a, b = leaves.pair_from[pairs], leaves.pair_to[pairs]
-        self._add(self._place[1, a], adjacent, 1.0)
-        self._add(self._place[0, b], adjacent, 1.0)
-        self._add(self._sink[0][pairs], adjacent, -1.0)
+        self.add(self._place[1, a], adjacent, 1.0)
+        self.add(self._place[0, b], adjacent, 1.0)
+        self.add(self._sink[0][pairs], adjacent, -1.0)
         of_pair, of_node = a * size + after[first], leaves.pair_from[layer.pair[one]] * size + after[one]
         both, row = np.unique(np.concatenate((of_pair, of_node)), return_inverse=True)
-        ties = self._rows(len(both))
-        self._add(ties[row[: len(pairs)]], adjacent, -1.0)
-        self._add(ties[row[len(pairs) :]], chosen, 1.0)
+        ties = self._equations(len(both))
+        self.add(ties[row[: len(pairs)]], adjacent, -1.0)
+        self.add(ties[row[len(pairs) :]], chosen, 1.0)
 
-    def solve(self, *, integer: bool, time_limit: float | None = None) -> tuple[Floats, float]:
+    def solved(self, *, integer: bool, time_limit: float | None) -> tuple[Floats, float]:
         """An optimal x, and an upper bound of the optimum, as good as HiGHS's tolerances."""
-        forbidden = self.objective == -np.inf
-        whole = np.zeros(self.n_variables, dtype=np.int64)
-        whole[: self.leaves.graph.n_edges] = integer
-        rows = optimize.LinearConstraint(self.matrix, self.right, self.right)
-        most = np.where(forbidden, 0.0, np.inf)
         try:
-            return highs(np.where(forbidden, 0.0, self.objective), rows, most, whole, time_limit)
+            return self.solve(self.leaves.graph.n_edges if integer else 0, time_limit)
         except Infeasible:
             raise Infeasible(NO_DERIVATION) from None
 
@@ -160,7 +141,7 @@ def solve_ilp(problem: "ForestTranslation", time_limit: float | None = None) -> 
     """
     program = _program(problem)
     leaves = program.leaves
-    x, _ = program.solve(integer=True, time_limit=time_limit)
+    x, _ = program.solved(integer=True, time_limit=time_limit)
     left = np.round(x[: leaves.graph.n_edges]).astype(np.int64)
     edges, agenda = [], [leaves.graph.root]
     while agenda:
@@ -175,7 +156,7 @@ def solve_ilp(problem: "ForestTranslation", time_limit: float | None = None) -> 
 def solve_lp(problem: "ForestTranslation", time_limit: float | None = None) -> LPReport:
     """The linear program: its value, which no derivation exceeds, and whether the vertex found is fractional."""
     program = _program(problem)
-    x, value = program.solve(integer=False, time_limit=time_limit)
+    x, value = program.solved(integer=False, time_limit=time_limit)
     leaves = program.leaves
     used, whole = leaves.origin >= 0, x[: leaves.graph.n_edges]
     edges = np.zeros(problem.translation_forest.graph.n_edges)
