@@ -1,10 +1,15 @@
 """The table of kinds of parts: the same in Python and in the kernels; all parts of arcs, those of a tree."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from certus.dependency.part_kinds import PART_KINDS, model_of
-from certus.dependency.parts import TreeParts
+import certus
+from certus import Dependency
+from certus.dependency.head_automata import HeadAutomata
+from certus.dependency.part_kinds import END, HIGHER_KINDS, LEFT, PART_KINDS, RIGHT, PartKind, model_of
+from certus.dependency.parts import TreeParts, dense_scores
 from certus.kernels import parts
 from certus.kernels.features import ABSENT
 from tests.oracles.trees import all_trees
@@ -56,3 +61,27 @@ def test_the_list_over_arcs_has_the_parts_of_all_trees_each_once(n):
         if all(allowed[heads[m], m] for m in range(1, n + 1)):
             parts.mark_tree(rows, np.array(heads), found)
             assert sorted(row for row, used in zip(listed, found, strict=True) if used) == sorted(rows_of(heads))
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_a_kind_with_the_words_there_are_takes_a_line_of_the_table(monkeypatch, root):
+    kind = PartKind("grandstop", "ghds", scored=END)  # the outermost modifier of a side, with the head of the head
+    monkeypatch.setitem(HIGHER_KINDS, kind.name, kind)
+    rng, n = np.random.default_rng(0), 4
+    arc, scores = (rng.integers(-8, 9, size=shape).astype(float) for shape in ((n + 1, n + 1), kind.shape(n)))
+    problem = Dependency(arc, projective=True, root=root)
+    problem = problem.with_arcs(problem.arc, {kind.name: dense_scores(kind, scores, n)})
+    expected = {}
+    for heads in all_trees(n, root):
+        total = sum(arc[heads[m], m] for m in range(1, n + 1))
+        for h, side in product(range(1, n + 1), (LEFT, RIGHT)):
+            beside = [m for m in range(1, n + 1) if heads[m] == h and (m > h) == side]
+            total += scores[heads[h], h, side, (max if side else min)(beside, default=h)]
+        expected[tuple(heads)] = total
+    found = problem.decode()
+    every = {tuple(heads.tolist()): problem.score(heads) for heads in problem.all_structures()}
+    assert every == {heads: expected[heads] for heads in every}
+    assert found.score == max(every.values())
+    certus.verify(problem, found)
+    form = HeadAutomata.of(problem).forest()  # all choices of all heads: trees among them
+    assert form.best()[1] >= max(expected.values())

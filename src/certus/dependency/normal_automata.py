@@ -42,8 +42,9 @@ def of_parts(problem: "Dependency", arc: Floats, of_trees: bool) -> NormalForm:
         apart = (slots.g[slot] != frames.m[states.frame[last]]) & (slots.g[slot] != states.s[last])
         slot, last = slot[apart], last[apart]
     h, m, side = (nodes[states.frame[last]] for nodes in (frames.h, frames.m, frames.side))
-    columns = N.scored(graph, problem.scores, model.at(END), h=h, d=side, s=m)
-    columns += N.scored(graph, problem.scores, model.at(OUTERMOST), g=slots.g[slot], h=h, s=states.s[last], m=m)
+    g = slots.g[slot]
+    columns = N.scored(graph, problem.scores, model.at(END), g=g, h=h, d=side, s=m)
+    columns += N.scored(graph, problem.scores, model.at(OUTERMOST), g=g, h=h, s=states.s[last], m=m)
     graph.edges(ends[slot, side], [state[last]], columns)
     slot, side = np.nonzero((slots.word > 0)[:, None] | [True, not single])
     graph.edges(ends[slot, side], [], N.empty_parts(graph, problem, slots, slot, side))

@@ -84,7 +84,7 @@ def _root(trees: Items, problem: "Dependency", root: Ints) -> None:
     m, zero = arcs.mod[top], np.zeros(len(top), dtype=np.int64)
     above = {"f": zero - 1, "g": zero - 1, "h": zero}
     parts = N.scored(graph, problem.scores, problem.model.at(MODIFIER), **above, t=zero - 1, s=zero, m=m)
-    parts += N.scored(graph, problem.scores, problem.model.at(END), h=zero, d=zero + RIGHT, s=m)
+    parts += N.scored(graph, problem.scores, problem.model.at(END), **above, d=zero + RIGHT, s=m)
     slot = trees.slots.of_modifiers(arcs, np.repeat(node, len(top)), top)
     both = trees.complete[LEFT, slot, m - 1], trees.complete[RIGHT, slot, n - m]
     graph.edges(np.repeat(root, len(top)), [*both, trees.label[top]], [trees.part[top], *parts])
@@ -166,7 +166,7 @@ def _sequences(trees: Items, problem: "Dependency") -> None:
         g, h, m, s = frames.g[at], frames.h[at], frames.m[at], states.s[inner]
         whole = N.scored(graph, problem.scores, model.at(OUTERMOST), g=g, h=h, s=s, m=m)
         graph.edges(last[at], [state[inner]], whole)
-    ends = N.scored(graph, problem.scores, model.at(END), h=frames.h, d=frames.side, s=frames.m)
+    ends = N.scored(graph, problem.scores, model.at(END), g=frames.g, h=frames.h, d=frames.side, s=frames.m)
     _ends(trees, frames, last, ends, root_only=True)
 
 
