@@ -128,6 +128,10 @@ class Batch(ABC):
         """
         raise NotSupported(f"{type(self).__name__} does not answer part_marginals().")
 
+    def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
+        """Log-partitions, and what ``part_marginals`` gives, by one kernel; None where no kernel is for that."""
+        return None
+
     # -- arrays of answers -----------------------------------------------------------------------------------------
 
     def _unpadded(self, structure: NDArray[Any], item: int) -> NDArray[Any]:
@@ -211,7 +215,9 @@ def as_lengths(
             raise InvalidInput(f"{name}lengths and {name}mask are given; expected one of them.")
         return _lengths_of(mask, items, longest, f"{name}mask")
     if lengths is None:
-        return np.full(items, longest, dtype=np.int64)
+        same = np.empty(items, dtype=np.int64)
+        same.fill(longest)
+        return same
     array = as_numbers(f"{name}lengths", lengths)
     if array.shape != (items,) or (items and array.dtype.kind not in "iu"):
         raise InvalidInput(

@@ -71,6 +71,44 @@ def test_sums_over_chains_are_those_of_an_enumeration(far, forbidden):
         np.testing.assert_allclose(found["tags"][b], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+def test_items_side_by_side_have_the_sums_that_they_have_alone(size):
+    """To the last bit, whatever stands beside them, in the padding, or is forbidden."""
+    rng = np.random.default_rng(size)
+    lengths = np.array([5, 3, 0, 1, 5, 2, 4, 5, 1, 5, 3])
+    unary, bigram = 3.0 * rng.normal(size=(11, 5, size)), rng.normal(size=(size, size))
+    unary[4, 2:4, 1:] = unary[8, 0, 1:] = -np.inf
+    for b, n in enumerate(lengths):
+        unary[b, n:] = np.nan
+    total, uses = TaggingBatch(unary, bigram, lengths=lengths).part_sums()
+    for b, n in enumerate(lengths):
+        one = TaggingBatch(unary[b : b + 1], bigram, lengths=lengths[b : b + 1])
+        alone, found = one.part_sums()
+        assert total[b] == alone[0]
+        assert (uses["unary"][b] == found["unary"][0]).all()
+        assert (uses["bigram"][b] == found["bigram"][0]).all()
+        assert total[b] == pytest.approx(one[0].log_partition(), rel=1e-12, abs=1e-12)
+        np.testing.assert_allclose(uses["unary"][b, :n], one[0].marginals()["tags"], atol=1e-12)
+        assert not uses["unary"][b, n:].any()
+        expected = np.zeros((size, size))
+        for tags in one[0].all_structures() if n and size < 6 else ():
+            np.add.at(expected, (tags[:-1], tags[1:]), np.exp(one[0].score(tags) - total[b]))
+        if size < 6:
+            np.testing.assert_allclose(uses["bigram"][b], expected, atol=1e-12)
+
+
+def test_an_item_without_sequences_leaves_those_beside_it_alone():
+    unary, bigram = np.random.default_rng(1).normal(size=(9, 4, 3)), np.zeros((3, 3))
+    expected, _ = TaggingBatch(unary, bigram).part_sums()
+    unary[6, 2] = -np.inf
+    total, uses = TaggingBatch(unary, bigram).part_sums()
+    assert total[6] == -np.inf
+    assert not uses["unary"][6].any()
+    assert not uses["bigram"][6].any()
+    assert (np.delete(total, 6) == np.delete(expected, 6)).all()
+    assert np.isfinite(uses["unary"]).all()
+
+
 def test_infeasible_item_is_named():
     unary = np.zeros((3, 4, 2))
     unary[1, 2] = -np.inf

@@ -38,6 +38,25 @@ def test_a_graph_that_is_kept_gives_its_gradient_again():
     assert torch.equal(first, ct.Dependency(arc).marginals()["arcs"])
 
 
+def test_a_table_of_all_items_has_its_gradient_with_or_without_the_others():
+    unary, bigram = UNARY.double(), torch.randn(UNARY.shape[2], UNARY.shape[2], dtype=torch.float64)
+    weight = torch.arange(1.0, len(unary) + 1, dtype=torch.float64)
+    both = [unary.clone().requires_grad_(), bigram.clone().requires_grad_()]
+    expected = torch.autograd.grad(ct.Tagging(*both).log_partition() @ weight, both)
+    for k, given in enumerate(both):
+        arrays = [given if k == j else other.detach() for j, other in enumerate(both)]
+        total = ct.Tagging(*arrays).log_partition() @ weight
+        assert torch.equal(torch.autograd.grad(total, given, retain_graph=True)[0], expected[k])
+        torch.testing.assert_close(torch.autograd.grad(total, given)[0], expected[k])
+    one_by_one = torch.stack(
+        [
+            torch.autograd.grad(ct.Tagging(both[0][b : b + 1], both[1]).log_partition().sum(), both[1])[0]
+            for b in range(len(unary))
+        ]
+    )
+    torch.testing.assert_close((weight[:, None, None] * one_by_one).sum(dim=0), expected[1])
+
+
 def test_layouts_of_memory_do_not_matter():
     turned = UNARY.transpose(0, 1).contiguous().transpose(0, 1)
     assert not turned.is_contiguous()

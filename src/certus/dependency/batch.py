@@ -332,6 +332,12 @@ class DependencyBatch(Batch):
             found[kind] = self._padded_parts(kind, HIGHER_KINDS[kind].shape(size - 1))
         return found
 
+    def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
+        if self.sibling is not None:
+            return None
+        total, views = self.log_partition_and_marginals()
+        return total, {"arc": views["arcs"]}
+
     def _padded_parts(self, kind: str, shape: Index) -> Floats:
         out = np.zeros((len(self), *shape), dtype=self.dtype)
         for b, own in enumerate(self._each(lambda problem, _: problem.part_marginals(kind))):
@@ -341,7 +347,7 @@ class DependencyBatch(Batch):
     def _feasible_totals(self, with_arcs: bool = True) -> tuple[Floats, Floats]:
         """Log-partitions, and marginals if wanted; Infeasible if an item has no tree."""
         total, arcs = self._log_totals(with_arcs)
-        if total.min(initial=0.0) == -np.inf:
+        if not all(map(math.isfinite, total.tolist())) and total.min() == -np.inf:
             self._check_feasible(int(total.argmin()))
             raise AssertionError(f"item {int(total.argmin())} has a tree")
         return total, arcs
@@ -407,6 +413,7 @@ class HigherOrderBatch(DependencyBatch):
     decode, sample, kbest = Batch.decode, Batch.sample, Batch.kbest
     log_partition, entropy, marginals = Batch.log_partition, Batch.entropy, Batch.marginals
     log_partition_and_marginals, max_marginals = Batch.log_partition_and_marginals, Batch.max_marginals
+    part_sums = Batch.part_sums
 
     def __init__(
         self,

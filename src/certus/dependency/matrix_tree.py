@@ -8,8 +8,6 @@ Scores of +-1000 and ``-inf`` cells are fine.
 Functions here take checked arrays: ``arc[h, m]`` of shape (n + 1, n + 1), or (n + 1, n + 1, L) with labels.
 """
 
-from typing import Any
-
 import numpy as np
 
 from certus import kernels
@@ -31,10 +29,10 @@ def log_partition(arc: Floats, root: str) -> float:
     >>> float(np.exp(log_partition(np.zeros((4, 4)), "multi")).round(9))  # the trees of three words
     16.0
     """
-    _, values, shifts = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=False)
-    if values[0] == -np.inf:
+    _, found = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=False)
+    if found[0, 0] == -np.inf:
         raise no_tree(arc, root)
-    return float(values[0] + shifts[0])
+    return float(found[2, 0])
 
 
 def marginals(arc: Floats, root: str) -> Floats:
@@ -80,8 +78,8 @@ def _entropy_far(arc: Floats, root: str) -> float:
 
 def log_partition_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
     """Log-partition (B,) of a padded batch (B, N, N), in one kernel call; -inf for a sentence without a tree."""
-    _, values, shifts = _sums(arc, lengths, root, marginals=False)
-    return values + shifts
+    total: Floats = _sums(arc, lengths, root, marginals=False)[1][2]
+    return total
 
 
 def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floats]:
@@ -89,8 +87,8 @@ def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floa
 
     Marginals are 0 beyond a sentence's length; a sentence without a tree has only zeros and a log-partition of -inf.
     """
-    out, values, shifts = _sums(arc, lengths, root, marginals=True)
-    return out, values + shifts
+    out, found = _sums(arc, lengths, root, marginals=True)
+    return out, found[2]
 
 
 def sum_steps(n: int) -> int:
@@ -154,29 +152,22 @@ def fold_labels(scores: Floats) -> tuple[Floats, Floats]:
 
 def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float]:
     """Marginals, and log-partition less the largest score into each word."""
-    out, values, _ = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=True)
-    if values[0] == -np.inf:
+    out, found = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=True)
+    if found[0, 0] == -np.inf:
         raise no_tree(arc, root)
-    return out[0], float(values[0])
+    return out[0], float(found[0, 0])
 
 
-def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats, Floats]:
-    """Marginals (if wanted), log-partitions less shifts, and shifts, which are -inf or finite, of a batch."""
+def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats]:
+    """Marginals, if wanted; and (3, B) log-partitions less shifts, shifts (-inf or finite), and both together."""
     batch, width, _ = arc.shape
-    single = root == "single"
-    blocks: Any = kernels.tree_blocks
-    sums = blocks.Sums(
-        out=np.empty(arc.shape if marginals else (1, 1, 1)),
-        values=np.empty(batch),
-        shifts=np.empty(batch),
-        most=np.empty((batch, width)),
-        forbidden=np.empty(batch, dtype=np.bool_),
-        status=np.empty(batch, dtype=np.int64),
-    )
+    out, found = np.empty(arc.shape if marginals else (1, 1, 1)), np.empty((3, batch))
+    most, status = np.empty((batch, width)), np.empty(batch, dtype=np.int64)
+    sums = arc, lengths, root == "single", marginals, out, found, most, status
     steps = float(arc.size * width)
-    if not long_call(steps, kernels.matrix_tree.tree_sums, arc, lengths, single, marginals, sums):
-        if (sums.status == blocks.OUT_OF_RANGE).any():
-            long_call(steps, kernels.matrix_tree.log_sums, arc, lengths, single, marginals, sums)
+    if not long_call(steps, kernels.matrix_tree.tree_sums, *sums):
+        if (status == kernels.tree_blocks.OUT_OF_RANGE).any():
+            long_call(steps, kernels.matrix_tree.log_sums, *sums)
         if marginals:
-            sums.out[sums.status != blocks.OK] = 0.0
-    return sums.out, sums.values, sums.shifts
+            out[status != kernels.tree_blocks.OK] = 0.0
+    return out, found

@@ -394,14 +394,15 @@ def group_sums(sr, w, used, group, lengths, trees, room, sums):
 
 
 @njit(cache=True, nogil=True)
-def tree_sums(score, lengths, single, marginals, sums):
+def tree_sums(score, lengths, single, marginals, out, found, most, status):
     """Sums over the trees of each sentence of a padded batch: score (B, N, N), lengths (B,).
 
-    What they find out, and what else has to do with each sentence, is in ``sums``: see tree_blocks.Sums. With status
-    OUT_OF_RANGE, which is for log_sums, out is not filled. Returns whether the status of all is OK.
+    out, most and status are those of tree_blocks.Sums, found (3, B) its values, its shifts, and both together. With
+    status OUT_OF_RANGE, which is for log_sums, out is not filled. Returns whether the status of all is OK.
     """
     flat, stride = score.reshape(-1), score.shape[1]
-    most, forbidden, status = sums.most, sums.forbidden, sums.status
+    forbidden = np.empty(lengths.shape[0], dtype=np.bool_)
+    sums = Sums(out, found[0], found[1], most, forbidden, status)
     survey(flat, stride, lengths, single, sums)
     if lengths.shape[0] == 0:
         return True
@@ -429,20 +430,26 @@ def tree_sums(score, lengths, single, marginals, sums):
             used = lay_out(flat, stride, lengths, most, group[:1], w)
             exponentials(w, used)
             group_sums(REAL, w, used, group[:1], lengths, Trees(single, forbidden[b], marginals), room, sums)
-    return (status == OK).all()
+    done = True
+    for b in range(lengths.shape[0]):
+        found[2, b] = found[0, b] + found[1, b]
+        done = done and status[b] == OK
+    return done
 
 
 @njit(cache=True, nogil=True)
-def log_sums(score, lengths, single, marginals, sums):
+def log_sums(score, lengths, single, marginals, out, found, most, status):
     """What tree_sums has left out because only logarithms will do."""
+    sums = Sums(out, found[0], found[1], most, np.empty(0, dtype=np.bool_), status)
     longest = lengths.max()
     w, room = np.empty(6 * (longest + 1) * longest), np.empty((longest + 4) * longest)
     group = np.empty(1, dtype=np.int64)
     for b in range(lengths.shape[0]):
-        if sums.status[b] == OUT_OF_RANGE:
+        if status[b] == OUT_OF_RANGE:
             group[0] = b
-            used = lay_out(score.reshape(-1), score.shape[1], lengths, sums.most, group, w)
+            used = lay_out(score.reshape(-1), score.shape[1], lengths, most, group, w)
             group_sums(LOG, w, used, group, lengths, Trees(single, True, marginals), room, sums)
+            found[2, b] = found[0, b] + found[1, b]
 
 
 @njit(cache=True, nogil=True)

@@ -68,6 +68,10 @@ class SpanTreesBatch(ProgramBatch):
             self._check_feasible(b)
         return self._with_alone(total, {"span": uses.astype(self.dtype, copy=False)}, alone)
 
+    def part_sums(self) -> tuple[Floats, dict[str, Floats]]:
+        total, views = self.log_partition_and_marginals()
+        return total, {"span": views[self.view]}
+
     def _span_sums(self, *, marginals: bool) -> tuple[Floats, Floats, list[int]]:
         """Log-partitions, marginals of cells if wanted, and the items that are asked by themselves."""
         span = np.ascontiguousarray(self.first, dtype=np.float64)

@@ -14,7 +14,7 @@ from certus.checks import Floats, Ints, as_numbers, as_scores
 from certus.errors import InvalidInput
 from certus.problem import Index
 from certus.result import BatchCertificate, BatchResult
-from certus.tagging.chains import chain_sums
+from certus.tagging.chains import ChainSums, chain_sums
 from certus.tagging.problem import Tagging
 from certus.tagging.tables import Table, as_table, flattened, work, writeable
 from certus.threads import in_parts
@@ -125,15 +125,30 @@ class TaggingBatch(Batch):
 
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one sweep."""
-        bigram, trigram = self._tables
-        if bigram is not None and trigram is None and not bigram.step and not bigram.boundary:
-            found = chain_sums(self.unary, bigram.scores, self.lengths, workers=self.workers)
-            if found is not None:
-                self._check_totals(found.total)
-                return self._as_given(found.total), {"tags": self._as_given(found.tags)}
+        found = self._chain_sums(pairs=False)
+        if found is not None:
+            self._check_totals(found.total)
+            return self._as_given(found.total), {"tags": self._as_given(found.tags)}
         out = np.zeros(self.unary.shape)
         total = self._run(kernels.tagging.marginals, out, powers=True)
         return self._as_given(total), {"tags": self._as_given(out)}
+
+    def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
+        if self._tables == [None, None]:
+            total, views = self.log_partition_and_marginals()
+            return total, {"unary": views["tags"]}
+        found = self._chain_sums(pairs=True)
+        if found is None:
+            return None
+        uses = {"unary": self._as_given(found.tags), "bigram": self._as_given(found.pairs)}
+        return self._as_given(found.total), uses
+
+    def _chain_sums(self, *, pairs: bool) -> ChainSums | None:
+        """Sums by the kernel for one table of bigrams without boundary tags, where it is for these scores."""
+        bigram, trigram = self._tables
+        if bigram is None or trigram is not None or bigram.step or bigram.boundary:
+            return None
+        return chain_sums(self.unary, bigram.scores, self.lengths, pairs=pairs, workers=self.workers)
 
     def max_marginals(self) -> dict[str, Floats]:
         """Under "tags", the best score of a sequence with each tag, (B, N, T); -inf where there is none.

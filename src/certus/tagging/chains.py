@@ -20,20 +20,16 @@ class ChainSums(NamedTuple):
 def chain_sums(
     unary: Floats, bigram: Floats, lengths: Ints, *, pairs: bool = False, workers: int | None = None
 ) -> ChainSums | None:
-    """Sums for tags (B, N, T) and pairs (T, T) of all items; None if scores lie too far apart for that, or are none.
-
-    Padding must hold numbers.
-    """
-    low, peak = float(bigram.min()), float(bigram.max())
-    if not peak - low <= kernels.chain_sums.RANGE or not np.isfinite(peak):
-        return None
+    """Sums for tags (B, N, T) and pairs (T, T) of all items; None if scores lie too far apart for that, or are none."""
     items, _, size = unary.shape
     found = ChainSums(np.empty(items), np.empty(unary.shape), np.empty((items if pairs else 0, size, size)))
-    power = np.exp(bigram - peak)
+    served = []
 
     def serve(part: slice) -> None:
         own = found.pairs[part] if pairs else found.pairs
-        kernels.chain_sums.chain_sums(power, peak, unary[part], lengths[part], found.total[part], found.tags[part], own)
+        answer = found.total[part], found.tags[part], own
+        served.append(kernels.chain_sums.chain_sums(bigram, unary[part], lengths[part], *answer))
 
-    in_parts(serve, items, float(unary.size) * size, workers)
-    return None if np.isnan(found.total).any() else found
+    together = kernels.lanes.LANES
+    in_parts(serve, items, -(-items // together) * float(unary[:1].size) * size, workers, together)
+    return found if all(served) else None

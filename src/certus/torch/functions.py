@@ -5,9 +5,10 @@ tangent, and that of the tangent along v its curvature. Each is a sweep of certu
 the CPU, whatever the type and device of the tensors; the answer is moved back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import isfunction
+from math import isfinite
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -67,59 +68,74 @@ class Asked(Protocol):
     """Structures whose sums are asked for: see ``certus.torch.scored.Scored``."""
 
     @property
+    def arrays(self) -> Mapping[str, Tensor]: ...
+    @property
     def batch(self) -> Batch: ...
     @property
     def quick(self) -> bool: ...
     @property
     def parts(self) -> PartSums: ...
+    def by_item(self, name: str) -> bool: ...
+    def flat(self, arrays: Sequence[Tensor]) -> Tensor: ...
+    def by_array(self, values: Any) -> list[Any]: ...
 
 
-def _sums(scores: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
-    """Log-partition (B,) and expected uses, in the shape of the scores (B, ...)."""
-    if asked.quick:
-        total, views = asked.batch.log_partition_and_marginals()
-        uses = next(iter(views.values()))
+def _sums(asked: Asked, flat: Callable[[], Tensor]) -> tuple[Floats, list[Floats]]:
+    """Log-partition (B,), and the expected uses of the cells of each array by each item, (B, ...); ``flat`` makes the
+    scores (B, P).
+    """
+    found = asked.batch.part_sums()
+    if found is not None:
+        total, uses = found[0], [found[1][name] for name in asked.arrays]
     else:
-        total, uses = asked.parts.sums(to_numpy(scores.flatten(1)))
+        total, cells = asked.parts.sums(to_numpy(flat()))
+        uses = asked.by_array(cells)
     _check_totals(total, asked)
-    return to_tensor(total, scores), to_tensor(uses.reshape(scores.shape), scores)
+    return total, uses
 
 
-def log_totals(scores: Tensor, asked: Asked) -> Tensor:
+def log_totals(asked: Asked, arrays: Sequence[Tensor]) -> Tensor:
     """Log-partition (B,) alone, for which there are no gradients."""
     if not asked.quick:
-        return _sums(scores, asked)[0]
+        return to_tensor(_sums(asked, lambda: asked.flat(arrays))[0], arrays[0])
     total = asked.batch.log_partition()
     _check_totals(total, asked)
-    return to_tensor(total, scores)
+    return to_tensor(total, arrays[0])
 
 
 def _check_totals(total: Floats, asked: Asked) -> None:
-    if not np.isfinite(total).all():
+    if not all(map(isfinite, total.tolist())):
         b = int(np.flatnonzero(~np.isfinite(total))[0])
         asked.batch._check_feasible(b)
         raise InvalidInput(f"item {b} of the batch has a log-partition of {total[b]}: its scores are too large.")
 
 
 class LogPartition(torch.autograd.Function):
-    """Log-partition (B,) for scores (B, ...). What its gradient is made of is known beforehand."""
+    """Log-partition (B,) for arrays of scores, of items (B, ...) or of all. What its gradient is made of is known
+    beforehand.
+    """
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, asked: Asked) -> Tensor:
-        total, ctx.uses = _sums(scores, asked)
-        ctx.asked = asked
-        ctx.save_for_backward(scores)
-        return total
+    def forward(ctx: Any, asked: Asked, *arrays: Tensor) -> Tensor:
+        total, uses = _sums(asked, lambda: asked.flat(arrays))
+        ctx.asked, ctx.uses = asked, [to_tensor(own, like) for own, like in zip(uses, arrays, strict=True)]
+        ctx.save_for_backward(*arrays)
+        return to_tensor(total, arrays[0])
 
     @staticmethod
-    def backward(ctx: Any, total: Tensor) -> tuple[Tensor, None]:
-        (scores,) = ctx.saved_tensors
-        total = total.reshape(-1, *[1] * (scores.ndim - 1))
-        uses, ctx.uses = ctx.uses, None
-        if uses is not None and not torch.is_grad_enabled():
-            return uses.mul_(total), None
-        # The gradient is to be differentiated too, or it is not the first that is asked for.
-        return total * Sums.apply(scores.flatten(1), ctx.asked)[1].reshape(scores.shape), None
+    def backward(ctx: Any, total: Tensor) -> tuple[Tensor | None, ...]:
+        asked, uses, ctx.uses = ctx.asked, ctx.uses, None
+        again = torch.is_grad_enabled()
+        if uses is None or again:
+            # The gradient is to be differentiated too, or it is not the first that is asked for.
+            uses = asked.by_array(Sums.apply(asked.flat(ctx.saved_tensors), asked)[1])
+        found: list[Tensor | None] = [None]
+        for name, own, wanted in zip(asked.arrays, uses, ctx.needs_input_grad[1:], strict=True):
+            if wanted:
+                factor = total.reshape(-1, *[1] * (own.ndim - 1))
+                weighted = own * factor if again else own.mul_(factor)
+            found.append((weighted if asked.by_item(name) else weighted.sum(dim=0)) if wanted else None)
+        return tuple(found)
 
 
 class Sums(torch.autograd.Function):
@@ -127,7 +143,9 @@ class Sums(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
-        found = _sums(scores, asked)
+        total, uses = _sums(asked, lambda: scores)
+        flat = [own.reshape(len(own), -1) for own in uses]
+        found = to_tensor(total, scores), to_tensor(np.concatenate(flat, axis=1) if len(flat) > 1 else flat[0], scores)
         ctx.asked = asked
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(scores, found[1])

@@ -1,6 +1,6 @@
 """Batches of structures over tensors: their scores, and what is summed over all of them, differentiable."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple, Self
@@ -47,7 +47,7 @@ class Scored(Eager):
         self.arrays = {name: _as_scores(name, array) for name, array in arrays.items() if array is not None}
         lead = next(iter(self.arrays))
         self.first = self.arrays[lead]
-        for name, tensor in self.arrays.items():
+        for name, tensor in list(self.arrays.items())[1:]:
             if (tensor.device, tensor.dtype) != (self.first.device, self.first.dtype):
                 raise InvalidInput(
                     f"{name} is {tensor.dtype} on {tensor.device}, and {lead} is {self.first.dtype} on "
@@ -59,7 +59,8 @@ class Scored(Eager):
     def __len__(self) -> int:
         return len(self.batch)
 
-    def _by_item(self, name: str) -> bool:
+    def by_item(self, name: str) -> bool:
+        """Whether an array has scores for each item, or the same for all."""
         return self.kind.by_item(name, self.arrays[name].ndim)
 
     @property
@@ -75,11 +76,24 @@ class Scored(Eager):
     @cached_property
     def scores(self) -> Tensor:
         """(B, P) all scores of each item, array after array."""
+        return self.flat(list(self.arrays.values()))
+
+    def flat(self, arrays: Sequence[Tensor]) -> Tensor:
+        """(B, P) the scores of each item in such arrays, array after array."""
         flat = [
-            tensor.flatten(1) if self._by_item(name) else tensor.reshape(1, -1).expand(len(self), -1)
-            for name, tensor in self.arrays.items()
+            tensor.flatten(1) if self.by_item(name) else tensor.reshape(1, -1).expand(len(self), -1)
+            for name, tensor in zip(self.arrays, arrays, strict=True)
         ]
         return torch.cat(flat, dim=1) if len(flat) > 1 else flat[0]
+
+    def by_array(self, values: Any) -> list[Any]:
+        """What (B, P) holds for the cells of each array, (B, ...); a tensor, or an array."""
+        found, start = [], 0
+        for shape in self.parts.shapes:
+            end = start + prod(shape.size)
+            found.append(values[:, start:end].reshape(len(self), *shape.size))
+            start = end
+        return found
 
     @property
     def quick(self) -> bool:
@@ -90,7 +104,7 @@ class Scored(Eager):
     def parts(self) -> PartSums:
         """Sums over the structures, by the cells of the arrays."""
         shapes = [
-            Shape(name, self._by_item(name), tuple(tensor.shape[1:] if self._by_item(name) else tensor.shape))
+            Shape(name, self.by_item(name), tuple(tensor.shape[1:] if self.by_item(name) else tensor.shape))
             for name, tensor in self.arrays.items()
         ]
         options = {name: value for name, value in self.options.items() if name not in PADDING}
@@ -101,7 +115,7 @@ class Scored(Eager):
     def taken(self, items: Ints, shift: Tensor | None = None, temperature: float = 1.0) -> Self:
         """Some of the items, in any number and order, with ``shift`` added to their first array; all over a number."""
         index = torch.from_numpy(items).to(self.first.device)
-        arrays = {name: t[index] if self._by_item(name) else t for name, t in self.arrays.items()}
+        arrays = {name: t[index] if self.by_item(name) else t for name, t in self.arrays.items()}
         if shift is not None:
             lead = next(iter(arrays))
             if self.kind.symmetric:
@@ -127,9 +141,9 @@ class Scored(Eager):
 
     def log_partition(self) -> Tensor:
         """Log of the sum of exp(score) over the structures of each item, (B,)."""
-        scores = self.first if len(self.arrays) == 1 else self.scores
-        wanted = scores.requires_grad and torch.is_grad_enabled()
-        found: Tensor = LogPartition.apply(scores, self) if wanted else log_totals(scores, self)
+        arrays = list(self.arrays.values())
+        wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in arrays)
+        found: Tensor = LogPartition.apply(self, *arrays) if wanted else log_totals(self, arrays)
         return found
 
     def marginals(self) -> Views:

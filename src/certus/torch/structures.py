@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from torch import Tensor
 
-from certus.checks import Floats, Ints
+from certus.checks import Ints
 from certus.dependency.batch import DependencyBatch
 from certus.dependency.labelled_batch import LabelledDependencyBatch
 from certus.dependency.part_kinds import TABLE
@@ -20,31 +20,14 @@ from certus.structures.batches import (
     SpanningTreeBatch,
     SpanTreesBatch,
 )
-from certus.structures.part_sums import ArrayKind, PartSums
+from certus.structures.part_sums import ArrayKind
 from certus.tagging.batch import TaggingBatch
-from certus.tagging.chains import chain_sums
 from certus.torch.functions import to_numpy
 from certus.torch.grammar import GrammarSums
 from certus.torch.scored import Views
 from certus.torch.structure import Structure
 
 Maybe: TypeAlias = "Tensor | None"
-
-
-class TagSums(PartSums):
-    """Sums of ``certus.torch.Tagging``, by a kernel of their own where all items share one table of bigrams."""
-
-    def sums(self, scores: Floats) -> tuple[Floats, Floats]:
-        names, (n, size) = [shape.name for shape in self.shapes], self.shapes[0].size
-        if names == ["unary", "bigram"] and self.shapes[1].size == (size, size) and len(scores):
-            own = scores[:, : n * size].reshape(-1, n, size)
-            padding = np.arange(n) >= self.lengths["n"][:, None]
-            unary = np.where(padding[:, :, None], 0.0, own)
-            bigram = scores[0, n * size :].reshape(size, size)
-            found = chain_sums(unary, bigram, self.lengths["n"], pairs=True) if not (unary == np.inf).any() else None
-            if found is not None:
-                return found.total, np.concatenate([part.reshape(len(scores), -1) for part in found[1:]], axis=1)
-        return super().sums(scores)
 
 
 class Tagging(Structure):
@@ -63,7 +46,6 @@ class Tagging(Structure):
         TaggingBatch,
         {"unary": "n.", "bigram": "n..", "trigram": "n..."},
         quick=(TaggingBatch,),
-        sums=TagSums,
     )
 
     def __init__(
