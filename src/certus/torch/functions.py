@@ -75,7 +75,6 @@ class Asked(Protocol):
     def quick(self) -> bool: ...
     @property
     def parts(self) -> PartSums: ...
-    def by_item(self, name: str) -> bool: ...
     def flat(self, arrays: Sequence[Tensor]) -> Tensor: ...
     def by_array(self, values: Any) -> list[Any]: ...
 
@@ -119,6 +118,7 @@ class LogPartition(torch.autograd.Function):
     def forward(ctx: Any, asked: Asked, *arrays: Tensor) -> Tensor:
         total, uses = _sums(asked, lambda: asked.flat(arrays))
         ctx.asked, ctx.uses = asked, [to_tensor(own, like) for own, like in zip(uses, arrays, strict=True)]
+        ctx.shared = [own.ndim > like.ndim for own, like in zip(uses, arrays, strict=True)]
         ctx.save_for_backward(*arrays)
         return to_tensor(total, arrays[0])
 
@@ -130,11 +130,13 @@ class LogPartition(torch.autograd.Function):
             # The gradient is to be differentiated too, or it is not the first that is asked for.
             uses = asked.by_array(Sums.apply(asked.flat(ctx.saved_tensors), asked)[1])
         found: list[Tensor | None] = [None]
-        for name, own, wanted in zip(asked.arrays, uses, ctx.needs_input_grad[1:], strict=True):
-            if wanted:
-                factor = total.reshape(-1, *[1] * (own.ndim - 1))
-                weighted = own * factor if again else own.mul_(factor)
-            found.append((weighted if asked.by_item(name) else weighted.sum(dim=0)) if wanted else None)
+        for own, shared, wanted in zip(uses, ctx.shared, ctx.needs_input_grad[1:], strict=True):
+            if not wanted:
+                found.append(None)
+                continue
+            factor = total.reshape(-1, *[1] * (own.ndim - 1))
+            weighted = own * factor if again else own.mul_(factor)
+            found.append(weighted.sum(dim=0) if shared else weighted)
         return tuple(found)
 
 

@@ -59,8 +59,7 @@ class Scored(Eager):
     def __len__(self) -> int:
         return len(self.batch)
 
-    def by_item(self, name: str) -> bool:
-        """Whether an array has scores for each item, or the same for all."""
+    def _by_item(self, name: str) -> bool:
         return self.kind.by_item(name, self.arrays[name].ndim)
 
     @property
@@ -81,7 +80,7 @@ class Scored(Eager):
     def flat(self, arrays: Sequence[Tensor]) -> Tensor:
         """(B, P) the scores of each item in such arrays, array after array."""
         flat = [
-            tensor.flatten(1) if self.by_item(name) else tensor.reshape(1, -1).expand(len(self), -1)
+            tensor.flatten(1) if self._by_item(name) else tensor.reshape(1, -1).expand(len(self), -1)
             for name, tensor in zip(self.arrays, arrays, strict=True)
         ]
         return torch.cat(flat, dim=1) if len(flat) > 1 else flat[0]
@@ -104,7 +103,7 @@ class Scored(Eager):
     def parts(self) -> PartSums:
         """Sums over the structures, by the cells of the arrays."""
         shapes = [
-            Shape(name, self.by_item(name), tuple(tensor.shape[1:] if self.by_item(name) else tensor.shape))
+            Shape(name, self._by_item(name), tuple(tensor.shape[1:] if self._by_item(name) else tensor.shape))
             for name, tensor in self.arrays.items()
         ]
         options = {name: value for name, value in self.options.items() if name not in PADDING}
@@ -115,7 +114,7 @@ class Scored(Eager):
     def taken(self, items: Ints, shift: Tensor | None = None, temperature: float = 1.0) -> Self:
         """Some of the items, in any number and order, with ``shift`` added to their first array; all over a number."""
         index = torch.from_numpy(items).to(self.first.device)
-        arrays = {name: t[index] if self.by_item(name) else t for name, t in self.arrays.items()}
+        arrays = {name: t[index] if self._by_item(name) else t for name, t in self.arrays.items()}
         if shift is not None:
             lead = next(iter(arrays))
             if self.kind.symmetric:
