@@ -127,6 +127,7 @@ def deviations(name, count, samples, seed=0):
     return np.concatenate(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_estimates_are_within_their_errors(name):
     off = deviations(name, 6, 200)
@@ -134,6 +135,7 @@ def test_estimates_are_within_their_errors(name):
     assert (off <= 2.0).mean() >= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_chains_come_to_the_same(name, monkeypatch):
     """Where all samples are by chains, whatever their weights."""
