@@ -1,6 +1,7 @@
 """Estimated marginals of problems that are relaxed, against all structures; what they are drawn by, and refused for."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import certus
 from certus import constraints
 from certus.dependency.tree_law import TreeLaw
 from certus.relax import estimates
-from certus.relax.chains import Chains
+from certus.relax.chains import Chains, Moves
 from certus.relax.laws import Asked, Budget, ForestLaw, law_of
 from certus.relax.weighted import Uses, chained, effective_size, weighted
 from tests.test_contract import WideGraph
@@ -240,6 +241,25 @@ def test_what_nobody_uses_has_an_error_unless_it_is_decided():
     assert (again.method, again.effective_sample_size) == ("Markov chains", 1.0)
     assert effective_size(np.array([-np.inf, 0.0, 0.0])) == pytest.approx(2.0)
     assert effective_size(np.full(2, -np.inf)) == 0.0
+
+
+def test_moves_free_some_lines_of_a_view():
+    def moves(exclusive, shape):
+        cells = slice(0, int(np.prod(shape)))
+        parts = SimpleNamespace(slices=[[("v", cells, shape)]], subproblems=[SimpleNamespace(exclusive=exclusive)])
+        return Moves(SimpleNamespace(relaxation=parts, order=(0,)))
+
+    rng = np.random.default_rng(1)
+    lines = moves({"v": 1}, (5, 3))
+    for _ in range(50):
+        power, kept = lines.drawn(lines.likely, rng)
+        rows = kept.reshape(5, 3)
+        assert (rows == rows[:, :1]).all()
+        assert (~rows[:, 0]).sum() == 2**power
+    one = moves({"v": 0}, (3,))
+    assert one.drawn(one.likely, rng)[1].tolist() == [False] * 3
+    none = moves({}, (0, 2))
+    assert none.drawn(none.likely, rng)[1].shape == (0,)
 
 
 def test_chains_are_as_many_as_samples_allow():

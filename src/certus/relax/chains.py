@@ -46,8 +46,11 @@ class Moves:
 
     def drawn(self, likely: Floats, rng: np.random.Generator) -> tuple[int, Bools]:
         """The size, as a power of two, and the cells of the view that stay as they are."""
+        power = int(rng.choice(len(likely), p=likely))
+        if not self.axes:
+            return power, np.zeros(self.shape[0], dtype=np.bool_)
         axis = self.axes[int(rng.integers(len(self.axes)))]
-        count, power = self.shape[axis], int(rng.choice(len(likely), p=likely))
+        count = self.shape[axis]
         size = min(1 << power, count)
         kept = np.ones(count, dtype=bool)
         if rng.random() < 0.5:
