@@ -98,11 +98,11 @@ def _turned(slope: Floats, free: NDArray[np.bool_], moved: Floats, turned: Float
     if not len(use):
         return slope
     out, shares = slope.copy(), np.zeros(len(moved))
-    for k in use[::-1]:
-        shares[k] = (moved[k] @ out) / curvature[k]
-        out -= shares[k] * turned[k]
-    out *= curvature[use[-1]] / squares[use[-1]]
     with np.errstate(over="ignore", invalid="ignore"):  # beside masks; a step that is no number is not taken
+        for k in use[::-1]:
+            shares[k] = (moved[k] @ out) / curvature[k]
+            out -= shares[k] * turned[k]
+        out *= curvature[use[-1]] / squares[use[-1]]
         for k in use:
             out += (shares[k] - (turned[k] @ out) / curvature[k]) * moved[k]
     return out
