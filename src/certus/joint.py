@@ -20,7 +20,7 @@ from certus.relax import branch, ranked, sums
 from certus.relax.constraints import Constraint
 from certus.relax.descent import descend
 from certus.relax.lagrangian import Lagrangian, Subproblems
-from certus.relax.proof import Fix, Leaf, Split
+from certus.relax.proof import Fix, Leaf, Split, Tighter
 from certus.relax.run import Run
 from certus.relax.steps import polyak
 from certus.relax.system import Relaxation
@@ -332,7 +332,7 @@ class Joint(Problem[Structures]):
         error = max(own.tolerance, best.tolerance) / WIDTH
         scores = partial(self.terms, result.structure)
         made = certified(scores, result.score, best.bound, error, kind=own.kind, rank=own.rank)
-        tree = duals if isinstance(duals, Leaf | Fix | Split) else Leaf(duals)
+        tree = duals if isinstance(duals, Leaf | Fix | Split | Tighter) else Leaf(duals)
         return replace(result, certificate=replace(made, witness=tree))
 
     def _partners(self, forest: Forest, used: Floats, k: int) -> list[Any]:

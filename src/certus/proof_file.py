@@ -17,14 +17,14 @@ from certus.certificates.sound import whole
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import Problem, checked_pair
 from certus.relax.normal_form import RelaxedForm
-from certus.relax.proof import Close, Fix, Leaf, Proof, Split, first_multipliers
+from certus.relax.proof import Close, Fix, Leaf, Proof, Split, Tighter, first_multipliers
 from certus.relax.proving import proof_of, witness_of
 from certus.relax.questions import Proved, claimed_limit, proved_bound, questions
 from certus.relax.system import Relaxation
 from certus.result import Certificate, Result
 from certus.serialize import floats_to_json, write_json
 
-FORMAT, VERSION = "certus proof", 1
+FORMAT, VERSION, VERSION_WITH_CUTS = "certus proof", 1, 2
 
 
 def save_proof(path: str | os.PathLike[str], problem: Problem[Any], result: Result[Any]) -> None:
@@ -85,6 +85,10 @@ def _written(asked: Problem[Any], result: Result[Any], above: float) -> dict[str
     }
     head = {"format": FORMAT, "version": VERSION, "problem": asked.name, "claim": claim}
     relaxed, proof = _prepared(asked, certificate, above)
+    if isinstance(proof, Tighter):
+        relaxed, proof = relaxed.tightened(proof), proof.rest
+        if relaxed.cuts:
+            head |= {"version": VERSION_WITH_CUTS, "cuts": _cuts_to_json(relaxed)}
     tree = proof.rest if isinstance(proof, Close) else proof
     if not isinstance(tree, Leaf | Fix | Split):
         raise InvalidInput(f"the proof tree is {type(tree).__name__}.")
@@ -228,6 +232,17 @@ def _form_to_json(relaxed: RelaxedForm) -> dict[str, Any]:
             spaces.append(_space_to_json(space))
     rows = {name: value.tolist() for name, value in form.rows._asdict().items()}
     return {"scores": floats_to_json(form.scores), "spaces": spaces, "rows": rows}
+
+
+def _cuts_to_json(relaxed: RelaxedForm) -> list[dict[str, Any]]:
+    """Which rows follow from others, and how."""
+    first, found = relaxed.relaxation.n_rows - len(relaxed.cuts), []
+    for row, cut in enumerate(relaxed.cuts, first):
+        parts = [[int(relaxed.part[cell]), k] for cell, k in cut.cells if relaxed.part[cell] >= 0]
+        found.append(
+            {"row": row, "denominator": cut.denominator, "rows": [list(own) for own in cut.rows], "parts": parts}
+        )
+    return found
 
 
 def _space_to_json(space: Graph | Trees | Referred) -> dict[str, Any]:

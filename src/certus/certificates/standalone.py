@@ -302,11 +302,39 @@ class Problem:
         self.rows = list(
             zip(sliced(rows["ptr"], rows["part"]), sliced(rows["ptr"], by), rhs, slack, rows["equality"], strict=True)
         )
+        for cut in data.get("cuts", ()):
+            self.check_cut(cut, {other["row"] for other in data["cuts"]})
         self.tied = {}
         for parts, by, b, slack, equal in self.rows:
             if equal is True and len(parts) == 2 and b == slack == 0 and by[0] == -by[1] != 0:
                 for p in parts:
                     self.tied.setdefault(p, set()).update(parts)
+
+    def check_cut(self, cut, others):
+        """Refuse a row that is no sum of rows, divided by a number and rounded down; uses are whole numbers >= 0."""
+        times = [*cut["rows"], *cut["parts"], [0, cut["denominator"]], [0, cut["row"]]]
+        refuse_unless(all(type(x) is int for pair in times for x in pair), "a number of a cut is not whole")
+        refuse_unless(cut["denominator"] > 0 and cut["row"] >= 0, "a cut divides by a number below 1")
+        unit, left, right = cut["denominator"] << self.unit, {}, 0
+        for row, k in cut["rows"]:
+            refuse_unless(row >= 0 and row not in others, "a cut is made of a cut")
+            parts, by, b, slack, equal = self.rows[row]
+            refuse_unless(equal is True or k >= 0, "a cut takes a <= row less than 0 times")
+            right += k * b + abs(k) * slack
+            for p, a in zip(parts, by, strict=True):
+                left[p] = left.get(p, 0) + k * a
+        for p, k in cut["parts"]:
+            refuse_unless(k >= 0 and self.most_uses({p}) <= 1, "a part of a cut may be used more than once")
+            left[p] = left.get(p, 0) + (k << self.unit)
+            right += k << self.unit
+        parts, by, b, slack, equal = self.rows[cut["row"]]
+        stated = {}
+        for p, a in zip(parts, by, strict=True):
+            stated[p] = stated.get(p, 0) + a
+        fine = all(a <= (left.get(p, 0) // unit) << self.unit for p, a in stated.items())
+        fine = fine and all(p in stated or x >= 0 for p, x in left.items())
+        holds = equal is not True and slack >= 0 and b + slack >= (right // unit) << self.unit
+        refuse_unless(fine and holds, f"row {cut['row']} does not follow from the rows that it is made of")
 
     def copies(self, part):
         """The parts that are used whenever this one is."""
@@ -870,7 +898,10 @@ def sides_of(space, graph):
 
 def check(data):
     """Raise Refused unless everything claimed follows; return what to say of it."""
-    refuse_unless(data["format"] == "certus proof" and data["version"] == 1, "the file is no proof of version 1")
+    known = 1 if data.get("cuts") is None else 2
+    refuse_unless(
+        data["format"] == "certus proof" and data["version"] == known, f"the file is no proof of version {known}"
+    )
     problem, claim, better = Problem(data := closed(data)), data["claim"], data["better"]
     score, bound, tolerance = (finite(claim[name]) for name in ("score", "bound", "tolerance"))
     refuse_unless(tolerance >= 0, "the tolerance is negative")

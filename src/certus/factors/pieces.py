@@ -30,11 +30,7 @@ def cover(n: int, scopes: Sequence[Scope], sizes: Sequence[int], limit: int) -> 
     while open_groups:
         if len(pieces) == MOST:  # enough of cycles
             open_groups = [g for g in open_groups if len(wanted[g]) == 1]
-        piece = _Piece(n, scopes, sizes, limit)
-        for at in range(0, len(open_groups), BATCH):
-            piece.grow([wanted[g] for g in open_groups[at : at + BATCH]])
-        for at in range(0, len(small), BATCH):  # what is in other pieces already makes this one tighter still
-            piece.grow([[k] for k in small[at : at + BATCH]])
+        piece = _grown(_Piece(n, scopes, sizes, limit), [wanted[g] for g in open_groups])
         left = [g for g in open_groups if not piece.tables.issuperset(wanted[g])]
         if len(left) == len(open_groups):  # cycles that no piece has room for
             left = [g for g in left if len(wanted[g]) == 1]
@@ -42,6 +38,11 @@ def cover(n: int, scopes: Sequence[Scope], sizes: Sequence[int], limit: int) -> 
             pieces.append(sorted(piece.tables))
         open_groups = left
     return pieces
+
+
+def around(n: int, scopes: Sequence[Scope], sizes: Sequence[int], limit: int, groups: list[list[int]]) -> list[int]:
+    """The tables of a piece with as many of the groups as it has room for, the first ones first."""
+    return sorted(_grown(_Piece(n, scopes, sizes, limit), groups).tables)
 
 
 class _Piece:
@@ -60,6 +61,14 @@ class _Piece:
         elif len(groups) > 1:
             self.grow(groups[: len(groups) // 2])
             self.grow(groups[len(groups) // 2 :])
+
+
+def _grown(piece: _Piece, groups: list[list[int]]) -> _Piece:
+    """A piece with groups of tables, then with any: what is in other pieces makes this one tighter still."""
+    for wanted in (groups, [[k] for k in range(len(piece.scopes))]):
+        for at in range(0, len(wanted), BATCH):
+            piece.grow(wanted[at : at + BATCH])
+    return piece
 
 
 def cycles(n: int, scopes: Sequence[Scope]) -> Iterator[list[int]]:

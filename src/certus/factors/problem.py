@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import rounded_up
 from certus.certificates.sound import measured, sound_list
-from certus.checks import Floats, Ints, as_members, of_kind, shown
+from certus.checks import Floats, Ints, as_int, as_members, of_kind, shown
 from certus.errors import InvalidInput, NotSupported
 from certus.factors import relaxed
 from certus.factors.piece import Piece
@@ -48,6 +48,9 @@ class FactorGraph(Labelled):
     width : int, optional
         The largest number of cells of a bucket in the pieces that a graph of large width is covered by: larger ones
         give better bounds and take longer. K * K makes trees of them, K * K * K takes in cycles.
+    clusters : int
+        How many further pieces may be made where steps stall, of triangles and squares on which the others agree least:
+        far fewer branchings, each of which takes longer.
 
     Notes
     -----
@@ -70,10 +73,11 @@ class FactorGraph(Labelled):
         tables: Iterable[tuple[Sequence[int], ArrayLike]] = (),
         *,
         width: int | None = None,
+        clusters: int = 0,
     ) -> None:
         if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
             raise InvalidInput(f"width is {width!r}; expected a whole number of at least 1, or None.")
-        self.width = width
+        self.width, self.clusters = width, as_int("clusters", clusters, 0)
         named = of_kind("pairwise", {} if pairwise is None else pairwise, Mapping, "tables by pairs of variables")
         listed = as_members("tables", tables, "pairs of a scope and its table")
         for k, pair in enumerate(listed):
@@ -85,7 +89,7 @@ class FactorGraph(Labelled):
 
     def _with(self, unary: Floats, tables: Sequence[Floats]) -> Self:
         """The same graph with other scores."""
-        return type(self)(unary, None, zip(self.scopes, tables, strict=True), width=self.width)
+        return type(self)(unary, None, zip(self.scopes, tables, strict=True), width=self.width, clusters=self.clusters)
 
     @property
     def views(self) -> Mapping[str, Index]:
@@ -189,7 +193,7 @@ class FactorGraph(Labelled):
 
     @cached_property
     def _relaxation(self) -> Relaxation:
-        return relaxed.over_pieces(self, self.width)
+        return relaxed.over_pieces(self, self.width, self.clusters)
 
     def relaxation(self) -> Relaxation | None:
         """Pieces of small width that must agree; None where the graph is a dynamic program."""
@@ -203,7 +207,8 @@ class FactorGraph(Labelled):
             for scope, table in zip(self.scopes, self.tables, strict=True)
         ]
         unary = floats_to_json(self.unary)
-        return {"variables": self.n, "labels": self.size, "unary": unary, "tables": tables, "width": self.width}
+        options = {"width": self.width} | ({"clusters": self.clusters} if self.clusters else {})
+        return {"variables": self.n, "labels": self.size, "unary": unary, "tables": tables} | options
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
@@ -215,7 +220,8 @@ class FactorGraph(Labelled):
             scope = tuple(entry["variables"].wholes(0, MOST).tolist())
             tables.append((scope, entry["scores"].scores((size,) * len(scope))))
         width = given["width"].whole(1) if "width" in given else None
-        return given.made(lambda: cls(unary, None, tables, width=width))
+        clusters = given["clusters"].whole() if "clusters" in given else 0
+        return given.made(lambda: cls(unary, None, tables, width=width, clusters=clusters))
 
     def structure_to_json(self, structure: Ints) -> list[int]:
         return self.checked_labels(structure)

@@ -1,6 +1,7 @@
 """The ladder: relax; if that does not prove the optimum, remove parts; if that does not, branch on parts in dispute."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -15,11 +16,14 @@ from certus.relax.lagrangian import Lagrangian, Subproblems
 from certus.relax.proof import Multipliers, Removed
 from certus.relax.run import Run
 from certus.relax.search import Node, Part, Search, Space
+from certus.relax.smoothing import Smoothing
 from certus.relax.steps import StepRule, deflected, polyak
 from certus.relax.system import Fixings, Relaxation
+from certus.relax.tightening import Tightening
 from certus.result import Result
 
 if TYPE_CHECKING:
+    from certus.hypergraph import Forest
     from certus.relax.linear import LinearProgram
 
 Y = TypeVar("Y")
@@ -71,7 +75,9 @@ def climb(
     if start is not None:
         run.offer(start.leaves, problem.score(relaxation.assemble(start.leaves)))
         u = start.multipliers
-    root = space.root(u, rounds, window)
+    tighter = Tightening(relaxation)
+    root = space.root(u, rounds, window, tighter)
+    relaxation = space.relaxation
     search = Search(run, space, root)
     search.climb(exact=exact)
     if run.structure is None:
@@ -81,7 +87,11 @@ def climb(
     run.count(solves=space.subproblems.solves, nodes=search.nodes, fixed=search.removed)
     run.info |= {"step": repr(rule), "averages": _averages(relaxation, (rehearsal or root).evidence[0])}
     score = problem.score(structure) if not relaxation.base else run.score
-    return run.result(structure, search.certificate(partial(problem.terms, structure), score))
+    certificate = search.certificate(partial(problem.terms, structure), score)
+    if tighter.pieces or tighter.cuts:
+        run.info |= {"pieces": len(tighter.pieces), "cuts": len(tighter.cuts)}
+        certificate = replace(certificate, duals=tighter.proof(certificate.duals))
+    return run.result(structure, certificate)
 
 
 def _rehearsed(space: "Fixed", max_iterations: int, window: int | None, exact: bool) -> "Node[Fixings] | None":
@@ -104,16 +114,23 @@ class Fixed(Space[Fixings]):
     """The search space of a relaxation: its parts, fixed to 0 or 1. Evidence: average and last argmaxes."""
 
     def __init__(self, run: Run[tuple[Any, ...]], relaxation: Relaxation, rule: StepRule[Any]) -> None:
-        self.run, self.relaxation, self.rule = run, relaxation, rule
-        self.subproblems = Subproblems(relaxation)
+        self.run, self.rule = run, rule
+        self._take(relaxation)
+
+    def _take(self, relaxation: Relaxation) -> None:
+        self.relaxation, self.subproblems = relaxation, Subproblems(relaxation)
         self.rows, self.lowest = relaxation.n_rows, relaxation.lowest
         in_rows = {e.block for rows in relaxation.rows for e in rows.entries}
         self._branchable = {v: [b for b in blocks if b in in_rows] for v, blocks in relaxation.views.items()}
+        for known in ("_forests", "_program", "_smoothing"):
+            self.__dict__.pop(known, None)
 
-    def root(self, multipliers: Floats, max_iterations: int, window: int | None) -> Node[Fixings]:
-        """The root, relaxed; Infeasible if a subproblem is."""
+    def root(
+        self, multipliers: Floats, max_iterations: int, window: int | None, tighter: Tightening | None = None
+    ) -> Node[Fixings]:
+        """The root, relaxed; Infeasible if a subproblem is. Where it stalls, the relaxation is made ``tighter``."""
         node = Node(self.subproblems.initial, multipliers)
-        self._descend(node, max_iterations, window, log=True)
+        self._descend(node, max_iterations, window, log=True, tighter=tighter)
         return node
 
     def relax(self, node: Node[Fixings]) -> None:
@@ -137,38 +154,78 @@ class Fixed(Space[Fixings]):
             node.multipliers, node.bound = priced, value
         return value < least
 
-    def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
+    def _descend(
+        self,
+        node: Node[Fixings],
+        max_iterations: int,
+        window: int | None,
+        *,
+        log: bool,
+        tighter: Tightening | None = None,
+    ) -> None:
         oracle = Lagrangian(self.subproblems, node.decided, proposals=log or self.run.structure is None)
         at = (self.run, oracle, node.multipliers, self.rule)
-        descent = descend(*at, max_iterations=max_iterations, window=window, log=log, tighten=self._priced)
-        node.multipliers, node.bound = descent.best_u, descent.best
+        hook = self._priced if tighter is None else partial(self._tightened, tighter)
+        descent = descend(*at, max_iterations=max_iterations, window=window, log=log, tighten=hook)
+        node.multipliers, node.bound, node.decided = descent.best_u, descent.best, descent.oracle.fixings
         node.evidence = (descent.oracle.average, descent.oracle.last)
 
     @cached_property
-    def _program(self) -> "LinearProgram | None":
-        """The linear program that the multipliers solve the dual of; None where it is large, or there is none.
-
-        What is searched is too large to spell out.
-        """
-        searched = any(problem.searched for problem in self.relaxation.subproblems)
-        if not self.rows or searched or not self.relaxation.scale < LARGE:
+    def _forests(self) -> "list[Forest] | None":
+        """Those of the subproblems; None where one has none, or is too large to spell out."""
+        if not self.rows or any(problem.searched for problem in self.relaxation.subproblems):
             return None
         forests = [problem.forest() for problem in self.relaxation.subproblems]
-        if any(forest is None or forest.graph.n_edges > PROGRAM for forest in forests):
+        spelt_out = [forest for forest in forests if forest is not None]
+        return spelt_out if len(spelt_out) == len(forests) else None
+
+    @cached_property
+    def _program(self) -> "LinearProgram | None":
+        """The linear program that the multipliers solve the dual of; None where it is large, or there is none."""
+        if self._forests is None or not self.relaxation.scale < LARGE:
+            return None
+        if any(forest.graph.n_edges > PROGRAM for forest in self._forests):
             return None
         from certus.relax.linear import program_of
 
         return program_of(self.relaxation)
 
     def _priced(self, at: Descent[Lagrangian]) -> tuple[Lagrangian, Floats] | None:
-        """Where steps stall: once, to the multipliers that HiGHS finds; they are believed no more than any others."""
-        program = None if at.oracle.priced or self._program is None else self._program.under(at.oracle.fixings)
-        if program is None:
-            return None
-        self.run.count(programs=1)
+        """Where steps stall: once, to multipliers found by other means; they are believed no more than any others.
+
+        By HiGHS if the program is small, else by the dual function smoothed.
+        """
         oracle = Lagrangian(self.subproblems, at.oracle.fixings)
         oracle.priced = True
-        return oracle, program.duals(self.run.clock.left)
+        if at.oracle.priced or self._forests is None:
+            return None
+        if self._program is not None:
+            self.run.count(programs=1)
+            u, oracle.solution = self._program.under(at.oracle.fixings).optimum(self.run.clock.left)
+            return oracle, u
+        if not self._smoothing.useful:
+            return None
+        score = self.lowest if self.run.structure is None else self.run.score
+        return oracle, self._smoothing.better(at, oracle, score)
+
+    @cached_property
+    def _smoothing(self) -> Smoothing:
+        assert self._forests is not None
+        return Smoothing(self.relaxation, self._forests)
+
+    def _tightened(self, tighter: Tightening, at: Descent[Lagrangian]) -> tuple[Lagrangian, Floats] | None:
+        """The same, and then to tighter relaxations: each begins at the best multipliers, with the bound of these."""
+        priced = self._priced(at)
+        if priced is not None or self.run.structure is None:
+            return priced
+        before, found = self.relaxation, tighter.found(self.subproblems, at)
+        if found is None:
+            return None
+        self._take(found)
+        self.run.structure = tuple(found.leaves(before.assemble(self.run.structure)))
+        at.oracle = Lagrangian(self.subproblems, self.subproblems.initial)
+        at.best_u = found.carried(before.named(at.best_u))
+        return self._priced(at) or (Lagrangian(self.subproblems, self.subproblems.initial), at.best_u)
 
     def error(self, node: Node[Fixings]) -> float:
         return self.relaxation.error(node.multipliers, node.decided)

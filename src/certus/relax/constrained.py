@@ -195,6 +195,7 @@ class Constrained(Problem[Y]):
             leaves=leaves,
             excesses=(*inner.excesses, *names),
             led=inner.led or first == 1,
+            wider=None,
         )
         return softened.with_rows(rows)
 

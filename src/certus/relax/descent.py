@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from certus.checks import Floats
 from certus.errors import InvalidInput
+from certus.relax.quasi_newton import dot
 from certus.relax.run import Run
 from certus.relax.steps import StepRule
 
@@ -132,7 +133,7 @@ class Descent(Generic[T]):
         for structure, score in found.candidates:
             run.offer(structure, score)
         direction = self._turned(found.residual)
-        self.norm2 = _dot(direction, direction)
+        self.norm2 = dot(direction, direction)
         if not self.close() and search is not None:
             search(self)
             self.close()
@@ -181,8 +182,8 @@ class Descent(Generic[T]):
             direction = np.where(np.where(residual > 0, self.u <= low, self.u >= high), 0.0, direction)
         if not self.rule.deflection:
             return direction
-        if before is not None and (dot := _dot(direction, before)) < 0:
-            turned = direction - self.rule.deflection * dot / _dot(before, before) * before
+        if before is not None and (along := dot(direction, before)) < 0:
+            turned = direction - self.rule.deflection * along / dot(before, before) * before
             direction = turned if turned.any() else direction
         self._direction = direction if direction.any() else before
         return direction
@@ -198,11 +199,6 @@ class Descent(Generic[T]):
         stalled = self._mark < inf and self._mark - self.best <= STALL * ahead
         self._mark, self._marked = self.best, self.rounds
         return stalled
-
-
-def _dot(a: Floats, b: Floats) -> float:
-    """a . b on one thread: a BLAS wakes others for vectors that are summed in a fraction of the time that takes."""
-    return float(np.einsum("i,i->", a, b))
 
 
 def descend(

@@ -24,7 +24,7 @@ def part_bounds(subproblems: Subproblems, multipliers: Floats, fixings: Fixings)
     values = [subproblems.solve(i, penalty, fixings.ones).value for i in range(len(r.subproblems))]
     total = sum(values) - float(multipliers @ r.rhs) + float(np.abs(multipliers) @ r.slack)
     asked = (i not in r.measuring for i in range(len(r.subproblems)))
-    best = [_max_marginals(r, i, penalty, fixings) if known else None for i, known in enumerate(asked)]
+    best = [max_marginals(r, i, penalty, fixings) if known else None for i, known in enumerate(asked)]
     out = {}
     for view, blocks in r.views.items():
         out[view] = np.full(r.shape_of(blocks[0]), total)
@@ -35,7 +35,7 @@ def part_bounds(subproblems: Subproblems, multipliers: Floats, fixings: Fixings)
     return out
 
 
-def _max_marginals(r: Relaxation, i: int, penalty: Floats, fixings: Fixings) -> dict[str, Floats] | None:
+def max_marginals(r: Relaxation, i: int, penalty: Floats, fixings: Fixings) -> dict[str, Floats] | None:
     """Of a subproblem, weighted; None if it has none."""
     asked, offset = r.question(i, penalty, fixings.ones)
     try:

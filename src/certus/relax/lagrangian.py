@@ -12,6 +12,7 @@ import numpy as np
 from certus.checks import Floats
 from certus.errors import Infeasible
 from certus.relax.descent import Oracle, Round
+from certus.relax.quasi_newton import dot
 from certus.relax.system import Block, Fixings, Relaxation
 from certus.result import Solution
 
@@ -144,6 +145,7 @@ class Lagrangian(Oracle):
         self.subproblems, self.relaxation, self.fixings, self.proposals = subproblems, r, fixings, proposals
         self.scale, self.rows, self.inequality, self.lowest = r.scale, r.n_rows, r.inequality, r.lowest
         self.priced = False  # whether it begins where a linear program ends
+        self.solution: Floats | None = None  # of that, if there is one: the cells used
         self.box = None if subproblems.measured(fixings) else r.box
         self.leaves: list[Any] = []
         self.last = np.zeros(r.n_cells)
@@ -172,7 +174,7 @@ class Lagrangian(Oracle):
         if self._rounds & (self._rounds - 1):
             leaders = 1 if self.proposals or leaders > 1 else 0
         candidates = list(self.subproblems.candidates(leaders, self.leaves, self.last, residual))
-        value = sum(s.value for s in self._solutions) - float(u @ r.rhs) + float(np.abs(u) @ r.slack)
+        value = sum(s.value for s in self._solutions) - dot(u, r.rhs) + dot(np.abs(u), r.slack)
         return Round(value, residual, candidates)
 
     def error(self, u: Floats) -> float:

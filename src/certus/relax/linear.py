@@ -25,7 +25,7 @@ from certus.errors import Infeasible, LimitReached, NotSupported
 from certus.hypergraph import Forest
 from certus.problem import Index, Limits, Problem
 from certus.relax.branch import Start, climb
-from certus.relax.proof import Fix, Leaf, Split
+from certus.relax.proof import Fix, Leaf, Split, Tighter
 from certus.relax.system import Fixings, Relaxation
 from certus.result import Result
 from certus.threads import interruptible
@@ -107,9 +107,13 @@ class LinearProgram:
 
     def duals(self, time_limit: float | None = None) -> Floats:
         """The multipliers of the relaxation's rows in a dual solution of the linear program; 0 where HiGHS has none."""
+        return self.optimum(time_limit)[0]
+
+    def optimum(self, time_limit: float | None = None) -> tuple[Floats, Floats | None]:
+        """The same, and the flat cells of the solution, if HiGHS has one."""
         r = self.relaxation
         if not r.n_rows:
-            return np.zeros(0)
+            return np.zeros(0), None
         equal, sign = self.lower == self.upper, np.where(np.isfinite(self.upper), 1.0, -1.0)
         matrix = sparse.csr_array(sparse.diags_array(sign) @ self.matrix)
         right = np.where(sign > 0, self.upper, -self.lower)
@@ -125,11 +129,12 @@ class LinearProgram:
                 options={} if time_limit is None else {"time_limit": time_limit},
             )
         )
-        u = np.zeros(len(right))
+        u, cells = np.zeros(len(right)), None
         if found.status == 0:
+            cells = self.cells @ found.x
             u[equal], u[~equal] = found.eqlin.marginals, found.ineqlin.marginals
         own = u[len(u) - self.n_required - r.n_rows : len(u) - self.n_required]
-        return np.where(r.inequality, np.minimum(own, 0.0), own)
+        return np.where(r.inequality, np.minimum(own, 0.0), own), cells
 
 
 def highs(
@@ -376,7 +381,7 @@ def proved_from(problem: Problem[Y], relaxation: Relaxation, start: Start, clock
     left = None if clock.limit is None else max(clock.limit - clock.seconds, 0.1)
     found = climb(problem, relaxation, Limits(time_limit=left), start)
     proof = found.certificate.duals
-    tree = proof if isinstance(proof, Leaf | Fix | Split) else Leaf(proof)
+    tree = proof if isinstance(proof, Leaf | Fix | Split | Tighter) else Leaf(proof)
     return replace(found, certificate=replace(found.certificate, kind="integer program", duals=tree))
 
 

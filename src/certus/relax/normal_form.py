@@ -18,7 +18,8 @@ from certus.certificates.rounding import EPSILON, of_sum
 from certus.checks import Floats, Ints
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import Penalties, Problem
-from certus.relax.proof import Close, Leaf, Proof, Removed, Split
+from certus.relax.cuts import with_cuts
+from certus.relax.proof import Close, Cut, Leaf, Proof, Removed, Split, Tighter
 from certus.relax.system import Relaxation
 
 
@@ -28,6 +29,7 @@ class RelaxedForm:
 
     ``required`` are parts that every structure uses: the last rows of the form say so. ``kept`` says which of the
     subproblems are searched, not spelt out; ``closed`` are what is left of these once they are closed above a bound.
+    ``cuts`` are how the last rows of the relaxation, so many of them, follow from those before.
     """
 
     relaxation: Relaxation
@@ -36,6 +38,7 @@ class RelaxedForm:
     required: tuple[int, ...] = ()
     kept: tuple[bool, ...] = ()
     closed: tuple[Closed, ...] = ()
+    cuts: tuple[Cut, ...] = ()
 
     @staticmethod
     def of(relaxation: Relaxation, search: Callable[[Problem[Any]], bool] = lambda p: p.searched) -> "RelaxedForm":
@@ -183,6 +186,29 @@ class RelaxedForm:
         parts = np.stack(found, axis=1) if found else np.empty((0, 1), dtype=np.int64)
         return parts[(parts >= 0).any(axis=1)]
 
+    def tightened(self, given: Tighter) -> "RelaxedForm":
+        """With pieces and cuts; InvalidInput if a piece is none of this problem, or a cut does not follow from rows."""
+        key = given.pieces, given.cuts
+        if key not in self._tightened:
+            if any(self.kept):
+                raise InvalidInput("the proof has pieces or cuts, and a subproblem is searched.")
+            wider = RelaxedForm.of(self.relaxation.with_pieces(given.pieces))
+            for cell in {cell for cut in given.cuts for cell, _ in cut.cells}:
+                if not 0 <= cell < len(wider.part):
+                    raise InvalidInput(f"a cut of the proof speaks of cell {cell}; there are {len(wider.part)}.")
+                part = wider.part[cell : cell + 1]
+                if part[0] >= 0 and not wider.evaluation.at_most_one(part):
+                    raise InvalidInput(
+                        f"a cut of the proof says that cell {cell} is used once at most; it may be more."
+                    )
+            cut = RelaxedForm.of(with_cuts(wider.relaxation, given.cuts)) if given.cuts else wider
+            self._tightened[key] = replace(cut, cuts=given.cuts)
+        return self._tightened[key]
+
+    @cached_property
+    def _tightened(self) -> "dict[Any, RelaxedForm]":
+        return {}
+
     @property
     def searched(self) -> bool:
         """Whether some spaces are searched."""
@@ -209,13 +235,15 @@ class RelaxedForm:
     def rounding(self) -> float:
         """What has been added to any bound by rounding is less than this."""
         closed = [form.rounding for _, form in self._closings.values() if form is not self]
-        return max([self.evaluation.rounding, *closed])
+        return max([self.evaluation.rounding, *closed, *(form.rounding for form in self._tightened.values())])
 
-    def bound(self, proof: Proof | Close, above: float, better: Sequence[Any] = ()) -> float:
+    def bound(self, proof: Proof | Close | Tighter, above: float, better: Sequence[Any] = ()) -> float:
         """What the proof tree shows that no structure beats, but for the better ones.
 
         More than ``above`` need not be told apart.
         """
+        if isinstance(proof, Tighter):
+            return self.tightened(proof).bound(proof.rest, above, better)
         if isinstance(proof, Close):
             form = self.close(proof.multipliers, above, proof.closing)[1]
             return max(above, form.bound(proof.rest, above, better))

@@ -15,7 +15,7 @@ import numpy as np
 from certus.certificates.normal import Closing
 from certus.checks import Floats
 from certus.errors import InvalidInput
-from certus.schema import Field
+from certus.schema import MOST, Field
 from certus.serialize import floats_to_json
 
 Multipliers = Mapping[str, Floats]
@@ -71,7 +71,29 @@ class Close:
     rest: Proof
 
 
-PROOFS = Leaf, Fix, Split, Close
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A row that follows from others, since uses are whole numbers: a sum of rows, rounded down (Chvátal-Gomory).
+
+    The rows, by number, are each taken so many times, and so is "used at most once" of flat cells; the sum is divided
+    by ``denominator``, and each coefficient and the right-hand side are rounded down.
+    """
+
+    denominator: int
+    rows: tuple[tuple[int, int], ...]
+    cells: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tighter:
+    """The relaxation has further pieces, and then cuts: ``rest`` is about that."""
+
+    pieces: tuple[tuple[int, ...], ...]
+    cuts: tuple[Cut, ...]
+    rest: Proof
+
+
+PROOFS = Leaf, Fix, Split, Close, Tighter
 
 
 def first_multipliers(proof: Proof) -> Multipliers:
@@ -81,8 +103,10 @@ def first_multipliers(proof: Proof) -> Multipliers:
     return proof.multipliers
 
 
-def mapped(proof: Proof, change: Callable[[Multipliers], Multipliers]) -> Proof:
+def mapped(proof: Proof | Tighter, change: Callable[[Multipliers], Multipliers]) -> Any:
     """The same tree with all multipliers changed."""
+    if isinstance(proof, Tighter):
+        return replace(proof, rest=mapped(proof.rest, change))
     if isinstance(proof, Split):
         return replace(proof, zero=mapped(proof.zero, change), one=mapped(proof.one, change))
     own = replace(proof, multipliers=change(proof.multipliers))
@@ -160,7 +184,7 @@ def _array(given: Field) -> Any:
     return values.scores((None,)).reshape(shape)
 
 
-def to_json(proof: Proof | Close) -> list[dict[str, Any]]:
+def to_json(proof: Proof | Close | Tighter) -> list[dict[str, Any]]:
     """The tree as a flat list of nodes that refer to one another by position; the root is first.
 
     A list rather than nested objects, so that a deep tree does not exhaust the reader's stack.
@@ -171,6 +195,9 @@ def to_json(proof: Proof | Close) -> list[dict[str, Any]]:
         witnesses = [arrays_to_json(witness) for witness in proof.closing.witnesses]
         own = {"witnesses": witnesses, "levels": floats_to_json(np.array(proof.closing.levels))}
         nodes.append({"node": "close", "multipliers": multipliers_to_json(proof.multipliers)} | own)
+        stack.append((proof.rest, nodes[-1], "rest"))
+    elif isinstance(proof, Tighter):
+        nodes.append({"node": "tighter", "pieces": [list(own) for own in proof.pieces], "cuts": _cuts(proof.cuts)})
         stack.append((proof.rest, nodes[-1], "rest"))
     else:
         stack.append((proof, None, ""))
@@ -192,12 +219,19 @@ def to_json(proof: Proof | Close) -> list[dict[str, Any]]:
     return nodes
 
 
-def from_json(data: Any) -> Proof | Close:
+def _cuts(cuts: tuple[Cut, ...]) -> list[dict[str, Any]]:
+    return [
+        {"denominator": c.denominator, "rows": [list(r) for r in c.rows], "cells": [list(r) for r in c.cells]}
+        for c in cuts
+    ]
+
+
+def from_json(data: Any) -> Proof | Close | Tighter:
     """Read what to_json wrote; InvalidInput for anything else."""
     if not isinstance(data, list) or not data or not all(isinstance(n, dict) for n in data):
         raise InvalidInput("a proof tree is a list of nodes; found something else.")
     built: dict[int, Proof] = {}
-    closing: Close | None = None
+    whole: Close | Tighter | None = None
 
     def child(at: int, slot: str) -> Proof:
         position = data[at].get(slot)
@@ -221,12 +255,24 @@ def from_json(data: Any) -> Proof | Close:
                 raise InvalidInput(f"node {at} of the proof tree splits on {view!r}; expected the name of a view.")
             built[at] = Split(view, _whole(index, "index"), child(at, "zero"), child(at, "one"))
         elif kind == "close" and at == 0:
-            closing = _closing(node, child(at, "rest"))
+            whole = _closing(node, child(at, "rest"))
+        elif kind == "tighter" and at == 0:
+            whole = _tighter(Field.of(node, "the proof tree"), child(at, "rest"))
         else:
             raise InvalidInput(f"node {at} of the proof tree is {kind!r}; expected leaf, fix or split.")
-    if len(built) != (closing is None):
+    if len(built) != (whole is None):
         raise InvalidInput("the proof tree has nodes that hang nowhere.")
-    return built[0] if closing is None else closing
+    return built[0] if whole is None else whole
+
+
+def _tighter(given: Field, rest: Proof) -> Tighter:
+    def times(pairs: Field) -> tuple[tuple[int, int], ...]:
+        both = (pair.wholes(-MOST, MOST, (2,)).tolist() for pair in pairs.items())
+        return tuple((number, k) for number, k in both)
+
+    pieces = tuple(tuple(own.wholes(0, MOST).tolist()) for own in given["pieces"].items())
+    cuts = (Cut(c["denominator"].whole(1), times(c["rows"]), times(c["cells"])) for c in given["cuts"].items())
+    return Tighter(pieces, tuple(cuts), rest)
 
 
 def _closing(node: dict[str, Any], rest: Proof) -> Close:

@@ -17,7 +17,7 @@ from certus.errors import Infeasible, NotSupported
 from certus.problem import Problem
 from certus.relax.branch import NODE_WINDOW, ROOT_WINDOW, Fixed
 from certus.relax.normal_form import RelaxedForm
-from certus.relax.proof import Close, Fix, Later, Leaf, Proof, Removed, Split, first_multipliers
+from certus.relax.proof import Close, Fix, Later, Leaf, Proof, Removed, Split, Tighter, first_multipliers
 from certus.relax.run import HeldRun
 from certus.relax.search import Node, Search
 from certus.relax.steps import polyak
@@ -48,7 +48,11 @@ def proof_of(relaxed: RelaxedForm, certificate: Certificate, above: float) -> An
     if isinstance(given, Later):
         given = given.proof()
     elif certificate.rank == 1 and certificate.duals is not None:
-        given = certificate.duals if isinstance(certificate.duals, Leaf | Fix | Split) else Leaf(certificate.duals)
+        given = (
+            certificate.duals
+            if isinstance(certificate.duals, Leaf | Fix | Split | Tighter)
+            else Leaf(certificate.duals)
+        )
     if given is not None:
         tree = closed_first(relaxed, given, above)
         if relaxed.bound(tree, above, certificate.better) <= above:
@@ -56,9 +60,9 @@ def proof_of(relaxed: RelaxedForm, certificate: Certificate, above: float) -> An
     return _Prover(relaxed, certificate, above).proof()  # what decoding left proves too little, or nothing was left
 
 
-def closed_first(relaxed: RelaxedForm, tree: Proof, above: float) -> Proof | Close:
+def closed_first(relaxed: RelaxedForm, tree: Proof | Tighter, above: float) -> Proof | Close | Tighter:
     """A proof tree over what is left of subproblems that are searched, unless that is too large."""
-    if not relaxed.searched:
+    if not relaxed.searched or isinstance(tree, Tighter):
         return tree
     u = first_multipliers(tree)
     try:

@@ -26,11 +26,12 @@ from certus.errors import Infeasible, NotSupported
 from certus.problem import Problem
 from certus.relax.branch import ROOT_WINDOW, Fixed
 from certus.relax.fixing import part_bounds
-from certus.relax.proof import Fix, Later, Leaf, Multipliers, Proof, Split, known_below
+from certus.relax.proof import Fix, Later, Leaf, Multipliers, Proof, Split, Tighter, known_below
 from certus.relax.run import CLOSE, Run
 from certus.relax.search import Node, Part, Search, Space
 from certus.relax.steps import polyak
 from certus.relax.system import Block, Fixings, Relaxation
+from certus.relax.tightening import Tightening
 from certus.result import Result, certified, with_proof_of
 
 S = TypeVar("S")
@@ -207,11 +208,19 @@ class Cells(Fixed, Divisible[Fixings]):
         r = relaxation
         self._blocks = {v: [b for b in blocks if b in r.offsets] for v, blocks in r.views.items()}
 
-    def _descend(self, node: Node[Fixings], max_iterations: int, window: int | None, *, log: bool) -> None:
+    def _descend(
+        self,
+        node: Node[Fixings],
+        max_iterations: int,
+        window: int | None,
+        *,
+        log: bool,
+        tighter: Tightening | None = None,
+    ) -> None:
         """No further than to the best structure of the node, once that is known."""
         self.run.inside = partial(self.within, node.decided)
         try:
-            super()._descend(node, max_iterations, window, log=log)
+            super()._descend(node, max_iterations, window, log=log, tighter=tighter)
         finally:
             self.run.inside = None
 
@@ -366,8 +375,8 @@ def witnessed(problem: Problem[Y], results: list[Result[Y]], best: Result[Y]) ->
 
 def multipliers_in(duals: Any) -> Multipliers | None:
     """Multipliers to start from: those of a proof, of one of its leaves if it branches; None if it has none."""
-    while isinstance(duals, Split | Fix):
-        duals = duals.multipliers if isinstance(duals, Fix) else duals.one
+    while isinstance(duals, Split | Fix | Tighter):
+        duals = duals.one if isinstance(duals, Split) else duals.multipliers if isinstance(duals, Fix) else duals.rest
     named: Multipliers | None = duals.multipliers if isinstance(duals, Leaf) else duals
     return named
 
@@ -378,9 +387,10 @@ def first_multipliers(relaxation: Relaxation, best: Result[Any]) -> Floats:
     Without scores below its floor a constraint may not be broken, and decide what was in dispute.
     """
     named = multipliers_in(best.certificate.duals)
-    if named is None or set(named) != {rows.name for rows in relaxation.rows}:
+    names = {rows.name for rows in relaxation.rows}
+    if named is None or not names <= set(named):
         return np.zeros(relaxation.n_rows)
-    return relaxation.unnamed(named)
+    return relaxation.unnamed({name: named[name] for name in names})  # but for those of cuts and further pieces
 
 
 def listed(

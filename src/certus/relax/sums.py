@@ -20,7 +20,7 @@ from certus.checks import Floats, as_positive_int
 from certus.errors import Infeasible
 from certus.problem import Problem
 from certus.relax.laws import Asked, Law, law_of
-from certus.relax.quasi_newton import least
+from certus.relax.quasi_newton import dot, least
 from certus.relax.system import Relaxation
 from certus.result import LogPartitionBounds
 
@@ -29,9 +29,9 @@ MEMORY = 10  # steps that the minimiser remembers
 
 
 class Sums:
-    """The upper bound as a function of the multipliers; ``power`` is 1, or the number of subproblems."""
+    """The upper bound as a function of the multipliers; ``power`` is what scores are times, and sums divided by."""
 
-    def __init__(self, relaxation: Relaxation, power: int) -> None:
+    def __init__(self, relaxation: Relaxation, power: float) -> None:
         self.relaxation, self.power = relaxation, power
         self.fixings = relaxation.initial_fixings()
         self.laws = [self.law(i, relaxation.penalties(np.zeros(relaxation.n_rows), self.fixings)) for i in self._all]
@@ -50,7 +50,7 @@ class Sums:
         """The bound under multipliers, rounding aside, and its gradient."""
         r = self.relaxation
         penalty, expected = r.penalties(u, self.fixings), np.zeros(r.n_cells)
-        value = float(np.abs(u) @ r.slack) - float(u @ r.rhs)
+        value = dot(np.abs(u), r.slack) - dot(u, r.rhs)
         for i in self._all:
             law = self.law(i, penalty)
             value += law.log_partition / self.power

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 Block = tuple[int, str]  # subproblem and one of its views
+Pieces = tuple[tuple[int, ...], ...]  # of which numbered parts of a problem each further subproblem is made
 
 
 def row_slack(sizes: Any, right: Any) -> Any:
@@ -75,6 +76,24 @@ class Fixings:
 
 
 @dataclass(frozen=True)
+class Wider:
+    """How a relaxation is made tighter by further subproblems, its pieces, that score nothing but must agree.
+
+    ``relaxation`` is the same with these pieces; the rows that it has already keep their names. ``proposed`` is one
+    more, or () for none, given what the first subproblems lose by each cell of their views, and the largest score;
+    ``most`` are to be asked for.
+    """
+
+    relaxation: "Callable[[Pieces], Relaxation]"
+    proposed: Callable[[Sequence[Mapping[str, Floats]], float], tuple[int, ...]]
+    most: int
+
+    def then(self, change: "Callable[[Relaxation], Relaxation]") -> "Wider":
+        """The same for a relaxation that is changed."""
+        return replace(self, relaxation=lambda pieces: change(self.relaxation(pieces)))
+
+
+@dataclass(frozen=True)
 class Relaxation:
     """Subproblems, weights, rows and the views under which users know the cells.
 
@@ -98,6 +117,7 @@ class Relaxation:
     led: bool = False
     excesses: tuple[str, ...] = ()
     told_by: tuple[int, ...] = ()
+    wider: Wider | None = None
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -117,14 +137,23 @@ class Relaxation:
 
     def with_rows(self, rows: Iterable[Rows], fixed: Iterable[tuple[str, int, int]] = ()) -> "Relaxation":
         """The same with more rows and fixings; names of rows are made unique."""
-        named = list(self.rows)
+        named, rows, fixed = list(self.rows), tuple(rows), tuple(fixed)
         for group in rows:
             taken = {r.name for r in named}
             name, k = group.name, 2
             while name in taken:
                 name, k = f"{group.name} #{k}", k + 1
             named.append(replace(group, name=name))
-        return replace(self, rows=tuple(named), fixed=(*self.fixed, *fixed))
+        wider = None if self.wider is None else self.wider.then(lambda r: r.with_rows(rows, fixed))
+        return replace(self, rows=tuple(named), fixed=(*self.fixed, *fixed), wider=wider)
+
+    def with_pieces(self, pieces: Pieces) -> "Relaxation":
+        """The same with further pieces; InvalidInput if it cannot have these."""
+        if not pieces:
+            return self
+        if self.wider is None:
+            raise InvalidInput(f"{len(pieces)} pieces are given; the problem is not made of any.")
+        return self.wider.relaxation(pieces)
 
     def penalised(self, penalties: Penalties | None) -> "Relaxation":
         """The same with penalties added to the scores; -inf forbids a part in every copy."""
@@ -141,7 +170,8 @@ class Relaxation:
                 if position:
                     values = np.where(values == -np.inf, -np.inf, 0.0)
                 base[block] = base[block] + values if block in base else values
-        return replace(self, base=base)
+        wider = None if self.wider is None else self.wider.then(lambda r: r.penalised(given))
+        return replace(self, base=base, wider=wider)
 
     @staticmethod
     def side_by_side(
@@ -199,7 +229,7 @@ class Relaxation:
         if not any(easier):
             return None
         chosen = tuple(e or problem for e, problem in zip(easier, self.subproblems, strict=True))
-        return replace(self, subproblems=chosen)
+        return replace(self, subproblems=chosen, wider=None)
 
     def shape_of(self, block: Block) -> Index:
         """Shape of a block."""
@@ -544,6 +574,14 @@ class Relaxation:
             out[group.name] = multipliers[start : start + len(group.rhs)].reshape(group.shape).copy()
             start += len(group.rhs)
         return out
+
+    def carried(self, named: Mapping[str, Floats]) -> Floats:
+        """Multipliers of a relaxation with some of these rows, the first ones of groups, and 0 for the others."""
+        start = self.named(np.zeros(self.n_rows))
+        for name, own in start.items():
+            before = named.get(name, own)
+            own.flat[: before.size] = before.flat
+        return self.unnamed(start)
 
     def unnamed(self, named: Any) -> Floats:
         """The vector that ``named`` was made from; InvalidInput if it does not fit the rows or has a wrong sign."""
