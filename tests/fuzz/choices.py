@@ -31,11 +31,13 @@ class FactorGraphs(Kind):
             order = int(rng.integers(1, min(n, 3) + 1))
             tables.append([rng.permutation(n)[:order].tolist(), scores(*(size,) * order)])
         whole, width = bool(rng.integers(2)), int(rng.integers(1, 30))
-        return {"unary": scores(n, size), "tables": tables, "whole": whole, "width": width}
+        case = {"unary": scores(n, size), "tables": tables, "whole": whole, "width": width}
+        return case | {"clusters": int(rng.integers(0, 3))}
 
     def make(self, case: Case) -> certus.FactorGraph:
         factor_graphs.LARGEST = LARGEST if case["whole"] else -1
-        graph = certus.FactorGraph(case["unary"], None, case["tables"], width=case["width"])
+        options = {"width": case["width"], "clusters": case.get("clusters", 0)}
+        graph = certus.FactorGraph(case["unary"], None, case["tables"], **options)
         graph.forest()  # decided once
         factor_graphs.LARGEST = LARGEST
         return graph

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certus import Result
-from certus.relax.proof import Fix, Leaf, Split
+from certus.relax.proof import Fix, Leaf, Split, Tighter
 from tests.fuzz.scores import PLAIN
 from tests.oracles.exact import Exact, shown, units
 
@@ -68,6 +68,8 @@ def multipliers(duals: Any) -> int:
             stack += [node.zero, node.one]
         elif isinstance(node, Leaf | Fix):
             stack += [node.multipliers, *([node.rest] if isinstance(node, Fix) else [])]
+        elif isinstance(node, Tighter):
+            stack.append(node.rest)
         elif isinstance(node, Mapping):
             values = [np.asarray(v, dtype=float).ravel() for v in node.values()]
             most = max(most, sum(units(abs(float(x))) for v in values for x in v if np.isfinite(x)))

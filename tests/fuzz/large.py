@@ -10,7 +10,7 @@ import numpy as np
 
 import certus
 from certus import constraints as C
-from certus.relax.proof import Close, Fix, Later, Leaf, Split
+from certus.relax.proof import Close, Fix, Later, Leaf, Split, Tighter
 from tests.fuzz.cases import Case
 from tests.fuzz.scores import Rng
 from tests.oracles.exact import Exact, key
@@ -103,5 +103,5 @@ def nodes(witness: Any) -> int:
         node = stack.pop()
         count += isinstance(node, Leaf | Fix | Split)
         stack += [node.zero, node.one] if isinstance(node, Split) else []
-        stack += [node.rest] if isinstance(node, Fix | Close) else []
+        stack += [node.rest] if isinstance(node, Fix | Close | Tighter) else []
     return count

@@ -37,7 +37,7 @@ def test_near_the_linear_program_and_never_below_it(made):
         at = Descent(Run(), oracle, np.zeros(relaxation.n_rows), polyak())
         at.ask(None, False)
         least = solve_lp(problem).value
-        smoothing = Smoothing(relaxation, [p.forest() for p in relaxation.subproblems])
+        smoothing = Smoothing(relaxation)
         u = smoothing.better(at, oracle, least - 1e-3)
         assert (u[relaxation.inequality] <= 0).all()
         found = oracle.ask(u).value

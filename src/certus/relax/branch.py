@@ -210,8 +210,7 @@ class Fixed(Space[Fixings]):
 
     @cached_property
     def _smoothing(self) -> Smoothing:
-        assert self._forests is not None
-        return Smoothing(self.relaxation, self._forests)
+        return Smoothing(self.relaxation)
 
     def _tightened(self, tighter: Tightening, at: Descent[Lagrangian]) -> tuple[Lagrangian, Floats] | None:
         """The same, and then to tighter relaxations: each begins at the best multipliers, with the bound of these."""

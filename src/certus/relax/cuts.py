@@ -1,4 +1,4 @@
-"""Cutting planes: rows that follow from the rows of a relaxation since uses are whole numbers (Chvátal and Gomory).
+"""Cutting planes: rows that follow from those of a relaxation since uses are whole numbers ([Chvatal73]_).
 
 A sum of rows, each taken so many times and divided by one number, is a row that every structure satisfies. Uses of
 parts are whole and not negative: rounding down what it has on the left only lowers that side, whose value is whole
@@ -19,7 +19,9 @@ from certus.relax.proof import Cut
 from certus.relax.system import Entries, Relaxation, Rows
 
 VIOLATED = 0.02  # by a point, for a cut to be of use
-DENSE = 4_000_000  # entries of rows, beyond which none are looked for
+FRACTIONAL = 1e-6
+DENSE = 1_000_000  # entries of rows, beyond which none are looked for
+STARTS = 100  # rows that a search for halves begins at
 PRECISE = 1 << 20  # the denominator of what is no whole number
 GROWN = 12  # rows that are joined to others in a search for halves
 
@@ -104,10 +106,12 @@ class Separation:
         """Halves of rows of whole numbers, joined one by one as long as that is better."""
         whole = (self.rows % 1 == 0).all(axis=1) & (self.relaxation.rhs % 1 == 0) & (self.relaxation.slack == 0)
         usable = np.flatnonzero(whole & (self.unused < 0.5))
-        odd = self.rows[usable] % 2 == 1
         cost = np.minimum(self.point, 1.0 - self.point)  # of a cell that is left odd
+        shared = np.flatnonzero(cost > FRACTIONAL)
+        odd, cost = self.rows[np.ix_(usable, shared)] % 2 == 1, cost[shared]
+        starts = np.flatnonzero(odd.any(axis=1))[:STARTS]
         found, seen = list[tuple[Cut, float]](), set[bytes]()
-        for start in range(len(usable)):
+        for start in starts.tolist():
             chosen = np.zeros(len(usable), dtype=bool)
             chosen[start] = True
             parity = odd[start].copy()
@@ -115,7 +119,7 @@ class Separation:
                 if chosen.tobytes() not in seen:
                     seen.add(chosen.tobytes())
                     found += self._made(tuple((row, 1) for row in usable[chosen].tolist()), 2)
-                near = odd[:, parity & (cost > 1e-6)].any(axis=1) & ~chosen
+                near = odd[:, parity].any(axis=1) & ~chosen
                 if not near.any():
                     break
                 change = (odd[near] ^ parity) @ cost + self.unused[usable[near]]

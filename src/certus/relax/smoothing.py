@@ -7,15 +7,9 @@ quasi-Newton method lowers it by far longer steps than a subgradient allows ([Ne
 in place of his); b grows while L itself falls. What it finds is believed no more than any other multipliers.
 """
 
-from math import inf
-
-import numpy as np
-
 from certus.checks import Floats
-from certus.hypergraph import Forest
 from certus.relax.descent import Descent
 from certus.relax.lagrangian import Lagrangian
-from certus.relax.quasi_newton import least
 from certus.relax.sums import Sums
 from certus.relax.system import Relaxation
 
@@ -25,7 +19,6 @@ MOST = 1e6
 ROUGH = 4.0  # gaps by which the first may be above the dual function
 STEPS = 40  # with each b
 STEPS_AGAIN = 15  # the same from multipliers that were found like that
-MEMORY = 10  # steps that the minimiser remembers
 LITTLE = 0.01  # of the gap: a b that lowers the bound by less is the last one
 USEFUL = 0.5  # of the gap, which it must have closed at first to be tried again
 
@@ -33,13 +26,9 @@ USEFUL = 0.5  # of the gap, which it must have closed at first to be tried again
 class Smoothing:
     """The dual function of a relaxation of dynamic programs, smoothed: first little by little less, then as at last."""
 
-    def __init__(self, relaxation: Relaxation, forests: list[Forest]) -> None:
-        self._sums = Sums(relaxation, forests, FIRST / relaxation.scale)
-        self._most, self._steps, self.useful = MOST / relaxation.scale, STEPS, True
-        self._low, self._high = np.full(relaxation.n_rows, -inf), np.where(relaxation.inequality, 0.0, inf)
-        if relaxation.box is not None:
-            self._low = np.maximum(self._low, relaxation.box[0])
-            self._high = np.minimum(self._high, relaxation.box[1])
+    def __init__(self, relaxation: Relaxation) -> None:
+        self._sums = Sums(relaxation, FIRST / relaxation.scale)
+        self._most, self._steps, self.useful = MOST / relaxation.scale, STEPS, MOST > 0
 
     def better(self, at: Descent[Lagrangian], oracle: Lagrangian, score: float) -> Floats:
         """From the best multipliers of a descent to better ones, but no lower than to a score."""
@@ -48,8 +37,7 @@ class Smoothing:
         while sums.power < self._most and sums.ask(x)[0] - best > ROUGH * (best - score):
             sums.power *= FACTOR
         while best > score and not at.run.out_of_time:
-            box = self._low, self._high
-            x = least(sums.ask, x, *box, steps=self._steps, memory=MEMORY, enough=score).x
+            x = sums.lowered(x, self._steps, score)
             found, before = oracle.ask(x).value, best
             if found < best:
                 u, best = x, found

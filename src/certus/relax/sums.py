@@ -63,14 +63,17 @@ class Sums:
 
     def multipliers(self, iterations: int) -> Floats:
         """Multipliers under which the bound is low."""
+        return self.lowered(np.zeros(self.relaxation.n_rows), iterations)
+
+    def lowered(self, u: Floats, iterations: int, enough: float = -np.inf) -> Floats:
+        """Multipliers under which it is lower than under these, or as low as ``enough``."""
         r = self.relaxation
-        u = np.zeros(r.n_rows)
         if not r.n_rows:
             return u
         low, high = np.full(r.n_rows, -np.inf), np.where(r.inequality, 0.0, np.inf)
         if r.box is not None:
             low, high = np.maximum(low, r.box[0]), np.minimum(high, r.box[1])
-        return least(self.ask, u, low, high, steps=iterations, memory=MEMORY).x
+        return least(self.ask, u, low, high, steps=iterations, memory=MEMORY, enough=enough).x
 
     def lowest(self, iterations: int) -> float:
         """The bound, rounded up, under multipliers that make it low."""

@@ -1,4 +1,4 @@
-"""Loose problems: joint taggers with strong bigrams, grids of labels, tours, proved; HiGHS on the same programs."""
+"""Loose problems: joint taggers, grids of labels, glasses, covers, tours, proved; HiGHS on the same programs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import certus
 from certus.bench.cases import Row, Skipped
 from certus.bench.tours import Tours, by_highs
 from certus.errors import LimitReached
-from certus.relax import steps
+from certus.relax import smoothing, steps, tightening
 from certus.relax.linear import highs
 
 COUPLINGS: dict[str, Callable[[np.random.Generator, int], Any]] = {
@@ -20,6 +20,9 @@ COUPLINGS: dict[str, Callable[[np.random.Generator, int], Any]] = {
     "mixed": lambda rng, size: np.eye(size) * rng.normal(),
     "tables": lambda rng, size: rng.normal(size=(size, size)),
 }
+
+SMOOTHED = {", without smoothing": (0.0, tightening.ROUNDS), "": (smoothing.MOST, tightening.ROUNDS)}
+CUT = {", without cuts": (smoothing.MOST, 0), "": (smoothing.MOST, tightening.ROUNDS)}
 
 
 def run(
@@ -29,21 +32,87 @@ def run(
     side: int = 10,
     labels: int = 5,
     tours: int = 5,
+    rungs: int = 5,
     seconds: float = 15.0,
     example: str = "examples/tsp.py",
 ) -> Iterator[Row | Skipped]:
     """``relaxed`` of the taggings are also decoded without merging; ``tours`` are of 20 to 50 cities each.
 
+    ``rungs`` of each of some loose kinds are decoded with and without smoothing, cuts and clusters, in turns.
     ``seconds`` is the limit for each problem, ``example`` the file that tours are made by; 0 leaves a part out.
     """
     if taggings:
         yield from _taggings(taggings, relaxed, seconds)
     if grids:
         yield from _grids(grids, side, labels, seconds)
+    if rungs:
+        yield from _rungs(rungs, seconds)
     if tours and Path(example).exists():
         yield from _tours(Tours.of(Path(example)), tours, seconds)
     elif tours:
         yield Skipped(f"tours: there is no file {example}; run this where the examples are, or name the file.")
+
+
+def _rungs(count: int, seconds: float) -> Iterator[Row]:
+    kinds: dict[str, tuple[Callable[[int], Any], dict[str, tuple[float, int]]]] = {
+        "loose grids 20 x 20, 2 labels": (lambda seed: _loose_grid(20, 2, seed), SMOOTHED),
+        "loose grids 20 x 20, 3 labels": (lambda seed: _loose_grid(20, 3, seed), SMOOTHED),
+        "glasses of 30 variables": (lambda seed: _glass(30, seed, 0), SMOOTHED),
+        "vertex covers of 50 vertices": (_vertex_cover, CUT),
+        "knapsacks of 50 things": (_knapsack, CUT),
+    }
+    for name, (made, ways) in kinds.items():
+        yield from _in_turns(name, [made(seed) for seed in range(count)], ways, seconds)
+    both = [_glass(20, seed, clusters) for seed in range(count) for clusters in (0, 4)]
+    for clusters in (0, 4):
+        name = f"glasses of 20 variables, {clusters} clusters"
+        yield from _in_turns(name, both[clusters // 4 :: 2], {"": (smoothing.MOST, tightening.ROUNDS)}, seconds)
+
+
+def _in_turns(name: str, problems: list[Any], ways: dict[str, tuple[float, int]], seconds: float) -> Iterator[Row]:
+    """Each problem in all ways, one after the other: how far the dual is smoothed, and rounds of tightening."""
+    before = smoothing.MOST, tightening.ROUNDS
+    problems[0].decode(max_iterations=1, exact=False)  # compiles
+    found: dict[str, list[tuple[float, int, bool]]] = {way: [] for way in ways}
+    try:
+        for problem in problems:
+            for way, (smoothing.MOST, tightening.ROUNDS) in ways.items():
+                begun = time.process_time()
+                result = problem.decode(time_limit=seconds)
+                own = result.info.get("nodes", 1), result.certificate.exact
+                found[way].append((time.process_time() - begun, *own))
+    finally:
+        smoothing.MOST, tightening.ROUNDS = before
+    for way, rows in found.items():
+        times, nodes, exact = zip(*rows, strict=True)
+        yield _row(f"{name}{way}", list(times), sum(exact), nodes=float(np.median(nodes)))
+
+
+def _loose_grid(side: int, labels: int, seed: int) -> certus.FactorGraph:
+    return _grid(COUPLINGS["mixed"], side, labels, seed, field=0.05)
+
+
+def _glass(n: int, seed: int, clusters: int) -> certus.FactorGraph:
+    rng, unlike = np.random.default_rng(seed), np.array([[1.0, -1.0], [-1.0, 1.0]])
+    unary = rng.normal(size=(n, 2))
+    pairs = {(i, j): rng.normal() * unlike for i in range(n) for j in range(i + 1, n)}
+    return certus.FactorGraph(unary, pairs, clusters=clusters)
+
+
+def _vertex_cover(seed: int) -> certus.SetCover:
+    """Of 125 edges."""
+    rng, edges = np.random.default_rng(seed), set[tuple[int, int]]()
+    while len(edges) < 125:
+        i, j = sorted(rng.choice(50, 2, replace=False).tolist())
+        edges.add((i, j))
+    members = [[k for k, edge in enumerate(sorted(edges)) if v in edge] for v in range(50)]
+    return certus.SetCover(rng.integers(3, 8, size=50).astype(float), members, 125)
+
+
+def _knapsack(seed: int) -> certus.Knapsack:
+    rng = np.random.default_rng(seed)
+    cost = rng.integers(5, 60, size=50)
+    return certus.Knapsack(cost + rng.integers(0, 15, size=50), cost, int(cost.sum() // 2))
 
 
 def _tours(made: Tours, count: int, seconds: float) -> Iterator[Row]:
@@ -76,9 +145,11 @@ def _taggers(seed: int, *, merge: bool) -> certus.Joint:
     return certus.Joint(a, b, on="tags", merge=merge)
 
 
-def _grid(coupling: Callable[[np.random.Generator, int], Any], side: int, labels: int, seed: int) -> certus.FactorGraph:
+def _grid(
+    coupling: Callable[[np.random.Generator, int], Any], side: int, labels: int, seed: int, *, field: float = 1.0
+) -> certus.FactorGraph:
     rng, pixel = np.random.default_rng(seed), np.arange(side * side).reshape(side, side)
-    unary = rng.normal(size=(side * side, labels))
+    unary = field * rng.normal(size=(side * side, labels))
     pairs = [
         *zip(pixel[:, :-1].flat, pixel[:, 1:].flat, strict=True),
         *zip(pixel[:-1].flat, pixel[1:].flat, strict=True),
