@@ -9,7 +9,7 @@ rounding. Everything is calculated in whole numbers or fractions: a cut holds ex
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from certus.checks import Floats
 from certus.errors import InvalidInput
 from certus.relax.proof import Cut
 from certus.relax.system import Entries, Relaxation, Rows
+from certus.schema import MOST
 
 VIOLATED = 0.02  # by a point, for a cut to be of use
 FRACTIONAL = 1e-6
@@ -97,8 +98,8 @@ class Separation:
             open_cells = (self.point > 1e-3) & (own > 0)
             for divisor in sorted(set(own[open_cells].tolist())):
                 whole = divisor % 1 == 0 and bool((own % 1 == 0).all())
-                times, denominator = (1, int(divisor)) if whole else (int(np.ceil(PRECISE / divisor)), PRECISE)
-                if 0 < denominator < PRECISE * PRECISE and 0 < times < PRECISE * PRECISE:
+                times, denominator = (1, int(divisor)) if whole else (ceil(PRECISE / divisor), PRECISE)
+                if max(denominator, times) <= MOST:
                     found += self._made(((row, times),), denominator)
         return found
 

@@ -37,7 +37,7 @@ class Smoothing:
         while sums.power < self._most and sums.ask(x)[0] - best > ROUGH * (best - score):
             sums.power *= FACTOR
         while best > score and not at.run.out_of_time:
-            x = sums.lowered(x, self._steps, score)
+            x = sums.lowered(x, self._steps, score, lambda: at.run.out_of_time)
             found, before = oracle.ask(x).value, best
             if found < best:
                 u, best = x, found

@@ -10,6 +10,7 @@ those of all others, Hoelder's inequality gives sum_i 1/K log Z_i^(K)(u) - u'b a
 times K. Both are convex and smooth in u, and lowered by a quasi-Newton method. Below: the best structures, one by one.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,15 +66,21 @@ class Sums:
         """Multipliers under which the bound is low."""
         return self.lowered(np.zeros(self.relaxation.n_rows), iterations)
 
-    def lowered(self, u: Floats, iterations: int, enough: float = -np.inf) -> Floats:
-        """Multipliers under which it is lower than under these, or as low as ``enough``."""
+    def lowered(
+        self, u: Floats, iterations: int, enough: float = -np.inf, ended: Callable[[], bool] = lambda: False
+    ) -> Floats:
+        """Multipliers under which it is lower than under these, or ``enough``; any, once all has ``ended``."""
         r = self.relaxation
         if not r.n_rows:
             return u
         low, high = np.full(r.n_rows, -np.inf), np.where(r.inequality, 0.0, np.inf)
         if r.box is not None:
             low, high = np.maximum(low, r.box[0]), np.minimum(high, r.box[1])
-        return least(self.ask, u, low, high, steps=iterations, memory=MEMORY, enough=enough).x
+
+        def ask(u: Floats) -> tuple[float, Floats]:
+            return (-np.inf, np.zeros_like(u)) if ended() else self.ask(u)
+
+        return least(ask, u, low, high, steps=iterations, memory=MEMORY, enough=enough).x
 
     def lowest(self, iterations: int) -> float:
         """The bound, rounded up, under multipliers that make it low."""
