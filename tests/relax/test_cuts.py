@@ -16,7 +16,8 @@ from certus.certificates import standalone
 from certus.constraints import at_most_one, budget
 from certus.errors import InvalidInput, VerificationError
 from certus.relax.cuts import Separation, rounded, with_cuts
-from certus.relax.proof import Cut, Tighter, from_json, to_json
+from certus.relax.normal_form import RelaxedForm
+from certus.relax.proof import Cut, Leaf, Tighter, from_json, to_json
 from certus.relax.system import Relaxation
 
 
@@ -189,3 +190,30 @@ def test_a_proof_with_pieces_of_what_has_none_is_refused():
         certus.verify(problem, replace(result, certificate=replace(result.certificate, duals=forged, witness=forged)))
     with pytest.raises(InvalidInput):
         from_json([{"node": "leaf", "multipliers": {}}, {"node": "tighter", "pieces": [], "cuts": [], "rest": 0}])
+
+
+def test_no_cuts_prove_what_is_false_to_either_checker():
+    rng, held = np.random.default_rng(7), 0
+    for _ in range(80):
+        n = int(rng.integers(2, 6))
+        cost = rng.integers(0, 9, (2, n)) * rng.choice([1.0, 0.1])
+        problem = certus.Knapsack(rng.integers(0, 9, n), cost, rng.integers(2, 14, 2))
+        cuts = tuple(
+            Cut(int(rng.integers(1, 8)), *(tuple((k, int(rng.integers(0, 4))) for k in range(m)) for m in (2, n)))
+            for _ in range(2)
+        )
+        named = {"rows": -rng.integers(0, 4, 2).astype(float), "cuts": -rng.integers(0, 5, 2).astype(float)}
+        proof, result = Tighter((), cuts, Leaf(named)), problem.decode()
+        bound = RelaxedForm.of(Relaxation.of(problem)).bound(proof, -np.inf)
+        assert bound >= result.score
+        claimed = replace(result.certificate, kind="dual", bound=float(np.ceil(bound)), duals=proof, witness=proof)
+        certus.verify(problem, replace(result, certificate=claimed))
+        standalone.check(
+            json.loads(json.dumps(proof_file.proof_to_json(problem, replace(result, certificate=claimed))))
+        )
+        if bound > result.score + 1:
+            false = replace(claimed, bound=result.score)
+            with pytest.raises(VerificationError):
+                certus.verify(problem, replace(result, certificate=false))
+            held += 1
+    assert held > 20
