@@ -32,6 +32,7 @@ def run(
     side: int = 10,
     labels: int = 5,
     tours: int = 5,
+    *,
     rungs: int = 5,
     seconds: float = 15.0,
     example: str = "examples/tsp.py",
