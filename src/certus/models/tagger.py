@@ -261,7 +261,7 @@ class Tagger:
         trainers = {stage: partial(TagTrainer, model, corpus, step, own) for stage, (model, own) in courses.items()}
         scores = {stage: partial(_accuracy, model, held_out) for stage, (model, _) in courses.items() if held_out}
         found = training.run_each(trainers, workers, scores)
-        means = (np.mean(found[k : k + runs], axis=0, dtype=np.float32) for k in range(0, len(found), runs))
+        means = (np.stack(found[k : k + runs]).mean(axis=0, dtype=np.float32) for k in range(0, len(found), runs))
         return cls([replace(m, weight=Packed.of(w).value) for m, w in zip(models.values(), means, strict=True)])
 
     # -- files -----------------------------------------------------------------------------------------------------
