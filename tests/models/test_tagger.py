@@ -12,6 +12,7 @@ from certus.errors import FormatError, InvalidInput, NotSupported
 from certus.features.brown import Clusters
 from certus.features.tagging import Lexicon, WordEncoder
 from certus.learn.learners import online
+from certus.learn.weights import Packed
 from certus.models import checkpoints
 from certus.models.files import save_model
 from certus.models.loop import Epoch
@@ -132,6 +133,22 @@ def test_same_seed_same_model_other_seed_other_model():
 
 class Killed(Exception):
     pass
+
+
+def test_several_runs_are_the_mean_of_their_seeds(monkeypatch):
+    packed, of = [], Packed.of
+
+    def keep(weight):
+        packed.append(weight)
+        return of(weight)
+
+    monkeypatch.setattr("certus.models.tagger.Packed.of", keep)
+    for seed, runs in ((4, 1), (5, 1), (6, 1), (4, 3)):
+        Tagger.train(CORPUS, column=["upos", "xpos"], epochs=2, bits=12, seed=seed, runs=runs)
+    *alone, upos, xpos = packed
+    assert np.allclose(np.mean(alone[0::2], axis=0), upos, atol=1e-6)
+    assert np.allclose(np.mean(alone[1::2], axis=0), xpos, atol=1e-6)
+    assert not np.array_equal(alone[0], upos)
 
 
 @pytest.mark.parametrize("after", [1, 3, 4, 5, 7])
@@ -263,6 +280,7 @@ def test_damaged_files(tagger, tmp_path, damage, message):
         ({"column": []}, "column is"),
         ({"epochs": 0}, "epochs is 0"),
         ({"bits": 3}, "bits is 3"),
+        ({"runs": 0}, "runs is 0"),
     ],
 )
 def test_bad_options(options, message):

@@ -74,6 +74,11 @@ class Stage:
         as_positive_int("epochs", self.epochs)
 
 
+def run_names(stage: str, runs: int) -> list[str]:
+    """The names of a stage that is trained so many times, by seeds that follow each other, for their mean."""
+    return [f"{stage}, run {k + 1}" if k else stage for k in range(runs)]
+
+
 @dataclass
 class _Course:
     """How far a stage has come: its weights after so many epochs; on dev the best score, -1 for none, when, and how."""

@@ -20,7 +20,7 @@ from certus.features.tagging import TEMPLATES, WITH_CLUSTERS, WORD, Lexicon, Wor
 from certus.learn.learners import TAGS, find_learner
 from certus.learn.weights import Float32, Packed, Step, Weights
 from certus.models.checkpoints import Checkpoint
-from certus.models.loop import Progress, Stage, Training
+from certus.models.loop import Progress, Stage, Training, run_names
 from certus.models.text_tagging import TextTagger
 from certus.result import Certificate
 from certus.text import Sentence, Token
@@ -204,6 +204,7 @@ class Tagger:
         epochs: int = 12,
         seed: int = 0,
         bits: int = 20,
+        runs: int = 1,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         progress: Progress | None = None,
@@ -225,6 +226,9 @@ class Tagger:
             An online one: see ``certus.learn.learners``.
         bits : int
             Each model has 2**bits weights of one byte.
+        runs : int
+            Each model is trained so many times, by seeds that follow each other, and has the mean of the weights: more
+            accurate, and no slower once trained.
         checkpoint : path, optional
             File that holds the state of training after each epoch. With ``resume`` training goes on from there, if
             the file exists, and ends with the same tagger as a run without a break.
@@ -241,18 +245,24 @@ class Tagger:
         paths = clusters.paths if isinstance(clusters, Clusters) else clusters or {}
         _check_corpus(corpus, wanted)
         models = {name: _empty_model(name, corpus, paths, bits) for name in wanted}
-        stages = {name: Stage(model.new_weights, epochs, PATIENCE) for name, model in models.items()}
+        runs = as_positive_int("runs", runs)
+        courses = {
+            stage: (model, seed + k) for name, model in models.items() for k, stage in enumerate(run_names(name, runs))
+        }
+        stages = {stage: Stage(model.new_weights, epochs, PATIENCE) for stage, (model, _) in courses.items()}
         settings = {"columns": list(wanted), "epochs": epochs, "seed": seed, "bits": bits, "learner": learner}
+        settings["runs"] = runs
         file = None
         if checkpoint is not None:
             file = Checkpoint(checkpoint, CHECKPOINT, _digest(settings, corpus, held_out, paths))
         training = Training(stages, file, progress=progress, say=say)
         if resume:
             training.restore()
-        trainers = {name: partial(TagTrainer, model, corpus, step, seed) for name, model in models.items()}
-        scores = {name: partial(_accuracy, model, held_out) for name, model in models.items() if held_out}
+        trainers = {stage: partial(TagTrainer, model, corpus, step, own) for stage, (model, own) in courses.items()}
+        scores = {stage: partial(_accuracy, model, held_out) for stage, (model, _) in courses.items() if held_out}
         found = training.run_each(trainers, workers, scores)
-        return cls([replace(m, weight=Packed.of(w).value) for m, w in zip(models.values(), found, strict=True)])
+        means = (np.stack(found[k : k + runs]).mean(axis=0, dtype=np.float32) for k in range(0, len(found), runs))
+        return cls([replace(m, weight=Packed.of(w).value) for m, w in zip(models.values(), means, strict=True)])
 
     # -- files -----------------------------------------------------------------------------------------------------
 

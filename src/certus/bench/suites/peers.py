@@ -1,16 +1,18 @@
 """Words to tags and labelled trees beside UDPipe 1 and spaCy, trained on the same treebank: speed and accuracy of each.
 
-All begin with the words of test, set apart by blanks, a sentence a line, and end with CoNLL-U; one core. ``model`` is a
-name or folder for certus.load. ``udpipe`` and ``spacy`` are places of models of the peers: what is not there is trained
-on ``part`` (dev is enough for their speed, not for their accuracy), and kept if its place was given. UDPipe has the
-settings of its own English models, with so many ``tagger_iterations`` and ``iterations`` of its parser and ``system``
-projective or swap, and like certus it gives no lemmas and no morphology. spaCy has its own configuration for speed,
-without vectors, for so many ``epochs``.
+All begin with the words of test, set apart by blanks, a sentence a line, and end with CoNLL-U; one core. ``models`` are
+names or folders for certus.load; the first is held against the others and the ``peers``. ``udpipe`` and ``spacy`` are
+places of models of the peers: what is not there is trained on ``part`` (dev is enough for their speed, not for their
+accuracy), and kept if its place was given. UDPipe has the settings of its own English models, with so many
+``tagger_iterations`` and ``iterations`` of its parser and ``system`` projective or swap; ``more`` settings of its
+parser may follow, such as ``embedding_form_file=FILE`` for vectors of words, or ``structured_interval=0`` to train
+faster. Like certus it gives no lemmas and no morphology. spaCy has its own configuration for speed, without vectors,
+for so many ``epochs``, and learns tags without morphology too.
 """
 
-import gzip
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,13 +38,15 @@ def run(
     *,
     data: str = "",
     treebank: str = "en_ewt",
-    model: str = "en",
+    models: tuple[str, ...] = ("en",),
+    peers: tuple[str, ...] = ("udpipe", "spacy"),
     udpipe: str = "",
     spacy: str = "",
     part: str = "train",
     system: str = "projective",
     tagger_iterations: int = 20,
     iterations: int = 10,
+    more: str = "",
     epochs: int = 10,
     language: str = "en",
 ) -> Iterator[Case | Row | Skipped]:
@@ -53,27 +57,34 @@ def run(
         path = Path(scratch) / "words.txt"
         text = "".join(" ".join(sentence) + "\n" for sentence in words)
         path.write_text(text, encoding="utf-8")
-        pipeline = certus.load(model)
-        contestants: dict[str, Conllu] = {
-            "certus": lambda: "".join(p.text for p in pipeline.parse_file(path, tokenised=True, workers=1))
-        }
-        try:
-            file = Path(udpipe or Path(scratch) / "udpipe.model")
-            parser = f"{PARSER};transition_system={system};{SYSTEMS[system]};iterations={iterations}"
-            contestants |= _udpipe(
-                file, folder / f"{part}.conllu.gz", (f"{TAGGER};iterations={tagger_iterations}", parser), text
-            )
-        except ImportError:
-            yield Skipped("ufal.udpipe is not installed")
-        try:
-            place = Path(spacy or Path(scratch) / "spacy")
-            contestants["spaCy"] = _spacy(place, folder / f"{part}.conllu.gz", epochs, language, words)
-        except ImportError:
-            yield Skipped("spacy is not installed")
+        contestants = {f"certus {name}": _certus(name, path) for name in models}
+        train, ours = folder / f"{part}.conllu.gz", f"certus {models[0]}"
+        parser = f"{PARSER};transition_system={system};{SYSTEMS[system]};iterations={iterations}"
+        settings = (f"{TAGGER};iterations={tagger_iterations}", f"{parser};{more}" if more else parser)
+        for name in peers:
+            try:
+                if name == "udpipe":
+                    contestants |= _udpipe(Path(udpipe or Path(scratch) / "udpipe.model"), train, settings, text)
+                else:
+                    contestants["spaCy"] = _spacy(
+                        Path(spacy or Path(scratch) / "spacy"), train, epochs, language, words
+                    )
+            except ImportError:
+                yield Skipped(f"{name} is not installed")
         for name, answer in contestants.items():
             yield Row(f"{treebank}, {name}", _accuracy(test, answer()))
-        ours = contestants.pop("certus")
-        yield Case(f"{treebank}, words to CoNLL-U", ours, contestants, items=sum(map(len, test)), unit="word")
+        yield Case(
+            f"{treebank}, words to CoNLL-U",
+            contestants.pop(ours),
+            contestants,
+            items=sum(map(len, test)),
+            unit="word",
+        )
+
+
+def _certus(name: str, path: Path) -> Conllu:
+    pipeline = certus.load(name)
+    return lambda: "".join(p.text for p in pipeline.parse_file(path, tokenised=True, workers=1))
 
 
 def _accuracy(gold: list[Sentence], found: str) -> dict[str, float]:
@@ -129,8 +140,8 @@ def _train_spacy(place: Path, source: Path, epochs: int, language: str) -> None:
     place.mkdir(parents=True, exist_ok=True)
     config = init_config(lang=language, pipeline=["tagger", "morphologizer", "parser"], optimize="efficiency")
     for part, path in {"train": source, "dev": source.with_name("dev.conllu.gz")}.items():
-        with gzip.open(path, "rt", encoding="utf-8") as stream:
-            docs = list(conllu_to_docs(stream.read(), n_sents=1, no_print=True))
+        bare = (replace(s, tokens=[replace(t, feats="_") for t in s]) for s in read_conllu(path))
+        docs = list(conllu_to_docs("".join(map(str, bare)), n_sents=1, no_print=True))
         DocBin(docs=docs, store_user_data=False).to_disk(place / f"{part}.spacy")
         config["paths"][part] = str(place / f"{part}.spacy")
     config["training"] |= {"max_epochs": epochs, "max_steps": 0, "patience": 0, "eval_frequency": 1000}
