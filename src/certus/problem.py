@@ -17,7 +17,7 @@ import numpy as np
 from certus.certificates import rounding
 from certus.certificates.enumerated import enumerated_structure
 from certus.certificates.normal import Closed, NormalForm
-from certus.certificates.sound import floored, measured, sound, sound_list
+from certus.certificates.sound import floored, measured, moderate, sound, sound_list
 from certus.checks import Floats, as_positive_int, as_seconds, as_words, of_kind, shown
 from certus.draw import Drawn, Picture, arcs, lattice
 from certus.errors import Infeasible, InvalidInput, LimitReached, NotSupported
@@ -258,6 +258,11 @@ class Problem(ABC, Generic[Y]):
         """
         raise self._not_supported(question)
 
+    def _summing(self, question: str) -> "Problem[Any]":
+        """The same for sums, without scores that add nothing to them."""
+        self.answering(question)  # what has no answer is refused before anything is decoded
+        return moderate(self).answering(question)
+
     def yielded(self, structure: Y) -> Hashable:
         """What tells distinct structures apart, where several may come to the same: the words of a translation."""
         raise NotSupported(f"{type(self).__name__} has no lists of distinct structures: no two come to the same.")
@@ -268,15 +273,15 @@ class Problem(ABC, Generic[Y]):
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Y]:
         """k structures drawn with probability proportional to exp(score)."""
-        return self.answering("sample").sample(k, seed=seed)
+        return self._summing("sample").sample(k, seed=seed)
 
     def log_partition(self) -> float:
         """Log of the sum of exp(score) over all structures."""
-        return self.answering("log_partition").log_partition()
+        return self._summing("log_partition").log_partition()
 
     def marginals(self) -> dict[str, Floats]:
         """For each view, the probability (expected count) of each part under exp(score)."""
-        found = self.answering("marginals").marginals()
+        found = self._summing("marginals").marginals()
         return {view: found[view] for view in self.views}
 
     def part_marginals(self, kind: str) -> Floats:
@@ -299,7 +304,7 @@ class Problem(ABC, Generic[Y]):
             return bounds
         if forest is None:
             raise self._not_supported("log_partition_bounds")
-        extent, edges = self.extent(), forest.graph.n_edges
+        extent, edges = moderate(self).extent(), forest.graph.n_edges
         return LogPartitionBounds.around(self.log_partition(), edges, extent.length * extent.size + edges)
 
     def marginal_estimates(self, *, samples: int = 1000, seed: int | None = None) -> MarginalEstimates:
@@ -319,7 +324,7 @@ class Problem(ABC, Generic[Y]):
 
     def entropy(self) -> float:
         """Entropy, in nats, of the distribution proportional to exp(score)."""
-        return self.answering("entropy").entropy()
+        return self._summing("entropy").entropy()
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:

@@ -80,7 +80,7 @@ def summed(question: Callable[Concatenate[Asked, P], Answer]) -> Callable[Concat
 
     @wraps(question)
     def asked(problem: Asked, /, *args: P.args, **options: P.kwargs) -> Answer:
-        return question(_moderate(problem), *args, **options)
+        return question(moderate(problem), *args, **options)
 
     return asked
 
@@ -157,7 +157,7 @@ def _check_digits(problem: "Problem[Any]", found: Mapping[str, Floats]) -> None:
             )
 
 
-def _moderate(problem: Asked) -> Asked:
+def moderate(problem: Asked) -> Asked:
     """The problem without scores that add nothing to a sum of exponentials; InvalidInput if large ones are left."""
     if problem.extent().size <= LARGE:
         return problem
