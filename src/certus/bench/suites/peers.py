@@ -20,6 +20,7 @@ from typing import Any
 import certus
 from certus.bench import udpipe as peer
 from certus.bench.cases import Case, Row, Skipped, data_folder
+from certus.checks import one_of
 from certus.evaluate import AttachmentScores
 from certus.io.conllu import parse_conllu, read_conllu
 from certus.text import Sentence
@@ -62,6 +63,7 @@ def run(
         parser = f"{PARSER};transition_system={system};{SYSTEMS[system]};iterations={iterations}"
         settings = (f"{TAGGER};iterations={tagger_iterations}", f"{parser};{more}" if more else parser)
         for name in peers:
+            one_of("peers", name, ("udpipe", "spacy"))
             try:
                 if name == "udpipe":
                     contestants |= _udpipe(Path(udpipe or Path(scratch) / "udpipe.model"), train, settings, text)
