@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.batch import Batch, as_lengths, type_of
+from certus.batch import FLOAT64, Batch, as_lengths, type_of
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent, of_best
 from certus.certificates.sound import LARGE, in_ranks, together
 from certus.checks import Bools, Floats, Ints, as_generator, as_numbers, as_positive_int, as_scores, one_of
@@ -67,11 +67,10 @@ class DependencyBatch(Batch):
     def __new__(
         cls, arc: ArrayLike, sibling: ArrayLike | None = None, *, projective: bool = False, **options: Any
     ) -> "DependencyBatch":
-        given = options.keys() - KERNEL_OPTIONS
-        higher = any(options[name] is not None for name in given) if given else False
-        if cls is DependencyBatch and (higher or (sibling is not None and not projective)):
-            return super().__new__(HigherOrderBatch)
-        return super().__new__(cls)
+        beyond = sibling is not None and not projective
+        for name in options:
+            beyond = beyond or (name not in KERNEL_OPTIONS and options[name] is not None)
+        return object.__new__(HigherOrderBatch if beyond and cls is DependencyBatch else cls)
 
     def __init__(
         self,
@@ -335,8 +334,8 @@ class DependencyBatch(Batch):
     def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
         if self.sibling is not None:
             return None
-        total, views = self.log_partition_and_marginals()
-        return total, {"arc": views["arcs"]}
+        total, arcs = self._feasible_totals()
+        return self._as_given(total), {"arc": self._as_given(arcs)}
 
     def _padded_parts(self, kind: str, shape: Index) -> Floats:
         out = np.zeros((len(self), *shape), dtype=self.dtype)
@@ -347,7 +346,7 @@ class DependencyBatch(Batch):
     def _feasible_totals(self, with_arcs: bool = True) -> tuple[Floats, Floats]:
         """Log-partitions, and marginals if wanted; Infeasible if an item has no tree."""
         total, arcs = self._log_totals(with_arcs)
-        if not all(map(math.isfinite, total.tolist())) and total.min() == -np.inf:
+        if -math.inf in total.tolist():
             self._check_feasible(int(total.argmin()))
             raise AssertionError(f"item {int(total.argmin())} has a tree")
         return total, arcs
@@ -374,23 +373,23 @@ class DependencyBatch(Batch):
         return {"arcs": self._as_given(out)}
 
     def _log_totals(self, with_arcs: bool) -> tuple[Floats, Floats]:
-        total, arcs = np.empty(len(self)), dict[int, Floats]()
+        """Log-partitions, and marginals if wanted."""
+        found = dict[int, tuple[Floats, Floats]]()
 
         def serve(part: slice) -> None:
             arc, sibling, lengths = self._items(part)
             if self.projective:
-                total[part], arcs[part.start] = projective.log_totals(
-                    arc, sibling, lengths, self.root == "single", with_arcs, part.start
-                )
-            elif with_arcs:
-                arcs[part.start], total[part] = matrix_tree.marginals_batch(arc, lengths, self.root)
+                single = self.root == "single"
+                found[part.start] = projective.log_totals(arc, sibling, lengths, single, with_arcs, part.start)
             else:
-                total[part] = matrix_tree.log_partition_batch(arc, lengths, self.root)
+                out, sums = matrix_tree.sums(arc, lengths, self.root, marginals=with_arcs)
+                found[part.start] = sums[2], out
 
         self._run(serve, 3, together=1 if self.projective else kernels.lanes.LANES)
-        if not with_arcs:
-            return total, np.empty(0)
-        return total, arcs[0] if len(arcs) == 1 else np.concatenate([arcs[start] for start in sorted(arcs)])
+        if len(found) == 1:
+            return found[0]
+        total, arcs = zip(*[found[start] for start in sorted(found)], strict=True)
+        return np.concatenate(total), np.concatenate(arcs)
 
     def _items(self, part: slice) -> tuple[Floats, Floats | None, Ints]:
         return self.arc[part], None if self.sibling is None else self.sibling[part], self.lengths[part]
@@ -496,4 +495,6 @@ def turned(arc: ArrayLike, axes: str) -> NDArray[Any]:
 
 def _as_floats(name: str, values: ArrayLike) -> Floats:
     """Values as a C-contiguous float64 array, copied only if its type or layout asks for it."""
+    if type(values) is np.ndarray and values.dtype == FLOAT64 and values.flags.c_contiguous:
+        return values
     return np.ascontiguousarray(as_numbers(name, values, np.float64))

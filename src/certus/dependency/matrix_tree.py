@@ -29,7 +29,7 @@ def log_partition(arc: Floats, root: str) -> float:
     >>> float(np.exp(log_partition(np.zeros((4, 4)), "multi")).round(9))  # the trees of three words
     16.0
     """
-    _, found = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=False)
+    _, found = sums(arc[None], np.array([len(arc) - 1]), root, marginals=False)
     if found[0, 0] == -np.inf:
         raise no_tree(arc, root)
     return float(found[2, 0])
@@ -78,7 +78,7 @@ def _entropy_far(arc: Floats, root: str) -> float:
 
 def log_partition_batch(arc: Floats, lengths: Ints, root: str) -> Floats:
     """Log-partition (B,) of a padded batch (B, N, N), in one kernel call; -inf for a sentence without a tree."""
-    total: Floats = _sums(arc, lengths, root, marginals=False)[1][2]
+    total: Floats = sums(arc, lengths, root, marginals=False)[1][2]
     return total
 
 
@@ -87,7 +87,7 @@ def marginals_batch(arc: Floats, lengths: Ints, root: str) -> tuple[Floats, Floa
 
     Marginals are 0 beyond a sentence's length; a sentence without a tree has only zeros and a log-partition of -inf.
     """
-    out, found = _sums(arc, lengths, root, marginals=True)
+    out, found = sums(arc, lengths, root, marginals=True)
     return out, found[2]
 
 
@@ -152,22 +152,24 @@ def fold_labels(scores: Floats) -> tuple[Floats, Floats]:
 
 def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float]:
     """Marginals, and log-partition less the largest score into each word."""
-    out, found = _sums(arc[None], np.array([len(arc) - 1]), root, marginals=True)
+    out, found = sums(arc[None], np.array([len(arc) - 1]), root, marginals=True)
     if found[0, 0] == -np.inf:
         raise no_tree(arc, root)
     return out[0], float(found[0, 0])
 
 
-def _sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats]:
-    """Marginals, if wanted; and (3, B) log-partitions less shifts, shifts (-inf or finite), and both together."""
+def sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats]:
+    """Marginals (B, N, N) of a padded batch, if wanted, and three numbers for each sentence, (3, B): the log-partition
+    less a shift, the shift, -inf or finite, and both together.
+    """
     batch, width, _ = arc.shape
     out, found = np.empty(arc.shape if marginals else (1, 1, 1)), np.empty((3, batch))
     most, status = np.empty((batch, width)), np.empty(batch, dtype=np.int64)
-    sums = arc, lengths, root == "single", marginals, out, found, most, status
+    asked = arc, lengths, root == "single", marginals, out, found, most, status
     steps = float(arc.size * width)
-    if not long_call(steps, kernels.matrix_tree.tree_sums, *sums):
+    if not long_call(steps, kernels.matrix_tree.tree_sums, *asked):
         if (status == kernels.tree_blocks.OUT_OF_RANGE).any():
-            long_call(steps, kernels.matrix_tree.log_sums, *sums)
+            long_call(steps, kernels.matrix_tree.log_sums, *asked)
         if marginals:
             out[status != kernels.tree_blocks.OK] = 0.0
     return out, found

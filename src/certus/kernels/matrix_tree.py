@@ -49,7 +49,18 @@ from certus.kernels.algebra import (
 from certus.kernels.arrays import longest_first
 from certus.kernels.compiling import njit
 from certus.kernels.lanes import FEW, LANES, aligned
-from certus.kernels.tree_blocks import NO_TREE, OK, OUT_OF_RANGE, Sums, exponentials, hand_out, lay_out, survey
+from certus.kernels.tree_blocks import (
+    NO_TREE,
+    OK,
+    OUT_OF_RANGE,
+    Sums,
+    alike,
+    hand_out,
+    hand_out_alike,
+    lay_out,
+    survey,
+    weights,
+)
 from certus.kernels.tree_fours import each_of_four, eliminate_four, pass_on, words_kept
 from certus.kernels.tree_products import Apart, Cells, Shared, settle, settle_four
 
@@ -347,31 +358,38 @@ def _alone(sr, w, given, below, place, chance, pivots):
 
 
 @njit(cache=True, nogil=True)
-def _shares(sr, w, n, checked, chance, total):
-    """chance[h, j] <- w[h, j] p_j(h) over the sum of these, total[j], as a plain number. Returns a status."""
+def _over_heads(sr, w, n, checked, chance, total):
+    """total[j] <- 1 over the sum of w[h, j] p_j(h) over the heads h. Returns a status."""
     one = lanes(sr)
     step = U(n) * one
     for row in range(U(0), U(n + 1) * step, step):
         for j in range(U(0), step, one):
             x = times(sr, get(sr, w, row + j), get(sr, chance, row + j))
-            put(sr, chance, row + j, x)
             put(sr, total, j, x if row == U(0) else plus(sr, get(sr, total, j), x))
     for j in range(U(0), step, one):
         x = get(sr, total, j)
         if checked and (is_zero(sr, x) or is_extreme(sr, x, LIMIT**2)):
             return OUT_OF_RANGE
         put(sr, total, j, over(sr, number(sr, sr.one), x))
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _shares(sr, w, n, chance, total):
+    """chance[h, j] <- w[h, j] p_j(h) total[j], as a plain number."""
+    one = lanes(sr)
+    step = U(n) * one
     for row in range(U(0), U(n + 1) * step, step):
         for j in range(U(0), step, one):
-            put(sr, chance, row + j, to_plain(sr, times(sr, get(sr, chance, row + j), get(sr, total, j))))
-    return OK
+            x = times(sr, get(sr, w, row + j), get(sr, chance, row + j))
+            put(sr, chance, row + j, to_plain(sr, times(sr, x, get(sr, total, j))))
 
 
 @njit(cache=True, nogil=True)
 def group_sums(sr, w, used, group, lengths, trees, room, sums):
     """Log of the sum over trees of the product of weights, for each sentence of a group. O(n^3).
 
-    w[:used] holds the group's block as lay_out leaves it (LOG), or its exponentials (REAL, WIDE); work follows.
+    w[:used] holds the group's block as lay_out leaves it (LOG), or as weights does (REAL, WIDE); work follows.
     """
     values, status = sums.values, sums.status
     one = lanes(sr)
@@ -381,7 +399,7 @@ def group_sums(sr, w, used, group, lengths, trees, room, sums):
     chance, pivots, total = room[:cells], room[cells : cells + U(2) * step], room[cells + U(2) * step :]
     outcome = _each_last(sr, w, used, n, trees, chance, pivots)
     if outcome == OK and trees.marginals:
-        outcome = _shares(sr, w, n, trees.checked, chance, total)
+        outcome = _over_heads(sr, w, n, trees.checked, chance, total)
     for lane in range(group.shape[0]):
         b = group[lane]
         status[b] = outcome
@@ -390,7 +408,11 @@ def group_sums(sr, w, used, group, lengths, trees, room, sums):
             for k in range(n - lengths[b], n):
                 values[b] += to_log(sr, pivots[U(k) * one + U(lane)])
     if outcome == OK and trees.marginals:
-        hand_out(chance, group, lengths, sums.out)
+        if alike(group, lengths) and group[LANES - 1] == group[0] + LANES - 1:
+            hand_out_alike(w, chance, total, n, group[0], sums.out)
+        else:
+            _shares(sr, w, n, chance, total)
+            hand_out(chance, group, lengths, sums.out)
 
 
 @njit(cache=True, nogil=True)
@@ -409,26 +431,24 @@ def tree_sums(score, lengths, single, marginals, out, found, most, status):
     order = longest_first(lengths)
     longest = lengths[order[0]]
     w, room = aligned(6 * LANES * (longest + 1) * longest + LANES), aligned(LANES * (longest + 4) * longest)
-    alike = np.empty_like(order)
+    together = np.empty_like(order)
     count = 0
     for b in order:
         if status[b] == OK and not forbidden[b]:
-            alike[count] = b
+            together[count] = b
             count += 1
-    alone = alike[count - 1] if count % LANES == 1 else -1  # a sentence alone is faster as plain numbers
+    alone = together[count - 1] if count % LANES == 1 else -1  # a sentence alone is faster as plain numbers
     count -= alone >= 0
     group = np.empty(LANES, dtype=np.int64)
     for first in range(0, count, LANES):
         for lane in range(LANES):
-            group[lane] = alike[min(first + lane, count - 1)]  # lanes left over repeat the last sentence
-        used = lay_out(flat, stride, lengths, most, group, w)
-        exponentials(w, used)
+            group[lane] = together[min(first + lane, count - 1)]  # lanes left over repeat the last sentence
+        used = weights(flat, stride, lengths, most, group, w)
         group_sums(WIDE, w, used, group, lengths, Trees(single, False, marginals), room, sums)
     for b in range(lengths.shape[0]):
         if b == alone or (status[b] == OK and forbidden[b]):
             group[0] = b
-            used = lay_out(flat, stride, lengths, most, group[:1], w)
-            exponentials(w, used)
+            used = weights(flat, stride, lengths, most, group[:1], w)
             group_sums(REAL, w, used, group[:1], lengths, Trees(single, forbidden[b], marginals), room, sums)
     done = True
     for b in range(lengths.shape[0]):

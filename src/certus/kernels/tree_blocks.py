@@ -114,8 +114,15 @@ def survey(score, stride, lengths, single, sums):
 
 
 @njit(cache=True, nogil=True)
-def _lay_out_alike(score, stride, n, most, group, out):
-    """lay_out for sentences of one length, by squares of LANES cells."""
+def alike(group, lengths):
+    """Whether a group is LANES sentences of one length, and of as many words at least."""
+    n = lengths[group[0]]
+    return group.shape[0] == LANES and n >= LANES and lengths[group].min() == n
+
+
+@njit(cache=True, nogil=True)
+def _weights_alike(score, stride, n, most, group, out):
+    """weights of sentences that are alike, by squares of LANES cells."""
     one, size, words = U(LANES), U(stride), U(n)
     starts = np.empty(LANES, np.uint64)
     high = aligned(n * LANES)
@@ -129,9 +136,9 @@ def _lay_out_alike(score, stride, n, most, group, out):
             m = min(cell, words - one)
             interleave(score, starts, h * size + m, out, row + m * one, one)
         for m in range(U(0), words * one, one):
-            store(out, row + m, load(out, row + m) + load(high, m))
+            store(out, row + m, exponential(load(out, row + m) + load(high, m)))
         if h > U(0):
-            store(out, row + (h - U(1)) * one, spread(-np.inf))
+            store(out, row + (h - U(1)) * one, spread(0.0))
 
 
 @njit(cache=True, nogil=True)
@@ -143,9 +150,6 @@ def lay_out(score, stride, lengths, most, group, out):
     """
     width = U(group.shape[0])
     n = lengths[group[0]]
-    if group.shape[0] == LANES and n >= LANES and lengths[group].min() == n:
-        _lay_out_alike(score, stride, n, most, group, out)
-        return U((n + 1) * n) * width
     for h in range(n + 1):
         for lane in range(group.shape[0]):
             b = group[lane]
@@ -172,34 +176,48 @@ def exponentials(w, used):
 
 
 @njit(cache=True, nogil=True)
-def _hand_out_alike(block, n, first, out):
-    """hand_out for LANES sentences of one length, one after the other from number ``first`` on, by squares of cells."""
+def weights(score, stride, lengths, most, group, out):
+    """out <- exponentials of the block of a group, which lay_out describes. Returns how much is used."""
+    if alike(group, lengths):
+        n = lengths[group[0]]
+        _weights_alike(score, stride, n, most, group, out)
+        return U((n + 1) * n * LANES)
+    used = lay_out(score, stride, lengths, most, group, out)
+    exponentials(out, used)
+    return used
+
+
+@njit(cache=True, nogil=True)
+def hand_out_alike(w, chance, total, n, first, out):
+    """out[b, h, m] <- w chance total[m] of sentences that are alike, from number ``first`` on, by squares of cells."""
     one, size, words = U(LANES), U(out.shape[1]), U(n)
     flat, page = out.reshape(-1), size * size
-    starts = np.empty(LANES, np.uint64)
+    starts, line = np.empty(LANES, np.uint64), aligned(n * LANES)
     for k in range(LANES):
         starts[k] = U(k) * one
     begin = U(first) * page
     for h in range(words + U(1)):
-        row = begin + h * size + U(1)
+        row = h * words * one
+        for m in range(U(0), words * one, one):
+            store(line, m, load(w, row + m) * load(chance, row + m) * load(total, m))
+        to = begin + h * size + U(1)
         for cell in range(U(0), words, one):
             m = min(cell, words - one)
-            interleave(block, starts, (h * words + m) * one, flat, row + m, page)
+            interleave(line, starts, m * one, flat, to + m, page)
     for lane in range(one):
-        rows = out[U(first) + lane]
-        rows[n + 1 :] = 0.0
+        at = begin + lane * page
         for h in range(words + U(1)):
-            rows[h, 0] = 0.0
-            rows[h, n + 1 :] = 0.0
+            flat[at + h * size] = 0.0
+            for m in range(words + U(1), size):
+                flat[at + h * size + m] = 0.0
+        for cell in range(at + (words + U(1)) * size, at + page):
+            flat[cell] = 0.0
 
 
 @njit(cache=True, nogil=True)
 def hand_out(block, group, lengths, out):
     """out[b, h, m] <- the numbers of each sentence of a group, 0 where there are none."""
     n, width = lengths[group[0]], U(len(group))
-    if len(group) == LANES and n >= LANES and lengths[group].min() == n and (np.diff(group) == 1).all():
-        _hand_out_alike(block, n, group[0], out)
-        return
     for h in range(out.shape[1]):
         for lane in range(len(group)):
             b = group[lane]

@@ -118,7 +118,6 @@ class LogPartition(torch.autograd.Function):
     def forward(ctx: Any, asked: Asked, *arrays: Tensor) -> Tensor:
         total, uses = _sums(asked, lambda: asked.flat(arrays))
         ctx.asked, ctx.uses = asked, [to_tensor(own, like) for own, like in zip(uses, arrays, strict=True)]
-        ctx.shared = [own.ndim > like.ndim for own, like in zip(uses, arrays, strict=True)]
         ctx.save_for_backward(*arrays)
         return to_tensor(total, arrays[0])
 
@@ -129,14 +128,16 @@ class LogPartition(torch.autograd.Function):
         if uses is None or again:
             # The gradient is to be differentiated too, or it is not the first that is asked for.
             uses = asked.by_array(Sums.apply(asked.flat(ctx.saved_tensors), asked)[1])
+        as_they_are = not again and total.tolist() == [1.0] * len(total)  # the gradient of a sum over the items
         found: list[Tensor | None] = [None]
-        for own, shared, wanted in zip(uses, ctx.shared, ctx.needs_input_grad[1:], strict=True):
+        for own, like, wanted in zip(uses, asked.arrays.values(), ctx.needs_input_grad[1:], strict=True):
             if not wanted:
                 found.append(None)
                 continue
-            factor = total.reshape(-1, *[1] * (own.ndim - 1))
-            weighted = own * factor if again else own.mul_(factor)
-            found.append(weighted.sum(dim=0) if shared else weighted)
+            if not as_they_are:
+                factor = total.reshape(-1, *[1] * (own.ndim - 1))
+                own = own * factor if again else own.mul_(factor)
+            found.append(own.sum(dim=0) if own.ndim > like.ndim else own)
         return tuple(found)
 
 
