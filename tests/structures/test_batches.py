@@ -156,7 +156,7 @@ def test_errors_name_the_item():
 def test_sums_over_spans_equal_enumeration(empty):
     """More labels than a machine adds at once, forbidden cells, and an item with a score of another size."""
     span, lengths = RNG.normal(size=(4, 4, 4, 9)), [3, 1, 2, 3]
-    span[RNG.random(span.shape) < 0.6] = -np.inf
+    span[RNG.random(span.shape) < 0.8] = -np.inf
     span[:, range(3), range(1, 4), 0] = span[:, 0, :, 1] = span[2, :, :, 2] = 0.5
     span[1:, 0, 1, 3] = [30.0, -40.0, -1e12]
     batch = certus.SpanTreesBatch(span, empty, lengths=lengths)
@@ -177,6 +177,53 @@ def test_sums_over_spans_equal_enumeration(empty):
         certus.SpanTreesBatch(np.full((1, 3, 3, 2), -np.inf)).marginals()
     with pytest.raises(InvalidInput, match=r"span has shape \(4, 3, 4, 9\)"):
         certus.SpanTreesBatch(span[:, :3]).marginals()
+
+
+@pytest.mark.parametrize(("labels", "empty"), [(0, None), (1, None), (2, 1), (8, 0), (9, None), (17, 16)])
+def test_best_trees_of_spans_are_those_of_the_items_ties_and_all(labels, empty):
+    """Whole numbers, many of them equal; cells that are not read hold what is no score."""
+    lengths = [4, 0, 1, 2, 3, 4]
+    span = RNG.integers(-2, 2, (6, 5, 5, labels) if labels else (6, 5, 5)).astype(float)
+    span[RNG.random(span.shape) < 0.1] = -np.inf
+    span[5, 0, 4], span[2, 0, 1], span[3, 0, 1], span[3, 1, 2], span[3, 0, 2] = -3e38, -1.0, 0.0, 0.0, 1.0
+    span[:, *np.tril_indices(5)] = np.nan
+    if empty is not None:
+        span[..., empty] = np.inf
+    span = padded(span, lengths, 2)
+    batch = certus.SpanTreesBatch(span, empty, lengths=lengths)
+    expected = {}
+    for b in range(6):
+        try:
+            expected[b] = batch[b].decode()
+        except Infeasible:
+            with pytest.raises(Infeasible, match="item 0 of the batch"):
+                certus.SpanTreesBatch(span[b : b + 1], empty, lengths=lengths[b : b + 1]).decode()
+    assert {1, 2, 3} <= expected.keys()
+    kept = list(expected)
+    found = certus.SpanTreesBatch(span[kept], empty, lengths=np.array(lengths)[kept]).decode()
+    for own, (b, alone) in zip(found, expected.items(), strict=True):
+        assert own.structure.tolist() == list(map(list, alone.structure))
+        assert own.score == alone.score
+        assert own.certificate.exact == alone.certificate.exact
+        certus.verify(batch[b], own)
+        if labels <= 2:
+            assert own.score == max(batch[b].score(y) for y in batch[b].all_structures())
+
+
+@pytest.mark.parametrize("empty", [None, 3])
+def test_best_trees_of_spans_of_long_sentences(empty):
+    span, lengths = RNG.normal(size=(3, 31, 31, 11)), [30, 17, 29]
+    batch = certus.SpanTreesBatch(span.astype(np.float32), empty, lengths=lengths)
+    found = batch.decode()
+    assert found.certificate.exact.all()
+    for b in range(3):
+        alone = batch[b].decode()
+        assert found[b].structure.tolist() == list(map(list, alone.structure))
+        assert found.score[b] == alone.score
+    for bad in (np.nan, np.inf):
+        span[1, 2, 5, 10] = bad
+        with pytest.raises(InvalidInput, match=r"item 1 of the batch: span\[2, 5, 10\] is"):
+            certus.SpanTreesBatch(span, empty, lengths=lengths).decode()
 
 
 def test_an_empty_batch():

@@ -1,13 +1,8 @@
 """Sums over trees of labelled spans, for each sentence of a batch: the logarithm of the sum, and marginals.
 
-Labels are summed out first, so that trees are of spans alone, O(n^2 L + n^3). Of the words i .. j - 1
-
-    several[i, j] = sum over k of row[i, k] item[k, j]       two items or more, side by side
-    item[i, j]    = label[i, j] several[i, j]                one constituent
-    row[i, j]     = item[i, j], and several[i, j] if trees are of any shape
-
-and a word is an item by its label, or if trees are of any shape without one. Charts are logarithms. Marginals come by
-the shares that these sums have in each other, from the whole sentence down: nothing is subtracted.
+Labels are summed out first, so that trees are of spans alone, O(n^2 L + n^3): what ``span_trees`` says, with sums in
+place of maxima. Charts are logarithms, in rows that are laid out as there. Marginals come by the shares that these sums
+have in each other, from the whole sentence down: nothing is subtracted.
 """
 
 from math import exp, inf, log
@@ -17,168 +12,168 @@ import numpy as np
 
 from certus.kernels.algebra import LOG, plus
 from certus.kernels.compiling import njit
-from certus.kernels.lanes import LANES, aligned, exponential, lane, load, maximum, spread, store
+from certus.kernels.lanes import LANES, aligned, exponential, lane, load, maximum, spread, store, where_larger
+from certus.kernels.span_trees import best_labels, highest, skipped
 
 
 class Charts(NamedTuple):
-    """(N, N) each; ``item`` and ``item_share`` have the last word first: item[j, i]."""
+    """Rows of so many cells, one after the other, the last LANES of each -inf, or 0; ``item`` and ``item_share`` have
+    the last word first.
+    """
 
+    across: int
+    best: np.ndarray  # score of a label
     label: np.ndarray
     several: np.ndarray
     row: np.ndarray
     item: np.ndarray
     row_share: np.ndarray
     item_share: np.ndarray
+    chance: np.ndarray  # of a constituent
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _added(x):
+    """The sum of the numbers of a value of several lanes."""
+    total = lane(x, 0)
+    for k in range(1, LANES):
+        total += lane(x, k)
+    return total
 
 
 @njit(cache=True, nogil=True)
-def _padded(room, count):
-    """Fill room[count:] with -inf up to whole lanes; returns where they end."""
-    end = -(-count // LANES) * LANES
-    for c in range(count, end):
-        room[c] = -inf
-    return end
-
-
-@njit(cache=True, nogil=True)
-def _weights(room, count, shift):
-    """room[:count] <- exp(room - shift), where no number is above shift; returns their sum."""
-    end = _padded(room, count)
-    down, total = spread(-shift), spread(0.0)
-    for c in range(0, end, LANES):
-        x = exponential(load(room, c) + down)
-        store(room, c, x)
-        total = total + x
-    value = 0.0
-    for k in range(LANES):
-        value += lane(total, k)
-    return value
-
-
-@njit(cache=True, nogil=True)
-def _log_sum(room, count):
-    """Log of the sum of exp(room[:count]), which becomes exp(room - its largest); and the sum of these."""
-    end = _padded(room, count)
-    top = load(room, 0)
-    for c in range(LANES, end, LANES):
-        top = maximum(top, load(room, c))
-    most = -inf
-    for k in range(LANES):
-        most = max(most, lane(top, k))
-    if most == -inf:
-        room[:count] = 0.0
-        return -inf, 1.0
-    total = _weights(room, count, most)
-    return most + log(total), total
-
-
-@njit(cache=True, nogil=True)
-def _fold(span, n, empty, room, label, out):
-    """label[i, j] <- log of the sum over labels; out <- the share of each. Returns the least and the greatest score.
-
-    The latter is inf if one is no score. Cells of the label ``empty`` are not read.
-    """
-    low, high = inf, -inf
-    labels = span.shape[2]
+def _fold(span, n, labels, skip, charts):
+    """label[i, j] <- log of the sum over labels; ``best`` is known."""
+    across, best, label = charts.across, charts.best, charts.label
+    none, lowest = spread(0.0), spread(-inf)
     for i in range(n):
         for j in range(i + 1, n + 1):
-            for c in range(labels):
-                x = span[i, j, c]
-                if c == empty:
-                    x = -inf
-                elif not x < inf:
-                    return inf, inf
-                elif x > -inf:
-                    low, high = min(low, x), max(high, x)
-                room[c] = x
-            label[i, j], total = _log_sum(room, labels)
-            if out.shape[0]:
-                for c in range(labels):
-                    out[i, j, c] = room[c] / total
-    return low, high
+            here = i * across + j
+            top = best[here]
+            if top == -inf:
+                label[here] = -inf
+                continue
+            cell = (i * (across - LANES) + j) * labels
+            down, total = spread(-top), spread(0.0)
+            for c in range(0, labels, LANES):
+                x = where_larger(load(skip, c), none, lowest, load(span, cell + min(c, labels - LANES)))
+                total = total + exponential(x + down)
+            label[here] = top + log(_added(total))
 
 
 @njit(cache=True, nogil=True)
-def _inside(n, binary, charts, room):
+def _inside(n, binary, charts):
+    across, label, several = charts.across, charts.label, charts.several
+    row, item = charts.row, charts.item
     for i in range(n):
-        own = charts.label[i, i + 1]
-        charts.item[i + 1, i] = own if binary or n == 1 else plus(LOG, own, 0.0)
-        charts.row[i, i + 1] = charts.item[i + 1, i]
+        own = label[i * across + i + 1]
+        item[(i + 1) * across + i] = own if binary or n == 1 else plus(LOG, own, 0.0)
+        row[i * across + i + 1] = item[(i + 1) * across + i]
     for width in range(2, n + 1):
         for i in range(n - width + 1):
             j = i + width
-            left, right = charts.row[i], charts.item[j]
-            for k in range(i + 1, j):
-                room[k - i - 1] = left[k] + right[k]
-            several, _ = _log_sum(room, width - 1)
-            item = charts.label[i, j] + several
-            charts.several[i, j], charts.item[j, i] = several, item
-            charts.row[i, j] = item if binary else plus(LOG, item, several)
+            left, right = i * across, j * across
+            top = spread(-inf)
+            for k in range(i + 1, j, LANES):  # what follows in a row of ``item`` is -inf
+                top = maximum(top, load(row, left + k) + load(item, right + k))
+            both = highest(top)
+            if both > -inf:
+                down, total = spread(-both), spread(0.0)
+                for k in range(i + 1, j, LANES):
+                    total = total + exponential((load(row, left + k) + load(item, right + k)) + down)
+                both += log(_added(total))
+            one = label[left + j] + both
+            several[left + j], item[right + i] = both, one
+            row[left + j] = one if binary else plus(LOG, one, both)
 
 
 @njit(cache=True, nogil=True)
 def _outside(n, binary, charts, room):
-    """label <- the probability of a constituent."""
-    charts.row_share[:] = 0.0
-    charts.item_share[:] = 0.0
-    charts.item_share[n, 0] = 1.0
+    """chance <- the probability of each constituent."""
+    across, label, several, chance = charts.across, charts.label, charts.several, charts.chance
+    row, item, row_share, item_share = charts.row, charts.item, charts.row_share, charts.item_share
+    row_share[:] = 0.0
+    item_share[:] = 0.0
+    item_share[n * across] = 1.0
     for width in range(n, 0, -1):
         for i in range(n - width + 1):
             j = i + width
-            item, row = charts.item[j, i], charts.row[i, j]
-            mass, of_row = charts.item_share[j, i], charts.row_share[i, j]
+            left, right = i * across, j * across
+            one, either = item[right + i], row[left + j]
+            mass, of_row = item_share[right + i], row_share[left + j]
             if width == 1:
                 mass += of_row
-                charts.label[i, j] = mass * exp(charts.label[i, j] - item) if mass > 0.0 else 0.0
+                chance[left + j] = mass * exp(label[left + j] - one) if mass > 0.0 else 0.0
                 continue
             rest = 0.0
             if of_row > 0.0:
-                mass += of_row if binary else of_row * exp(item - row)
-                rest = 0.0 if binary else of_row * exp(charts.several[i, j] - row)
-            charts.label[i, j] = mass
+                mass += of_row if binary else of_row * exp(one - either)
+                rest = 0.0 if binary else of_row * exp(several[left + j] - either)
+            chance[left + j] = mass
             mass += rest
             if not mass > 0.0:
                 continue
-            left, right = charts.row[i], charts.item[j]
-            for k in range(i + 1, j):
-                room[k - i - 1] = left[k] + right[k]
-            mass /= _weights(room, width - 1, charts.several[i, j])
-            shares, others = charts.row_share[i], charts.item_share[j]
-            for k in range(i + 1, j):
-                x = mass * room[k - i - 1]
-                shares[k] += x
-                others[k] += x
+            down, total = spread(-several[left + j]), spread(0.0)
+            for k in range(i + 1, j, LANES):
+                x = exponential((load(row, left + k) + load(item, right + k)) + down)
+                store(room, k, x)
+                total = total + x
+            each = spread(mass / _added(total))
+            for k in range(i + 1, j, LANES):
+                x = each * load(room, k)
+                store(row_share, left + k, load(row_share, left + k) + x)
+                store(item_share, right + k, load(item_share, right + k) + x)
+
+
+@njit(cache=True, nogil=True)
+def _hand_out(span, n, labels, skip, charts, out):
+    """out <- the probability of each cell of a sentence, both of them flat."""
+    across, best, label, chances = charts.across, charts.best, charts.label, charts.chance
+    size, none, lowest = across - LANES, spread(0.0), spread(-inf)
+    for i in range(size):
+        for j in range(size):
+            here, cell = i * across + j, (i * size + j) * labels
+            chance = chances[here] if i < j <= n else 0.0
+            if not chance > 0.0:
+                for c in range(cell, cell + labels):
+                    out[c] = 0.0
+                continue
+            down = spread(-best[here])
+            scale = spread(chance * exp(best[here] - label[here]))
+            for c in range((labels - 1) // LANES * LANES, -1, -LANES):  # the last has 0 where one before has its own
+                at = cell + min(c, labels - LANES)
+                x = where_larger(load(skip, c), none, lowest, load(span, at))
+                store(out, at, scale * exponential(x + down))
 
 
 @njit(cache=True, nogil=True)
 def span_sums(span, lengths, empty, value, extent, out):
-    """value[b] <- log of the sum of exp(score) over the trees of each sentence of a batch: span (B, N, N, L).
+    """value[b] <- log of the sum of exp(score) over the trees of each sentence of a batch: span (B, N, N, L), with
+    LANES labels at least.
 
     Trees are binary if ``empty`` is below 0, else of any shape. extent[b] <- the least and the greatest score that is
     not -inf, the latter inf if one is no score: then nothing else is found. out (B, N, N, L) <- the probability of each
     cell, unless it comes empty; 0 where there is none, or no tree.
     """
     size, labels = span.shape[1], span.shape[3]
-    table = np.empty((6, size, size))
-    charts = Charts(table[0], table[1], table[2], table[3], table[4], table[5])
-    room = aligned(max(size, labels) + LANES)
-    nothing = np.empty((0, 1, 1))
+    across = size + LANES
+    table = np.empty((8, size * across + LANES))
+    charts = Charts(across, table[0], table[1], table[2], table[3], table[4], table[5], table[6], table[7])
+    skip, room = skipped(labels, empty), aligned(size + 2 * LANES)
     wanted = out.shape[0] > 0
     for b in range(span.shape[0]):
-        n = lengths[b]
-        own = out[b] if wanted else nothing
-        extent[b, 0], extent[b, 1] = _fold(span[b], n, empty, room, charts.label, own)
+        n, own = lengths[b], span[b].reshape(-1)
+        table[:5] = -inf
+        extent[b, 0], extent[b, 1] = best_labels(own, n, labels, skip, across, charts.best)
         value[b] = 0.0
-        if extent[b, 1] < inf and n > 0:
-            _inside(n, empty < 0, charts, room)
-            value[b] = charts.item[n, 0]
-            if wanted and value[b] > -inf:
-                _outside(n, empty < 0, charts, room)
-        if not wanted:
-            continue
-        for i in range(size):
-            for j in range(size):
-                some = i < j <= n and extent[b, 1] < inf and value[b] > -inf
-                share = charts.label[i, j] if some else 0.0
-                for c in range(labels):
-                    own[i, j, c] = share * own[i, j, c] if some else 0.0
+        found = n > 0 and extent[b, 1] < inf
+        if found:
+            _fold(own, n, labels, skip, charts)
+            _inside(n, empty < 0, charts)
+            value[b] = charts.item[n * across]
+            found = value[b] > -inf
+        if wanted and found:
+            _outside(n, empty < 0, charts, room)
+            _hand_out(own, n, labels, skip, charts, out[b].reshape(-1))
+        elif wanted:
+            out[b] = 0.0

@@ -3,7 +3,7 @@
 A kind says which problem its items are, how its arrays are laid out, and which shape its structures have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from certus import kernels
 from certus.batch import as_lengths
-from certus.certificates.rounding import Extent
+from certus.certificates.rounding import EXACT, MASK, WIDTH, Extent, of_best, total
 from certus.certificates.sound import LARGE, together
 from certus.checks import Floats, Ints
 from certus.errors import InvalidInput
 from certus.factors.assignment import Assignment
 from certus.problem import Index
+from certus.result import BatchCertificate, BatchResult
 from certus.structures.alignment import Alignment
 from certus.structures.anchored_grammar import AnchoredGrammar
 from certus.structures.array_batch import Array, ArrayBatch, Axes, as_targets
@@ -72,34 +73,77 @@ class SpanTreesBatch(ProgramBatch):
         total, views = self.log_partition_and_marginals()
         return total, {"span": views[self.view]}
 
-    def _span_sums(self, *, marginals: bool) -> tuple[Floats, Floats, list[int]]:
-        """Log-partitions, marginals of cells if wanted, and the items that are asked by themselves."""
+    def decode(self) -> BatchResult:
+        spread, empty = self._labelled()
+        items, most = len(self), self.structure_shape[0]
+        value, extent, used = np.empty(items), np.empty((items, 2)), np.empty((items, most))
+        rows, sizes = np.empty((items, most, 3), dtype=np.int64), np.empty(items, dtype=np.int64)
+
+        def serve(part: slice) -> None:
+            answer = kernels.span_trees.Best(value[part], extent[part], rows[part], used[part], sizes[part])
+            kernels.span_trees.best_trees(spread[part], self.lengths[part], empty, answer)
+
+        self._in_parts(serve, spread)
+        extents = self._extents(extent)
+        for b in np.flatnonzero(value == -np.inf)[:1].tolist():
+            self._check_feasible(b)
+        score = np.array([total(own[:size].tolist()) for own, size in zip(used, sizes.tolist(), strict=True)])
+        error = np.array([of_best(e, v) for e, v in zip(extents, value.tolist(), strict=True)])
+        bound, tolerance = np.maximum(value, score), WIDTH * error
+        structure = rows if self.first.ndim == 4 else np.ascontiguousarray(rows[:, :, :2])
+        proved = (tolerance <= EXACT * np.minimum(np.abs(score), MASK)) & (2.0 * (bound - score) <= tolerance)
+        reasons = dict[int, str]()
+        for b in np.flatnonzero(~proved | ~np.array([together(e) for e in extents], dtype=bool)).tolist():
+            alone = self._named(b, lambda item: self[item].decode())
+            own, c = self._row(alone.structure), alone.certificate
+            structure[b], sizes[b], score[b] = -1, len(own), c.score
+            structure[b, : len(own)] = own
+            bound[b], tolerance[b] = c.bound, c.tolerance
+            if c.reason is not None:
+                reasons[b] = c.reason
+        certificate = BatchCertificate(self.kind, score, bound, tolerance, reasons)
+        return BatchResult(structure, score.copy(), certificate, sizes)
+
+    def _labelled(self) -> tuple[Floats, int]:
+        """The scores by labels, as many as kernels want at least, and the number of the empty one or -1; checked."""
         span = np.ascontiguousarray(self.first, dtype=np.float64)
         if span.shape[1] != span.shape[2]:
             raise InvalidInput(f"span has shape {span.shape}; expected (items, words + 1, words + 1), or with labels.")
         if len(span):
             SpanTrees(span[0, :1, :1], **self.options)  # which says what is wrong with labels
-        spread = span if span.ndim == 4 else span[..., None]
-        total, extent = np.empty(len(self)), np.empty((len(self), 2))
-        out = np.empty(span.shape if marginals else (0, 1, 1, 1))
-        cells, empty = out.reshape(-1, *spread.shape[1:]) if marginals else out, self.options.get("empty")
+        empty = self.options.get("empty")
+        spread, most = span if span.ndim == 4 else span[..., None], kernels.lanes.LANES
+        if spread.shape[3] < most:
+            few, spread = spread, np.full((*spread.shape[:3], most), -np.inf)
+            spread[..., : few.shape[3]] = few
+        return spread, -1 if empty is None else int(empty)
 
-        def serve(part: slice) -> None:
-            own = cells[part] if marginals else cells
-            kernels.span_sums.span_sums(
-                spread[part], self.lengths[part], -1 if empty is None else empty, total[part], extent[part], own
-            )
-
+    def _in_parts(self, serve: Callable[[slice], None], spread: Floats) -> None:
         n = self.lengths.max(initial=0)
         in_parts(serve, len(self), float(len(self)) * n * n * (n + spread.shape[3]), self.workers)
-        for b in np.flatnonzero(extent[:, 1] == np.inf)[:1].tolist():
+
+    def _extents(self, ends: Floats) -> list[Extent]:
+        """From the least and the greatest score of each item; InvalidInput if one is no score."""
+        for b in np.flatnonzero(ends[:, 1] == np.inf)[:1].tolist():
             self._named(b, self.__getitem__)
-        alone = []
-        for b, (low, high) in enumerate(extent.tolist()):
-            own = Extent(2 * int(self.lengths[b]), low, high) if low < np.inf else Extent(0, 0.0, 0.0)
-            if not together(own) or own.size > LARGE:
-                alone.append(b)
-        return total, out, alone
+        pairs = zip((2 * self.lengths).tolist(), ends.tolist(), strict=True)
+        return [Extent(most, low, high) if low < np.inf else Extent(most, 0.0, 0.0) for most, (low, high) in pairs]
+
+    def _span_sums(self, *, marginals: bool) -> tuple[Floats, Floats, list[int]]:
+        """Log-partitions, marginals of cells if wanted, and the items that are asked by themselves."""
+        spread, empty = self._labelled()
+        total_, extent = np.empty(len(self)), np.empty((len(self), 2))
+        out = np.empty(spread.shape if marginals else (0, 1, 1, 1))
+
+        def serve(part: slice) -> None:
+            own = out[part] if marginals else out
+            kernels.span_sums.span_sums(spread[part], self.lengths[part], empty, total_[part], extent[part], own)
+
+        self._in_parts(serve, spread)
+        extents = enumerate(self._extents(extent))
+        labels = self.first.shape[3] if self.first.ndim == 4 else 1
+        uses = out[..., :labels].reshape(self.first.shape) if marginals else out
+        return total_, uses, [b for b, own in extents if not together(own) or own.size > LARGE]
 
 
 class TwoSided(ArrayBatch):
