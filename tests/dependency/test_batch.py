@@ -79,15 +79,16 @@ def test_items_of_about_the_same_length_answer_as_they_do_alone(root):
         assert result.certificate.bound[b] == alone.certificate.bound[0]
 
 
+@pytest.mark.parametrize("projective", [True, False])
 @pytest.mark.parametrize("root", ["single", "multi"])
-def test_the_best_trees_of_every_item_are_those_of_an_enumeration(root):
+def test_the_best_trees_of_every_item_are_those_of_an_enumeration(root, projective):
     """Ties, forbidden arcs, fewer trees than asked for; an item with a score of another size is asked by itself."""
     rng = np.random.default_rng(7)
     arc, lengths = rng.integers(-2, 3, (6, 6, 6)).astype(float), np.array([5, 0, 1, 4, 5, 3])
     arc[3][rng.random((6, 6)) < 0.3] = -np.inf
     arc[3, range(5), range(1, 6)] = 1.0  # one tree is left for certain
     arc[5, 2, 1] = -1e15
-    batch = DependencyBatch(arc, lengths=lengths, projective=True, root=root)
+    batch = DependencyBatch(arc, lengths=lengths, projective=projective, root=root)
     for k in (1, 30):
         ranks = batch.kbest(k)
         for b, n in enumerate(lengths):
@@ -108,7 +109,9 @@ def test_the_best_trees_of_every_item_are_those_of_an_enumeration(root):
                 assert result.certificate.rank == rank
             certus.verify(problem, ranks[b][-1])
     with pytest.raises(Infeasible, match="item 1 of the batch"):
-        DependencyBatch(np.stack((np.zeros((3, 3)), np.full((3, 3), -np.inf))), projective=True).kbest(2)
+        DependencyBatch(np.stack((np.zeros((3, 3)), np.full((3, 3), -np.inf))), projective=projective).kbest(2)
+    with pytest.raises(InvalidInput, match="item 0 of the batch: sums of these scores may exceed"):
+        DependencyBatch(np.full((2, 4, 4), 1.7e308), projective=projective).kbest(2)
 
 
 def test_forbidden_parts_of_a_longer_item_do_not_reach_a_shorter_one():
@@ -248,9 +251,10 @@ def test_decode_all_raises_or_yields_what_cannot_be_decoded():
     assert results[2].score == 0.0
 
 
-def test_long_lists_of_longer_sentences_outgrow_their_first_room():
+@pytest.mark.parametrize("projective", [True, False])
+def test_long_lists_of_longer_sentences_outgrow_their_first_room(projective):
     arc = np.random.default_rng(4).integers(-2, 3, (1, 13, 13)).astype(float)
-    ranks = DependencyBatch(arc, projective=True).kbest(100)
-    alone = Dependency(arc[0], projective=True).kbest(100)
+    ranks = DependencyBatch(arc, projective=projective).kbest(100)
+    alone = Dependency(arc[0], projective=projective).kbest(100)
     assert ranks.score[0].tolist() == [r.score for r in alone]
     assert len({tuple(heads) for heads in ranks.structure[0].tolist()}) == 100

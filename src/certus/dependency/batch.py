@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.batch import FLOAT64, Batch, as_lengths, type_of
-from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent, of_best
+from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent, of_best, of_sum
 from certus.certificates.sound import LARGE, in_ranks, together
 from certus.checks import Bools, Floats, Ints, as_generator, as_numbers, as_positive_int, as_scores, one_of
 from certus.dependency import arborescence, matrix_tree, projective
@@ -255,17 +255,21 @@ class DependencyBatch(Batch):
     def kbest(self, k: int) -> BatchRanks:
         """The k best trees of each item, (B, k, N), with scores (B, k), -inf where an item has fewer.
 
-        Without crossing arcs a kernel lists those of all items, and results are made for those that are asked for.
+        With scores of arcs alone a kernel lists those of all items, and results are made for those that are asked for.
         """
         wanted = as_positive_int("k", k)
-        if not self.projective or self.sibling is not None or wanted > MOST_RANKS:
+        if self.sibling is not None or wanted > MOST_RANKS:
             return super().kbest(wanted)
         heads = np.empty((len(self), wanted, self.arc.shape[1]), dtype=np.int64)
         value = np.empty((len(self), wanted))
 
         def serve(part: slice) -> None:
-            answer = value[part], heads[part]
-            kernels.projective_ranks.best_trees(self.arc[part], self.lengths[part], self.root == "single", *answer)
+            single, answer = self.root == "single", (value[part], heads[part])
+            if self.projective:
+                kernels.projective_ranks.best_trees(self.arc[part], self.lengths[part], single, *answer)
+            else:
+                flat, width = self.arc[part].reshape(-1), self.arc.shape[1]
+                kernels.tree_ranks.best_trees(flat, width, self.lengths[part], single, *answer)
 
         self._run(serve, 3)
         for b in np.flatnonzero(value[:, 0] == -np.inf)[:1].tolist():
@@ -294,16 +298,21 @@ class DependencyBatch(Batch):
         cells, score = self._masked(), np.full(value.shape, -np.inf)
         highest = cells.max(axis=(1, 2), initial=-np.inf)
         lowest = cells.min(axis=(1, 2), initial=np.inf, where=cells > -np.inf)
-        sure = np.empty(len(self), dtype=np.bool_)
+        sure = np.zeros(len(self), dtype=np.bool_)
         for b, n in enumerate(self.lengths.tolist()):
             there = value[b] > -np.inf
+            extent = Extent(n, float(lowest[b]), float(highest[b])) if n and there.any() else Extent(0, 0.0, 0.0)
+            if not together(extent):
+                continue
             used = cells[b, heads[b, there, 1 : n + 1], np.arange(1, n + 1)]
             score[b, there] = [math.fsum(row) for row in used.tolist()]
-            extent = Extent(n, float(lowest[b]), float(highest[b])) if n and there.any() else Extent(0, 0.0, 0.0)
             gap = np.maximum(value[b, there] - score[b, there], 0.0)
-            tolerance = WIDTH * np.array([of_best(extent, x) for x in value[b, there].tolist()])
-            close = tolerance <= EXACT * np.minimum(np.abs(score[b, there]), MASK)
-            sure[b] = together(extent) and bool((close & (2.0 * gap <= tolerance)).all())
+            if self.projective:
+                error = np.array([of_best(extent, x) for x in value[b, there].tolist()])
+            else:
+                error = np.full(len(gap), of_sum(2 * n, extent.size))
+            close = WIDTH * error <= EXACT * np.minimum(np.abs(score[b, there]), MASK)
+            sure[b] = bool((close & (2.0 * gap <= WIDTH * error)).all())
         return score, sure
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:

@@ -1,39 +1,41 @@
-"""The k best non-projective trees, one after the other, each proved to be the next.
+"""The k best trees with crossing arcs, one after the other, each proved to be the next; see ``kernels.tree_ranks``."""
 
-The space of trees is split as its best trees are found ([Lawler72]_): once the best tree of a part is taken, the rest
-of the part falls into at most n smaller ones, in each of which the words before some word j keep their heads and j
-takes another. The best tree of every part waits in a heap. No tree appears twice, since the parts are disjoint.
-"""
-
-import heapq
 from collections.abc import Iterator
-from itertools import count
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certus import kernels
 from certus.checks import Floats, Ints
-from certus.dependency.arborescence import best_heads
+from certus.dependency.arborescence import no_tree
+
+MOST = 1024  # trees that are found in one go
 
 
 def iterate_trees(arc: Floats, root: str) -> Iterator[tuple[Ints, float]]:
-    """All trees in order of falling score, as (heads, score); each next tree costs O(n^3). Checked scores only.
+    """All trees in order of falling score, as (heads, score); each next tree costs O(n^2). Checked scores only.
 
-    Work is done only for the trees that are asked for. Raises Infeasible when there is no tree at all.
+    Trees are found when they are asked for, or before it, at most as many again. Raises Infeasible when there is none.
     """
-    n = len(arc) - 1
-    heads, value = best_heads(arc, root)
-    flat = arc.reshape(-1)
-    order = count()  # ties leave the heap in the order in which they were found
-    heap = [(-value, next(order), heads, 1, np.zeros(n + 1, dtype=np.bool_))]
-    while heap:
-        negated, _, heads, fixed, forbidden = heapq.heappop(heap)
-        yield heads, -negated
-        values = np.empty(n + 1)
-        found = np.empty((n + 1, n + 1), dtype=np.int64)
-        kernels.arborescence.next_trees(flat, n, root == "single", heads, fixed, forbidden, values, found)
-        for j in range(fixed, n + 1):
-            if values[j] > -np.inf:
-                others = forbidden.copy() if j == fixed else np.zeros(n + 1, dtype=np.bool_)
-                others[heads[j]] = True
-                heapq.heappush(heap, (-float(values[j]), next(order), found[j].copy(), j, others))
+    size = len(arc)
+    ranks, flat = kernels.tree_ranks, arc.reshape(-1)
+    spaces, work = ranks.no_spaces(3), ranks.work_for(size - 1)
+    value, heads = np.empty(1), np.empty((1, size), dtype=np.int64)
+    listed = 0
+    while True:
+        ranks.list_trees(flat, size, size - 1, root == "single", spaces, work, value, heads)
+        found = int(spaces.state[ranks.LISTED])
+        if found == 0:
+            raise no_tree(arc, root)
+        yield from zip(heads[listed:found].copy(), value[listed:found].tolist(), strict=True)
+        if found < len(value):
+            return
+        listed, more = found, min(found, MOST)
+        value, heads = _with_room(value, more), _with_room(heads, more)
+        spaces = ranks.Spaces(spaces.state, *(_with_room(known, 2 * more) for known in spaces[1:]))
+
+
+def _with_room(known: NDArray[Any], more: int) -> NDArray[Any]:
+    """The array with room for more rows."""
+    return np.concatenate((known, np.empty((more, *known.shape[1:]), dtype=known.dtype)))

@@ -34,6 +34,7 @@ from certus.kernels.lanes import LANES, larger, load, spread, store, where_large
 U = np.uint64
 DIAGONAL = np.zeros(2 * LANES)  # DIAGONAL[LANES - k :] is 1 in lane k alone
 DIAGONAL[LANES] = 1.0
+ENTERED = 4  # mark of the member of a cycle through which the tree comes into it, in place of the cycle's own arc
 
 
 class Components(NamedTuple):
@@ -48,7 +49,7 @@ class Components(NamedTuple):
     after: np.ndarray  # next node of the same outermost component, -1 at the end
     last: np.ndarray  # last node of a component
     entry: np.ndarray  # first node of a component
-    mark: np.ndarray  # 0 unseen, 1 on the walk, 2 hangs below a root
+    mark: np.ndarray  # 0 unseen, 1 on the walk, 2 hangs below a root; of a tree 3 spelt out, or ENTERED
     walk: np.ndarray
 
 
@@ -60,7 +61,7 @@ def work_sizes(n):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _components(n, floats, ints):
+def components(n, floats, ints):
     """The parts of the work arrays for n words."""
     size = 2 * n + 2
     return Components(
@@ -79,7 +80,7 @@ def _components(n, floats, ints):
 
 
 @njit(cache=True, nogil=True)
-def _greedy(score, stride, n, best, head):
+def greedy_heads(score, stride, n, best, head):
     """best[m], head[m] <- max and argmax of score[h, m] over the words h != m, for each word m; -inf, 0 if all are.
 
     best and head (n + LANES,) are of floats, so that LANES neighbouring words are served at once.
@@ -116,10 +117,10 @@ def _greedy(score, stride, n, best, head):
 
 
 @njit(cache=True, nogil=True)
-def _start(score, n, first, greedy, best, head):
-    """best, head <- the best head of each word: that which _greedy found, or 0 if the arc from there scores as much.
+def begin(score, n, first, greedy, best, head):
+    """best, head <- the best head of each word: that of greedy_heads, or 0 if the arc from there scores as much.
 
-    With first = 1 only if there is no other. greedy (2 * (n + LANES),) has what _greedy left, best and head.
+    With first = 1 only if there is no other. greedy (2 * (n + LANES),) has what greedy_heads left, best and head.
     """
     for m in range(U(1), U(n + 1)):
         x = greedy[m]
@@ -129,14 +130,14 @@ def _start(score, n, first, greedy, best, head):
 
 
 @njit(cache=True, nogil=True)
-def _contract(score, stride, n, first, extra, floats, ints):
+def contract(score, stride, n, first, extra, floats, ints):
     """Contract cycles until every component hangs, directly or not, below node 0 (or below ``extra``, a second root).
 
-    Starts from best and head of every word as _start gave them. Returns the number of components (original nodes
+    Starts from best and head of every word as begin gave them. Returns the number of components (original nodes
     included), or -1 if some component has no head. ``first`` is 1 to use arcs from 0 only where there is no other
     choice, 0 to treat them as all others.
     """
-    best, rows, head, child, sibling, top, after, last, entry, mark, walk = _components(n, floats, ints)
+    best, rows, head, child, sibling, top, after, last, entry, mark, walk = components(n, floats, ints)
     width = U(n + 1)
     for v in range(width):
         top[v] = v
@@ -225,10 +226,10 @@ def _contract(score, stride, n, first, extra, floats, ints):
 
 
 @njit(cache=True, nogil=True)
-def _expand(score, stride, n, heads, floats, ints):
-    """Heads of the words from the components that _contract left: a component entered from h keeps its cycle's arcs,
+def expand(score, stride, n, heads, floats, ints):
+    """Heads of the words from the components that contract left: a component entered from h keeps its cycle's arcs,
     except at the member through which the arc from h comes in."""
-    best, rows, head, child, sibling, top, _, _, _, done, stack = _components(n, floats, ints)
+    best, rows, head, child, sibling, top, _, _, _, done, stack = components(n, floats, ints)
     width = U(n + 1)
     heads[0] = -1
     for m in range(U(1), width):
@@ -261,6 +262,7 @@ def _expand(score, stride, n, heads, floats, ints):
                 depth += 1
                 v = sibling[U(v)]
             head[U(through)] = h
+            done[U(through)] = ENTERED
 
 
 @njit(cache=True, nogil=True)
@@ -275,20 +277,20 @@ def best_heads(score, stride, n, single, heads, floats, ints):
     size = 2 * n + 2
     zero, one = np.int64(0), np.int64(1)  # one type for all calls: compiled once
     greedy = floats[size + n * (n + 1) :]
-    _greedy(score, stride, n, greedy, greedy[n + LANES :])
-    _start(score, n, zero, greedy, floats, ints)
-    if _contract(score, stride, n, zero, zero, floats, ints) < 0:
+    greedy_heads(score, stride, n, greedy, greedy[n + LANES :])
+    begin(score, n, zero, greedy, floats, ints)
+    if contract(score, stride, n, zero, zero, floats, ints) < 0:
         return -np.inf
-    _expand(score, stride, n, heads, floats, ints)
+    expand(score, stride, n, heads, floats, ints)
     if single:
         roots = 0
         for m in range(U(1), U(n + 1)):
             roots += heads[m] == 0
         if roots > 1:
-            _start(score, n, one, greedy, floats, ints)
-            if _contract(score, stride, n, one, zero, floats, ints) < 0:
+            begin(score, n, one, greedy, floats, ints)
+            if contract(score, stride, n, one, zero, floats, ints) < 0:
                 return -np.inf
-            _expand(score, stride, n, heads, floats, ints)
+            expand(score, stride, n, heads, floats, ints)
             roots = 0
             for m in range(U(1), U(n + 1)):
                 roots += heads[m] == 0
@@ -337,21 +339,21 @@ def max_marginals(score, stride, n, single, out):
     n_floats, n_ints = work_sizes(n)
     floats = np.empty(n_floats)
     ints = np.empty(n_ints, np.int64)
-    best, rows, head, _, _, top, after, _, entry, _, _ = _components(n, floats, ints)
+    best, rows, head, _, _, top, after, _, entry, _, _ = components(n, floats, ints)
     distance = np.empty(2 * n + 2)
     outermost = np.empty(n + 1, np.int64)  # components, those that are settled cut off at the end
     width = n + 1
     first = np.int64(1 if single else 0)
     greedy = floats[2 * n + 2 + n * (n + 1) :]
-    _greedy(score, stride, n, greedy, greedy[n + LANES :])
+    greedy_heads(score, stride, n, greedy, greedy[n + LANES :])
     best_at_first, head_at_first = np.empty(n + 1), np.empty(n + 1, np.int64)
-    _start(score, n, first, greedy, best_at_first, head_at_first)
+    begin(score, n, first, greedy, best_at_first, head_at_first)
     out[:, :] = -np.inf
     for m in range(1, n + 1):
         for v in range(1, n + 1):
             best[v] = best_at_first[v]
             head[v] = head_at_first[v]
-        count = _contract(score, stride, n, first, m, floats, ints)
+        count = contract(score, stride, n, first, m, floats, ints)
         if count < 0:
             continue
         value = 0.0
@@ -415,33 +417,3 @@ def max_marginals_batch(score, stride, lengths, single, out):
     for b in range(lengths.shape[0]):
         width = lengths[b] + 1
         max_marginals(score[b * area : (b + 1) * area], stride, lengths[b], single, out[b, :width, :width])
-
-
-@njit(cache=True, nogil=True)
-def next_trees(score, n, single, heads, fixed, forbidden, values, found):
-    """Best trees of the parts into which a space of trees falls once its best tree ``heads`` is taken out of it.
-
-    The space: words 1..fixed-1 have the heads of ``heads``, and word ``fixed`` has none of the heads with
-    ``forbidden[h]``. Part j >= fixed: words before j keep their heads, word j has another one (and none forbidden, if
-    j is ``fixed``). values[j] and found[j] receive the best tree of part j; -inf if it is empty.
-
-    Shapes: score (n + 1)^2 flat, heads and forbidden (n + 1,), values (n + 1,), found (n + 1, n + 1).
-    """
-    width = n + 1
-    n_floats, n_ints = work_sizes(n)
-    floats, ints = np.empty(n_floats), np.empty(n_ints, np.int64)
-    columns = np.empty(score.shape[0])
-    columns[:] = score
-    for m in range(1, fixed):
-        for h in range(width):
-            if h != heads[m]:
-                columns[h * width + m] = -np.inf
-    for h in range(width):
-        if forbidden[h]:
-            columns[h * width + fixed] = -np.inf
-    for j in range(fixed, width):
-        columns[heads[j] * width + j] = -np.inf
-        values[j] = best_heads(columns, width, n, single, found[j], floats, ints)
-        for h in range(width):
-            columns[h * width + j] = -np.inf
-        columns[heads[j] * width + j] = score[heads[j] * width + j]

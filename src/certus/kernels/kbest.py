@@ -88,7 +88,7 @@ def _with_room(records, more, entries):
 
 
 @njit(cache=True, nogil=True)
-def _merged(records, a, b):
+def merged(records, a, b):
     """The heap of two heaps."""
     if a < 0:
         return b
@@ -103,7 +103,7 @@ def _merged(records, a, b):
 
 
 @njit(cache=True, nogil=True)
-def _popped(records, top):
+def popped(records, top):
     """The heap without its top: what lies below is merged by pairs, then one after the other."""
     pairs = -1  # merged pairs, the last one first
     a = records.child[top]
@@ -114,7 +114,7 @@ def _popped(records, top):
         if b >= 0:
             after = records.next[b]
             records.next[b] = -1
-        pair = _merged(records, a, b)
+        pair = merged(records, a, b)
         records.next[pair] = pairs
         pairs = pair
         a = after
@@ -122,7 +122,7 @@ def _popped(records, top):
     while pairs >= 0:
         after = records.next[pairs]
         records.next[pairs] = -1
-        heap = _merged(records, heap, pairs)
+        heap = merged(records, heap, pairs)
         pairs = after
     return heap
 
@@ -156,7 +156,7 @@ def _begin(graph, vertices, records, v):
             for _ in range(graph.tail_ptr[e], graph.tail_ptr[e + 1]):
                 records.ranks[records.size[1]] = 0
                 records.size[1] += 1
-            heap = _merged(records, heap, r)
+            heap = merged(records, heap, r)
     vertices.top[place] = heap
     vertices.count[place] = 0
     vertices.expanded[place] = 0
@@ -221,7 +221,7 @@ def _expand(graph, vertices, records, place, r):
             records.size[1] += 1
             value += _value(graph, vertices, records, graph.tail[begin + j], rank)
         records.value[new] = value
-        vertices.top[place] = _merged(records, vertices.top[place], new)
+        vertices.top[place] = merged(records, vertices.top[place], new)
 
 
 @njit(cache=True, nogil=True)
@@ -334,7 +334,7 @@ def _ensure(graph, vertices, records, v, rank):
         if top < 0:
             depth -= 1
             continue
-        vertices.top[place] = _popped(records, top)
+        vertices.top[place] = popped(records, top)
         vertices = _append(vertices, place, top)
     return vertices, records
 
