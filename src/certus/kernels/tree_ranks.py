@@ -157,12 +157,10 @@ def _cheapest(n, single, count, work):
             other[m] = x if x > other[m] else other[m]
     word, least = 0, np.inf
     for c in range(U(1), U(count)):
-        if mark[c] == arborescence.ENTERED or c < width:
-            if mark[c] != arborescence.ENTERED and best[c] - other[c] < least:
-                word, least = np.int64(c), best[c] - other[c]
+        if mark[c] == arborescence.ENTERED:
             continue
-        h = U(head[c])
-        inner, lost, most = c, 0.0, -np.inf
+        h, lost = U(head[c]), 0.0
+        inner, most = c, other[c] if c < width else -np.inf
         while inner >= width:  # down to the word; other arcs from the same node may end at other members
             entered = inner
             member = child[inner]
@@ -177,10 +175,10 @@ def _cheapest(n, single, count, work):
                 member = sibling[v]
             lost += best[entered]
             inner = entered
-        low, high, base = place[inner], end[inner], (c - width) * width
-        for other_head in range(first, width):
-            x = rows[base + other_head]
-            x = -np.inf if low <= place[other_head] < high or other_head == h else x
+        low, high = place[inner], end[inner]
+        for node in range(first, width if c >= width else first):
+            x = rows[(c - width) * width + node]
+            x = -np.inf if low <= place[node] < high or node == h else x
             most = x if x > most else most
         if best[c] - most < least:
             word, least = np.int64(inner), best[c] - most
