@@ -40,11 +40,22 @@ def test_contestants_take_turns_and_answers_are_compared(monkeypatch):
         yield Skipped("c is not installed")
 
     monkeypatch.setattr(runner, "suite", lambda name: SimpleNamespace(run=run))
+    monkeypatch.setattr(runner, "TURN", 0.0)
     timed, row, skipped = runner.measured("any", {}, rounds=3)
     assert calls == ["ours", "peer"] * 4
     assert set(timed.cells) == {"ours, us a sentence", "peer, us a sentence", "peer / ours"}
     assert runner.as_data(row) == {"name": "b", "share": 0.5}
     assert list(runner.as_lines([row, skipped]))[1:] == [f"{'b':<44}        0.5", "left out: c is not installed"]
+
+
+def test_short_calls_run_again_in_their_turn(monkeypatch):
+    ticks, calls = iter(range(10**6)), []
+    case = Case("a", lambda: calls.append("ours") or 1, {"peer": lambda: calls.append("peer") or 1})
+    monkeypatch.setattr(runner, "suite", lambda name: SimpleNamespace(run=lambda: [case]))
+    monkeypatch.setattr(runner, "TURN", 4.0)
+    monkeypatch.setitem(runner.CLOCKS, "cpu", lambda: next(ticks))  # each look takes a second
+    list(runner.measured("any", {}, rounds=1))
+    assert calls == ["ours", "peer"] + ["ours"] * 2 + ["peer"] * 2
 
 
 def test_a_peer_that_answers_otherwise_is_an_error(monkeypatch):

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
-from certus.batch import FLOAT64, Batch, as_lengths, type_of
+from certus.batch import FLOAT32, FLOAT64, Batch, as_lengths, type_of
 from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent, of_best, of_sum
 from certus.certificates.sound import LARGE, in_ranks, together
 from certus.checks import Bools, Floats, Ints, as_generator, as_numbers, as_positive_int, as_scores, one_of
@@ -34,8 +35,9 @@ class DependencyBatch(Batch):
     "dynamic program" if projective, else "combinatorial", or "dual" and "branch and bound" for trees with crossing
     arcs and scores above arcs.
 
-    Arrays of float64 are not copied: do not change them while the batch is in use. Arc scores are checked at once,
-    sibling scores by each question as it reads them, so that their large array is read only once.
+    Arrays of float64 are not copied, nor are those of float32 where a kernel reads them: do not change them while the
+    batch is in use. Arc scores are checked at once, sibling scores by each question as it reads them, so that their
+    large array is read only once.
 
     Parameters
     ----------
@@ -88,8 +90,8 @@ class DependencyBatch(Batch):
         self.projective = bool(projective)
         self.root = one_of("root", root, ("single", "multi"))
         given = turned(arc, axes)
-        self.arc = _as_floats("arc", given)
-        shape = self.arc.shape
+        self.given = _as_floats("arc", given, (FLOAT64, FLOAT32))
+        shape = self.given.shape
         if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 1:
             raise InvalidInput(f"arc has shape {shape}; expected (items, words + 1, words + 1).")
         super().__init__(lengths, shape[0], shape[1] - 1, workers, mask=mask)
@@ -120,6 +122,11 @@ class DependencyBatch(Batch):
         ]
         return HigherOrderBatch.of(items, max(n, default=0), workers)
 
+    @cached_property
+    def arc(self) -> Floats:
+        """The arc scores in float64."""
+        return self.given.astype(FLOAT64, copy=False)
+
     def _masked(self) -> Floats:
         """A copy of the arc scores with -inf in the cells that are not read."""
         array, size = self.arc.copy(), self.arc.shape[1]
@@ -132,7 +139,7 @@ class DependencyBatch(Batch):
 
     def _checked_arcs(self) -> float:
         """Largest magnitude of an arc score; raises InvalidInput if one is nan or inf."""
-        largest, wrong = kernels.eisner.survey(self.arc, self.lengths)
+        largest, wrong = kernels.eisner.survey(self.given, self.lengths)
         if wrong >= 0:
             as_scores("arc", self._masked())
         return float(largest)
@@ -145,11 +152,11 @@ class DependencyBatch(Batch):
 
     @property
     def structure_shape(self) -> Index:
-        return (self.arc.shape[1],)
+        return (self.given.shape[1],)
 
     @property
     def views(self) -> Mapping[str, Index]:
-        return {"arcs": self.arc.shape[1:]}
+        return {"arcs": self.given.shape[1:]}
 
     def _unpadded(self, structure: NDArray[Any], item: int) -> NDArray[Any]:
         return structure[: self.lengths[item] + 1]
@@ -231,7 +238,7 @@ class DependencyBatch(Batch):
 
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one call."""
-        total, arcs = self._feasible_totals()
+        total, arcs = self._feasible_totals(rounded=True)
         return self._as_given(total), {"arcs": self._as_given(arcs)}
 
     def entropy(self) -> Floats:
@@ -343,7 +350,7 @@ class DependencyBatch(Batch):
     def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
         if self.sibling is not None:
             return None
-        total, arcs = self._feasible_totals()
+        total, arcs = self._feasible_totals(rounded=True)
         return self._as_given(total), {"arc": self._as_given(arcs)}
 
     def _padded_parts(self, kind: str, shape: Index) -> Floats:
@@ -352,9 +359,9 @@ class DependencyBatch(Batch):
             out[b][tuple(map(slice, own.shape))] = own
         return out
 
-    def _feasible_totals(self, with_arcs: bool = True) -> tuple[Floats, Floats]:
-        """Log-partitions, and marginals if wanted; Infeasible if an item has no tree."""
-        total, arcs = self._log_totals(with_arcs)
+    def _feasible_totals(self, with_arcs: bool = True, *, rounded: bool = False) -> tuple[Floats, Floats]:
+        """What ``_log_totals`` gives; Infeasible if an item has no tree."""
+        total, arcs = self._log_totals(with_arcs, rounded)
         if -math.inf in total.tolist():
             self._check_feasible(int(total.argmin()))
             raise AssertionError(f"item {int(total.argmin())} has a tree")
@@ -381,24 +388,25 @@ class DependencyBatch(Batch):
                 out[b, :end, :end] = self[b].max_marginals()["arcs"]
         return {"arcs": self._as_given(out)}
 
-    def _log_totals(self, with_arcs: bool) -> tuple[Floats, Floats]:
-        """Log-partitions, and marginals if wanted."""
+    def _log_totals(self, with_arcs: bool, rounded: bool = False) -> tuple[Floats, Floats]:
+        """Log-partitions, and marginals if wanted: ``rounded`` to the type of the scores where a kernel does that."""
+        arcs = self.given if rounded or not with_arcs else self.arc
         found = dict[int, tuple[Floats, Floats]]()
 
         def serve(part: slice) -> None:
-            arc, sibling, lengths = self._items(part)
             if self.projective:
+                arc, sibling, lengths = self._items(part)
                 single = self.root == "single"
                 found[part.start] = projective.log_totals(arc, sibling, lengths, single, with_arcs, part.start)
             else:
-                out, sums = matrix_tree.sums(arc, lengths, self.root, marginals=with_arcs)
+                out, sums = matrix_tree.sums(arcs[part], self.lengths[part], self.root, marginals=with_arcs)
                 found[part.start] = sums[2], out
 
         self._run(serve, 3, together=1 if self.projective else kernels.lanes.LANES)
         if len(found) == 1:
             return found[0]
-        total, arcs = zip(*[found[start] for start in sorted(found)], strict=True)
-        return np.concatenate(total), np.concatenate(arcs)
+        totals, marginals = zip(*[found[start] for start in sorted(found)], strict=True)
+        return np.concatenate(totals), np.concatenate(marginals)
 
     def _items(self, part: slice) -> tuple[Floats, Floats | None, Ints]:
         return self.arc[part], None if self.sibling is None else self.sibling[part], self.lengths[part]
@@ -408,7 +416,7 @@ class DependencyBatch(Batch):
 
         Pairs of siblings are read one by one all the same.
         """
-        steps = -(-len(self) // together) * float(self.arc.shape[1]) ** power
+        steps = -(-len(self) // together) * float(self.given.shape[1]) ** power
         if self.sibling is not None:
             steps = max(steps, float(self.sibling.size))
         in_parts(serve, len(self), steps, self.workers, together)
@@ -502,8 +510,8 @@ def turned(arc: ArrayLike, axes: str) -> NDArray[Any]:
     return array.swapaxes(1, 2) if one_of("axes", axes, ("hm", "mh")) == "mh" and array.ndim > 2 else array
 
 
-def _as_floats(name: str, values: ArrayLike) -> Floats:
-    """Values as a C-contiguous float64 array, copied only if its type or layout asks for it."""
-    if type(values) is np.ndarray and values.dtype == FLOAT64 and values.flags.c_contiguous:
+def _as_floats(name: str, values: ArrayLike, types: tuple[np.dtype[Any], ...] = (FLOAT64,)) -> Floats:
+    """Values as a C-contiguous array of one of the types, or of float64, copied only if type or layout asks for it."""
+    if type(values) is np.ndarray and values.dtype in types and values.flags.c_contiguous:
         return values
     return np.ascontiguousarray(as_numbers(name, values, np.float64))

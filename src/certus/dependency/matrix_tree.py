@@ -160,10 +160,11 @@ def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float]:
 
 def sums(arc: Floats, lengths: Ints, root: str, *, marginals: bool) -> tuple[Floats, Floats]:
     """Marginals (B, N, N) of a padded batch, if wanted, and three numbers for each sentence, (3, B): the log-partition
-    less a shift, the shift, -inf or finite, and both together.
+    less a shift, the shift, -inf or finite, and both together. Marginals are of the type of the scores, which may be
+    float32.
     """
     batch, width, _ = arc.shape
-    out, found = np.empty(arc.shape if marginals else (1, 1, 1)), np.empty((3, batch))
+    out, found = np.empty(arc.shape if marginals else (1, 1, 1), dtype=arc.dtype), np.empty((3, batch))
     most, status = np.empty((batch, width)), np.empty(batch, dtype=np.int64)
     asked = arc, lengths, root == "single", marginals, out, found, most, status
     steps = float(arc.size * width)

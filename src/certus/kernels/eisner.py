@@ -101,7 +101,7 @@ def _survey_small(arc, lengths):
     top = 0
     for k in range(lengths.shape[0]):
         if lengths[k] == 1:
-            top = max(top, magnitude(arc[k].reshape(-1).view(np.int64)[1]))
+            top = max(top, magnitude(np.array([np.float64(arc[k, 0, 1])]).view(np.int64)[0]))
             if top >= BAD:
                 return as_float(top), k
     return as_float(top), -1

@@ -8,7 +8,7 @@ inf or nan. Bounds are not checked.
 
 There are two widths. LANES is for as many independent problems that are laid out interleaved, number i of problem l at
 ``w[i * LANES + l]``; FEW is for neighbours in rows that are padded to whole lanes, which costs more the wider they are.
-Interpreted, a value is an array.
+Interpreted, a value is an array. Arrays are of float64, or of float32, which values are read from and rounded to.
 
 Scores as integers: without its sign bit a float orders as its bits do, nan above inf, and unlike floats integers have a
 largest one. ``watch`` keeps the largest magnitude of the scores that went by, as such bits.
@@ -39,6 +39,7 @@ LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 INTEGERS = ir.VectorType(ir.IntType(64), LANES)
+SIZES = {ir.DoubleType(): 8, ir.FloatType(): 4}  # in bytes, of the numbers in arrays
 
 
 @njit(cache=True, nogil=True)
@@ -62,13 +63,13 @@ def aligned(size):
 
 
 def load(w, i):
-    """w[i], ..., w[i + LANES - 1] as one value; w is a contiguous float64 array."""
-    return w[int(i) : int(i) + LANES].copy()
+    """w[i], ..., w[i + LANES - 1] as one value; w is a contiguous array."""
+    return w[int(i) : int(i) + LANES].astype(np.float64)
 
 
 def load_few(w, i):
     """w[i], ..., w[i + FEW - 1] as one value."""
-    return w[int(i) : int(i) + FEW].copy()
+    return w[int(i) : int(i) + FEW].astype(np.float64)
 
 
 def store(w, i, x):
@@ -184,13 +185,13 @@ def _alike(*kinds):
 @_compiled(load_few, lambda w, i: FEW_TYPE if w.layout == "C" else None)
 def _load(context, builder, signature, arguments):
     w = _data(context, builder, signature, arguments, 0)
-    return builder.load(_lanes_at(builder, builder.gep(w, [arguments[1]]), signature.return_type.vector), align=8)
+    return _read(builder, builder.gep(w, [arguments[1]]), signature.return_type.width)
 
 
 @_compiled(store, lambda w, i, x: types.none if w.layout == "C" else None)
 def _store(context, builder, signature, arguments):
     w = _data(context, builder, signature, arguments, 0)
-    builder.store(arguments[2], _lanes_at(builder, builder.gep(w, [arguments[1]]), arguments[2].type), align=8)
+    _write(builder, builder.gep(w, [arguments[1]]), arguments[2])
     return context.get_dummy_value()
 
 
@@ -324,17 +325,29 @@ def _addresses(builder, array, starts, at):
         yield builder.gep(array, [builder.add(start, at)])
 
 
-def _lanes_at(builder, address, vector=VECTOR):
-    return builder.bitcast(address, vector.as_pointer())
+def _read(builder, address, width=LANES):
+    """The value of the numbers from an address on."""
+    kind, value = address.type.pointee, ir.VectorType(ir.DoubleType(), width)
+    own = ir.VectorType(kind, width)
+    found = builder.load(builder.bitcast(address, own.as_pointer()), align=SIZES[kind])
+    return found if own == value else builder.fpext(found, value)
+
+
+def _write(builder, address, value):
+    """The numbers from an address on <- those of a value."""
+    kind = address.type.pointee
+    own = ir.VectorType(kind, value.type.count)
+    given = value if own == value.type else builder.fptrunc(value, own)
+    builder.store(given, builder.bitcast(address, own.as_pointer()), align=SIZES[kind])
 
 
 @_compiled(interleave, lambda w, starts, at, out, to, gap: types.none)
 def _interleave(context, builder, signature, arguments):
     _, _, at, _, to, gap = arguments
     w, starts, out = (_data(context, builder, signature, arguments, k) for k in (0, 1, 3))
-    rows = [builder.load(_lanes_at(builder, x), align=8) for x in _addresses(builder, w, starts, at)]
+    rows = [_read(builder, x) for x in _addresses(builder, w, starts, at)]
     for row in _transposed(builder, rows):
-        builder.store(row, _lanes_at(builder, builder.gep(out, [to])), align=8)
+        _write(builder, builder.gep(out, [to]), row)
         to = builder.add(to, gap)
     return context.get_dummy_value()
 

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -53,6 +54,15 @@ def to_numpy(tensor: Tensor) -> Floats:
     if plain.dtype != torch.float64 or not plain.is_cpu:
         plain = plain.to(device="cpu", dtype=torch.float64)
     found: Floats = np.ascontiguousarray(plain.numpy())
+    return found
+
+
+def scores_of(tensor: Tensor) -> NDArray[Any]:
+    """The numbers of a tensor as scores of a batch: float32 stays float32, which kernels may read as it is."""
+    plain = tensor.detach()
+    if plain.dtype != torch.float32 or not plain.is_cpu:
+        return to_numpy(plain)
+    found: NDArray[Any] = np.ascontiguousarray(plain.numpy())
     return found
 
 

@@ -13,7 +13,7 @@ from certus.checks import Ints
 from certus.errors import InvalidInput
 from certus.result import BatchCertificate
 from certus.structures.part_sums import ArrayKind, PartSums, Shape
-from certus.torch.functions import Eager, LogPartition, Sums, log_totals, to_numpy, to_tensor
+from certus.torch.functions import Eager, LogPartition, Sums, log_totals, scores_of, to_tensor
 
 Views = dict[str, Tensor]
 PADDING = ("lengths", "mask", "second_lengths", "second_mask")
@@ -54,7 +54,7 @@ class Scored(Eager):
                     f"{self.first.device}; expected one type and one device: use {name}.to({lead})."
                 )
         self.options = {name: _as_option(value) for name, value in options.items() if value is not None}
-        self.batch = self.kind.make(**{name: to_numpy(tensor) for name, tensor in self.arrays.items()}, **self.options)
+        self.batch = self.kind.make(**{name: scores_of(tensor) for name, tensor in self.arrays.items()}, **self.options)
 
     def __len__(self) -> int:
         return len(self.batch)

@@ -37,13 +37,16 @@ def run(sentences: int = 32, sizes: tuple[int, ...] = (25, 40), grammars: int = 
             yield from make(rng, sentences, n, library if theirs else None, structs)
         yield from _grammars(rng, grammars, n, library if theirs else None)
         arc = rng.normal(size=(sentences, n + 1, n + 1))
-        trees = [*projective.batches(arc), matrix_tree.case(arc, "single")]
-        yield from trees
-        for case in trees if library is not None else ():
-            if isinstance(case, Case) and "marginals" in case.name:
-                crossing = case is trees[-1]
-                one = _gradients(case, "Dependency", [_tensor(arc) if crossing else arc], projective=not crossing)
-                yield replace(one, peers=matrix_tree.gradient_peers(arc, "single")) if crossing else one
+        for case in projective.batches(arc):
+            yield case
+            if library is not None and isinstance(case, Case) and "marginals" in case.name:
+                yield _gradients(case, "Dependency", [arc], projective=True)
+        for scores in (arc, arc.astype(np.float32)):
+            crossing = matrix_tree.case(scores, "single")
+            yield crossing
+            if library is not None:
+                one = _gradients(crossing, "Dependency", [_tensor(scores)])
+                yield replace(one, peers=matrix_tree.gradient_peers(scores, "single"))
         yield from _questions(arc)
 
 

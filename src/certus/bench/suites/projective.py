@@ -68,12 +68,12 @@ def batches(arc: Any, sibling: Any = None) -> Iterator[Case | Skipped]:
     for order, scores in (("", (arc,)), *([(" 2", (arc, sibling))] if sibling is not None else [])):
         for question in ("decode", "marginals"):
             yield Case(
-                f"{question}{', siblings' if order else ''}, n = {arc.shape[1] - 1}",
+                f"projective {question}{', siblings' if order else ''}, n = {arc.shape[1] - 1}",
                 lambda s=scores, q=question: getattr(certus.DependencyBatch(*s, projective=True), q)(),
                 peers[question + order],
                 items=len(arc),
                 agrees=_agree if question == "marginals" and not order else None,
-                bar=f"peers / ours at least {60 if question == 'decode' else 10}",
+                bar=f"peers / ours at least {40 if question == 'decode' else 15}",
             )
 
 
