@@ -127,6 +127,34 @@ def test_forbidden_parts_of_a_longer_item_do_not_reach_a_shorter_one():
     assert batch.log_partition()[2] == pytest.approx(batch[2].log_partition(), rel=1e-12)
 
 
+@pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("scale", [1.0, 400.0])
+def test_marginals_of_siblings_are_those_of_an_enumeration(root, scale):
+    """Far apart too, where sums are of logarithms; the next item is not to see what the one before has left."""
+    rng = np.random.default_rng(3)
+    lengths = np.array([4, 3, 0, 4, 1, 2])
+    arc, sibling = scale * rng.normal(size=(6, 5, 5)), rng.normal(size=(6, 5, 5, 5))
+    sibling[rng.random(sibling.shape) < 0.1] = -np.inf
+    sibling[3] *= 200.0
+    batch = DependencyBatch(arc, sibling, lengths=lengths, projective=True, root=root)
+    total, parts = batch.part_sums()
+    for b, n in enumerate(lengths.tolist()):
+        trees = list(batch[b].all_structures())
+        score = np.array([batch[b].score(heads) for heads in trees])
+        assert total[b] == pytest.approx(np.logaddexp.reduce(score), rel=1e-12)
+        expected = np.zeros((5, 5, 5))
+        for heads, chance in zip(trees, np.exp(score - np.logaddexp.reduce(score)), strict=True):
+            for h in range(n + 1):
+                for side in (
+                    [m for m in range(h, n + 1) if heads[m] == h],
+                    [m for m in range(h)[::-1] if heads[m] == h],
+                ):
+                    for s, m in zip([h, *side], side, strict=False):
+                        expected[h, s, m] += chance
+        np.testing.assert_allclose(parts["sibling"][b], expected, atol=1e-11)
+        np.testing.assert_allclose(parts["arc"][b], expected.sum(axis=1), atol=1e-11)
+
+
 def test_threads_do_not_change_the_answers():
     one = draw_batch(np.random.default_rng(1), projective=True, siblings=True, root="single")
     two = draw_batch(np.random.default_rng(1), projective=True, siblings=True, root="single", workers=2)

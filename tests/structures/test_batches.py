@@ -45,12 +45,18 @@ MADE = {
     "labels of arcs": lambda: certus.LabelledDependencyBatch(
         whole(4, 4, 4, 2), padded(whole(4, 4, 4), [3, 0, 2, 1], 2), lengths=[3, 0, 2, 1]
     ),
+    "many labels": lambda: certus.LabelledDependencyBatch(
+        padded(whole(4, 4, 4, 11), [3, 0, 2, 1], 2),
+        sibling=whole(4, 4, 4, 4),
+        lengths=[3, 0, 2, 1],
+        projective=True,
+    ),
     "segmentation": lambda: certus.SegmentationBatch(padded(whole(4, 4, 2, 2), LENGTHS), whole(2, 2), lengths=LENGTHS),
     "own transitions": lambda: certus.SegmentationBatch(whole(4, 4, 2, 2), whole(4, 2, 2), lengths=LENGTHS),
     "span trees": lambda: certus.SpanTreesBatch(padded(whole(4, 5, 5), LENGTHS, 2), lengths=LENGTHS),
     "any shape": lambda: certus.SpanTreesBatch(padded(whole(4, 5, 5, 2), LENGTHS, 2), 1, lengths=LENGTHS),
     "spanning tree": lambda: certus.SpanningTreeBatch(
-        (lambda a: a + a.swapaxes(1, 2))(whole(4, 4, 4)), lengths=LENGTHS
+        padded((lambda a: a + a.swapaxes(1, 2))(whole(4, 5, 5)), [3, -1, 1, 2], 2), lengths=LENGTHS
     ),
     "graphs": lambda: certus.DependencyGraphBatch(
         padded(whole(4, 4, 4), [3, 0, 2, 1], 2), coparent=whole(4, 4, 4, 4), lengths=[3, 0, 2, 1]

@@ -230,7 +230,7 @@ class DependencyBatch(Batch):
 
     def log_partition(self) -> Floats:
         """Log of the sum of exp(score) over the trees of each item, (B,); -inf where there is none."""
-        return self._as_given(self._log_totals(False)[0])
+        return self._as_given(self._log_totals(0)[0])
 
     def marginals(self) -> dict[str, Floats]:
         """Under "arcs", the probability of each arc, (B, N, N); 0 in the padding. Raises Infeasible as decode does."""
@@ -238,7 +238,7 @@ class DependencyBatch(Batch):
 
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one call."""
-        total, arcs = self._feasible_totals(rounded=True)
+        total, arcs = self._feasible_totals(1, rounded=True)
         return self._as_given(total), {"arcs": self._as_given(arcs)}
 
     def entropy(self) -> Floats:
@@ -248,7 +248,7 @@ class DependencyBatch(Batch):
         """
         if self.sibling is not None or self._largest > LARGE:
             return super().entropy()
-        total, probability = self._feasible_totals()
+        total, probability = self._feasible_totals(1)
         arc = self._masked()
         most = arc.max(axis=1, initial=-np.inf)
         most[most == -np.inf] = 0.0  # node 0 and the padding
@@ -328,7 +328,7 @@ class DependencyBatch(Batch):
             return super().sample(k, seed=seed)
         rng, wanted = as_generator(seed), as_positive_int("k", k)
         if not self.projective:
-            arcs = self._feasible_totals(self.root == "single")[1]
+            arcs = self._feasible_totals(int(self.root == "single"))[-1]
             return matrix_tree.sample_batch(self.arc, self.lengths, arcs, (wanted, self.root), rng)
         heads, drawn = np.empty((len(self), wanted, self.arc.shape[1]), dtype=np.int64), np.empty(len(self), dtype=bool)
         kernels.projective_sampling.draw(self.arc, self.lengths, self.root == "single", rng, heads, drawn)
@@ -338,34 +338,25 @@ class DependencyBatch(Batch):
         return heads
 
     def part_marginals(self) -> dict[str, Floats]:
-        """By argument, the probability of each arc, (B, N, N), and of each part above arcs, (B, N, N, N) and so on.
-
-        Parts above arcs are asked for item by item.
-        """
-        found, size = {"arc": self.marginals()["arcs"]}, self.arc.shape[1]
-        for kind in () if self.sibling is None else ("sibling",):
-            found[kind] = self._padded_parts(kind, HIGHER_KINDS[kind].shape(size - 1))
-        return found
+        """By argument, the probability of each arc, (B, N, N), and of each part above arcs, (B, N, N, N) and so on."""
+        return self._part_sums()[1]
 
     def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
-        if self.sibling is not None:
-            return None
-        total, arcs = self._feasible_totals(rounded=True)
-        return self._as_given(total), {"arc": self._as_given(arcs)}
+        return self._part_sums()
 
-    def _padded_parts(self, kind: str, shape: Index) -> Floats:
-        out = np.zeros((len(self), *shape), dtype=self.dtype)
-        for b, own in enumerate(self._each(lambda problem, _: problem.part_marginals(kind))):
-            out[b][tuple(map(slice, own.shape))] = own
-        return out
+    def _part_sums(self) -> tuple[Floats, dict[str, Floats]]:
+        names = ("arc",) if self.sibling is None else ("arc", "sibling")
+        total, *parts = self._feasible_totals(len(names), rounded=True)
+        return self._as_given(total), dict(zip(names, map(self._as_given, parts), strict=True))
 
-    def _feasible_totals(self, with_arcs: bool = True, *, rounded: bool = False) -> tuple[Floats, Floats]:
+    def _feasible_totals(self, order: int, *, rounded: bool = False) -> list[Floats]:
         """What ``_log_totals`` gives; Infeasible if an item has no tree."""
-        total, arcs = self._log_totals(with_arcs, rounded)
-        if -math.inf in total.tolist():
-            self._check_feasible(int(total.argmin()))
-            raise AssertionError(f"item {int(total.argmin())} has a tree")
-        return total, arcs
+        found = self._log_totals(order, rounded)
+        if -math.inf in found[0].tolist():
+            item = int(found[0].argmin())
+            self._check_feasible(item)
+            raise AssertionError(f"item {item} has a tree")
+        return found
 
     def max_marginals(self) -> dict[str, Floats]:
         """Under "arcs", the best score of a tree with each arc, (B, N, N); -inf where there is none.
@@ -388,25 +379,26 @@ class DependencyBatch(Batch):
                 out[b, :end, :end] = self[b].max_marginals()["arcs"]
         return {"arcs": self._as_given(out)}
 
-    def _log_totals(self, with_arcs: bool, rounded: bool = False) -> tuple[Floats, Floats]:
-        """Log-partitions, and marginals if wanted: ``rounded`` to the type of the scores where a kernel does that."""
-        arcs = self.given if rounded or not with_arcs else self.arc
-        found = dict[int, tuple[Floats, Floats]]()
+    def _log_totals(self, order: int, rounded: bool = False) -> list[Floats]:
+        """Log-partitions; from order 1 on marginals of arcs, ``rounded`` to the type of the scores where a kernel does
+        that; from order 2 on those of pairs of siblings.
+        """
+        arcs = self.given if rounded or not order else self.arc
+        found = dict[int, list[Floats]]()
 
         def serve(part: slice) -> None:
             if self.projective:
                 arc, sibling, lengths = self._items(part)
-                single = self.root == "single"
-                found[part.start] = projective.log_totals(arc, sibling, lengths, single, with_arcs, part.start)
+                sums = projective.log_totals(arc, sibling, lengths, self.root == "single", order, part.start)
+                found[part.start] = list(sums[: order + 1])
             else:
-                out, sums = matrix_tree.sums(arcs[part], self.lengths[part], self.root, marginals=with_arcs)
-                found[part.start] = sums[2], out
+                out, values = matrix_tree.sums(arcs[part], self.lengths[part], self.root, marginals=order > 0)
+                found[part.start] = [values[2], out][: order + 1]
 
         self._run(serve, 3, together=1 if self.projective else kernels.lanes.LANES)
         if len(found) == 1:
             return found[0]
-        totals, marginals = zip(*[found[start] for start in sorted(found)], strict=True)
-        return np.concatenate(totals), np.concatenate(marginals)
+        return [np.concatenate(parts) for parts in zip(*[found[start] for start in sorted(found)], strict=True)]
 
     def _items(self, part: slice) -> tuple[Floats, Floats | None, Ints]:
         return self.arc[part], None if self.sibling is None else self.sibling[part], self.lengths[part]
@@ -495,6 +487,12 @@ class HigherOrderBatch(DependencyBatch):
             "arc": self.marginals()["arcs"],
             **{kind: self._padded_parts(kind, HIGHER_KINDS[kind].shape(self.n)) for kind in kinds},
         }
+
+    def _padded_parts(self, kind: str, shape: Index) -> Floats:
+        out = np.zeros((len(self), *shape), dtype=self.dtype)
+        for b, own in enumerate(self._each(lambda problem, _: problem.part_marginals(kind))):
+            out[b][tuple(map(slice, own.shape))] = own
+        return out
 
 
 def _made(item: int, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Dependency:

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certus import kernels
 from certus.batch import Batch, type_of
 from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int
 from certus.dependency.batch import DependencyBatch, turned
+from certus.dependency.label_folds import Folded, folded
 from certus.dependency.labels import LabelledDependency, LabelledTree
-from certus.dependency.matrix_tree import fold_labels
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.errors import InvalidInput
 from certus.problem import Index
@@ -48,13 +50,18 @@ class LabelledDependencyBatch(Batch):
             raise InvalidInput(f"label has shape {scores.shape}; expected (items, words + 1, words + 1, labels).")
         super().__init__(lengths, len(scores), scores.shape[1] - 1, workers, mask=mask)
         self.dtype = type_of(scores)
-        self.label: Floats = scores.astype(np.float64)
+        self.given: Floats = np.ascontiguousarray(scores, dtype=self.dtype)
         self.arc = None if arc is None else turned(arc, axes).astype(np.float64)
-        if self.arc is not None and self.arc.shape != self.label.shape[:3]:
-            raise InvalidInput(f"arc has shape {self.arc.shape}; expected {self.label.shape[:3]}.")
+        if self.arc is not None and self.arc.shape != scores.shape[:3]:
+            raise InvalidInput(f"arc has shape {self.arc.shape}; expected {scores.shape[:3]}.")
         kinds = [name for name in HIGHER_KINDS if options.get(name) is not None]
         self.higher: dict[str, Any] = {name: as_numbers(name, options.pop(name)) for name in kinds}
         self.options = options
+
+    @cached_property
+    def label(self) -> Floats:
+        """The scores of labels in float64."""
+        return self.given.astype(np.float64, copy=False)
 
     def _over(self, arc: Floats) -> DependencyBatch:
         """The batch without labels, of these scores of arcs."""
@@ -69,11 +76,11 @@ class LabelledDependencyBatch(Batch):
 
     @property
     def structure_shape(self) -> Index:
-        return (self.label.shape[1], 2)
+        return (self.given.shape[1], 2)
 
     @property
     def views(self) -> Mapping[str, Index]:
-        return {"arcs": self.label.shape[1:3], "labels": self.label.shape[1:]}
+        return {"arcs": self.given.shape[1:3], "labels": self.given.shape[1:]}
 
     def _row(self, structure: Any) -> Ints:
         return np.stack(structure, axis=1)
@@ -87,17 +94,22 @@ class LabelledDependencyBatch(Batch):
         """The best trees and labels. Sums of labels and arcs are rounded: with ``arc`` items are decoded one by one."""
         if self.arc is not None:
             return super().decode()
-        found = self._over(self.label.max(axis=3)).decode()
-        labels = np.argmax(_at(self.label, found.structure), axis=2)
+        found = self._over(folded(self.given, self.lengths, summed=False).arc).decode()
+        labels = np.argmax(_at(self.given, found.structure), axis=2)
         rows = np.stack((found.structure, np.where(found.structure >= 0, labels, -1)), axis=2)
         trees = [LabelledTree(*self._unpadded(row, b)) for b, row in enumerate(rows)]
         results = [replace(found[b], structure=tree) for b, tree in enumerate(trees)]
         return replace(found, structure=rows, results=results)
 
-    def _summed(self) -> tuple[DependencyBatch, Floats]:
-        """The batch with the labels summed out, and the probability of each label given its arc."""
-        arc, given = fold_labels(self.label if self.arc is None else self.label + self.arc[..., None])
-        return self._over(arc), given
+    @property
+    def _together(self) -> Floats:
+        """Scores of labels and arcs, added up."""
+        return self.given if self.arc is None else self.label + self.arc[..., None]
+
+    def _summed(self, **wanted: bool) -> tuple[DependencyBatch, Folded]:
+        """The batch with the labels summed out, and what is ``wanted`` of the labels given their arcs."""
+        found = folded(self._together, self.lengths, summed=True, **wanted)
+        return self._over(found.arc), found
 
     def log_partition(self) -> Floats:
         return self._as_given(self._summed()[0].log_partition())
@@ -107,32 +119,46 @@ class LabelledDependencyBatch(Batch):
 
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one sweep."""
-        trees, given = self._summed()
+        trees, labels = self._summed(shares=True)
         total, found = trees.log_partition_and_marginals()
-        labels = np.where(found["arcs"][..., None] > 0.0, found["arcs"][..., None] * given, 0.0)
-        return self._as_given(total), {"arcs": self._as_given(found["arcs"]), "labels": self._as_given(labels)}
+        arcs = found["arcs"]
+        return self._as_given(total), {"arcs": self._as_given(arcs), "labels": self._spread(arcs, labels.share)}
+
+    def _spread(self, arcs: Floats, share: Floats) -> Floats:
+        """Probabilities of labels by those of arcs; in place of the shares."""
+        kernels.label_folds.spread_arcs(arcs, share)
+        return self._as_given(share)
 
     def part_marginals(self) -> dict[str, Floats]:
-        found = self.marginals()
-        above = {} if not self.higher else self._summed()[0].part_marginals()
-        arcs = {} if self.arc is None else {"arc": found["arcs"]}
-        return {"label": found["labels"], **arcs, **{kind: self._as_given(above[kind]) for kind in self.higher}}
+        trees, labels = self._summed(shares=True)
+        return self._by_argument(trees.part_marginals(), labels.share)
+
+    def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
+        trees, labels = self._summed(shares=True)
+        found = trees.part_sums()
+        return None if found is None else (self._as_given(found[0]), self._by_argument(found[1], labels.share))
+
+    def _by_argument(self, found: dict[str, Floats], share: Floats) -> dict[str, Floats]:
+        """What is found for the batch without labels, with the labels."""
+        above = {kind: self._as_given(own) for kind, own in found.items() if kind != "arc" or self.arc is not None}
+        return {"label": self._spread(found["arc"], share), **above}
 
     def entropy(self) -> Floats:
-        trees, given = self._summed()
+        trees, labels = self._summed(entropies=True)
         arcs = trees.marginals()["arcs"]
-        own = -np.sum(given * np.log(np.where(given > 0.0, given, 1.0)), axis=3)
-        return self._as_given(trees.entropy() + np.sum(np.where(arcs > 0.0, arcs * own, 0.0), axis=(1, 2)))
+        return self._as_given(trees.entropy() + np.einsum("bhm,bhm->b", arcs, labels.entropy))
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
         wanted, rng = as_positive_int("k", k), as_generator(seed)
-        trees, given = self._summed()
+        trees, _ = self._summed()
         heads = trees.sample(wanted, seed=int(rng.integers(2**63)))
         out = np.full((*heads.shape, 2), -1, dtype=np.int64)
         out[..., 0] = heads
+        scores = self._together
         for i in range(wanted):
-            upto = np.cumsum(_at(given, heads[:, i]), axis=2)
-            # Scaled by the total, which rounding may leave below 1, so that no label of probability 0 is drawn.
+            own = _at(scores, heads[:, i]).astype(np.float64)
+            most = own.max(axis=2, keepdims=True)
+            upto = np.exp(own - np.where(most > -np.inf, most, 0.0)).cumsum(axis=2)
             labels = (upto <= rng.random((*upto.shape[:2], 1)) * upto[..., -1:]).sum(axis=2)
             out[:, i, :, 1] = np.where(heads[:, i] >= 0, labels, -1)
         return out

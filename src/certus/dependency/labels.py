@@ -23,7 +23,7 @@ from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import Bools, Floats, Ints, as_generator, as_numbers, as_penalties, as_positive_int, as_scores
 from certus.dependency import normal_projective
 from certus.dependency import parts as P
-from certus.dependency.matrix_tree import fold_labels
+from certus.dependency.label_folds import fold_labels
 from certus.dependency.problem import Dependency
 from certus.dependency.tree_law import TreeLaw
 from certus.errors import InvalidInput, NotSupported

@@ -137,19 +137,6 @@ def sample_batch(
     return heads
 
 
-def fold_labels(scores: Floats) -> tuple[Floats, Floats]:
-    """Arc scores with the labels, the last axis, summed out; and the probability of each label given its arc.
-
-    An arc with no label allowed is -inf, and its labels have probability 0.
-    """
-    most = scores.max(axis=-1, keepdims=True)
-    finite = np.where(most > -np.inf, most, 0.0)
-    weight = np.exp(scores - finite)
-    total = weight.sum(axis=-1, keepdims=True)
-    some = np.where(total > 0, total, 1.0)
-    return np.where(most > -np.inf, finite + np.log(some), -np.inf)[..., 0], weight / some
-
-
 def _checked_marginals(arc: Floats, root: str) -> tuple[Floats, float]:
     """Marginals, and log-partition less the largest score into each word."""
     out, found = sums(arc[None], np.array([len(arc) - 1]), root, marginals=True)

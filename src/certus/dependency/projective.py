@@ -40,7 +40,7 @@ def log_partition(problem: "Dependency") -> float | None:
     model = _model(problem)
     if model not in ("arcs", "siblings"):
         return None
-    total, _ = log_totals(problem.arc[None], _sibling(problem, model), _length(problem), problem.single, False)
+    total = log_totals(problem.arc[None], _sibling(problem, model), _length(problem), problem.single, 0)[0]
     return float(total[0])
 
 
@@ -49,7 +49,7 @@ def marginals(problem: "Dependency") -> Floats | None:
     model = _model(problem)
     if model not in ("arcs", "siblings"):
         return None
-    total, arcs = log_totals(problem.arc[None], _sibling(problem, model), _length(problem), problem.single, True)
+    total, arcs, _ = log_totals(problem.arc[None], _sibling(problem, model), _length(problem), problem.single, 1)
     if total[0] == -np.inf:
         raise infeasible(problem.arc, problem.single)
     probability: Floats = arcs[0]
@@ -155,16 +155,19 @@ def max_totals(arc: Floats, sibling: Floats | None, lengths: Ints, single: bool,
 
 
 def log_totals(
-    arc: Floats, sibling: Floats | None, lengths: Ints, single: bool, with_arcs: bool, start: int = 0
-) -> tuple[Floats, Floats]:
-    """Log-partition functions (B,), and arc marginals (B, N, N) if asked for; zeros where there is no tree."""
-    out, value = np.empty(arc.shape if with_arcs else (1, 1, 1)), np.empty(len(arc))
+    arc: Floats, sibling: Floats | None, lengths: Ints, single: bool, order: int, start: int = 0
+) -> tuple[Floats, Floats, Floats]:
+    """Log-partition functions (B,); marginals of arcs (B, N, N) if ``order`` is 1 or 2, and of pairs of siblings
+    (B, N, N, N) if it is 2; zeros where there is no tree.
+    """
+    value, out = np.empty(len(arc)), np.empty(arc.shape if order else (1, 1, 1))
+    pairs = np.empty((*arc.shape, arc.shape[1]) if order > 1 else (1, 1, 1, 1))
     if sibling is None:
-        long_call(_steps(arc), kernels.eisner.log_totals, arc, lengths, single, with_arcs, out, value)
+        long_call(_steps(arc), kernels.eisner.log_totals, arc, lengths, single, order > 0, out, value)
     else:
-        read = long_call(_steps(arc), kernels.sibling.log_totals, arc, sibling, lengths, single, with_arcs, out, value)
+        read = long_call(_steps(arc), kernels.sibling.log_totals, arc, sibling, lengths, single, out, pairs, value)
         _checked(read, sibling, lengths, single, start)
-    return value, out
+    return value, out, pairs
 
 
 def _steps(arc: Floats) -> float:

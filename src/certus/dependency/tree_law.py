@@ -8,6 +8,7 @@ import numpy as np
 
 from certus.checks import Floats, Ints
 from certus.dependency import matrix_tree
+from certus.dependency.label_folds import fold_labels
 from certus.errors import Infeasible
 from certus.problem import Index
 from certus.relax.laws import Asked, Drawn, Law
@@ -27,7 +28,7 @@ class TreeLaw(Law):
         if "labels" in asked.penalties:
             total = total + asked.penalties["labels"]
         self.scores = asked.power * total
-        self.arc, self.given = matrix_tree.fold_labels(self.scores)
+        self.arc, self.given = fold_labels(self.scores)
         n, labels = len(scores) - 1, scores.shape[2]
         self.steps = matrix_tree.sum_steps(n) + 4 * n * labels + 8
 

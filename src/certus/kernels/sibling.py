@@ -125,6 +125,29 @@ def load(sib, size, n, first, pairs, width):
 
 
 @njit(cache=True, nogil=True)
+def hand_back(sentence, total, out):
+    """out[h, s, m] <- pairs over a number, in the order of load; other cells are left as they are."""
+    _, pairs, size, width, n, single = sentence
+    zero, one, two, few = uint64(0), uint64(1), uint64(2), uint64(FEW)
+    first, square = uint64(single), size * size
+    flat = out.reshape(-1)
+    for h in range(n + one):
+        for s in range(h, h + one if h < first else n):
+            at = (h * size + s) * two * width
+            to = h * square + s * size
+            for m in range(s + one, n + one):
+                flat[to + m] = pairs[at + m] / total
+    for low in range(zero, n + one, few):
+        high = min(low + few, n + one)
+        for s in range(two, high):
+            for h in range(max(low, s), high):
+                to = h * square + s * size
+                for m in range(one, s):
+                    row = s if h > s else m
+                    flat[to + m] = pairs[((m * size + row) * two + one) * width + h] / total
+
+
+@njit(cache=True, nogil=True)
 def inside(sr, sentence, charts, A, C):
     """Fill the charts of a sentence, but for row 0 if it has a single root."""
     arc, pairs, size, width, n, single = sentence
@@ -170,8 +193,11 @@ def inside(sr, sentence, charts, A, C):
 
 
 @njit(cache=True, nogil=True)
-def outside(sr, sentence, charts, outer, dA, dC, sums):
-    """The reverse of inside: outer R, L hold what lies outside the goal's items, zero elsewhere; fills IR and IL."""
+def outside(sr, sentence, charts, outer, dA, dC, sums, keep):
+    """The reverse of inside: outer R, L hold what lies outside the goal's items, zero elsewhere; fills IR and IL.
+
+    With ``keep`` pairs <- the totals over the trees that have each pair, as its cells are read for the last time.
+    """
     arc, pairs, size, width, n, single = sentence
     R, L, IR, IL, S = charts
     dR, dL, dIR, dIL, dS = outer
@@ -197,8 +223,13 @@ def outside(sr, sentence, charts, outer, dA, dC, sums):
                 push(sr, sums, zero, times(sr, load_few(dS, row + e), load_few(L, low + e)))
                 push(sr, sums, few, times(sr, load_few(dR, row + e), load_few(R, low + e)))
                 push(sr, sums, two * few, times(sr, load_few(dL, row + e), load_few(IL, low + e)))
-                push(sr, sums, few, times(sr, times(sr, load_few(dA, e), load_few(S, low + e)), to_right))
-                push(sr, sums, (two + one) * few, times(sr, times(sr, load_few(dC, e), load_few(IL, low + e)), to_left))
+                with_right = times(sr, times(sr, load_few(dA, e), load_few(S, low + e)), to_right)
+                with_left = times(sr, times(sr, load_few(dC, e), load_few(IL, low + e)), to_left)
+                if keep:
+                    store(pairs, at + e, times(sr, right4, with_right))
+                    store(pairs, at + width + e, times(sr, between4, with_left))
+                push(sr, sums, few, with_right)
+                push(sr, sums, (two + one) * few, with_left)
                 push(sr, dL, low + e, times(sr, c4, load_few(dS, row + e)))
                 push(sr, dR, low + e, times(sr, right4, load_few(dR, row + e)))
                 push(sr, dIL, low + e, times(sr, done4, load_few(dL, row + e)))
@@ -216,12 +247,18 @@ def outside(sr, sentence, charts, outer, dA, dC, sums):
             dIR[row + j] = dright
             into = times(sr, dright, arc[i * size + j])
             dA[j] = into
-            dL[row + width + j] = plus(sr, dL[row + width + j], times(sr, into, pairs[own + j]))
+            innermost = times(sr, into, pairs[own + j])
+            if keep:
+                pairs[own + j] = times(sr, innermost, L[row + width + j])
+            dL[row + width + j] = plus(sr, dL[row + width + j], innermost)
             dc = plus(sr, dc, dbetween)
             if i > zero:
                 into = times(sr, dleft, arc[j * size + i])
                 dC[j] = into
-                dc = plus(sr, dc, times(sr, into, pairs[own + width + j]))
+                innermost = times(sr, into, pairs[own + width + j])
+                if keep:
+                    pairs[own + width + j] = times(sr, innermost, c)
+                dc = plus(sr, dc, innermost)
             dS[row + j] = plus(sr, dS[row + j], dbetween)
             dR[row + r] = plus(sr, dR[row + r], dc)
 
@@ -408,8 +445,10 @@ def goal(sr, sentence, charts):
 
 
 @njit(cache=True, nogil=True)
-def totals(sr, sentence, room, out):
-    """Semiring total over all trees of one item and, if out (N, N) has room for it, over those with each arc."""
+def totals(sr, sentence, room, out, keep):
+    """Semiring total over all trees of one item and, if out (N, N) has room for it, over those with each arc; then,
+    with ``keep``, over those with each pair of siblings, in place of its score.
+    """
     arc, pairs, _, width, n, single = sentence
     charts, outer, A, C = room.inner, room.outer, room.A, room.C
     one = uint64(1)
@@ -429,9 +468,11 @@ def totals(sr, sentence, room, out):
             dL[width + m] = times(sr, top, R[m * width + n])
             dR[m * width + n] = times(sr, top, L[width + m])
             out[0, m] = times(sr, dL[width + m], L[width + m])
+            if keep:
+                pairs[m] = out[0, m]
     else:
         dR[n] = sr.one
-    outside(sr, sentence, charts, outer, A, C, room.sums)
+    outside(sr, sentence, charts, outer, A, C, room.sums, keep)
     arc_totals(sr, width, n, uint64(single), charts, outer, out)
     return value
 
@@ -454,13 +495,15 @@ def max_totals(arc, sib, lengths, single, out, value):
         top = max(top, load(raw, size, n, uint64(single), own.pairs.view(np.int64), width))
         if top >= BAD:
             return as_float(top), k
-        value[k] = totals(MAX, Sentence(arc[k].reshape(cells), own.pairs, size, width, n, single), own, out[k])
+        sentence = Sentence(arc[k].reshape(cells), own.pairs, size, width, n, single)
+        value[k] = totals(MAX, sentence, own, out[k], False)
     return as_float(top), -1
 
 
 @njit(cache=True, nogil=True)
-def log_totals(arc, sib, lengths, single, with_arcs, out, value):
-    """Log of the sum over trees, value (B,), and, if asked for, arc marginals, out (B, N, N), else (1, 1, 1).
+def log_totals(arc, sib, lengths, single, out, siblings, value):
+    """Log of the sum over trees, value (B,), and, if asked for, marginals of arcs, out (B, N, N), else (1, 1, 1), and
+    then of pairs of siblings too, siblings (B, N, N, N), else (1, 1, 1, 1).
 
     Returns as decode does. Sums are of exponentials, without logarithms, while nothing that matters can underflow: with
     all scores at most 0, trees that underflow are below exp(-700) each and there are fewer than exp(2 n) of them; next
@@ -470,8 +513,10 @@ def log_totals(arc, sib, lengths, single, with_arcs, out, value):
     cells = arc.shape[1] * arc.shape[1]
     own = room(arc.shape[1])
     width = uint64(own.width)
+    with_arcs, with_siblings = out.shape[1] == arc.shape[1], siblings.shape[1] == arc.shape[1]
     arcs = np.empty(cells)
     out[:] = 0.0
+    siblings[:] = 0.0
     top = 0
     for k in range(arc.shape[0]):
         n = uint64(lengths[k])
@@ -493,15 +538,20 @@ def log_totals(arc, sib, lengths, single, with_arcs, out, value):
         found = out[k if with_arcs else 0]
         if best > 2.0 * lengths[k] + 45.0 - SAFE_EXPONENT:
             exponentials(sentence)
-            total = totals(REAL, sentence, own, found)
+            total = totals(REAL, sentence, own, found, with_siblings)
             value[k] = np.log(total) + shift
             if with_arcs:
                 found /= total
+            if with_siblings:
+                hand_back(sentence, total, siblings[k])
         else:
-            total = totals(LOG, sentence, own, found)
+            total = totals(LOG, sentence, own, found, with_siblings)
             value[k] = total + shift
             if with_arcs:
                 found[:] = np.exp(found - total)
+            if with_siblings:
+                own.pairs[:] = np.exp(own.pairs - total)
+                hand_back(sentence, 1.0, siblings[k])
             own.pairs[:] = 0.0
     return as_float(top), -1
 

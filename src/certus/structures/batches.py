@@ -4,6 +4,7 @@ A kind says which problem its items are, how its arrays are laid out, and which 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +15,11 @@ from certus.batch import as_lengths
 from certus.certificates.rounding import EXACT, MASK, WIDTH, Extent, of_best, total
 from certus.certificates.sound import LARGE, together
 from certus.checks import Floats, Ints
+from certus.dependency.batch import DependencyBatch
 from certus.errors import InvalidInput
 from certus.factors.assignment import Assignment
 from certus.problem import Index
-from certus.result import BatchCertificate, BatchResult
+from certus.result import BatchCertificate, BatchRanks, BatchResult, OnAccess, Result
 from certus.structures.alignment import Alignment
 from certus.structures.anchored_grammar import AnchoredGrammar
 from certus.structures.array_batch import Array, ArrayBatch, Axes, as_targets
@@ -230,16 +232,93 @@ class AnchoredGrammarBatch(ArrayBatch):
 class SpanningTreeBatch(ArrayBatch):
     """B problems of ``certus.SpanningTree``: edge (B, N, N).
 
-    ``lengths`` are the nodes of each item, 0..N. Structures are rows (i, j) in arrays of N - 1 rows.
+    ``lengths`` are the nodes of each item, 0..N. Structures are rows (i, j) in arrays of N - 1 rows. All items are
+    answered at once, as trees directed away from node 0.
     """
 
     kind = "combinatorial"
     problem, view = SpanningTree, "edges"
     arrays_of: ClassVar[Mapping[str, Axes]] = {"edge": Axes((3,), (0, 0))}
 
+    def __init__(self, edge: ArrayLike, **options: Any) -> None:
+        super().__init__(edge, **options)
+        items, n, across = self.first.shape
+        if n != across:
+            raise InvalidInput(f"edge has shape {self.first.shape}; expected (items, nodes, nodes).")
+        given = np.ascontiguousarray(self.first, dtype=self.dtype)
+        wrong = kernels.edges.survey(given, self.lengths)
+        if wrong >= 0:
+            self._named(wrong, self.__getitem__)  # which says what is wrong
+        arcs = given if n else np.zeros((items, 1, 1))
+        self._directed = DependencyBatch(
+            arcs, lengths=np.maximum(self.lengths - 1, 0), root="multi", workers=self.workers
+        )
+
     @property
     def structure_shape(self) -> Index:
         return (max(self.first.shape[1] - 1, 0), 2)
+
+    def __getitem__(self, item: int) -> SpanningTree:
+        n = int(self.lengths[item])
+        return SpanningTree(self.first[item, :n, :n])
+
+    def _edges(self, heads: Ints) -> Ints:
+        """The edges (..., N - 1, 2) of trees (..., N), in order, then padding."""
+        nodes, own = np.arange(1, heads.shape[-1]), heads[..., 1:]
+        low, high, most = np.minimum(own, nodes), np.maximum(own, nodes), np.iinfo(np.int64).max
+        order = np.argsort(np.where(own >= 0, low * heads.shape[-1] + high, most), axis=-1, kind="stable")
+        rows = np.stack((np.where(own >= 0, low, -1), np.where(own >= 0, high, -1)), axis=-1)
+        found: Ints = np.take_along_axis(rows, order[..., None], axis=-2)
+        return found
+
+    def _both_ways(self, arcs: Floats, *, largest: bool = False) -> Floats:
+        out = np.empty(self.first.shape, dtype=self.dtype)
+        kernels.edges.both_ways(arcs, self.lengths, largest, out)
+        return out
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def decode(self) -> BatchResult:
+        found = self._directed.decode()
+        results = OnAccess(len(self), lambda b: self[b].undirected(found[b]))
+        sizes = np.maximum(self.lengths - 1, 0)
+        return replace(found, structure=self._edges(found.structure), sizes=sizes, results=results)
+
+    def kbest(self, k: int) -> BatchRanks:
+        found = self._directed.kbest(k)
+
+        def results(b: int) -> list[Result[Any]]:
+            problem = self[b]
+            return [problem.undirected(result) for result in found[b]]
+
+        return replace(found, structure=self._edges(found.structure), results=OnAccess(len(self), results))
+
+    def sample(self, k: int, *, seed: int | None = None) -> Ints:
+        return self._edges(self._directed.sample(k, seed=seed))
+
+    def log_partition(self) -> Floats:
+        return self._directed.log_partition()
+
+    def entropy(self) -> Floats:
+        return self._directed.entropy()
+
+    def marginals(self) -> dict[str, Floats]:
+        return self.log_partition_and_marginals()[1]
+
+    def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
+        """Both of them by one call."""
+        total_, found = self._directed.log_partition_and_marginals()
+        return total_, {"edges": self._both_ways(found["arcs"])}
+
+    def part_marginals(self) -> dict[str, Floats]:
+        return self.part_sums()[1]
+
+    def part_sums(self) -> tuple[Floats, dict[str, Floats]]:
+        total_, found = self.log_partition_and_marginals()
+        return total_, {"edge": found["edges"]}
+
+    def max_marginals(self) -> dict[str, Floats]:
+        return {"edges": self._both_ways(self._directed.max_marginals()["arcs"], largest=True)}
 
 
 class AssignmentBatch(TwoSided):

@@ -19,6 +19,7 @@ from certus.batch import Batch
 from certus.certificates.normal import Graph, Trees
 from certus.checks import Floats, Ints
 from certus.dependency import matrix_tree
+from certus.dependency.label_folds import fold_labels
 from certus.dependency.tree_tangents import Along, marginals_along
 from certus.errors import NotSupported
 from certus.problem import Problem
@@ -39,7 +40,7 @@ class ArrayKind:
     more: int = 0
     own: tuple[str, ...] = ()
     symmetric: bool = False  # cells [i, j] and [j, i] are one
-    quick: tuple[type[Batch], ...] = ()  # with kernels for sums, whose view is all that the first array has
+    quick: tuple[type[Batch], ...] = ()  # with kernels for log-partitions
     sums: "type[PartSums] | None" = None  # a way of its own to sums and their derivatives
 
     def by_item(self, name: str, axes: int) -> bool:
@@ -287,7 +288,7 @@ def _arcs(trees: Trees, scores: Along) -> tuple[Along, Along | None]:
     u, v, both = (_gathered(trees.part, a, 0.0) for a in scores[1:])
     if trees.labels is None:
         return Along(value, u, v, both), None
-    folded, given = matrix_tree.fold_labels(_gathered(trees.labels, scores.value, -np.inf))
+    folded, given = fold_labels(_gathered(trees.labels, scores.value, -np.inf))
     value, p = value + folded, given
     slope_u, slope_v = (_gathered(trees.labels, a, 0.0) for a in (scores.u, scores.v))
     mean_u, mean_v = ((p * a).sum(axis=3, keepdims=True) for a in (slope_u, slope_v))

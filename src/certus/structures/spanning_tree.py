@@ -101,7 +101,8 @@ class SpanningTree(Problem[Cells]):
             raise InvalidInput(f"node {lost} is not connected to node 0; the edges make no tree.")
         return heads
 
-    def _undirected(self, result: Result[Ints]) -> Result[Cells]:
+    def undirected(self, result: Result[Ints]) -> Result[Cells]:
+        """What was found for the tree directed away from node 0, as that of its edges."""
         better = tuple(self._edges(heads) for heads in result.certificate.better)
         certificate = replace(result.certificate, better=better)
         return Result(self._edges(result.structure), result.score, certificate, result.trace, result.info)
@@ -144,14 +145,14 @@ class SpanningTree(Problem[Cells]):
     # -- questions -------------------------------------------------------------------------------------------------
 
     def _decode(self, limits: Limits) -> Result[Cells]:
-        return self._undirected(self._directed.decode())
+        return self.undirected(self._directed.decode())
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Cells]:
         found = self._directed.solve(self._arc_penalties(penalties))
         return Solution(self._edges(found.structure), found.value)
 
     def kbest(self, k: int) -> list[Result[Cells]]:
-        return [self._undirected(result) for result in self._directed.kbest(k)]
+        return [self.undirected(result) for result in self._directed.kbest(k)]
 
     def sample(self, k: int, *, seed: int | None = None) -> list[Cells]:
         return [self._edges(heads) for heads in self._directed.sample(k, seed=seed)]

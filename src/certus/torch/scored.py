@@ -96,8 +96,8 @@ class Scored(Eager):
 
     @property
     def quick(self) -> bool:
-        """Whether the batch has kernels for sums, and the scores are one array."""
-        return len(self.arrays) == 1 and isinstance(self.batch, self.kind.quick)
+        """Whether the batch has kernels for log-partitions alone."""
+        return type(self.batch) in self.kind.quick
 
     @cached_property
     def parts(self) -> PartSums:
