@@ -28,7 +28,20 @@ from certus.kernels.algebra import LOG, MAX, REAL, plus, times
 from certus.kernels.arrays import longest_first
 from certus.kernels.compiling import njit
 from certus.kernels.eisner import SAFE_EXPONENT, arc_totals, level, split
-from certus.kernels.lanes import BAD, FEW, as_float, load_few, magnitude, spread_few, store
+from certus.kernels.lanes import (
+    BAD,
+    FEW,
+    LANES,
+    as_float,
+    exponential,
+    load_few,
+    magnitude,
+    spread,
+    spread_few,
+    store,
+    where_larger,
+)
+from certus.kernels.lanes import load as load_lanes
 from certus.kernels.sibling_groups import GROUP, Charts, alike, fill, workspace
 
 
@@ -590,6 +603,7 @@ def exponentials(sentence):
     arcs, pairs, size, width, n, single = sentence
     first = uint64(single)
     zero, one, two = uint64(0), uint64(1), uint64(2)
+    place, end = np.arange(np.float64(size + uint64(LANES))), spread(np.float64(n) + 0.5)
     for i in range(n + one):
         for e in range(i + one, n + one):
             arcs[i * size + e] = np.exp(arcs[i * size + e])
@@ -598,8 +612,9 @@ def exponentials(sentence):
         for s in range(i, i + one if i < first else n):
             for side in range(two if i > zero else one):
                 at = ((i * size + s) * two + side) * width
-                for e in range(s + one, n + one):
-                    pairs[at + e] = np.exp(pairs[at + e])
+                for e in range(s + one, n + one, uint64(LANES)):  # the last ones reach into what follows, and leave it
+                    x = load_lanes(pairs, at + e)
+                    store(pairs, at + e, where_larger(end, load_lanes(place, e), exponential(x), x))
 
 
 __all__ = ["decode", "log_totals", "max_totals"]

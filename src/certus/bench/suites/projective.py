@@ -53,13 +53,14 @@ def batches(arc: Any, sibling: Any = None) -> Iterator[Case | Skipped]:
         yield Skipped("supar is not installed")
     else:
         lengths = library.full((len(arc),), arc.shape[1] - 1)
+        arcs = library.tensor(arc).transpose(1, 2).contiguous()  # modifier, then head
+        pairs = None if sibling is None else library.tensor(sibling).permute(0, 3, 1, 2).contiguous()
 
         def first() -> Any:
-            return structs.DependencyCRF(library.tensor(arc).transpose(1, 2).contiguous(), lengths)
+            return structs.DependencyCRF(arcs, lengths)
 
         def second() -> Any:
-            scores = library.tensor(arc).transpose(1, 2).contiguous()  # modifier, then head
-            return structs.Dependency2oCRF((scores, library.tensor(sibling).permute(0, 3, 1, 2).contiguous()), lengths)
+            return structs.Dependency2oCRF((arcs, pairs), lengths)
 
         peers["decode"]["supar"] = lambda: first().argmax
         peers["marginals"]["supar"] = lambda: first().marginals
@@ -80,11 +81,13 @@ def batches(arc: Any, sibling: Any = None) -> Iterator[Case | Skipped]:
 def _torch_struct(library: Any, arc: Any) -> Any:
     import torch_struct
 
+    scores = library.tensor(arc[:, 1:, 1:])  # the root's scores are on the diagonal
+    words = library.arange(scores.shape[1])
+    scores[:, words, words] = library.tensor(arc[:, 0, 1:])
+
     def crf() -> Any:
-        scores = library.tensor(arc[:, 1:, 1:])  # the root's scores are on the diagonal
-        roots = library.diag_embed(library.tensor(arc[:, 0, 1:]) - library.diagonal(scores, dim1=1, dim2=2))
         # Its marginals write in place, which autograd allows only below the leaves.
-        return torch_struct.DependencyCRF((scores + roots).requires_grad_() * 1.0, multiroot=False)
+        return torch_struct.DependencyCRF(scores.detach().requires_grad_() * 1.0, multiroot=False)
 
     return crf
 
