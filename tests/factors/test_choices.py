@@ -47,7 +47,7 @@ def test_assignments_under_penalties(seed):
 def test_a_large_assignment_is_proved_by_prices():
     problem = certus.Assignment(np.random.default_rng(0).normal(size=(60, 50)))
     result = problem.decode()
-    assert (result.certificate.kind, result.iterations) == ("dual", 1)
+    assert (result.certificate.kind, result.iterations) == ("dual", 0)
     assert result.certificate.exact
     assert (result.certificate.duals["columns"] <= 0).all()
     certus.verify(problem, result)

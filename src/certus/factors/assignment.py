@@ -1,12 +1,14 @@
 """Assignment: a best matching of rows and columns, proved by prices of the columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from math import sqrt
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.certificates.rounding import Extent, rounded_up
+from certus import kernels
+from certus.certificates.rounding import Extent, of_sum, overflow, rounded_up, total
 from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
 from certus.draw import Picture, alignment
 from certus.errors import Infeasible, InvalidInput
@@ -15,17 +17,22 @@ from certus.lazy import once
 from certus.problem import Index, Limits, Penalties, Problem, named_words
 from certus.relax.branch import Start, climb
 from certus.relax.system import Entries, Relaxation, Rows
-from certus.result import Result, Solution
+from certus.result import Result, Solution, certified
 from certus.schema import Field
 from certus.serialize import floats_to_json
+from certus.threads import long_call
+
+if TYPE_CHECKING:
+    from certus.kernels.assignment import Matchings
 
 
 class Assignment(Problem[Ints]):
     r"""The best matching: each row has at most one column, and each column at most one row.
 
-    Solves  max over matchings of the sum of score[i, j] over the pairs (i, j),  in O(n^2 (n + m)) time. Certificate
-    kind: "dual". The witness is a price for each column, at which what rows would choose freely is no better. Sums over
-    all matchings are permanents, which are #P-hard: they are bounded and estimated.
+    Solves  max over matchings of the sum of score[i, j] over the pairs (i, j),  in O(n m min(n, m)) time, by bids and
+    shortest augmenting paths ([JonkerVolgenant87]_). Certificate kind: "dual". The witness is a price for each column,
+    at which what rows would choose freely is no better; where rounding leaves that open, the relaxation by prices is
+    branched on. Sums over all matchings are permanents, which are #P-hard: they are bounded and estimated.
 
     Parameters
     ----------
@@ -130,9 +137,24 @@ class Assignment(Problem[Ints]):
         return columns
 
     def _decode(self, limits: Limits) -> Result[Ints]:
-        columns = best_columns(self.scores, self._free.must)
-        start = Start((columns,), -prices(self.scores, columns))
-        return climb(self, self.relaxation(), limits, start)
+        found = self._matched(self.scores)
+        columns, duals = found.column[0], -found.price[0]
+        used, bound = found.used[0, columns >= 0].tolist(), float(found.bound[0])
+        (error,) = errors_of(np.array([len(columns)]), found).tolist()
+        proof = certified(lambda: used, total(used), bound, error, kind="dual", duals={"columns": duals})
+        if proof.exact:
+            return Result(columns, proof.score, proof)
+        return climb(self, self.relaxation(), limits, Start((columns,), duals))
+
+    def _matched(self, score: Floats) -> "Matchings":
+        """The best matching at these scores, as kernels have it; Infeasible if there is none."""
+        n, m = score.shape
+        found = room_for(1, n, m)
+        item = (np.ascontiguousarray(score)[None], np.array([n]), np.array([m]), self._free.must[None])
+        long_call(steps_of(1, n, m), kernels.assignment.best_matchings, *item, found)
+        if found.bound[0] == -np.inf:
+            raise Infeasible("some rows must have a column, and not all of them can. Allow more pairs.")
+        return found
 
     def picture(self, structure: Ints, words: Sequence[str] | None = None) -> Picture:
         """Rows above, columns below, with a link for each pair; ``words`` are those of the rows."""
@@ -142,9 +164,10 @@ class Assignment(Problem[Ints]):
 
     def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
         score = self.scores + as_penalties(penalties).get("matches", 0.0)
-        columns = best_columns(score, self._free.must)
-        rows = np.flatnonzero(columns >= 0)
-        return Solution(columns, float(score[rows, columns[rows]].sum()))
+        found = self._matched(score)
+        if found.bound[0] == np.inf:
+            raise overflow()
+        return Solution(found.column[0], float(found.used[0].sum()))
 
     # -- travel ----------------------------------------------------------------------------------------------------
 
@@ -169,35 +192,19 @@ class Assignment(Problem[Ints]):
         return Field.of(data, "structure").wholes(-1, m - 1, (n,))
 
 
-def best_columns(score: Floats, must: Bools) -> Ints:
-    """The column of each row in a best matching, -1 for none. Infeasible if some row must have one, and cannot."""
-    from scipy.optimize import linear_sum_assignment
-
-    n, m = score.shape
-    nothing = np.where(np.eye(n, dtype=bool) & ~must[:, None], 0.0, -np.inf)
-    try:
-        rows, columns = linear_sum_assignment(np.hstack((score, nothing)), maximize=True)
-    except ValueError:
-        raise Infeasible("some rows must have a column, and not all of them can. Allow more pairs.") from None
-    out = np.full(n, -1, dtype=np.int64)
-    out[rows] = np.where(columns < m, columns, -1)
-    return out
+def room_for(items: int, n: int, m: int) -> "Matchings":
+    """Arrays for the best matchings of so many items of n rows and m columns."""
+    column, used, price = np.empty((items, n), dtype=np.int64), np.empty((items, n)), np.empty((items, m))
+    return kernels.assignment.Matchings(column, used, price, np.empty(items), np.empty(items))
 
 
-def prices(score: Floats, columns: Ints) -> Floats:
-    """The least prices of columns at which no row of a best matching would rather have another column, or one at all.
+def steps_of(items: int, n: int, m: int) -> float:
+    """About how many steps their kernel takes."""
+    return 0.5 * items * n * m * sqrt(min(n, m))
 
-    Rows raise each other's prices along alternating paths, so as many rounds as there are rows are enough.
-    """
-    m = score.shape[1]
-    price = np.zeros(m)
-    matched, alone = np.flatnonzero(columns >= 0), columns < 0
-    price = np.maximum(price, score[alone].max(axis=0, initial=-np.inf)) if alone.any() else price
-    own = score[matched, columns[matched]]
-    for _ in range(len(matched)):
-        worth = own - price[columns[matched]]
-        raised = np.maximum(price, (score[matched] - worth[:, None]).max(axis=0, initial=-np.inf))
-        if (raised == price).all():
-            break
-        price = raised
-    return price
+
+def errors_of(rows: Ints, found: "Matchings") -> Floats:
+    """How far rounding may take the bounds of items of so many rows: sums of prices, and of scores less prices."""
+    paid, dearest = np.count_nonzero(found.price, axis=1).tolist(), found.price.max(axis=1, initial=0.0).tolist()
+    numbers = zip(paid, dearest, rows.tolist(), found.size.tolist(), strict=True)
+    return np.array([of_sum(k, price) + of_sum(2 * n, size) for k, price, n, size in numbers], dtype=np.float64)

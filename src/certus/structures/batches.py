@@ -5,6 +5,7 @@ A kind says which problem its items are, how its arrays are laid out, and which 
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,14 +13,14 @@ from numpy.typing import ArrayLike
 
 from certus import kernels
 from certus.batch import as_lengths
-from certus.certificates.rounding import EXACT, MASK, WIDTH, Extent, of_best, total
+from certus.certificates.rounding import EXACT, MASK, OVERFLOW, WIDTH, Extent, of_best, total
 from certus.certificates.sound import LARGE, together
 from certus.checks import Floats, Ints
 from certus.dependency.batch import DependencyBatch
 from certus.errors import InvalidInput
-from certus.factors.assignment import Assignment
+from certus.factors.assignment import Assignment, errors_of, room_for, steps_of
 from certus.problem import Index
-from certus.result import BatchCertificate, BatchRanks, BatchResult, OnAccess, Result
+from certus.result import KINDS, BatchCertificate, BatchRanks, BatchResult, Certificate, OnAccess, Result
 from certus.structures.alignment import Alignment
 from certus.structures.anchored_grammar import AnchoredGrammar
 from certus.structures.array_batch import Array, ArrayBatch, Axes, as_targets
@@ -338,6 +339,42 @@ class AssignmentBatch(TwoSided):
 
     def _unpadded(self, structure: Array, item: int) -> Array:
         return structure[: self.lengths[item]]
+
+    def decode(self) -> BatchResult:
+        score = np.ascontiguousarray(self.first, dtype=np.float64)
+        must, found = np.zeros(score.shape[:2], dtype=bool), room_for(*score.shape)
+
+        def serve(part: slice) -> None:
+            sides, own = (self.lengths[part], self.second_lengths[part]), type(found)(*(each[part] for each in found))
+            kernels.assignment.best_matchings(score[part], *sides, must[part], own)
+
+        in_parts(serve, len(score), steps_of(*score.shape), self.workers)
+        value = np.array([total(used) for used in found.used.tolist()])
+        bound, tolerance = np.maximum(found.bound, value), WIDTH * errors_of(self.lengths, found)
+        # No pair of a best matching scores less than 0, so that a share of its score is one of the scores in use.
+        proved = (tolerance <= EXACT * value) & (2.0 * (bound - value) <= tolerance)
+        proved &= bound < OVERFLOW / np.maximum(self.lengths, 1)  # no score is higher: they can be added up
+        alone = {b: self._named(b, lambda item: self[item].decode()) for b in np.flatnonzero(~proved).tolist()}
+        for b, own in alone.items():
+            found.column[b, : len(own.structure)] = own.structure
+            value[b], bound[b], tolerance[b] = own.score, own.certificate.bound, own.certificate.tolerance
+        kind = max((self.kind, *(own.certificate.kind for own in alone.values())), key=KINDS.index)
+        reasons = {b: own.certificate.reason for b, own in alone.items() if own.certificate.reason is not None}
+        certificate = BatchCertificate(kind, value, bound, tolerance, reasons)
+        sides = (self.lengths, self.second_lengths)
+        results = OnAccess(len(self), partial(_matched, alone, certificate, found, sides))
+        return BatchResult(found.column, value.copy(), certificate, self.lengths, results=results)
+
+
+def _matched(
+    alone: Mapping[int, Result[Ints]], c: BatchCertificate, found: Any, sides: tuple[Ints, Ints], item: int
+) -> Result[Ints]:
+    """The result of one item, with the prices that prove it; of one that was decoded alone, what came of that."""
+    if item in alone:
+        return alone[item]
+    score, bound, tolerance = (float(own[item]) for own in (c.score, c.bound, c.tolerance))
+    columns, price = (own[item, : side[item]] for own, side in zip((found.column, found.price), sides, strict=True))
+    return Result(columns.copy(), score, Certificate("dual", score, bound, tolerance, {"columns": -price}))
 
 
 class DependencyGraphBatch(ProgramBatch):
