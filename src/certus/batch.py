@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int
+from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int, as_wanted
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.problem import Index, Problem
 from certus.result import KINDS, BatchCertificate, BatchRanks, BatchResult, Certificate
@@ -73,9 +74,10 @@ class Batch(ABC):
 
     def kbest(self, k: int) -> BatchRanks:
         """The k best structures of each item, (B, k, ...), with scores (B, k), -inf where an item has fewer."""
-        found = self._each(lambda problem, _: problem.kbest(k))
-        structure = np.full((len(self), k, *self.structure_shape), -1, dtype=np.int64)
-        score, exact = np.full((len(self), k), -np.inf), np.zeros((len(self), k), dtype=bool)
+        wanted = self._wanted(k)
+        found = self._each(lambda problem, _: problem.kbest(wanted))
+        structure = np.full((len(self), wanted, *self.structure_shape), -1, dtype=np.int64)
+        score, exact = np.full((len(self), wanted), -np.inf), np.zeros((len(self), wanted), dtype=bool)
         for b, results in enumerate(found):
             structure[b, : len(results)] = self._padded([self._row(r.structure) for r in results])
             score[b, : len(results)] = [r.score for r in results]
@@ -84,14 +86,18 @@ class Batch(ABC):
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
         """k structures of each item drawn with probability proportional to exp(score), (B, k, ...)."""
-        seeds = as_generator(seed).integers(0, 2**63, len(self)).tolist()
-        drawn = self._each(lambda problem, b: problem.sample(k, seed=seeds[b]))
+        wanted, seeds = self._wanted(k), as_generator(seed).integers(0, 2**63, len(self)).tolist()
+        drawn = self._each(lambda problem, b: problem.sample(wanted, seed=seeds[b]))
         rows = [self._padded([self._row(y) for y in structures]) for structures in drawn]
-        return np.stack(rows) if rows else np.empty((0, k, *self.structure_shape), dtype=np.int64)
+        return np.stack(rows) if rows else np.empty((0, wanted, *self.structure_shape), dtype=np.int64)
 
     def log_partition(self) -> Floats:
-        """Log of the sum of exp(score) over the structures of each item, (B,)."""
-        return self._as_given(np.array(self._each(lambda problem, _: problem.log_partition()), dtype=np.float64))
+        """Log of the sum of exp(score) over the structures of each item, (B,); -inf where there is none."""
+        return self._as_given(self.log_totals())
+
+    def log_totals(self) -> Floats:
+        """What ``log_partition`` gives, in float64 whatever the type of the scores."""
+        return np.array(self._each(lambda problem, _: problem.log_partition()), dtype=np.float64)
 
     def marginals(self) -> dict[str, Floats]:
         """For each view, the probability of each part of each item, (B, ...)."""
@@ -128,9 +134,15 @@ class Batch(ABC):
         """
         raise NotSupported(f"{type(self).__name__} does not answer part_marginals().")
 
-    def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
-        """Log-partitions, and what ``part_marginals`` gives, by one kernel; None where no kernel is for that."""
+    def part_sums(self, *, rounded: bool = True) -> tuple[Floats, dict[str, Floats]] | None:
+        """Log-partitions in float64, and what ``part_marginals`` gives, in float64 too unless ``rounded`` to the type
+        of the scores, by one kernel; None where no kernel is for that.
+        """
         return None
+
+    def _wanted(self, k: int) -> int:
+        """How many structures of each item are asked for: with their scores they fit this machine."""
+        return as_wanted(k, prod(self.structure_shape) + 1, len(self))
 
     # -- arrays of answers -----------------------------------------------------------------------------------------
 
@@ -158,11 +170,15 @@ class Batch(ABC):
             row[tuple(map(slice, structure.shape))] = structure
         return out
 
-    def _padded_views(self, found: list[dict[str, Floats]], rest: float) -> dict[str, Floats]:
-        out = {view: np.full((len(self), *shape), rest, dtype=self.dtype) for view, shape in self.views.items()}
-        for b, views in enumerate(found):
-            for view, values in views.items():
-                out[view][b][tuple(map(slice, values.shape))] = values
+    def _padded_views(
+        self, found: list[dict[str, Floats]], rest: float, shapes: Mapping[str, Index] | None = None
+    ) -> dict[str, Floats]:
+        """Arrays of each item, by their names, with ``rest`` in the padding; of the shapes of views by default."""
+        sizes = self.views if shapes is None else shapes
+        out = {name: np.full((len(self), *shape), rest, dtype=self.dtype) for name, shape in sizes.items()}
+        for b, own in enumerate(found):
+            for name, values in own.items():
+                out[name][b][tuple(map(slice, values.shape))] = values
         return out
 
     def _as_given(self, values: Floats) -> Floats:
@@ -188,7 +204,7 @@ class Batch(ABC):
         """The results of the batch, once the items that it left unproved are decoded by themselves."""
         c, reasons = found.certificate, dict[int, str]()
         for b in unproved:
-            alone = self[b].decode()
+            alone = self._named(b, lambda item: self[item].decode())
             found.structure[b, : len(alone.structure)] = alone.structure
             certificate = alone.certificate
             c.score[b], c.bound[b], c.tolerance[b] = certificate.score, certificate.bound, certificate.tolerance

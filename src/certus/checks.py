@@ -19,6 +19,7 @@ _WHOLE = (int, np.integer)
 _NUMERIC = "biufOSU"  # kinds of arrays that may hold numbers; objects and texts are tried
 _LARGEST = 2**63 - 1  # of whole numbers
 _MANY = 2**26  # cells, of which a copy may take more memory than there is
+OBJECT = 16  # numbers that take as much memory as an array without any
 
 
 def as_numbers(name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -103,6 +104,21 @@ def _fits(shape: Sequence[int], expected: Sequence[int | None]) -> bool:
 def as_positive_int(name: str, value: object) -> int:
     """Return value as an int of at least 1."""
     return as_int(name, value, 1)
+
+
+def as_bool(name: str, value: object) -> bool:
+    """Return value as a bool; InvalidInput for what is merely taken for one, such as a text."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{name} is {shown(value)}; expected True or False.")
+    return bool(value)
+
+
+def as_wanted(k: object, size: int, items: int = 1) -> int:
+    """How many structures are asked for, ``k`` of ``size`` numbers for each item; InvalidInput if they cannot fit."""
+    wanted = as_positive_int("k", k)
+    of_items = f" of each of {items} items" if items > 1 else ""
+    check_memory(f"k = {wanted}: so many structures{of_items}", (max(items, 1), wanted, size), hint="Ask for fewer.")
+    return wanted
 
 
 def as_int(name: str, value: object, least: int) -> int:

@@ -246,7 +246,8 @@ class Problem(ABC, Generic[Y]):
         """The k best structures, best first; fewer when there are fewer.
 
         By default what is left without those found is partitioned and decoded by relaxation (certus.relax.ranked).
-        Structures that need a score so low that float64 cannot add it up (below about -1e280) are not listed.
+        Raises InvalidInput if there are fewer without scores so low that float64 cannot add them up (below about
+        -1e280), and there are such scores.
         """
         found: list[Result[Y]] = relaxed_answer("kbest")(self, as_positive_int("k", k))
         return found
@@ -331,9 +332,9 @@ class Problem(ABC, Generic[Y]):
         """For each view, the best score of any structure that uses each part; -inf for parts no structure uses.
 
         By default every part that no bound decides takes a decoding of its own (certus.relax.part_values); penalties
-        are for relaxations, and only algorithms of dynamic programs and of trees take them. Structures that ``kbest``
-        does not list, for scores that are too low, do not count then. Raises InvalidInput where scores above 1e9 leave
-        nothing of the digits of a small one; with penalties the caller accounts for rounding.
+        are for relaxations, and only algorithms of dynamic programs and of trees take them. Structures that need a
+        score below about -1e280 do not count then. Raises InvalidInput where scores above 1e9 leave nothing of the
+        digits of a small one; with penalties the caller accounts for rounding.
         """
         if penalties is not None:
             raise self._not_supported("max_marginals")

@@ -1,5 +1,6 @@
 """Structures over tensors in the company they keep: no gradients, compilers, workers, threads, wrong arguments."""
 
+import copy
 from threading import Thread
 
 import numpy as np
@@ -28,6 +29,33 @@ def test_without_gradients():
             assert torch.equal(structure.entropy(), expected)
             assert structure.decode().exact.all()
     assert not ct.Tagging(UNARY).log_partition().requires_grad
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_what_is_asked_without_gradients_leaves_those_of_later_answers(context):
+    unary, bigram = UNARY.clone().requires_grad_(), torch.randn(2, 2, requires_grad=True)
+    gold = torch.tensor([[0, 1, 1, 0]] * 3)
+    structure = ct.Tagging(unary, bigram)
+    with context():
+        structure.decode()
+        structure.marginals()
+        structure.entropy()
+    for ask in (lambda s: s.log_prob(gold), lambda s: s.entropy(), lambda s: s.hinge(gold), lambda s: s.decode().score):
+        ours = torch.autograd.grad(ask(structure).sum(), (unary, bigram))
+        fresh = torch.autograd.grad(ask(ct.Tagging(unary, bigram)).sum(), (unary, bigram))
+        assert all(torch.equal(a, b) for a, b in zip(ours, fresh, strict=True))
+
+
+def test_structures_are_copied_with_what_holds_them():
+    arc = ARC.clone()
+    for structure in (
+        ct.Dependency(arc),
+        ct.Dependency(arc, projective=True),
+        ct.Tagging(UNARY),
+        ct.SpanTrees(SPAN[:1]),
+    ):
+        again = copy.deepcopy(structure)
+        assert torch.equal(again.log_partition(), structure.log_partition())
 
 
 def test_a_graph_that_is_kept_gives_its_gradient_again():
@@ -145,6 +173,34 @@ WRONG = [
     (lambda: ct.Tagging(UNARY).risk(lambda found: 1.0), "cost of the structures is 1.0; expected a tensor"),
     (lambda: ct.Tagging(UNARY).kl(ct.Tagging(UNARY, lengths=[1, 1, 1])), "different structures"),
     (lambda: ct.Tagging(UNARY).sparsemap("arcs"), "view is 'arcs'; expected one of 'tags'"),
+    (lambda: ct.Tagging(UNARY).kl(None), "the other is None; expected Tagging"),
+    (lambda: ct.Dependency(ARC).kl(ct.Dependency(ARC, projective=True)), "have different structures"),
+    (lambda: ct.Dependency(ARC, root="multi").cross_entropy(ct.Dependency(ARC)), "have different structures"),
+    (lambda: ct.CTC(UNARY, [[1]] * 3).kl(ct.CTC(UNARY, [[1, 1]] * 3)), "have different structures"),
+    (lambda: ct.Dependency(), "arc is None; expected a tensor"),
+    (lambda: ct.Dependency(None, ARC[..., None]), "arc is None; expected a tensor"),
+    (lambda: ct.SpanTrees(None), "span is None; expected a tensor"),
+    (lambda: ct.Tagging(UNARY.to("meta")), "has no numbers at hand: it is sparse, of the device meta"),
+    (lambda: ct.Tagging(UNARY.to_sparse()), "has no numbers at hand"),
+    (lambda: ct.Tagging(UNARY, lengths=torch.zeros(3, dtype=int, device="meta")), "has no numbers at hand"),
+    (lambda: torch.func.grad(lambda u: ct.Tagging(u).log_partition().sum())(UNARY), "ask torch.autograd.grad"),
+    (lambda: torch.func.vmap(lambda u: ct.Tagging(u[None]).log_partition()[0])(UNARY), "ask torch.autograd.grad"),
+    (lambda: ct.Dependency(ARC, axes="xy"), "axes is .*expected"),
+    (lambda: ct.Dependency(ARC, label=ARC), r"label has shape \(3, 4, 4\); expected \(items, words"),
+    (lambda: ct.Dependency(ARC, label=torch.zeros(3, 3, 3, 2)), r"arc has shape \(3, 4, 4\); expected \(3, 3, 3\)"),
+    (lambda: ct.Dependency(ARC, label=torch.zeros(3, 4, 4, 2).double()), r"label is torch.float64.*label.to\(arc\)"),
+    (lambda: ct.Dependency(ARC, label=np.zeros((3, 4, 4, 2))), "label is ndarray"),
+    (lambda: ct.SpanningTree(ARC[:, 1:]), r"edge has shape \(3, 3, 4\)"),
+    (lambda: ct.AnchoredGrammar([0.0], ARC, ARC), "root is list"),
+    (
+        lambda: ct.AnchoredGrammar(torch.zeros(2), torch.zeros(3, 5, 5), torch.zeros(1, 2, 2)),
+        r"rule has shape \(3, 5, 5\); expected \(2, 4, 4\)",
+    ),
+    (lambda: ct.Tagging(UNARY).perturbed(temperature=-1.0), "temperature is -1.0; expected a positive number"),
+    (lambda: ct.Tagging(UNARY).risk(None), "cost is None; expected a function"),
+    (lambda: ct.sparsemap([], UNARY, "tags"), "there are 0 problems"),
+    (lambda: ct.sparsemap([certus.Tagging(UNARY[0])], UNARY[:1].int(), "tags"), "scores is torch.int32"),
+    (lambda: ct.sparsemap([certus.Tagging(UNARY[0])], UNARY[:1] * np.inf, "tags"), "some of the scores are not finite"),
 ]
 
 
@@ -154,6 +210,32 @@ def test_wrong_arguments_say_what_to_do(k):
     with pytest.raises(certus.InvalidInput, match=message) as raised:
         ask()
     assert "\n" not in str(raised.value)
+
+
+def test_padding_may_hold_anything_where_labels_are_differentiated_twice():
+    label = torch.zeros(2, 3, 3, 2, dtype=torch.float64)
+    label[1, :, 2] = label[1, 2] = float("nan")
+    given = label.requires_grad_()
+    structure = ct.Dependency(label=given, lengths=[2, 1])
+    (gradient,) = torch.autograd.grad((structure.marginals()["labels"] ** 2).sum() + structure.entropy().sum(), given)
+    assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("value", [float("nan"), -np.inf, np.inf])
+def test_costs_of_what_no_tree_has_may_be_anything(value):
+    arc, cost = torch.randn(1, 3, 3, dtype=torch.float64), torch.ones(1, 3, 3, dtype=torch.float64)
+    gold = torch.tensor([[-1, 0, -1]])
+    expected = ct.Dependency(arc, lengths=[1]).hinge(gold, cost)
+    cost[0, :, 2] = value
+    assert torch.equal(ct.Dependency(arc, lengths=[1]).hinge(gold, cost), expected)
+
+
+def test_modifiers_first():
+    turned = ARC.transpose(1, 2).contiguous().requires_grad_()
+    structure = ct.Dependency(turned, axes="mh")
+    assert torch.equal(structure.marginals()["arcs"], ct.Dependency(ARC).marginals()["arcs"])
+    (gradient,) = torch.autograd.grad(structure.log_partition().sum(), turned)
+    assert torch.allclose(gradient.transpose(1, 2), structure.marginals()["arcs"])
 
 
 def test_padding_may_hold_anything():

@@ -121,6 +121,45 @@ def test_answers_have_the_type_of_the_scores(dtype):
     assert arc.grad.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("far", [100.0, 1000.0])
+def test_all_is_computed_in_float64_whatever_the_type(dtype, far):
+    """Scores far from 0 cancel: answers are those for the same numbers in float64, rounded once."""
+    arc = (torch.randn(2, 9, 9, generator=torch.Generator().manual_seed(0)) + far).to(dtype)
+    ours, exact = ct.Dependency(arc, projective=True), ct.Dependency(arc.double(), projective=True)
+    gold = exact.sample(1, seed=0)[:, 0]
+    asked = (
+        lambda s: s.log_partition(),
+        lambda s: s.entropy(),
+        lambda s: s.log_prob(gold),
+        lambda s: s.hinge(gold),
+        lambda s: s.kl(type(s)(s.first * 0.0, projective=True)),
+        lambda s: s.marginals()["arcs"],
+        lambda s: s.sparsemap().probability,
+        lambda s: s.sparsemap().marginals["arcs"],
+    )
+    for ask in asked:
+        found = ask(ours)
+        assert found.dtype == dtype
+        torch.testing.assert_close(found, ask(exact).to(dtype), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bigrams", "crossing", "projective"])
+def test_derivatives_that_are_not_there_are_refused(name):
+    """And not taken for 0."""
+    given = tensors(name)
+    direction = [torch.randn_like(tensor) for tensor in given]
+
+    def along(value):
+        slopes = torch.autograd.grad(value, given, create_graph=True)
+        return sum((slope * u).sum() for slope, u in zip(slopes, direction, strict=True))
+
+    third = along(along(along(KINDS[name].make(*given).log_partition().sum())))
+    assert torch.isfinite(third)
+    with pytest.raises(certus.NotSupported, match="derivatives up to the third"):
+        along(third)
+
+
 def test_no_items_and_no_words():
     assert ct.Tagging(torch.zeros(0, 3, 2)).log_partition().shape == (0,)
     assert ct.Dependency(torch.zeros(2, 1, 1), projective=True).entropy().tolist() == [0.0, 0.0]

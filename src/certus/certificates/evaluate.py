@@ -175,7 +175,7 @@ class Evaluation:
         ceiling += float(np.abs(u * rows.rhs).sum() + (np.abs(u) * rows.slack).sum())
         if len(u):
             ceiling = max(ceiling, float(self._onto_parts(np.abs(u), absolute=True).max(initial=0.0)))
-        size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
+        size = (ceiling + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6)
         if not size + excess < 1e300:
             raise overflow()
         worth = 1.01 * excess + 1e-9 * size if excess else 0.0

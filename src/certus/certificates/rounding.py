@@ -14,7 +14,18 @@ size, have no part in it. Contracting cycles subtracts scores from scores, each 
 is the same as having moved the arc's score by what was rounded away; nested contractions shrink what is left, so that
 sums over the arcs of a tree move by no more than ``of_best`` of twice as many terms.
 
-Duals. A dual value is a sum of best values under penalties; its error is the sum of theirs.
+Parts used once. Where no structure uses a part twice, nor a cell of a view, the absolute scores of any structure add up
+to no more than those of all parts, ``Extent.absolute``, and under penalties to no more than these and all absolute
+penalties. Let every score pass at most d roundings on its way into a best value: d - 1 additions in a row, after it was
+rounded itself. Each multiplies what it rounds by some 1 + e, |e| <= u, so a structure's rounded score is off by at most
+((1 + u)^d - 1) sum |x_i| < EPSILON d sum |x_i|  ([Higham02]_, 4.2, where d is the height of the tree of additions).
+Rounding is monotone here too, so the same holds for the best value; a sum of many small best values by fsum is one
+rounding, and monotone. ``of_parts`` says so; d is ``Extent.roundings``. Differences of such values, as max-marginals
+take, only pass some more roundings, of numbers that are no larger.
+
+Duals. A dual value is a sum of best values under penalties; its error is the sum of theirs. Where ``of_parts`` bounds
+these, adding up m of them is m more roundings of each, and a penalty that is itself a sum of k products of multipliers
+and coefficients is off by EPSILON k times the sum of their absolute values; each penalty is used once at most.
 
 Logs of sums. Adding, multiplying and dividing positive numbers moves each result by a factor of 1 + u at most, so a log
 of what some number of such operations in a row give is off by EPSILON for each of them. Where it is logs that are added
@@ -59,11 +70,17 @@ class Extent(NamedTuple):
     """How many terms the score of a structure adds up at most, and the least and the greatest of all finite scores.
 
     Both are 0 where no score is finite. Scores that are never read may count too: then bounds are looser, not false.
+
+    ``absolute`` is for problems of which no structure uses a part twice, nor a cell of a view: what all absolute finite
+    scores add up to, inf elsewhere. ``roundings`` goes with it: how many roundings a score, or a penalty, passes at
+    most on its way into what ``solve`` and ``max_marginals`` say.
     """
 
     length: int
     lowest: float
     highest: float
+    absolute: float = inf
+    roundings: int = 0
 
     @property
     def size(self) -> float:
@@ -109,6 +126,12 @@ def extent_within(length: int, ranges: Iterable[tuple[float, float]]) -> Extent:
     return Extent(length, lowest, highest) if highest > -inf else Extent(length, 0.0, 0.0)
 
 
+def absolute_of(*scores: Floats) -> float:
+    """What all absolute finite scores add up to, but for rounding; inf beyond the range of float64."""
+    with np.errstate(over="ignore"):
+        return sum(float(np.abs(a).sum(where=a > -inf)) for a in scores)
+
+
 def total(scores: Iterable[float]) -> float:
     """The sum of scores, rounded once; -inf below the range of float64."""
     numbers = scores if isinstance(scores, list) else list(scores)
@@ -126,6 +149,15 @@ def total(scores: Iterable[float]) -> float:
             raise overflow() from None
 
 
+def in_range(terms: NDArray[np.int64], highest: float, score: Floats) -> NDArray[np.bool_]:
+    """Which best structures, of so many terms, none above ``highest``, no sum of scores in use can overflow for.
+
+    Those are far from -OVERFLOW too: scores so low are looked at one by one.
+    """
+    most = OVERFLOW / np.maximum(terms, 1)
+    return (highest < most) & (score > -most)
+
+
 def of_sum(length: int, size: float) -> float:
     """Largest error of a sum of ``length`` numbers, none larger than ``size`` in absolute value."""
     return _error(length, length * size)
@@ -134,6 +166,14 @@ def of_sum(length: int, size: float) -> float:
 def of_best(extent: Extent, value: float, terms: int | None = None) -> float:
     """Largest error of a best value ``value``, over all structures that score as much."""
     return _error(extent.length if terms is None else terms, 2.0 * extent.ceiling + max(-value, 0.0))
+
+
+def of_parts(roundings: int, absolute: float) -> float:
+    """Largest error of a best value whose numbers, absolute ones, add up to ``absolute`` in all; see "Parts used once".
+
+    ``absolute`` may itself have been rounded.
+    """
+    return _error(roundings + 1, absolute)
 
 
 def of_log_sum(steps: int, largest: float) -> float:
@@ -163,8 +203,11 @@ def step_of(extent: Extent) -> float:
 
 
 def step_for(most: float, bits: int) -> float:
-    """A power of two of which numbers up to ``most``, at most 2^1000, have no more than 2^bits; at least 2^-1020."""
-    return 2.0 ** max(frexp(most)[1] - bits, -1020)
+    """A power of two of which numbers up to ``most``, at most 2^1000, have no more than 2^bits.
+
+    At least 2^-1074, of which every number of float64 is a multiple; that is also the step of nothing but 0.
+    """
+    return 2.0 ** max(frexp(most)[1] - bits, -1074) if most else 2.0**-1074
 
 
 def in_steps(scores: Floats, step: float) -> Floats:

@@ -201,8 +201,8 @@ def _answers(
         if len(found) == wanted:
             break
         sure = _with_floor(list(takewhile(lambda r: r.certificate.exact, _by_grain(asked, found))), floor)
-    if not found:
-        raise overflow()  # every structure needs a score below the last floor, or may do better with one
+    if not found or (len(found) < wanted and floor is not None and floor > -inf):
+        raise overflow()  # every other structure needs a score below the last floor, or may do better with one
     found = _by_grain(asked, found)
     if _spoiled(found):
         higher = own_floor(problem, found[-1].score)

@@ -42,7 +42,7 @@ def scores_in_steps(t: Tables, length: int, above: float, arcs: Floats, tags: Fl
     own = (t.node_score, t.attach, t.stop, t.root_score)
     positive = length * max(0.0, *(float(x.max(initial=0.0)) for x in own))
     positive += float(sum(np.maximum(x.max(axis=k, initial=0.0), 0.0).sum() for k, x in enumerate((arcs, tags))))
-    size = (positive + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6) + 1e-290
+    size = (positive + max(-above if above > -inf else 0.0, 0.0)) * (1.0 + 1e-6)
     if not size < 2.0**960:
         raise overflow()
     step = step_for(size, BITS)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.batch import FLOAT32, FLOAT64, Batch, as_lengths, type_of
-from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent, of_best, of_sum
+from certus.certificates.rounding import EPSILON, EXACT, MASK, WIDTH, Extent, in_range, of_best, of_sum
 from certus.certificates.sound import LARGE, in_ranks, together
-from certus.checks import Bools, Floats, Ints, as_generator, as_numbers, as_positive_int, as_scores, one_of
+from certus.checks import Bools, Floats, Ints, as_bool, as_generator, as_numbers, as_scores, one_of
 from certus.dependency import arborescence, matrix_tree, projective
 from certus.dependency.part_kinds import HIGHER_KINDS
 from certus.dependency.problem import Dependency
@@ -67,8 +67,8 @@ class DependencyBatch(Batch):
     """
 
     def __new__(
-        cls, arc: ArrayLike, sibling: ArrayLike | None = None, *, projective: bool = False, **options: Any
-    ) -> "DependencyBatch":
+        cls, arc: ArrayLike = (), sibling: ArrayLike | None = None, *, projective: bool = False, **options: Any
+    ) -> "DependencyBatch":  # of no arguments where a batch is copied
         beyond = sibling is not None and not projective
         for name in options:
             beyond = beyond or (name not in KERNEL_OPTIONS and options[name] is not None)
@@ -87,7 +87,7 @@ class DependencyBatch(Batch):
         workers: int | None = None,
         **higher: Any,
     ) -> None:
-        self.projective = bool(projective)
+        self.projective = as_bool("projective", projective)
         self.root = one_of("root", root, ("single", "multi"))
         given = turned(arc, axes)
         self.given = _as_floats("arc", given, (FLOAT64, FLOAT32))
@@ -120,7 +120,7 @@ class DependencyBatch(Batch):
             Dependency.from_parts(words, **{name: own[b] for name, own in lists.items()}, **options)
             for b, words in enumerate(n)
         ]
-        return HigherOrderBatch.of(items, max(n, default=0), workers)
+        return HigherOrderBatch.of(items, tuple(lists)[1:], max(n, default=0), workers)
 
     @cached_property
     def arc(self) -> Floats:
@@ -198,13 +198,21 @@ class DependencyBatch(Batch):
                 break
         found = BatchResult(heads, score, BatchCertificate(self._kind, score, bound, tolerance), self.lengths + 1)
         unproved_items = np.flatnonzero(open_items).tolist() if unproved else []
+        beyond = self._out_of_range(terms * self.lengths, max(largest), score)
+        unproved_items = [b for b in unproved_items if b not in beyond]
         if unproved_items and not self.projective and not self._floored:
             unproved_items = self._without_masks(found, unproved_items)
-        return self._settled(found, unproved_items)
+        return self._settled(found, sorted([*unproved_items, *beyond]))
 
     @property
     def _kind(self) -> str:
         return "dynamic program" if self.projective else "combinatorial"
+
+    def _out_of_range(self, terms: Ints, largest: float, score: Floats) -> list[int]:
+        """The items whose sums of scores might overflow; ``largest`` is the largest magnitude of a score."""
+        if in_range(terms, largest, np.zeros(len(self))).all():
+            return []
+        return np.flatnonzero(~in_range(terms, self._highest(), score)).tolist()
 
     def _highest(self) -> float:
         """The greatest score, unread ones included; masks have no part in it."""
@@ -228,9 +236,8 @@ class DependencyBatch(Batch):
         c.bound[items], c.tolerance[items] = d.bound, d.tolerance
         return [items[b] for b in np.flatnonzero(~d.exact).tolist()]
 
-    def log_partition(self) -> Floats:
-        """Log of the sum of exp(score) over the trees of each item, (B,); -inf where there is none."""
-        return self._as_given(self._log_totals(0)[0])
+    def log_totals(self) -> Floats:
+        return self._sums(0)[0]
 
     def marginals(self) -> dict[str, Floats]:
         """Under "arcs", the probability of each arc, (B, N, N); 0 in the padding. Raises Infeasible as decode does."""
@@ -238,7 +245,7 @@ class DependencyBatch(Batch):
 
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one call."""
-        total, arcs = self._feasible_totals(1, rounded=True)
+        total, arcs = self._feasible_sums(1, rounded=True)
         return self._as_given(total), {"arcs": self._as_given(arcs)}
 
     def entropy(self) -> Floats:
@@ -248,7 +255,7 @@ class DependencyBatch(Batch):
         """
         if self.sibling is not None or self._largest > LARGE:
             return super().entropy()
-        total, probability = self._feasible_totals(1)
+        total, probability = self._feasible_sums(1)
         arc = self._masked()
         most = arc.max(axis=1, initial=-np.inf)
         most[most == -np.inf] = 0.0  # node 0 and the padding
@@ -264,7 +271,7 @@ class DependencyBatch(Batch):
 
         With scores of arcs alone a kernel lists those of all items, and results are made for those that are asked for.
         """
-        wanted = as_positive_int("k", k)
+        wanted = self._wanted(k)
         if self.sibling is not None or wanted > MOST_RANKS:
             return super().kbest(wanted)
         heads = np.empty((len(self), wanted, self.arc.shape[1]), dtype=np.int64)
@@ -326,9 +333,9 @@ class DependencyBatch(Batch):
         """k trees of each item drawn with probability proportional to exp(score), (B, k, N), padded with -1."""
         if self.sibling is not None or self._largest > LARGE:
             return super().sample(k, seed=seed)
-        rng, wanted = as_generator(seed), as_positive_int("k", k)
+        rng, wanted = as_generator(seed), self._wanted(k)
         if not self.projective:
-            arcs = self._feasible_totals(int(self.root == "single"))[-1]
+            arcs = self._feasible_sums(int(self.root == "single"))[-1]
             return matrix_tree.sample_batch(self.arc, self.lengths, arcs, (wanted, self.root), rng)
         heads, drawn = np.empty((len(self), wanted, self.arc.shape[1]), dtype=np.int64), np.empty(len(self), dtype=bool)
         kernels.projective_sampling.draw(self.arc, self.lengths, self.root == "single", rng, heads, drawn)
@@ -341,17 +348,17 @@ class DependencyBatch(Batch):
         """By argument, the probability of each arc, (B, N, N), and of each part above arcs, (B, N, N, N) and so on."""
         return self._part_sums()[1]
 
-    def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
-        return self._part_sums()
+    def part_sums(self, *, rounded: bool = True) -> tuple[Floats, dict[str, Floats]] | None:
+        return self._part_sums(rounded)
 
-    def _part_sums(self) -> tuple[Floats, dict[str, Floats]]:
+    def _part_sums(self, rounded: bool = True) -> tuple[Floats, dict[str, Floats]]:
         names = ("arc",) if self.sibling is None else ("arc", "sibling")
-        total, *parts = self._feasible_totals(len(names), rounded=True)
-        return self._as_given(total), dict(zip(names, map(self._as_given, parts), strict=True))
+        total, *parts = self._feasible_sums(len(names), rounded=rounded)
+        return total, {name: self._as_given(p) if rounded else p for name, p in zip(names, parts, strict=True)}
 
-    def _feasible_totals(self, order: int, *, rounded: bool = False) -> list[Floats]:
-        """What ``_log_totals`` gives; Infeasible if an item has no tree."""
-        found = self._log_totals(order, rounded)
+    def _feasible_sums(self, order: int, *, rounded: bool = False) -> list[Floats]:
+        """What ``_sums`` gives; Infeasible if an item has no tree."""
+        found = self._sums(order, rounded)
         if -math.inf in found[0].tolist():
             item = int(found[0].argmin())
             self._check_feasible(item)
@@ -379,7 +386,7 @@ class DependencyBatch(Batch):
                 out[b, :end, :end] = self[b].max_marginals()["arcs"]
         return {"arcs": self._as_given(out)}
 
-    def _log_totals(self, order: int, rounded: bool = False) -> list[Floats]:
+    def _sums(self, order: int, rounded: bool = False) -> list[Floats]:
         """Log-partitions; from order 1 on marginals of arcs, ``rounded`` to the type of the scores where a kernel does
         that; from order 2 on those of pairs of siblings.
         """
@@ -419,7 +426,7 @@ class HigherOrderBatch(DependencyBatch):
 
     steps_alone = np.inf
     decode, sample, kbest = Batch.decode, Batch.sample, Batch.kbest
-    log_partition, entropy, marginals = Batch.log_partition, Batch.entropy, Batch.marginals
+    log_totals, entropy, marginals = Batch.log_totals, Batch.entropy, Batch.marginals
     log_partition_and_marginals, max_marginals = Batch.log_partition_and_marginals, Batch.max_marginals
     part_sums = Batch.part_sums
 
@@ -456,18 +463,18 @@ class HigherOrderBatch(DependencyBatch):
                 shape = (length + 1,) * 2 if name == "arc" else HIGHER_KINDS[name].shape(length)
                 cut[name] = array[b][tuple(map(slice, shape))]
             items.append(_made(b, cut, options))
-        self._set(items, n, workers)
+        self._set(items, tuple(arrays)[1:], n, workers)
         self.dtype = type_of(first)
 
     @classmethod
-    def of(cls, items: list[Dependency], n: int, workers: int | None) -> "HigherOrderBatch":
-        """The batch of some problems of up to n words."""
+    def of(cls, items: list[Dependency], kinds: tuple[str, ...], n: int, workers: int | None) -> "HigherOrderBatch":
+        """The batch of some problems of up to n words, with scores of these kinds of parts above arcs."""
         made: HigherOrderBatch = object.__new__(cls)
-        made._set(items, n, workers)
+        made._set(items, kinds, n, workers)
         return made
 
-    def _set(self, items: list[Dependency], n: int, workers: int | None) -> None:
-        self.items, self.n = items, n
+    def _set(self, items: list[Dependency], kinds: tuple[str, ...], n: int, workers: int | None) -> None:
+        self.items, self.kinds, self.n = items, kinds, n
         Batch.__init__(self, [item.n for item in items], len(items), n, workers)
 
     def __getitem__(self, item: int) -> Dependency:
@@ -482,11 +489,8 @@ class HigherOrderBatch(DependencyBatch):
         return {"arcs": (self.n + 1, self.n + 1)}
 
     def part_marginals(self) -> dict[str, Floats]:
-        kinds = dict.fromkeys(kind for item in self.items for kind in item.scores)
-        return {
-            "arc": self.marginals()["arcs"],
-            **{kind: self._padded_parts(kind, HIGHER_KINDS[kind].shape(self.n)) for kind in kinds},
-        }
+        above = {kind: self._padded_parts(kind, HIGHER_KINDS[kind].shape(self.n)) for kind in self.kinds}
+        return {"arc": self.marginals()["arcs"], **above}
 
     def _padded_parts(self, kind: str, shape: Index) -> Floats:
         out = np.zeros((len(self), *shape), dtype=self.dtype)

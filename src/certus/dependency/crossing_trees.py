@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certus.certificates.normal import NormalForm, Trees
-from certus.checks import Floats, Ints, as_generator, as_positive_int
+from certus.checks import OBJECT, Floats, Ints, as_generator, as_positive_int, as_wanted
 from certus.dependency import arborescence, matrix_tree
 from certus.dependency.kbest_trees import iterate_trees
 from certus.dependency.tree_kind import TreeKind
@@ -47,7 +47,7 @@ class CrossingTrees(TreeKind):
 
     def sample(self, problem: "Dependency", k: int, seed: int | None) -> list[Ints]:
         rng = as_generator(seed)
-        return list(matrix_tree.sample_trees(problem.arc, as_positive_int("k", k), problem.root, rng))
+        return list(matrix_tree.sample_trees(problem.arc, as_wanted(k, problem.n + OBJECT), problem.root, rng))
 
     def log_partition(self, problem: "Dependency") -> float:
         try:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.batch import Batch, type_of
-from certus.checks import Floats, Ints, as_generator, as_numbers, as_positive_int
+from certus.checks import Floats, Ints, as_generator, as_numbers
 from certus.dependency.batch import DependencyBatch, turned
 from certus.dependency.label_folds import Folded, folded
 from certus.dependency.labels import LabelledDependency, LabelledTree
@@ -46,7 +46,7 @@ class LabelledDependencyBatch(Batch):
         **options: Any,
     ) -> None:
         scores = turned(as_numbers("label", label), axes)
-        if scores.ndim != 4 or scores.shape[1] != scores.shape[2] or not scores.size * scores.shape[1]:
+        if scores.ndim != 4 or scores.shape[1] != scores.shape[2] or not scores.shape[1] * scores.shape[3]:
             raise InvalidInput(f"label has shape {scores.shape}; expected (items, words + 1, words + 1, labels).")
         super().__init__(lengths, len(scores), scores.shape[1] - 1, workers, mask=mask)
         self.dtype = type_of(scores)
@@ -101,18 +101,18 @@ class LabelledDependencyBatch(Batch):
         results = [replace(found[b], structure=tree) for b, tree in enumerate(trees)]
         return replace(found, structure=rows, results=results)
 
-    @property
-    def _together(self) -> Floats:
-        """Scores of labels and arcs, added up."""
-        return self.given if self.arc is None else self.label + self.arc[..., None]
+    def _together(self, rounded: bool = True) -> Floats:
+        """Scores of labels and arcs, added up; in float64 unless ``rounded``."""
+        own = self.given if rounded else self.label
+        return own if self.arc is None else self.label + self.arc[..., None]
 
-    def _summed(self, **wanted: bool) -> tuple[DependencyBatch, Folded]:
+    def _summed(self, *, rounded: bool = True, **wanted: bool) -> tuple[DependencyBatch, Folded]:
         """The batch with the labels summed out, and what is ``wanted`` of the labels given their arcs."""
-        found = folded(self._together, self.lengths, summed=True, **wanted)
+        found = folded(self._together(rounded), self.lengths, summed=True, **wanted)
         return self._over(found.arc), found
 
-    def log_partition(self) -> Floats:
-        return self._as_given(self._summed()[0].log_partition())
+    def log_totals(self) -> Floats:
+        return self._summed()[0].log_totals()
 
     def marginals(self) -> dict[str, Floats]:
         return self.log_partition_and_marginals()[1]
@@ -122,25 +122,30 @@ class LabelledDependencyBatch(Batch):
         trees, labels = self._summed(shares=True)
         total, found = trees.log_partition_and_marginals()
         arcs = found["arcs"]
-        return self._as_given(total), {"arcs": self._as_given(arcs), "labels": self._spread(arcs, labels.share)}
+        spread = self._as_given(self._spread(arcs, labels.share))
+        return self._as_given(total), {"arcs": self._as_given(arcs), "labels": spread}
 
     def _spread(self, arcs: Floats, share: Floats) -> Floats:
         """Probabilities of labels by those of arcs; in place of the shares."""
         kernels.label_folds.spread_arcs(arcs, share)
-        return self._as_given(share)
+        return share
 
     def part_marginals(self) -> dict[str, Floats]:
         trees, labels = self._summed(shares=True)
-        return self._by_argument(trees.part_marginals(), labels.share)
+        found = self._by_argument(trees.part_marginals(), labels.share)
+        return {kind: self._as_given(own) for kind, own in found.items()}
 
-    def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
-        trees, labels = self._summed(shares=True)
+    def part_sums(self, *, rounded: bool = True) -> tuple[Floats, dict[str, Floats]] | None:
+        trees, labels = self._summed(shares=True, rounded=rounded)
         found = trees.part_sums()
-        return None if found is None else (self._as_given(found[0]), self._by_argument(found[1], labels.share))
+        if found is None:
+            return None
+        uses = self._by_argument(found[1], labels.share)
+        return found[0], {kind: self._as_given(own) if rounded else own for kind, own in uses.items()}
 
     def _by_argument(self, found: dict[str, Floats], share: Floats) -> dict[str, Floats]:
         """What is found for the batch without labels, with the labels."""
-        above = {kind: self._as_given(own) for kind, own in found.items() if kind != "arc" or self.arc is not None}
+        above = {kind: own for kind, own in found.items() if kind != "arc" or self.arc is not None}
         return {"label": self._spread(found["arc"], share), **above}
 
     def entropy(self) -> Floats:
@@ -149,12 +154,12 @@ class LabelledDependencyBatch(Batch):
         return self._as_given(trees.entropy() + np.einsum("bhm,bhm->b", arcs, labels.entropy))
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
-        wanted, rng = as_positive_int("k", k), as_generator(seed)
+        wanted, rng = self._wanted(k), as_generator(seed)
         trees, _ = self._summed()
         heads = trees.sample(wanted, seed=int(rng.integers(2**63)))
         out = np.full((*heads.shape, 2), -1, dtype=np.int64)
         out[..., 0] = heads
-        scores = self._together
+        scores = self._together()
         for i in range(wanted):
             own = _at(scores, heads[:, i]).astype(np.float64)
             most = own.max(axis=2, keepdims=True)

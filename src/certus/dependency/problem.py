@@ -14,6 +14,7 @@ from certus.certificates.sound import measured, sound_list, summed
 from certus.checks import (
     Floats,
     Ints,
+    as_bool,
     as_int,
     as_numbers,
     as_positive_int,
@@ -149,7 +150,7 @@ class Dependency(TreeProblem):
         arcs, extremes = ranged_arcs(arc)
         n = len(arcs) - 1
         scores = {k: P.dense_scores(HIGHER_KINDS[k], a, n) for k, a in given.items() if a is not None}
-        self._set(arcs, scores, bool(projective), root, grandparents, extremes)
+        self._set(arcs, scores, as_bool("projective", projective), root, grandparents, extremes)
 
     @classmethod
     def from_parts(
@@ -207,7 +208,7 @@ class Dependency(TreeProblem):
         kinds = ((HIGHER_KINDS[k], v) for k, v in given.items() if v is not None)
         listed = {kind.name: P.listed_scores(kind, v, n, float(unlisted)) for kind, v in kinds}
         self = cls.__new__(cls)
-        self._set(checked_arcs(arcs), listed, bool(projective), root, grandparents)
+        self._set(checked_arcs(arcs), listed, as_bool("projective", projective), root, grandparents)
         return self
 
     def _set(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.certificates.rounding import extent_of, of_best
-from certus.checks import Floats, as_generator, as_positive_int, as_scores, one_of
+from certus.checks import OBJECT, Floats, as_generator, as_scores, as_wanted, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph.graph import Hypergraph, Int32, gathered
 
@@ -137,7 +137,7 @@ def kbest(graph: Hypergraph, weights: ArrayLike, k: int) -> list[tuple[float, In
     ------
     Infeasible : there is no derivation.
     """
-    wanted = as_positive_int("k", k)
+    wanted = as_wanted(k, 1)
     weight = as_weights(graph, weights)
     chart, back = _viterbi(graph, weight)
     _derivation_size(graph, back)  # or there are too many edges to list
@@ -157,7 +157,7 @@ def sample(graph: Hypergraph, weights: ArrayLike, k: int, seed: int | None = Non
     """
     q, _ = _conditionals(graph, weights)
     rng = as_generator(seed)
-    wanted = as_positive_int("k", k)
+    wanted = as_wanted(k, OBJECT)
     return [
         kernels.hypergraph.draw(graph.in_ptr, graph.tail_ptr, graph.tail, q, graph.root, rng) for _ in range(wanted)
     ]

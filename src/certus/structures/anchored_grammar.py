@@ -1,6 +1,7 @@
 """Grammars whose rules are scored for each sentence: compound grammars and other neural ones."""
 
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from certus.certificates.assembling import normal_form
 from certus.certificates.normal import Closed, Graph
 from certus.certificates.rounding import of_sum
 from certus.certificates.sound import measured, sound_list, summed
-from certus.checks import Bools, Floats, Ints, as_generator, as_positive_int, one_of
+from certus.checks import OBJECT, Bools, Floats, Ints, as_generator, as_positive_int, as_wanted, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import Forest
 from certus.problem import Penalties
@@ -172,7 +173,8 @@ class AnchoredGrammar(CellProgram):
 
     @summed
     def sample(self, k: int, *, seed: int | None = None) -> list[Any]:
-        trees = np.empty((as_positive_int("k", k), max(2 * self.n - 1, 0), 3), dtype=np.int64)
+        size = (max(2 * self.n - 1, 0), 3)
+        trees = np.empty((as_wanted(k, OBJECT + prod(size)), *size), dtype=np.int64)
         chart, rng = self._feasible_sums().chart, as_generator(seed)
         kernels.anchored.draw(self.arrays["rule"], self.arrays["root"], chart, rng, trees)
         return [tuple(map(tuple, in_order(tree).tolist())) for tree in trees]

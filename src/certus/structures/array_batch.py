@@ -95,13 +95,9 @@ class ArrayBatch(Batch):
         return self.problem(**own, **self.options_of(item))
 
     def part_marginals(self) -> dict[str, Floats]:
-        found, out = self._each(lambda p, _: {name: p.part_marginals(name) for name in self.arrays}), {}
-        for name, array in self.arrays.items():
-            shape = array.shape if self.is_shared(name) else array.shape[1:]
-            out[name] = np.zeros((len(self), *shape), dtype=self.dtype)
-            for b, own in enumerate(found):
-                out[name][b][tuple(map(slice, own[name].shape))] = own[name]
-        return out
+        found = self._each(lambda p, _: {name: p.part_marginals(name) for name in self.arrays})
+        shapes = {name: a.shape if self.is_shared(name) else a.shape[1:] for name, a in self.arrays.items()}
+        return self._padded_views(found, 0.0, shapes)
 
     @property
     def views(self) -> Mapping[str, Index]:

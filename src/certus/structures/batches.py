@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus import kernels
-from certus.batch import as_lengths
+from certus.batch import Batch, as_lengths
 from certus.certificates.rounding import EXACT, MASK, OVERFLOW, WIDTH, Extent, of_best, total
 from certus.certificates.sound import LARGE, together
 from certus.checks import Floats, Ints
@@ -62,19 +62,19 @@ class SpanTreesBatch(ProgramBatch):
     def structure_shape(self) -> Index:
         return (max(2 * self.first.shape[1] - 3, 0), self.first.ndim - 1)
 
-    def log_partition(self) -> Floats:
+    def log_totals(self) -> Floats:
         total, _, alone = self._span_sums(marginals=False)
         return self._with_alone(total, {}, alone)[0]
 
-    def _expected(self) -> tuple[Floats, dict[str, Floats]]:
+    def _expected(self, rounded: bool = True) -> tuple[Floats, dict[str, Floats]]:
         total, uses, alone = self._span_sums(marginals=True)
         for b in np.flatnonzero(total == -np.inf)[:1].tolist():
             self._check_feasible(b)
-        return self._with_alone(total, {"span": uses.astype(self.dtype, copy=False)}, alone)
+        total, found = self._with_alone(total, {"span": uses}, alone)
+        return total, {"span": self._as_given(found["span"]) if rounded else found["span"]}
 
-    def part_sums(self) -> tuple[Floats, dict[str, Floats]]:
-        total, views = self.log_partition_and_marginals()
-        return total, {"span": views[self.view]}
+    def part_sums(self, *, rounded: bool = True) -> tuple[Floats, dict[str, Floats]]:
+        return self._expected(rounded)
 
     def decode(self) -> BatchResult:
         spread, empty = self._labelled()
@@ -273,7 +273,7 @@ class SpanningTreeBatch(ArrayBatch):
         return found
 
     def _both_ways(self, arcs: Floats, *, largest: bool = False) -> Floats:
-        out = np.empty(self.first.shape, dtype=self.dtype)
+        out = np.empty(self.first.shape, dtype=arcs.dtype)
         kernels.edges.both_ways(arcs, self.lengths, largest, out)
         return out
 
@@ -297,8 +297,8 @@ class SpanningTreeBatch(ArrayBatch):
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
         return self._edges(self._directed.sample(k, seed=seed))
 
-    def log_partition(self) -> Floats:
-        return self._directed.log_partition()
+    def log_totals(self) -> Floats:
+        return self._directed.log_totals()
 
     def entropy(self) -> Floats:
         return self._directed.entropy()
@@ -312,11 +312,11 @@ class SpanningTreeBatch(ArrayBatch):
         return total_, {"edges": self._both_ways(found["arcs"])}
 
     def part_marginals(self) -> dict[str, Floats]:
-        return self.part_sums()[1]
+        return {"edge": self.marginals()["edges"]}
 
-    def part_sums(self) -> tuple[Floats, dict[str, Floats]]:
-        total_, found = self.log_partition_and_marginals()
-        return total_, {"edge": found["edges"]}
+    def part_sums(self, *, rounded: bool = True) -> tuple[Floats, dict[str, Floats]] | None:
+        found = self._directed.part_sums(rounded=rounded)
+        return None if found is None else (found[0], {"edge": self._both_ways(found[1]["arc"])})
 
     def max_marginals(self) -> dict[str, Floats]:
         return {"edges": self._both_ways(self._directed.max_marginals()["arcs"], largest=True)}
@@ -381,8 +381,8 @@ class DependencyGraphBatch(ProgramBatch):
     """B problems of ``certus.DependencyGraph``: arc (B, N, N); sibling, coparent, grandparent (B, N, N, N).
 
     ``lengths`` are the words of each item, 0 .. N - 1. Structures are arrays of shape (B, N, N) of 0 and 1, -1 in the
-    padding. With more than one kind of pairs, or with grandparents, items are decoded by themselves, on threads, and
-    questions other than ``decode`` and ``score`` have no tractable answer.
+    padding. With more than one kind of pairs, or with grandparents, items are asked by themselves, on threads, and
+    sums have no tractable answer.
     """
 
     problem, view, padded_axes = DependencyGraph, "arcs", 2
@@ -391,14 +391,16 @@ class DependencyGraphBatch(ProgramBatch):
         **{name: Axes((4,), (1, 1, 1)) for name in ("sibling", "coparent", "grandparent")},
     }
 
+    def __new__(cls, *arguments: Any, **named: Any) -> "DependencyGraphBatch":
+        given = {**dict(zip(cls.arrays_of, arguments, strict=False)), **named}
+        kinds = [name for name in cls.arrays_of if given.get(name) is not None]
+        relaxed = len(kinds) > 2 or "grandparent" in kinds
+        return object.__new__(RelaxedGraphBatch if relaxed and cls is DependencyGraphBatch else cls)
+
     def program_of(self, item: int) -> ArrayProgram[Any]:
         problem = self[item]
         assert isinstance(problem, DependencyGraph)
         return problem.answering("log_partition")
-
-    def decode(self) -> Any:
-        relaxed = len(self.arrays) > 2 or "grandparent" in self.arrays
-        return ArrayBatch.decode(self) if relaxed else super().decode()
 
     @property
     def structure_shape(self) -> Index:
@@ -410,3 +412,12 @@ class DependencyGraphBatch(ProgramBatch):
     def _unpadded(self, structure: Array, item: int) -> Array:
         end = int(self.lengths[item]) + 1
         return structure[:end, :end]
+
+
+class RelaxedGraphBatch(DependencyGraphBatch):
+    """A batch of graphs whose kinds of pairs make no dynamic program together: asked item by item."""
+
+    steps_alone = np.inf
+    decode, sample, kbest = Batch.decode, Batch.sample, Batch.kbest
+    entropy, marginals, max_marginals = Batch.entropy, Batch.marginals, Batch.max_marginals
+    part_marginals = ArrayBatch.part_marginals

@@ -19,7 +19,7 @@ from certus.batch import Batch
 from certus.certificates.normal import Graph, Trees
 from certus.checks import Floats, Ints
 from certus.dependency import matrix_tree
-from certus.dependency.label_folds import fold_labels
+from certus.dependency.label_folds import folded
 from certus.dependency.tree_tangents import Along, marginals_along
 from certus.errors import NotSupported
 from certus.problem import Problem
@@ -76,9 +76,18 @@ class Numbered:
         found = np.asarray(self.problem.terms(structure), dtype=np.int64)
         return found[found > 0] - 1
 
-    @cached_property
+    @property
     def space(self) -> Graph | Trees:
-        """All structures, their parts the cells. NotSupported if there is no such thing."""
+        """All structures, their parts the cells, or for graphs those of ``read``. NotSupported if there is none."""
+        return self._space[0]
+
+    @property
+    def read(self) -> Ints:
+        """The cells that a graph has."""
+        return self._space[1]
+
+    @cached_property
+    def _space(self) -> tuple[Graph | Trees, Ints]:
         problem = self._made()  # and all that it keeps is left behind
         form = problem.normal_form() if problem.relaxation() is None else None
         if form is None or len(form.spaces) != 1 or not isinstance(form.spaces[0], Graph | Trees):
@@ -89,10 +98,11 @@ class Numbered:
         space, number = form.spaces[0], np.append(form.scores.astype(np.int64) - 1, -1)
         if isinstance(space, Trees):
             labels = None if space.labels is None else number[space.labels]
-            return space._replace(part=number[space.part], labels=labels)
+            return space._replace(part=number[space.part], labels=labels), np.empty(0, dtype=np.int64)
         told = number[space.part] >= 0
         part_ptr = np.concatenate(([0], np.cumsum(told)))[space.part_ptr]
-        return Graph(space.in_ptr, space.tail_ptr, space.tail, part_ptr, number[space.part][told])
+        read, part = np.unique(number[space.part][told], return_inverse=True)
+        return Graph(space.in_ptr, space.tail_ptr, space.tail, part_ptr, part), read
 
 
 def _numbered(kind: ArrayKind, shapes: tuple[Shape, ...], options: Options, own: Options) -> Problem[Any]:
@@ -197,15 +207,16 @@ class PartSums:
         if self._trees is None:
 
             def serve(group: Group) -> None:
-                own, found = _own(scores, group), np.empty((len(group.items), group.numbered.size))
+                own = _own(scores, group)
+                found = np.empty(own.shape)
                 value = np.empty(len(group.items))
                 kernels.part_sums.part_sums(group.numbered.space, own, value, found)
                 total[group.items] = value
-                uses[np.ix_(group.items, group.cells)] = found
+                uses[_place(group)] = found
 
             self._run(serve)
             return total, uses
-        arc, label = _arcs(self._trees, Along(scores, *(np.zeros_like(scores),) * 3))
+        arc, label = self._arcs(Along(scores, *(np.zeros_like(scores),) * 3))
         unsound = np.isnan(arc.value).any(axis=(1, 2)) | (arc.value == np.inf).any(axis=(1, 2))
         root = "single" if self._trees.single else "multi"
         safe = np.ascontiguousarray(np.where(unsound[:, None, None], 0.0, arc.value))
@@ -229,17 +240,36 @@ class PartSums:
             kernel = kernels.part_sums.part_tangents if len(along) == 1 else kernels.part_sums.part_curvatures
 
             def serve(group: Group) -> None:
-                found = np.empty((len(group.items), group.numbered.size))
-                kernel(group.numbered.space, _own(scores, group), *(_own(a, group) for a in along), found)
-                out[np.ix_(group.items, group.cells)] = found
+                own = _own(scores, group)
+                found = np.empty(own.shape)
+                kernel(group.numbered.space, own, *(_own(a, group) for a in along), found)
+                out[_place(group)] = found
 
             self._run(serve)
             return out
         zero = np.zeros_like(scores)
-        arc, label = _arcs(self._trees, Along(scores, along[0], along[1] if len(along) > 1 else zero, zero))
+        arc, label = self._arcs(Along(scores, along[0], along[1] if len(along) > 1 else zero, zero))
         found = marginals_along(arc, self._nodes, self._trees.single)
         _spread(self._trees, found, label, 1 if len(along) == 1 else 3, out)
         return out
+
+    def _arcs(self, scores: Along) -> tuple[Along, Along | None]:
+        """Scores of arcs, their labels summed out; and probabilities of labels of arcs. With all their derivatives."""
+        trees = self._trees
+        assert trees is not None
+        used = trees.part >= 0 if trees.labels is None else (trees.labels >= 0).any(axis=2)
+        value = np.where(used, _gathered(trees.part, scores.value, 0.0), -np.inf)
+        u, v, both = (_gathered(trees.part, a, 0.0) for a in scores[1:])
+        if trees.labels is None:
+            return Along(value, u, v, both), None
+        arcs, _, p = folded(_gathered(trees.labels, scores.value, -np.inf), self._nodes, summed=True, shares=True)
+        value = np.where(arcs > -np.inf, value + arcs, -np.inf)
+        slope_u, slope_v = (_gathered(trees.labels, a, 0.0) for a in (scores.u, scores.v))
+        mean_u, mean_v = ((p * a).sum(axis=3, keepdims=True) for a in (slope_u, slope_v))
+        c_u, c_v = slope_u - mean_u, slope_v - mean_v
+        mean_uv = (p * c_u * c_v).sum(axis=3, keepdims=True)
+        arc = Along(value, u + mean_u[..., 0], v + mean_v[..., 0], both + mean_uv[..., 0])
+        return arc, Along(p, p * c_u, p * c_v, p * (c_u * c_v - mean_uv))
 
     @property
     def _nodes(self) -> Ints:
@@ -262,7 +292,12 @@ def _plain(value: Any) -> Any:
 
 
 def _own(scores: Floats, group: Group) -> Floats:
-    return scores[np.ix_(group.items, group.cells)]
+    return scores[_place(group)]
+
+
+def _place(group: Group) -> tuple[Ints, ...]:
+    """Where the cells that the graph of a group has are, item by item."""
+    return np.ix_(group.items, group.cells[group.numbered.read])
 
 
 def _chunks(groups: Sequence[Group], count: int) -> Iterator[Group]:
@@ -279,23 +314,6 @@ def _chunks(groups: Sequence[Group], count: int) -> Iterator[Group]:
 def _gathered(cells: Ints, scores: Floats, rest: float) -> Floats:
     """(B, ...) of cells, ``rest`` where there is none."""
     return np.concatenate((scores, np.full((len(scores), 1), rest)), axis=1)[:, cells]
-
-
-def _arcs(trees: Trees, scores: Along) -> tuple[Along, Along | None]:
-    """Scores of arcs, their labels summed out; and the probabilities of labels of arcs. With all their derivatives."""
-    used = trees.part >= 0 if trees.labels is None else (trees.labels >= 0).any(axis=2)
-    value = np.where(used, _gathered(trees.part, scores.value, 0.0), -np.inf)
-    u, v, both = (_gathered(trees.part, a, 0.0) for a in scores[1:])
-    if trees.labels is None:
-        return Along(value, u, v, both), None
-    folded, given = fold_labels(_gathered(trees.labels, scores.value, -np.inf))
-    value, p = value + folded, given
-    slope_u, slope_v = (_gathered(trees.labels, a, 0.0) for a in (scores.u, scores.v))
-    mean_u, mean_v = ((p * a).sum(axis=3, keepdims=True) for a in (slope_u, slope_v))
-    c_u, c_v = slope_u - mean_u, slope_v - mean_v
-    mean_uv = (p * c_u * c_v).sum(axis=3, keepdims=True)
-    arc = Along(value, u + mean_u[..., 0], v + mean_v[..., 0], both + mean_uv[..., 0])
-    return arc, Along(p, p * c_u, p * c_v, p * (c_u * c_v - mean_uv))
 
 
 def _spread(trees: Trees, arc: Along, label: Along | None, which: int, out: Floats) -> None:

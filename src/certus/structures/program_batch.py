@@ -9,7 +9,7 @@ import numpy as np
 from certus import kernels
 from certus.certificates.rounding import Extent, of_best, total
 from certus.certificates.sound import LARGE, together
-from certus.checks import Floats, Ints, as_generator, as_positive_int
+from certus.checks import Floats, Ints, as_generator
 from certus.errors import Infeasible
 from certus.result import BatchResult, Certificate, certified
 from certus.structures.array_batch import ArrayBatch
@@ -121,7 +121,7 @@ class ProgramBatch(ArrayBatch):
         return certified(lambda: used, total(used), value, of_best(group.extents[k], value), kind=self.kind)
 
     def sample(self, k: int, *, seed: int | None = None) -> Ints:
-        wanted, rng = as_positive_int("k", k), as_generator(seed)
+        wanted, rng = self._wanted(k), as_generator(seed)
         out = np.full((len(self), wanted, *self.structure_shape), -1, dtype=np.int64)
         found = self._ask(
             LARGE,
@@ -141,7 +141,7 @@ class ProgramBatch(ArrayBatch):
             out[b] = self._padded([self._row(y) for y in drawn])
         return out
 
-    def log_partition(self) -> Floats:
+    def log_totals(self) -> Floats:
         found = self._ask(LARGE, kernels.programs.sums, lambda g: (np.empty(0), np.empty((0, 1))))
         return self._with_alone(found.values(len(self)), {}, found.alone)[0]
 
@@ -161,7 +161,7 @@ class ProgramBatch(ArrayBatch):
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one sweep."""
         total_, parts = self._expected()
-        return total_, {self.view: parts[next(iter(self.arrays))]}
+        return self._as_given(total_), {self.view: parts[next(iter(self.arrays))]}
 
     def part_marginals(self) -> dict[str, Floats]:
         return self._expected()[1]
@@ -186,7 +186,7 @@ class ProgramBatch(ArrayBatch):
                 own = self._named(b, partial(_expected_uses, program, name))
                 out[name][b] = 0.0
                 out[name][b][tuple(map(slice, own.shape))] = own
-        return self._as_given(total_), out
+        return total_, out
 
     def _place(self, out: dict[str, Floats], items: Ints, program: ArrayProgram[Any], parts: Floats) -> None:
         """Values (b, P) of parts into padded arrays by name."""
@@ -202,7 +202,6 @@ class ProgramBatch(ArrayBatch):
         found = self._ask(
             LARGE, kernels.programs.max_totals, lambda g: (np.empty((len(g.items), g.program.layout.cells)),)
         )
-        self._check(found)
         name = next(iter(self.arrays))
         out = {name: np.full(self.first.shape, -np.inf, dtype=self.dtype)}
         for group, _, (best,) in found.made:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certus import kernels
 from certus.batch import Batch, type_of
-from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of
+from certus.certificates.rounding import EPSILON, EXACT, WIDTH, counted, extent_of, in_range
 from certus.certificates.sound import LARGE
 from certus.checks import Floats, Ints, as_numbers, as_scores
 from certus.errors import InvalidInput
@@ -103,15 +103,16 @@ class TaggingBatch(Batch):
         highest = self._highest()
         terms = self.lengths + (self.lengths + 1) * sum(table is not None for table in self._tables)
         bound = np.maximum(value, score)
-        tolerance = WIDTH * EPSILON * terms * (2.0 * terms * max(highest, 0.0) + np.maximum(-score, 0.0))
+        with np.errstate(over="ignore"):  # then nothing is proved
+            tolerance = WIDTH * EPSILON * terms * (2.0 * terms * max(highest, 0.0) + np.maximum(-score, 0.0))
         proved = (tolerance <= EXACT * absolute) & (2.0 * (bound - score) <= tolerance)
+        proved &= in_range(terms, highest, score)
         certificate = BatchCertificate("dynamic program", score, bound, tolerance)
         found = BatchResult(structure, score, certificate, self.lengths)
         return self._settled(found, np.flatnonzero(~proved).tolist())
 
-    def log_partition(self) -> Floats:
-        """Log of the sum of exp(score) over all sequences of each item, shape (B,)."""
-        return self._as_given(self._run(kernels.tagging.total, np.empty(0), powers=True))
+    def log_totals(self) -> Floats:
+        return self._run(kernels.tagging.total, np.empty(0), powers=True)
 
     def entropy(self) -> Floats:
         """Entropy, in nats, of the distribution proportional to exp(score) of each item, shape (B,)."""
@@ -125,23 +126,40 @@ class TaggingBatch(Batch):
 
     def log_partition_and_marginals(self) -> tuple[Floats, dict[str, Floats]]:
         """Both of them by one sweep."""
+        total, tags = self._tag_sums()
+        return self._as_given(total), {"tags": self._as_given(tags)}
+
+    def _tag_sums(self) -> tuple[Floats, Floats]:
+        """Log-partitions, and the probability of each tag at each position."""
         found = self._chain_sums(pairs=False)
         if found is not None:
             self._check_totals(found.total)
-            return self._as_given(found.total), {"tags": self._as_given(found.tags)}
+            return found.total, found.tags
         out = np.zeros(self.unary.shape)
-        total = self._run(kernels.tagging.marginals, out, powers=True)
-        return self._as_given(total), {"tags": self._as_given(out)}
+        return self._run(kernels.tagging.marginals, out, powers=True), out
 
-    def part_sums(self) -> tuple[Floats, dict[str, Floats]] | None:
+    def part_sums(self, *, rounded: bool = True) -> tuple[Floats, dict[str, Floats]] | None:
         if self._tables == [None, None]:
-            total, views = self.log_partition_and_marginals()
-            return total, {"unary": views["tags"]}
-        found = self._chain_sums(pairs=True)
-        if found is None:
-            return None
-        uses = {"unary": self._as_given(found.tags), "bigram": self._as_given(found.pairs)}
-        return self._as_given(found.total), uses
+            total, tags = self._tag_sums()
+            uses = {"unary": tags}
+        else:
+            found = self._chain_sums(pairs=True)
+            if found is None:
+                return None
+            total, uses = found.total, {"unary": found.tags, "bigram": found.pairs}
+        return total, {name: self._as_given(own) if rounded else own for name, own in uses.items()}
+
+    def part_marginals(self) -> dict[str, Floats]:
+        found = self.part_sums()
+        if found is not None:
+            self._check_totals(found[0])
+            return found[1]
+        arrays = {"unary": self.unary.shape[1:]}
+        for name, table in zip(("bigram", "trigram"), self._tables, strict=True):
+            if table is not None:
+                arrays[name] = table.scores.shape[bool(table.item) :]
+        uses = self._each(lambda problem, _: {name: problem.part_marginals(name) for name in arrays})
+        return self._padded_views(uses, 0.0, arrays)
 
     def _chain_sums(self, *, pairs: bool) -> ChainSums | None:
         """Sums by the kernel for one table of bigrams without boundary tags, where it is for these scores."""

@@ -28,6 +28,7 @@ class Lattice(NamedTuple):
     """The normal form of a tagging problem, and what finds the edges of a sequence."""
 
     form: NormalForm
+    cells: Ints  # the part of the form that each cell of the arrays of scores is, laid end to end; -1 for none
     order: int
     steps: list[_Step]
     number: Ints  # of the edges as steps count them; -1 for those left out
@@ -92,8 +93,10 @@ def lattice(unary: Floats, bigram: Table | None, trigram: Table | None) -> Latti
     allowed_edges = edge_weights(graph, scores) > -np.inf
     if not allowed_edges.all():
         graph, number = trimmed(graph, allowed_edges)
-    cells = {"tags": np.arange(n * T)}
-    return Lattice(normal_form(graph, scores, cells), order, steps or [_Step((end, end, end), -1, -1)], number)
+    form = normal_form(graph, scores, {"cells": np.arange(len(scores))})
+    cells = form.cells["cells"]
+    form = form._replace(cells={"tags": cells[: n * T]})
+    return Lattice(form, cells, order, steps or [_Step((end, end, end), -1, -1)], number)
 
 
 def _cells(table: Table | None, offset: int, place: tuple[int, int], *tags: Ints) -> Ints:

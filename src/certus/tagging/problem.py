@@ -13,7 +13,7 @@ from certus import kernels
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import Extent, extent_of, rounded_up
 from certus.certificates.sound import measured, summed
-from certus.checks import Floats, Ints, as_numbers, as_penalties, as_scores
+from certus.checks import Floats, Ints, as_numbers, as_penalties, as_scores, one_of
 from certus.errors import Infeasible, InvalidInput, NotSupported
 from certus.hypergraph import DynamicProgram, Forest
 from certus.lazy import once
@@ -224,6 +224,25 @@ class Tagging(DynamicProgram[Ints]):
         self._run(kernels.tagging.marginals, None, value, out, powers=True)
         self._must_be_feasible(value, None)
         return {"tags": out[0]}
+
+    @summed
+    def part_marginals(self, kind: str) -> Floats:
+        """The expected uses of each cell of an array of scores, "unary", "bigram" or "trigram", under exp(score).
+
+        They are in the shape of the scores; those of tables are found over the lattice of all sequences.
+        """
+        tables = {"bigram": self.bigram, "trigram": self.trigram}
+        given = {"unary": self.unary, **{name: scores for name, scores in tables.items() if scores is not None}}
+        if one_of("kind", kind, tuple(given)) == "unary":
+            return self.marginals()["tags"]
+        form, value = self._lattice.form, np.empty(1)
+        uses = np.empty((1, len(form.scores)))
+        kernels.part_sums.part_sums(form.spaces[0], form.scores[None], value, uses)
+        self._must_be_feasible(value, None)
+        cells = np.append(uses[0], 0.0)[self._lattice.cells]
+        ends = np.cumsum([scores.size for scores in given.values()])[:-1]
+        found = dict(zip(given, np.split(cells, ends), strict=True))
+        return found[kind].reshape(given[kind].shape)
 
     @measured
     def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:

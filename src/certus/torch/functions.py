@@ -1,8 +1,8 @@
 """What autograd sees: sums over structures as functions of a tensor of scores, differentiable three times.
 
 With Z the sum over structures and mu the expected uses of parts, the gradient of log Z is mu, that of mu along u its
-tangent, and that of the tangent along v its curvature. Each is a sweep of certus.structures.part_sums, in float64 on
-the CPU, whatever the type and device of the tensors; the answer is moved back.
+tangent, and that of the tangent along v its curvature. Each is a sweep of certus.structures.part_sums. All is in
+float64 on the CPU, whatever the type and device of the tensors; only answers, and gradients of tensors, are moved back.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from certus.batch import Batch
 from certus.checks import Floats
-from certus.errors import InvalidInput
+from certus.errors import InvalidInput, NotSupported
 from certus.structures.part_sums import PartSums
 
 P = ParamSpec("P")
@@ -50,20 +49,32 @@ class Eager:
 
 def to_numpy(tensor: Tensor) -> Floats:
     """The numbers of a tensor of any type, on any device, as float64."""
-    plain = tensor.detach()
-    if plain.dtype != torch.float64 or not plain.is_cpu:
-        plain = plain.to(device="cpu", dtype=torch.float64)
-    found: Floats = np.ascontiguousarray(plain.numpy())
+    return _numbers(tensor, torch.float64)
+
+
+def as_given(tensor: Tensor) -> NDArray[Any]:
+    """The numbers of a tensor, as float64, but for those of float32, which kernels may read, and whole ones."""
+    narrow = tensor.is_floating_point() and tensor.dtype != torch.float32
+    return _numbers(tensor, torch.float64 if narrow else tensor.dtype)
+
+
+def _numbers(tensor: Tensor, dtype: torch.dtype) -> NDArray[Any]:
+    try:
+        own = tensor.detach()
+        if own.dtype != dtype or not own.is_cpu:
+            own = own.to(device="cpu", dtype=dtype)
+        found: NDArray[Any] = np.ascontiguousarray(own.numpy())
+    except (RuntimeError, TypeError, NotImplementedError):
+        raise InvalidInput(
+            f"a tensor of shape {tuple(tensor.shape)} has no numbers at hand: it is sparse, of the device meta, or what"
+            " torch.func, vmap and batched gradients make of one. Give dense tensors, and ask torch.autograd.grad."
+        ) from None
     return found
 
 
-def scores_of(tensor: Tensor) -> NDArray[Any]:
-    """The numbers of a tensor as scores of a batch: float32 stays float32, which kernels may read as it is."""
-    plain = tensor.detach()
-    if plain.dtype != torch.float32 or not plain.is_cpu:
-        return to_numpy(plain)
-    found: NDArray[Any] = np.ascontiguousarray(plain.numpy())
-    return found
+def to_double(tensor: Tensor) -> Tensor:
+    """The tensor as float64 on the CPU, in which all is computed; differentiable."""
+    return tensor.to(device="cpu", dtype=torch.float64)
 
 
 def to_tensor(values: Any, like: Tensor) -> Tensor:
@@ -89,11 +100,11 @@ class Asked(Protocol):
     def by_array(self, values: Any) -> list[Any]: ...
 
 
-def _sums(asked: Asked, flat: Callable[[], Tensor]) -> tuple[Floats, list[Floats]]:
-    """Log-partition (B,), and the expected uses of the cells of each array by each item, (B, ...); ``flat`` makes the
-    scores (B, P).
+def _sums(asked: Asked, flat: Callable[[], Tensor], *, rounded: bool) -> tuple[Floats, list[Floats]]:
+    """Log-partition (B,), and the expected uses of the cells of each array by each item, (B, ...), ``rounded`` to the
+    type of the scores where that saves time; ``flat`` makes the scores (B, P).
     """
-    found = asked.batch.part_sums()
+    found = asked.batch.part_sums(rounded=rounded)
     if found is not None:
         total, uses = found[0], [found[1][name] for name in asked.arrays]
     else:
@@ -104,12 +115,12 @@ def _sums(asked: Asked, flat: Callable[[], Tensor]) -> tuple[Floats, list[Floats
 
 
 def log_totals(asked: Asked, arrays: Sequence[Tensor]) -> Tensor:
-    """Log-partition (B,) alone, for which there are no gradients."""
+    """Log-partition (B,) alone, for which there are no gradients, in float64."""
     if not asked.quick:
-        return to_tensor(_sums(asked, lambda: asked.flat(arrays))[0], arrays[0])
-    total = asked.batch.log_partition()
+        return torch.from_numpy(_sums(asked, lambda: asked.flat(arrays), rounded=True)[0])
+    total = asked.batch.log_totals()
     _check_totals(total, asked)
-    return to_tensor(total, arrays[0])
+    return torch.from_numpy(total)
 
 
 def _check_totals(total: Floats, asked: Asked) -> None:
@@ -120,16 +131,16 @@ def _check_totals(total: Floats, asked: Asked) -> None:
 
 
 class LogPartition(torch.autograd.Function):
-    """Log-partition (B,) for arrays of scores, of items (B, ...) or of all. What its gradient is made of is known
-    beforehand.
+    """Log-partition (B,), in float64, for arrays of scores, of items (B, ...) or of all. What its gradient is made of
+    is known beforehand.
     """
 
     @staticmethod
     def forward(ctx: Any, asked: Asked, *arrays: Tensor) -> Tensor:
-        total, uses = _sums(asked, lambda: asked.flat(arrays))
+        total, uses = _sums(asked, lambda: asked.flat(arrays), rounded=True)
         ctx.asked, ctx.uses = asked, [to_tensor(own, like) for own, like in zip(uses, arrays, strict=True)]
         ctx.save_for_backward(*arrays)
-        return to_tensor(total, arrays[0])
+        return torch.from_numpy(total)
 
     @staticmethod
     def backward(ctx: Any, total: Tensor) -> tuple[Tensor | None, ...]:
@@ -137,7 +148,7 @@ class LogPartition(torch.autograd.Function):
         again = torch.is_grad_enabled()
         if uses is None or again:
             # The gradient is to be differentiated too, or it is not the first that is asked for.
-            uses = asked.by_array(Sums.apply(asked.flat(ctx.saved_tensors), asked)[1])
+            uses = asked.by_array(Sums.apply(to_double(asked.flat(ctx.saved_tensors)), asked)[1])
         as_they_are = not again and total.tolist() == [1.0] * len(total)  # the gradient of a sum over the items
         found: list[Tensor | None] = [None]
         for own, like, wanted in zip(uses, asked.arrays.values(), ctx.needs_input_grad[1:], strict=True):
@@ -145,20 +156,20 @@ class LogPartition(torch.autograd.Function):
                 found.append(None)
                 continue
             if not as_they_are:
-                factor = total.reshape(-1, *[1] * (own.ndim - 1))
+                factor = total.to(own).reshape(-1, *[1] * (own.ndim - 1))
                 own = own * factor if again else own.mul_(factor)
-            found.append(own.sum(dim=0) if own.ndim > like.ndim else own)
+            found.append((own.sum(dim=0) if own.ndim > like.ndim else own).to(like))
         return tuple(found)
 
 
 class Sums(torch.autograd.Function):
-    """Log-partition (B,) and expected uses (B, P) for scores (B, P)."""
+    """Log-partition (B,) and expected uses (B, P) for scores (B, P), all in float64 on the CPU."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
-        total, uses = _sums(asked, lambda: scores)
+        total, uses = _sums(asked, lambda: scores, rounded=False)
         flat = [own.reshape(len(own), -1) for own in uses]
-        found = to_tensor(total, scores), to_tensor(np.concatenate(flat, axis=1) if len(flat) > 1 else flat[0], scores)
+        found = torch.from_numpy(total), torch.from_numpy(np.concatenate(flat, axis=1) if len(flat) > 1 else flat[0])
         ctx.asked = asked
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(scores, found[1])
@@ -181,12 +192,27 @@ class Tangents(torch.autograd.Function):
     def forward(ctx: Any, scores: Tensor, along: Tensor, parts: PartSums) -> Tensor:
         ctx.parts = parts
         ctx.save_for_backward(scores, along)
-        return to_tensor(parts.tangents(to_numpy(scores), to_numpy(along)), scores)
+        return torch.from_numpy(parts.tangents(to_numpy(scores), to_numpy(along)))
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
         scores, along = ctx.saved_tensors
         theta, u, v = (to_numpy(t) for t in (scores, along, gradient))
-        second = to_tensor(ctx.parts.curvatures(theta, u, v), scores)
-        return second, to_tensor(ctx.parts.tangents(theta, v), scores), None
+        found = (ctx.parts.curvatures(theta, u, v), ctx.parts.tangents(theta, v))
+        second, first = (Last.apply(torch.from_numpy(values), scores, along, gradient) for values in found)
+        return second, first, None
+
+
+class Last(torch.autograd.Function):
+    """A derivative that has none itself: asked for one, it says so, where it would be taken for a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, *of: Tensor) -> Tensor:
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        raise NotSupported(
+            "log-partitions have derivatives up to the third, marginals and entropies up to the second; a further one "
+            "is asked for."
+        )

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from certus.checks import Ints
+from certus.checks import Ints, shown
 from certus.errors import InvalidInput
 from certus.result import BatchCertificate
 from certus.structures.part_sums import ArrayKind, PartSums, Shape
-from certus.torch.functions import Eager, LogPartition, Sums, log_totals, scores_of, to_tensor
+from certus.torch.functions import Eager, LogPartition, Sums, as_given, log_totals, to_double, to_tensor
 
 Views = dict[str, Tensor]
 PADDING = ("lengths", "mask", "second_lengths", "second_mask")
@@ -44,17 +44,14 @@ class Scored(Eager):
     kind: ArrayKind
 
     def __init__(self, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        self.arrays = {name: _as_scores(name, array) for name, array in arrays.items() if array is not None}
-        lead = next(iter(self.arrays))
+        lead = next(iter(arrays))
+        given = {name: array for name, array in arrays.items() if array is not None or name == lead}
+        self.arrays = {name: as_scores(name, array) for name, array in given.items()}
         self.first = self.arrays[lead]
         for name, tensor in list(self.arrays.items())[1:]:
-            if (tensor.device, tensor.dtype) != (self.first.device, self.first.dtype):
-                raise InvalidInput(
-                    f"{name} is {tensor.dtype} on {tensor.device}, and {lead} is {self.first.dtype} on "
-                    f"{self.first.device}; expected one type and one device: use {name}.to({lead})."
-                )
+            check_together(name, tensor, lead, self.first)
         self.options = {name: _as_option(value) for name, value in options.items() if value is not None}
-        self.batch = self.kind.make(**{name: scores_of(tensor) for name, tensor in self.arrays.items()}, **self.options)
+        self.batch = self.kind.make(**{name: as_given(tensor) for name, tensor in self.arrays.items()}, **self.options)
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -72,9 +69,9 @@ class Scored(Eager):
         """The lengths of items, by the names of arguments."""
         return {"lengths": self.batch.lengths}
 
-    @cached_property
+    @property
     def scores(self) -> Tensor:
-        """(B, P) all scores of each item, array after array."""
+        """(B, P) all scores of each item, array after array. Not kept: who asks may want gradients or not."""
         return self.flat(list(self.arrays.values()))
 
     def flat(self, arrays: Sequence[Tensor]) -> Tensor:
@@ -112,9 +109,14 @@ class Scored(Eager):
         )
 
     def taken(self, items: Ints, shift: Tensor | None = None, temperature: float = 1.0) -> Self:
-        """Some of the items, in any number and order, with ``shift`` added to their first array; all over a number."""
+        """Some of the items, in any number and order, with ``shift`` added to their first array; all over a number.
+
+        What is shifted or divided is in float64.
+        """
         index = torch.from_numpy(items).to(self.first.device)
         arrays = {name: t[index] if self._by_item(name) else t for name, t in self.arrays.items()}
+        if shift is not None or temperature != 1.0:
+            arrays = {name: to_double(tensor) for name, tensor in arrays.items()}
         if shift is not None:
             lead = next(iter(arrays))
             if self.kind.symmetric:
@@ -133,51 +135,65 @@ class Scored(Eager):
 
     # -- sums ------------------------------------------------------------------------------------------------------
 
-    def _sums(self) -> tuple[Tensor, Tensor]:
-        """Log-partition and expected uses of all cells."""
-        found: tuple[Tensor, Tensor] = Sums.apply(self.scores, self)
+    def _sums(self, scores: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Log-partition and expected uses of all cells, in float64; for the scores, if they are at hand."""
+        found: tuple[Tensor, Tensor] = Sums.apply(to_double(self.scores) if scores is None else scores, self)
         return found
 
-    def log_partition(self) -> Tensor:
-        """Log of the sum of exp(score) over the structures of each item, (B,)."""
+    def _log_partition(self) -> Tensor:
         arrays = list(self.arrays.values())
         wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in arrays)
         found: Tensor = LogPartition.apply(self, *arrays) if wanted else log_totals(self, arrays)
         return found
 
+    def log_partition(self) -> Tensor:
+        """Log of the sum of exp(score) over the structures of each item, (B,)."""
+        return self._log_partition().to(self.first)
+
     def marginals(self) -> Views:
         """For each view, the probability of each part, (B, ...)."""
-        return self._views(self._sums()[1])
+        return self._answers(self._sums()[1])
 
     def entropy(self) -> Tensor:
         """Entropy, in nats, of the distribution proportional to exp(score) of each item, (B,)."""
-        total, uses = self._sums()
-        return total - _expected(self.scores, uses)
+        scores = to_double(self.scores)
+        total, uses = self._sums(scores)
+        return (total - _expected(scores, uses)).to(self.first)
 
     def log_prob(self, structure: Any) -> Tensor:
         """Log-probabilities of one structure of each item, (B,), given as ``decode`` gives them."""
-        return self.score(structure) - self.log_partition()
+        return (self._score(structure) - self._log_partition()).to(self.first)
 
     def cross_entropy(self, other: Self) -> Tensor:
         """What -log_prob by ``other`` is expected to be for structures drawn from these, (B,)."""
         self._check_alike(other)
-        return other.log_partition() - _expected(other.scores, self._sums()[1])
+        return (other._log_partition() - _expected(to_double(other.scores), self._sums()[1])).to(self.first)
 
     def kl(self, other: Self) -> Tensor:
         """The cross-entropy less the entropy, (B,): Kullback-Leibler divergence of these from ``other``."""
         self._check_alike(other)
-        total, uses = self._sums()
-        gain = _expected(self.scores, uses) - _expected(other.scores, uses)
-        return gain - total + other.log_partition()
+        scores = to_double(self.scores)
+        total, uses = self._sums(scores)
+        gain = _expected(scores, uses) - _expected(to_double(other.scores), uses)
+        return (gain - total + other._log_partition()).to(self.first)
 
-    def _check_alike(self, other: "Scored") -> None:
-        ours, theirs = ({name: tuple(t.shape) for name, t in s.arrays.items()} for s in (self, other))
-        same = type(self) is type(other) and ours == theirs
-        if not same or any(not np.array_equal(n, other._lengths[name]) for name, n in self._lengths.items()):
+    def _check_alike(self, other: Any) -> None:
+        if type(self) is not type(other):
+            raise InvalidInput(f"the other is {shown(other)}; expected {type(self).__name__}, as these are.")
+        ours, theirs = (({n: tuple(t.shape) for n, t in s.arrays.items()}, s._plain_options()) for s in (self, other))
+        if ours != theirs:
             raise InvalidInput(
-                f"{type(self).__name__} of {ours} and {type(other).__name__} of {theirs} have different structures; "
-                "expected the same kind, shapes and lengths."
+                f"{type(self).__name__} of {_told(*ours)} and of {_told(*theirs)} have different structures; expected "
+                "the same shapes, lengths and options."
             )
+
+    def _plain_options(self) -> dict[str, Any]:
+        """Lengths and options, to be compared."""
+        options = {name: value for name, value in self.options.items() if name not in PADDING}
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in {**self._lengths, **options}.items()
+        }
 
     # -- structures ------------------------------------------------------------------------------------------------
 
@@ -186,9 +202,13 @@ class Scored(Eager):
         cells = uses[..., : prod(self.first.shape[1:])]
         return {self._view: cells.reshape(*uses.shape[:-1], *self.first.shape[1:])}
 
+    def _answers(self, uses: Tensor) -> Views:
+        """The views, in the type and on the device of the scores."""
+        return {view: values.to(self.first) for view, values in self._views(uses).items()}
+
     def _given(self, structure: Any) -> Ints:
         """One structure of each item, in numpy."""
-        given = structure.detach().cpu().numpy() if isinstance(structure, Tensor) else np.asarray(structure)
+        given = as_given(structure) if isinstance(structure, Tensor) else np.asarray(structure)
         wanted = (len(self), *self.batch.structure_shape)
         if given.ndim != len(wanted) or len(given) != len(self) or given.dtype.kind not in "iu":
             raise InvalidInput(
@@ -205,7 +225,7 @@ class Scored(Eager):
         found = np.full((*structures.shape[:2], longest), self.parts.size)
         for place, cells in rows.items():
             found[place][: len(cells)] = cells
-        return to_tensor(found, self.first)
+        return torch.from_numpy(found)
 
     def _cells(self, structure: Ints, item: int) -> Ints:
         try:
@@ -214,18 +234,23 @@ class Scored(Eager):
             raise InvalidInput(f"item {item} of the batch: {error}") from None
 
     def scores_of(self, cells: Tensor) -> Tensor:
-        """(B, k) scores of structures given by their cells."""
-        padded = torch.cat((self.scores, self.scores.new_zeros(len(self), 1)), dim=1)
-        return padded.gather(1, cells.flatten(1)).reshape(cells.shape).sum(dim=-1)
+        """(B, k) scores of structures given by their cells, in float64."""
+        used = cells.flatten(1)
+        there = used < self.parts.size
+        found = to_double(self.scores.gather(1, torch.where(there, used, 0).to(self.first.device)))
+        return torch.where(there, found, 0.0).reshape(cells.shape).sum(dim=-1)
 
     def uses_of(self, cells: Tensor) -> Tensor:
-        """(B, k, P) how often structures given by their cells use each."""
-        used = self.scores.new_zeros((*cells.shape[:2], self.parts.size + 1))
+        """(B, k, P) how often structures given by their cells use each, in float64."""
+        used = torch.zeros((*cells.shape[:2], self.parts.size + 1), dtype=torch.float64)
         return used.scatter_add_(2, cells, torch.ones_like(cells, dtype=used.dtype))[..., :-1]
+
+    def _score(self, structure: Any) -> Tensor:
+        return self.scores_of(self.cells(self._given(structure)[:, None]))[:, 0]
 
     def score(self, structure: Any) -> Tensor:
         """Scores of one structure of each item, (B,), given as ``decode`` gives them."""
-        return self.scores_of(self.cells(self._given(structure)[:, None]))[:, 0]
+        return self._score(structure).to(self.first)
 
     def decode(self) -> Decoded:
         """The best structures, with their certificates; their scores are differentiable."""
@@ -238,8 +263,8 @@ class Scored(Eager):
         found = self.batch.kbest(k)
         present = found.score > -np.inf
         score = self.scores_of(self.cells(found.structure, present))
-        missing = torch.from_numpy(~present).to(score.device)
-        return Ranked(to_tensor(found.structure, self.first), score.masked_fill(missing, -torch.inf))
+        ranked = score.masked_fill(torch.from_numpy(~present), -torch.inf)
+        return Ranked(to_tensor(found.structure, self.first), ranked.to(self.first))
 
     def sample(self, k: int, *, seed: int | None = None) -> Tensor:
         """k structures of each item drawn with probability proportional to exp(score), (B, k, ...)."""
@@ -250,7 +275,10 @@ class Scored(Eager):
         return {view: to_tensor(values, self.first) for view, values in self.batch.max_marginals().items()}
 
 
-def _as_scores(name: str, values: Any) -> Tensor:
+def as_scores(name: str, values: Any) -> Tensor:
+    """Return values if they are a tensor of numbers that may have gradients."""
+    if values is None:
+        raise InvalidInput(f"{name} is None; expected a tensor with a leading axis over the items of the batch.")
     if not isinstance(values, Tensor) or not values.is_floating_point():
         found = values.dtype if isinstance(values, Tensor) else type(values).__name__
         raise InvalidInput(
@@ -260,8 +288,23 @@ def _as_scores(name: str, values: Any) -> Tensor:
     return values
 
 
+def check_together(name: str, tensor: Tensor, lead: str, first: Tensor) -> None:
+    """Two tensors are of one type and on one device."""
+    if (tensor.device, tensor.dtype) != (first.device, first.dtype):
+        raise InvalidInput(
+            f"{name} is {tensor.dtype} on {tensor.device}, and {lead} is {first.dtype} on {first.device}; expected one "
+            f"type and one device: use {name}.to({lead})."
+        )
+
+
 def _as_option(value: Any) -> Any:
-    return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+    return as_given(value) if isinstance(value, Tensor) else value
+
+
+def _told(shapes: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """Shapes and options in words, cut short."""
+    told = ", ".join(f"{name} {value}" for name, value in {**shapes, **options}.items())
+    return told if len(told) < 200 else told[:200] + " ..."
 
 
 def _expected(scores: Tensor, uses: Tensor) -> Tensor:

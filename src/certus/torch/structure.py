@@ -12,8 +12,8 @@ from certus.checks import Floats, Ints, as_positive_int, one_of, shown
 from certus.errors import InvalidInput, NotSupported
 from certus.problem import Limits, Penalties, Problem
 from certus.relax import branch
-from certus.torch.functions import eager, to_numpy, to_tensor
-from certus.torch.scored import Scored, Views
+from certus.torch.functions import eager, to_double, to_numpy, to_tensor
+from certus.torch.scored import Scored, Views, as_scores
 from certus.torch.sparse import ActiveSet, Atom, active_sets, system
 
 
@@ -50,13 +50,14 @@ class Structure(Scored):
         Where decoding is not proved the loss is a lower bound of itself.
         """
         right = self.cells(self._given(gold)[:, None])
-        used = self.uses_of(right)[:, 0, : prod(self.first.shape[1:])].reshape(self.first.shape)
-        price = _of_shape("cost", 1.0 - used if cost is None else cost, self.first.shape)
+        used = self._lead(right)[:, 0]
+        price = to_double(_of_shape("cost", 1.0 - used if cost is None else cost, self.first.shape))
         every = np.arange(len(self))
         worst = self.cells(self.taken(every, price.detach()).batch.decode().structure[:, None])
         least = self._lead(worst)[:, 0] - used
         loss = self.scores_of(worst)[:, 0] - self.scores_of(right)[:, 0]
-        return loss + (price * least).flatten(1).sum(dim=1)
+        paid = torch.where(least == 0.0, 0.0, price) * least  # what is not used may cost anything
+        return (loss + paid.flatten(1).sum(dim=1)).to(self.first)
 
     def risk(
         self,
@@ -71,6 +72,8 @@ class Structure(Scored):
         ``cost`` takes structures (B, k, ...) and gives what each costs, (B, k). Samples that are drawn twice count
         once.
         """
+        if not callable(cost):
+            raise InvalidInput(f"cost is {shown(cost)}; expected a function of structures (B, k, ...).")
         if sampled:
             structure = self.batch.sample(as_positive_int("k", k), seed=seed)
             flat = structure.reshape(*structure.shape[:2], -1)
@@ -79,10 +82,10 @@ class Structure(Scored):
         else:
             ranks = self.batch.kbest(as_positive_int("k", k))
             structure, present = ranks.structure, ranks.score > -np.inf
-        there = torch.from_numpy(present).to(self.first.device)
+        there = torch.from_numpy(present)
         score = self.scores_of(self.cells(structure, present)).masked_fill(~there, -torch.inf)
-        price = _of_shape("cost of the structures", cost(to_tensor(structure, self.first)), score.shape).to(score)
-        return (torch.softmax(score, dim=1) * torch.where(there, price, 0.0)).sum(dim=1)
+        price = _of_shape("cost of the structures", cost(to_tensor(structure, self.first)), score.shape)
+        return (torch.softmax(score, dim=1) * torch.where(there, to_double(price), 0.0)).sum(dim=1).to(self.first)
 
     # -- samples that gradients pass through -----------------------------------------------------------------------
 
@@ -97,7 +100,7 @@ class Structure(Scored):
         The gradient is that of the marginals: right, in expectation, for losses that are linear in the parts.
         """
         uses = self.uses_of(self.cells(self.batch.sample(as_positive_int("k", k), seed=seed)))
-        return self._views(_straight_through(uses, self._sums()[1][:, None]))
+        return self._answers(_straight_through(uses, self._sums()[1][:, None]))
 
     def perturbed(
         self, k: int = 1, *, noise: str = "gumbel", temperature: float = 1.0, seed: int | None = None
@@ -109,18 +112,21 @@ class Structure(Scored):
         "gumbel" or "normal".
         """
         one_of("noise", noise, ("gumbel", "normal"))
+        if not 0.0 < temperature < np.inf:
+            raise InvalidInput(f"temperature is {temperature}; expected a positive number.")
         rng = np.random.default_rng(seed)
         size = (len(self) * as_positive_int("k", k), *self.first.shape[1:])
-        drawn = to_tensor(rng.gumbel(size=size) if noise == "gumbel" else rng.normal(size=size), self.first)
+        drawn = torch.from_numpy(rng.gumbel(size=size) if noise == "gumbel" else rng.normal(size=size))
         items = np.repeat(np.arange(len(self)), k)
         noisy = self.taken(items, drawn)
         uses = noisy.uses_of(noisy.cells(noisy.batch.decode().structure[:, None]))[:, 0]
         try:
             soft = self.taken(items, drawn, temperature)._sums()[1]
         except NotSupported:
-            soft = torch.where(torch.isfinite(noisy.scores), noisy.scores, 0.0)
+            scores = to_double(noisy.scores)
+            soft = torch.where(torch.isfinite(scores), scores, 0.0)
         found = _straight_through(uses, soft)
-        return self._views(found.reshape(len(self), k, found.shape[1]))
+        return self._answers(found.reshape(len(self), k, found.shape[1]))
 
     # -- SparseMAP -------------------------------------------------------------------------------------------------
 
@@ -160,10 +166,11 @@ class Structure(Scored):
         size = int(np.prod(self.batch.views[chosen]))
         sets = active_sets(oracle, len(self), size, as_positive_int("max_iterations", max_iterations), tolerance)
         listed = [[cells[b][atom.key] for atom in s.atoms] for b, s in enumerate(sets)]
-        index = to_tensor(_padded(listed, self.parts.size), self.first)
+        index = torch.from_numpy(_padded(listed, self.parts.size))
         probability = _weights(sets, self.scores_of(index))
         mean = (probability[..., None] * self.uses_of(index)).sum(dim=1)
-        return SparseMAP(self._views(mean), probability, to_tensor(np.array([s.gap for s in sets]), self.first))
+        gap = to_tensor(np.array([s.gap for s in sets]), self.first)
+        return SparseMAP(self._answers(mean), probability.to(self.first), gap)
 
     def _onto_first(self, view: str, values: Tensor) -> Tensor:
         """Values of the parts of a view, flat, as values of the cells of the first array."""
@@ -185,9 +192,15 @@ def sparsemap(
     ``time_limit``, in seconds, is that of each decoding of a problem that is relaxed; one that is not proved in time
     leaves a gap. Problems have views of one shape. Differentiable in ``scores``.
     """
-    if scores.shape != (len(problems), *problems[0].checked_view(view)):
-        raise InvalidInput(f"scores have shape {tuple(scores.shape)}; expected items, then the shape of {view!r}.")
+    as_scores("scores", scores)
+    if not len(problems) or scores.shape != (len(problems), *problems[0].checked_view(view)):
+        raise InvalidInput(
+            f"scores have shape {tuple(scores.shape)}, and there are {len(problems)} problems; expected one or more, "
+            f"and scores of all, each in the shape of {view!r}."
+        )
     added = to_numpy(scores).reshape(len(problems), -1)
+    if not np.isfinite(added).all():
+        raise InvalidInput("some of the scores are not finite; forbid parts in the problems themselves.")
     own: list[dict[Any, float]] = [{} for _ in problems]
 
     def oracle(items: Ints, shift: Floats) -> list[tuple[Atom, float]]:
@@ -210,10 +223,12 @@ def sparsemap(
     for b, s in enumerate(sets):
         parts[b, : len(s.atoms)] = s.parts
         fixed[b, : len(s.atoms)] = [own[b][atom.key] for atom in s.atoms]
-    used = to_tensor(parts, scores)
-    probability = _weights(sets, torch.einsum("bkd,bd->bk", used, scores.flatten(1)) + to_tensor(fixed, scores))
-    mean = torch.einsum("bk,bkd->bd", probability, used).reshape(scores.shape)
-    return SparseMAP({view: mean}, probability, to_tensor(np.array([s.gap for s in sets]), scores))
+    used = torch.from_numpy(parts)
+    worth = (used * to_double(scores).flatten(1)[:, None]).sum(dim=2) + torch.from_numpy(fixed)
+    probability = _weights(sets, worth)
+    mean = (probability[..., None] * used).sum(dim=1).reshape(scores.shape)
+    gap = to_tensor(np.array([s.gap for s in sets]), scores)
+    return SparseMAP({view: mean.to(scores)}, probability.to(scores), gap)
 
 
 def _solved(problem: Problem[Any], penalties: Penalties, time_limit: float | None) -> tuple[Any, float]:
@@ -235,7 +250,7 @@ def _weights(sets: list[ActiveSet], score: Tensor) -> Tensor:
         inverse = np.linalg.pinv(system(s.parts), hermitian=True)
         slope[b, :k, :k] = inverse[:k, :k]
         rest[b, :k] = s.weight - inverse[:k, :k] @ [atom.score for atom in s.atoms]
-    return torch.einsum("bij,bj->bi", to_tensor(slope, score), score) + to_tensor(rest, score)
+    return (torch.from_numpy(slope) * score[:, None]).sum(dim=2) + torch.from_numpy(rest)
 
 
 def _padded(rows: list[list[Ints]], rest: int) -> Ints:

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from torch import Tensor
 
-from certus.checks import Ints
+from certus.checks import Ints, one_of
 from certus.dependency.batch import DependencyBatch
 from certus.dependency.labelled_batch import LabelledDependencyBatch
 from certus.dependency.part_kinds import TABLE
@@ -20,10 +20,10 @@ from certus.structures.batches import (
     SpanningTreeBatch,
     SpanTreesBatch,
 )
+from certus.structures.grammar_sums import GrammarSums
 from certus.structures.part_sums import ArrayKind
 from certus.tagging.batch import TaggingBatch
-from certus.torch.grammar import GrammarSums
-from certus.torch.scored import Views
+from certus.torch.scored import Views, as_scores, check_together
 from certus.torch.structure import Structure
 
 Maybe: TypeAlias = "Tensor | None"
@@ -72,6 +72,9 @@ class Dependency(Structure):
         (B,) words of each item, up to N - 1, or (B, N - 1), true where a word is not padding.
     projective, root, grandparents
         As in ``certus.Dependency``.
+    axes : "hm" or "mh"
+        Whether ``arc`` and ``label`` are [head, modifier], as everywhere here, or [modifier, head], as in some parsers:
+        then they are turned. Answers are [head, modifier] in any case.
     """
 
     def __init__(
@@ -88,8 +91,15 @@ class Dependency(Structure):
         projective: bool = False,
         root: str = "single",
         grandparents: str = "all",
+        axes: str = "hm",
         **more: Maybe,
     ) -> None:
+        for name, tensor in {"arc": arc, "label": label}.items():
+            if tensor is not None and as_scores(name, tensor).ndim != (3 if name == "arc" else 4):
+                shape = "words + 1, words + 1" + (", labels" if name == "label" else "")
+                raise InvalidInput(f"{name} has shape {tuple(tensor.shape)}; expected (items, {shape}).")
+        if one_of("axes", axes, ("hm", "mh")) == "mh":
+            arc, label = (None if tensor is None else tensor.transpose(1, 2) for tensor in (arc, label))
         above = {"sibling": sibling, "grandparent": grandparent, "grandsibling": grandsibling, "trisibling": trisibling}
         options: dict[str, Any] = {"projective": projective, "root": root}
         if grandparents != "all":
@@ -97,7 +107,14 @@ class Dependency(Structure):
         if label is None:
             self.kind, first = UNLABELLED, {"arc": arc}
         else:
-            self.kind, first = LABELLED, {"label": label if arc is None else label + arc[..., None]}
+            self.kind, first = LABELLED, {"label": label}
+            if arc is not None:
+                check_together("label", label, "arc", arc)
+                if arc.shape != label.shape[:3]:
+                    raise InvalidInput(
+                        f"arc has shape {tuple(arc.shape)}; expected {tuple(label.shape[:3])}, as label has."
+                    )
+                first = {"label": label + arc[..., None]}
         super().__init__({**first, **above, **more}, {"lengths": lengths, "mask": mask, **options})
 
     @property
@@ -170,6 +187,7 @@ class AnchoredGrammar(Structure):
     ) -> None:
         arrays = {"root": root, "rule": rule, "emission": emission}
         for name, tensor in arrays.items():
+            as_scores(name, tensor)
             axes = len(self.kind.axes[name]) + 1
             if tensor.ndim != axes and not (name != "emission" and tensor.ndim == axes - 1):
                 raise InvalidInput(
@@ -180,6 +198,8 @@ class AnchoredGrammar(Structure):
             side = emission.shape[1] + 1
             span = emission.new_zeros(len(emission), side, side, rule.shape[-1])
         super().__init__({"span": span, **arrays}, {"lengths": lengths, "mask": mask})
+        for b in range(min(len(self), 1)):
+            self.batch._named(b, self.batch.__getitem__)  # which says whether shapes go together
 
 
 class Segmentation(Structure):

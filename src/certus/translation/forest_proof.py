@@ -118,7 +118,7 @@ def _steps(problem: "ForestTranslation", above: float, largest: list[float], wei
     if np.isfinite(above):
         ceiling = length * highest
         lowest = max(lowest, min(above - ceiling, 0.0) - 1e-6 * max(abs(above) + ceiling, 1.0))
-    size = max(highest, -lowest, np.finfo(np.float64).tiny * 2.0**60)
+    size = max(highest, -lowest)
     most_u = min(max(largest), LARGEST * size)
     most = 4.0 * length * ((2.0 + problem.lm.order) * size + 4.0 * most_u)
     if not most < 2.0**960:

@@ -58,7 +58,7 @@ def units_for(problem: "PhraseTranslation", above: float, penalties: Floats, mul
         raise overflow()
     terms = 3 + max((len(o.target) for o in problem.options), default=0)  # of one option
     bits = 60 - ceil(np.log2(terms + 5 * problem.n + 8))
-    step = step_for(2.0 * max(matters, 2.0**-940), bits)
+    step = step_for(2.0 * matters, bits)
     least = int(above // step) if isfinite(above) else -(2**61)
     return Units(step, 2**bits, -(2 * problem.n + 2) * 2**bits, least)
 
