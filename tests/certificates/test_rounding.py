@@ -74,9 +74,11 @@ def test_the_grain_of_scores(scores, step):
 
 
 def test_extents():
-    assert extent_of(3, np.array([-inf, 2.0, -5.0]), np.array([[7.0]])) == (3, -5.0, 7.0)
-    assert extent_of(0, np.empty(0), np.array([-inf])) == (0, 0.0, 0.0)
-    assert Extent(2, -1.0, 3.0).joined(Extent(1, -4.0, 1.0), 2.0) == (3, -8.0, 3.0)
+    assert extent_of(3, np.array([-inf, 2.0, -5.0]), np.array([[7.0]])) == Extent(3, -5.0, 7.0)
+    assert extent_of(0, np.empty(0), np.array([-inf])) == Extent(0, 0.0, 0.0)
+    assert Extent(2, -1.0, 3.0, 9.0, 4).joined(Extent(1, -4.0, 1.0), 2.0) == Extent(3, -8.0, 3.0)
+    assert rounding.absolute_of(np.array([-inf, 2.0, -5.0]), np.array([[7.0]])) == 14.0
+    assert rounding.absolute_of(np.array([-1.7e308, 1.7e308])) == inf
     assert rounding.of_sum(2**60, 1.0) == inf
 
 

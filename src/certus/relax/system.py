@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certus.certificates.rounding import EPSILON, Extent, of_sum
+from certus.certificates.rounding import EPSILON, Extent, absolute_of, of_parts, of_sum
 from certus.checks import Floats, Ints, as_penalties, as_scores
 from certus.errors import InvalidInput
 from certus.problem import Index, Penalties, Problem
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+CHECKED = 0.25  # share of the parts of structures that is in use at once, as a rule, where each is used once at most
 
 Block = tuple[int, str]  # subproblem and one of its views
 Pieces = tuple[tuple[int, ...], ...]  # of which numbered parts of a problem each further subproblem is made
@@ -474,9 +476,11 @@ class Relaxation:
         return tuple(p.extent_under(views) for p, views in zip(self.subproblems, asked, strict=True))
 
     def reward(self, i: int, penalty: Floats) -> float:
+        """More than any two penalised scores of a subproblem differ by."""
         extent = self._extents[i]
         largest = self.weights[i] * extent.size + self._largest(i, penalty)
-        return 2.0 * max(extent.length, 1) * (len(self.slices[i]) + 1) * largest or 1.0
+        reward = 2.0 * max(extent.length, 1) * (len(self.slices[i]) + 1) * largest
+        return min(reward, 2.5 * self._absolute(i, penalty)) or 1.0
 
     def _largest(self, i: int, penalty: Floats) -> float:
         largest = 0.0
@@ -484,6 +488,13 @@ class Relaxation:
             finite = penalty[cells]
             largest = max(largest, float(np.abs(finite[finite > -np.inf]).max(initial=0.0)))
         return largest
+
+    def _absolute(self, i: int, penalty: Floats) -> float:
+        """What the absolute scores and penalties of a structure of subproblem i add up to at most; inf if unknown."""
+        absolute = self._extents[i].absolute
+        if absolute == np.inf or self.weights[i] != 1.0:
+            return np.inf
+        return absolute + absolute_of(*(penalty[cells] for _, cells, _ in self.slices[i]))
 
     def insists(self, view: str) -> int:
         """How many copies of a part of a view are required by a reward, not by forbidding its rivals."""
@@ -497,6 +508,14 @@ class Relaxation:
         penalty = self.penalties(multipliers, fixings)
         total = of_sum(self.n_rows, float(np.abs(multipliers * self.rhs).max(initial=0.0)))
         total += float((np.abs(multipliers) * self.slack).sum())
+        return total + min(
+            self._error_of_sums(penalty, fixings, required, extra),
+            self._error_of_parts(multipliers, penalty, fixings, required, extra),
+        )
+
+    def _error_of_sums(self, penalty: Floats, fixings: Fixings, required: int, extra: float) -> float:
+        """The same without constants: as many numbers as a structure has at most, all as large as the largest."""
+        total = 0.0
         for i in range(len(self.subproblems)):
             extent = self._extents[i]
             size = self.weights[i] * extent.size + self._largest(i, penalty)
@@ -511,6 +530,38 @@ class Relaxation:
             if ones:  # rewards are added once for each part, and taken off again
                 total += EPSILON * (length + 2 * ones) * ones * (self.reward(i, penalty) + extra)
         return total
+
+    def _error_of_parts(
+        self, multipliers: Floats, penalty: Floats, fixings: Fixings, required: int, extra: float
+    ) -> float:
+        """The same where the absolute numbers of structures of all subproblems have bounds; inf elsewhere.
+
+        Beside roundings of values there are those of penalties; and those of a check, which rounds each score in use up
+        to a multiple of at most 2 EPSILON times the sum of all, and has half of the tolerance to be lost.
+        """
+        absolutes = [self._absolute(i, penalty) for i in range(len(self.subproblems))]
+        if max(absolutes, default=np.inf) == np.inf:
+            return np.inf
+        most, sizes = self._products
+        total = EPSILON * (most + 1) * float((np.abs(multipliers) * sizes).sum())
+        length = 0
+        for i, (extent, absolute) in enumerate(zip(self._extents, absolutes, strict=True)):
+            total += of_parts(extent.roundings + len(absolutes) + 4, absolute)
+            length += extent.length
+            ones = required + sum(s.start <= c < s.stop for _, s, _ in self.slices[i] for c in fixings.ones)
+            if ones:  # rewards are added once for each part, and taken off again
+                reward = self.reward(i, penalty) + extra
+                total += of_parts(extent.roundings + 2 * ones + len(absolutes) + 4, ones * reward)
+        return total + EPSILON * CHECKED * length * sum(absolutes)
+
+    @cached_property
+    def _products(self) -> tuple[int, Floats]:
+        """How many products of a multiplier and a coefficient the penalty on a cell is a sum of, at most.
+
+        And for each row what the absolute values of its coefficients add up to.
+        """
+        sizes: Floats = abs(self.matrix).sum(axis=1).astype(np.float64)
+        return int(np.diff(self.transposed.indptr).max(initial=0)), sizes
 
     def _most_gained(self, i: int, penalty: Floats) -> float:
         """The highest score of an edge of a subproblem that measures a soft constraint, if any is above 0."""

@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certus.checks import Ints
+from certus.certificates.rounding import Extent, absolute_of, extent_of, total
+from certus.checks import Bools, Floats, Ints, as_penalties, as_scores
 from certus.errors import InvalidInput
+from certus.lazy import once
+from certus.problem import Penalties
+from certus.result import Solution
 from certus.structures.layout import Edges, Layout, edges, layout_of
 from certus.structures.program import LabelProgram, as_array
 
 SIBLING, COPARENT = "sibling", "coparent"
+JOINED = 32  # vertices of pairs that one vertex joins
 
 
 def as_graph(structure: Any, n: int) -> Ints:
@@ -38,6 +43,13 @@ def chains(n: int, kind: str) -> Iterator[tuple[int, list[int]]]:
         yield a, list(range(a + 1, n + 1))
 
 
+def paths(n: int) -> Bools:
+    """(n + 1, n + 1, n + 1) whether g -> h -> m are arcs."""
+    arc = ~np.eye(n + 1, dtype=bool) & (np.arange(n + 1) > 0)
+    read: Bools = arc[:, :, None] & arc[None]
+    return read
+
+
 class ArcChains(LabelProgram):
     """Arcs scored by themselves, and with the next one inside from the same head (siblings) or to the same word."""
 
@@ -53,6 +65,18 @@ class ArcChains(LabelProgram):
         pairs = {name: as_array(name, a, (size,) * 3) for name, a in given.items() if a is not None}
         self.n, self.kind = size - 1, next(iter(pairs), "")
         super().__init__({"arc": first, **pairs}, _chain_layout(self.n, self.kind) if pairs else _arc_layout(self.n))
+
+    @once
+    def extent(self) -> Extent:
+        """Of parts that use no forbidden arc. Chains are added up from end to end, an edge of the graph at a time."""
+        arc = self.arrays["arc"]
+        there = arc > -np.inf
+        arcs, scores = int(there.sum()), [arc]
+        if self.kind:
+            pairs = self.arrays[self.kind]
+            scores.append(np.where(_both_there(there, self.kind), pairs, -np.inf))
+        found = extent_of(len(scores) * arcs, *scores)
+        return found._replace(absolute=absolute_of(*scores), roundings=2 * (arcs + 4 * (self.n + 1) + 4))
 
     def cells_of(self, structure: Any) -> Ints:
         found: Ints = np.flatnonzero(as_graph(structure, self.n))
@@ -84,6 +108,13 @@ def _pair_cells(graph: Ints, n: int, kind: str) -> Iterator[Ints]:
         yield _pair_cell(kind, n + 1, a, used[:-1], used[1:])
 
 
+def _both_there(there: Bools, kind: str) -> Bools:
+    """For each cell of an array of pairs whether its arcs are there; the anchor stands for an inner one if none is."""
+    inner = there | np.eye(len(there), dtype=bool)
+    both: Bools = there[:, None, :] & (inner[:, :, None] if kind == SIBLING else inner[None])
+    return both
+
+
 @lru_cache(maxsize=32)
 def _arc_layout(n: int) -> Layout:
     """Each arc is taken or not, one after the other."""
@@ -113,16 +144,18 @@ def _chain_layout(n: int, kind: str) -> Layout:
 
 
 class ArcPairs(LabelProgram):
-    """Arcs g -> h -> m: copies[0, g, h, m] says that the first is there, copies[1, g, h, m] the second."""
+    """Pairs of arcs: copies[0, k] says that the first of pair k is there, copies[1, k] the second; pair[k] is for both.
+
+    Structures are arrays (2, pairs) of 0 and 1. Every pair decides for itself.
+    """
 
     view = "copies"
-    names = ("copies", "grandparent")
+    names = ("copies", "pair")
 
-    def __init__(self, copies: ArrayLike, grandparent: ArrayLike) -> None:
-        first = as_array("copies", copies, (2, None, None, None))
-        self.n = first.shape[1] - 1
-        pairs = as_array("grandparent", grandparent, (self.n + 1,) * 3)
-        super().__init__({"copies": first, "grandparent": pairs}, _pair_layout(self.n))
+    def __init__(self, copies: ArrayLike, pair: ArrayLike) -> None:
+        first = as_array("copies", copies, (2, None))
+        scores = as_array("pair", pair, (first.shape[1],))
+        super().__init__({"copies": first, "pair": scores}, _pair_layout(first.shape[1]))
 
     def cells_of(self, structure: Any) -> Ints:
         found: Ints = np.flatnonzero(structure)
@@ -130,43 +163,61 @@ class ArcPairs(LabelProgram):
 
     def parts_of(self, structure: Any) -> Ints:
         used = np.asarray(structure)
-        pairs = np.flatnonzero(used[0] & used[1])
-        return np.concatenate((np.flatnonzero(used), self.layout.cells + pairs))
+        return np.concatenate((np.flatnonzero(used), self.layout.cells + np.flatnonzero(used[0] & used[1])))
 
     def rows(self, cells: Ints) -> Ints:
         used = np.zeros(self.shape, dtype=np.int64)
         used.reshape(-1)[cells] = 1
         return used
 
+    @once
+    def extent(self) -> Extent:
+        """Scores are added up in ``_worth``, pairs by fsum; differences of these are what max-marginals are."""
+        found = extent_of(2 * self.shape[1], *self.arrays.values())
+        return found._replace(absolute=absolute_of(*self.arrays.values()), roundings=8)
 
-def copies_of(graph: Ints) -> Ints:
-    """What ``ArcPairs`` says of a graph."""
-    size = len(graph)
-    read = _paths(size - 1)
-    first = np.broadcast_to(graph[:, :, None], (size,) * 3)
-    second = np.broadcast_to(graph[None], (size,) * 3)
-    return np.where(read, np.stack((first, second)), 0)
+    def _worth(self, penalties: Penalties | None) -> Floats:
+        """(4, pairs) the scores of no arc, the first, the second, and both."""
+        penalty = np.zeros(self.shape)
+        for view, values in as_penalties(penalties).items():
+            penalty = as_scores(f"penalty of {view!r}", values, self.checked_view(view))
+        first, second = self.arrays["copies"] + penalty
+        return np.stack((np.zeros(len(first)), first, second, first + second + self.arrays["pair"]))
 
+    def solve(self, penalties: Penalties | None = None) -> Solution[Ints]:
+        """The best of each pair; the smallest number in ``_worth`` of those that tie."""
+        worth = self._worth(penalties)
+        chosen = worth.argmax(axis=0)
+        return Solution(np.stack((chosen & 1, chosen >> 1)), total(worth.max(axis=0).tolist()))
 
-def _paths(n: int) -> Any:
-    """(n + 1, n + 1, n + 1) whether g -> h -> m are arcs."""
-    arc = ~np.eye(n + 1, dtype=bool) & (np.arange(n + 1) > 0)
-    return arc[:, :, None] & arc[None]
+    def max_marginals(self, penalties: Penalties | None = None) -> dict[str, Floats]:
+        worth = self._worth(penalties)
+        best = worth.max(axis=0)
+        with_each = np.stack((np.maximum(worth[1], worth[3]), np.maximum(worth[2], worth[3])))
+        return {self.view: with_each - best + total(best.tolist())}
 
 
 @lru_cache(maxsize=32)
-def _pair_layout(n: int) -> Layout:
-    """For each g -> h -> m: whether the first is there, then the second. Three vertices each."""
-    cell = np.flatnonzero(_paths(n))
-    size = (n + 1) ** 3
-    start = 3 * np.arange(len(cell))
+def _pair_layout(pairs: int) -> Layout:
+    """Three vertices for each pair: no first, the first, whether the second; joined by vertices of up to JOINED tails.
+
+    No derivation is deeper than the log of their number.
+    """
+    k = np.arange(pairs)
+    vertex = 3 * k
     blocks = [
-        edges(np.zeros(1, dtype=np.int64)),
-        edges(start + 1, (start,)),
-        edges(start + 2, (start,), (cell,)),
-        edges(start + 3, (start + 1,)),
-        edges(start + 3, (start + 1,), (size + cell,)),
-        edges(start + 3, (start + 2,)),
-        edges(start + 3, (start + 2,), (size + cell, 2 * size + cell)),
+        edges(vertex),
+        edges(vertex + 1, (), (k,)),
+        edges(vertex + 2, (vertex,)),
+        edges(vertex + 2, (vertex,), (pairs + k,)),
+        edges(vertex + 2, (vertex + 1,)),
+        edges(vertex + 2, (vertex + 1,), (pairs + k, 2 * pairs + k)),
     ]
-    return layout_of(3 * len(cell) + 1, blocks, 2 * size, 3 * size, 3 * len(cell))
+    open_, end = vertex + 2, 3 * pairs
+    while len(open_) != 1:
+        padded = np.full(max(-(-len(open_) // JOINED), 1) * JOINED, -1)
+        padded[: len(open_)] = open_
+        above = end + np.arange(len(padded) // JOINED)
+        blocks.append(edges(above, tuple(padded.reshape(-1, JOINED).T)))
+        open_, end = above, end + len(above)
+    return layout_of(end, blocks, 2 * pairs, 3 * pairs, 3 * pairs)

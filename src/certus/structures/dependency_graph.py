@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from certus.certificates.normal import NormalForm
-from certus.certificates.rounding import Extent, extent_of, rounded_up
-from certus.checks import Floats, Ints
-from certus.errors import NotSupported
+from certus.certificates.rounding import Extent, extent_within, rounded_up
+from certus.checks import Floats, Ints, as_scores
+from certus.errors import InvalidInput, NotSupported
 from certus.hypergraph import Forest
 from certus.lazy import once
 from certus.problem import Index, Limits, PartBounds, Penalties, Problem
@@ -19,7 +19,7 @@ from certus.relax.system import Entries, Relaxation, Rows
 from certus.result import Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
-from certus.structures.arc_programs import COPARENT, SIBLING, ArcChains, ArcPairs, as_graph, copies_of
+from certus.structures.arc_programs import COPARENT, SIBLING, ArcChains, ArcPairs, as_graph, paths
 from certus.structures.program import as_array
 
 GRANDPARENT = "grandparent"
@@ -67,6 +67,17 @@ class DependencyGraph(Problem[Ints]):
         coparent: ArrayLike | None = None,
         grandparent: ArrayLike | None = None,
     ) -> None:
+        self._fill(arc, sibling, coparent, grandparent)
+
+    def _fill(
+        self,
+        arc: ArrayLike,
+        sibling: ArrayLike | None = None,
+        coparent: ArrayLike | None = None,
+        grandparent: ArrayLike | None = None,
+        kept: Ints | None = None,
+    ) -> None:
+        """Fill a new problem; with ``kept`` its pairs of arcs are these flat cells of grandparent."""
         given = dict(zip(HIGHER, (sibling, coparent, grandparent), strict=True))
         first = as_array("arc", arc, (None, None))
         pairs = {
@@ -77,14 +88,21 @@ class DependencyGraph(Problem[Ints]):
         self._lead = ArcChains(first, **own)
         self.n = self._lead.n
         self._others: list[ArcChains | ArcPairs] = []
+        self._pairs: Ints = np.empty(0, dtype=np.int64)  # flat cells of grandparent
+        arc = self._lead.arrays["arc"]
+        self.arrays: dict[str, Floats] = {"arc": arc, **{name: self._lead.arrays[name] for name in own}}
         if COPARENT in pairs and lead == SIBLING:
-            self._others.append(ArcChains(np.zeros(first.shape), coparent=pairs[COPARENT]))
+            copies = np.where(arc == -np.inf, -np.inf, 0.0)
+            self._others.append(ArcChains(copies, coparent=pairs[COPARENT]))
+            self.arrays[COPARENT] = self._others[-1].arrays[COPARENT]
         if GRANDPARENT in pairs:
-            self._others.append(ArcPairs(np.zeros((2, *pairs[GRANDPARENT].shape)), pairs[GRANDPARENT]))
+            read = as_scores(GRANDPARENT, np.where(paths(self.n), pairs[GRANDPARENT], -np.inf))
+            self.arrays[GRANDPARENT] = read
+            self._pairs = _scored(self.arrays) if kept is None else _checked(kept, self.arrays)
+            scores = read.reshape(-1)[self._pairs]
+            self._others.append(ArcPairs(np.zeros((2, len(scores))), scores))
         if not self._others:
             self.certificate_kind = "dynamic program"
-        higher = {name: p.arrays[name] for p in (self._lead, *self._others) for name in HIGHER if name in p.arrays}
-        self.arrays: dict[str, Floats] = {"arc": self._lead.arrays["arc"], **higher}
 
     def __repr__(self) -> str:
         return f"DependencyGraph({self.n} words, {', '.join(self.arrays)})"
@@ -102,7 +120,13 @@ class DependencyGraph(Problem[Ints]):
     # -- structures ------------------------------------------------------------------------------------------------
 
     def _leaves(self, graph: Ints) -> tuple[Ints, ...]:
-        return (graph, *(copies_of(graph) if isinstance(p, ArcPairs) else graph for p in self._others))
+        return (graph, *(graph.reshape(-1)[self._ends] if isinstance(p, ArcPairs) else graph for p in self._others))
+
+    @property
+    def _ends(self) -> Ints:
+        """(2, pairs) the flat cells of the arcs of each pair: g -> h, and h -> m."""
+        size = self.n + 1
+        return np.stack((self._pairs // size, self._pairs % size**2))
 
     def terms(self, structure: Any) -> list[float]:
         graph = as_graph(structure, self.n)
@@ -119,8 +143,10 @@ class DependencyGraph(Problem[Ints]):
 
     @once
     def extent(self) -> Extent:
-        length = self._lead.layout.longest + sum(p.layout.longest for p in self._others)
-        return extent_of(length, *self.arrays.values())
+        """Of the parts that use no forbidden arc: those of chains, and the pairs."""
+        extents = [p.extent() for p in (self._lead, *self._others)]
+        length = extents[0].length + sum(e.length // 2 for e in extents[1:])  # the copies of arcs score nothing
+        return extent_within(length, [(e.lowest, e.highest) for e in extents])
 
     def all_scores(self) -> tuple[Floats, ...]:
         return tuple(self.arrays.values())
@@ -128,10 +154,16 @@ class DependencyGraph(Problem[Ints]):
     def without_scores_below(self, least: float) -> Self:
         if least == -np.inf:
             return self
-        return type(self)(**{name: np.where(a < least, -np.inf, a) for name, a in self.arrays.items()})
+        return self._with({name: np.where(a < least, -np.inf, a) for name, a in self.arrays.items()})
 
     def with_scores_rounded_up(self, step: float) -> Self:
-        return type(self)(**{name: rounded_up(a, step) for name, a in self.arrays.items()})
+        return self._with({name: rounded_up(a, step) for name, a in self.arrays.items()})
+
+    def _with(self, arrays: Mapping[str, Floats]) -> Self:
+        """The same with other scores; multipliers of the one fit the other, as the pairs of arcs are the same."""
+        made = type(self).__new__(type(self))
+        made._fill(**arrays, kept=self._pairs)
+        return made
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -143,9 +175,8 @@ class DependencyGraph(Problem[Ints]):
         views, rows = [(0, "arcs")], []
         for k, program in enumerate(self._others, 1):
             if isinstance(program, ArcPairs):
-                own = np.flatnonzero(program.layout.read[: program.layout.cells])
-                side, g, h, m = np.unravel_index(own, program.shape)
-                arc = np.where(side == 0, g * size + h, h * size + m)
+                arc = self._ends.reshape(-1)
+                own = np.arange(len(arc))
             else:
                 own = arc = np.arange(size * size)
                 views.append((k, "arcs"))
@@ -219,7 +250,10 @@ class DependencyGraph(Problem[Ints]):
     # -- travel ----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        return {"words": self.n, **{name: floats_to_json(array) for name, array in self.arrays.items()}}
+        told = {"words": self.n, **{name: floats_to_json(array) for name, array in self.arrays.items()}}
+        if len(self._pairs) and not np.array_equal(self._pairs, _scored(self.arrays)):
+            told["pairs"] = self._pairs.tolist()
+        return told
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
@@ -227,10 +261,28 @@ class DependencyGraph(Problem[Ints]):
         size = given["words"].whole(0, MOST_WORDS) + 1
         arc = given["arc"].scores((size, size))
         higher = {name: given[name].scores((size,) * 3) for name in HIGHER if name in given}
-        return given.made(lambda: cls(arc, **higher))
+        kept = np.array(given["pairs"].wholes(0, size**3 - 1, (None,)), dtype=np.int64) if "pairs" in given else None
+        made = cls.__new__(cls)
+        given.made(lambda: made._fill(arc, **higher, kept=kept))
+        return made
 
     def structure_to_json(self, structure: Any) -> Any:
         return as_graph(structure, self.n).tolist()
 
     def structure_from_json(self, data: Any) -> Ints:
         return as_graph(Field.of(data, "structure").wholes(0, 1, (self.n + 1,) * 2), self.n)
+
+
+def _scored(arrays: Mapping[str, Floats]) -> Ints:
+    """The flat cells of grandparent that may matter: of arcs that are not forbidden, and not 0."""
+    there, scores = arrays["arc"] > -np.inf, arrays[GRANDPARENT]
+    found: Ints = np.flatnonzero(there[:, :, None] & there[None] & (scores != 0.0))
+    return found
+
+
+def _checked(kept: Ints, arrays: Mapping[str, Floats]) -> Ints:
+    """Pairs of arcs that were listed: all that may matter, and perhaps others."""
+    read = paths(len(arrays["arc"]) - 1).reshape(-1)
+    if not (np.diff(kept) > 0).all() or not read[kept].all() or not np.isin(_scored(arrays), kept).all():
+        raise InvalidInput("pairs lists the cells of grandparent that matter, in order; some are missing, or are none.")
+    return kept
