@@ -22,11 +22,16 @@ TINY = 1e-12  # a weight that is none
 
 
 class Atom(NamedTuple):
-    """A structure: what tells it from others, its score, the flat parts of the view that it uses."""
+    """A structure: what tells it from others, its score, the flat parts of the view that it uses, in order."""
 
     key: Hashable
     score: float
-    parts: Floats
+    parts: Ints
+
+    def common(self, other: "Atom") -> int:
+        """How many parts both use."""
+        end, begin = (np.searchsorted(self.parts, other.parts, side) for side in ("right", "left"))
+        return int((end - begin).sum())
 
 
 # For items and what their views are shifted by, (k, D): the best structure of each and a bound on shifted scores.
@@ -34,20 +39,18 @@ Oracle = Callable[[Ints, Floats], list[tuple[Atom, float]]]
 
 
 class ActiveSet:
-    """The structures of one item that have a weight, the best among themselves."""
+    """The structures of one item that have a weight, the best among themselves; its view has ``size`` parts."""
 
-    def __init__(self, first: Atom) -> None:
-        self.atoms, self.weight, self.gap = [first], np.ones(1), np.inf
-
-    @property
-    def parts(self) -> Floats:
-        """(K, D)"""
-        return np.stack([atom.parts for atom in self.atoms])
+    def __init__(self, first: Atom, size: int) -> None:
+        self.atoms, self.weight, self.gap, self.size = [first], np.ones(1), np.inf, size
+        self.overlap = np.array([[float(first.common(first))]])  # (K, K) how many parts two of them share
 
     @property
     def mean(self) -> Floats:
         """u, (D,)."""
-        found: Floats = self.weight @ self.parts
+        parts = np.concatenate([atom.parts for atom in self.atoms])
+        weight = np.repeat(self.weight, [len(atom.parts) for atom in self.atoms])
+        found: Floats = np.bincount(parts, weight, self.size)
         return found
 
     def offer(self, atom: Atom, bound: float, tolerance: float) -> bool:
@@ -55,12 +58,17 @@ class ActiveSet:
         u = self.mean
         level = float(self.weight @ [a.score for a in self.atoms] - u @ u)
         self.gap = max(bound - level, 0.0)
-        worth = atom.score - u @ atom.parts - level
+        worth = atom.score - float(u[atom.parts].sum()) - level
         scale = 1.0 + max(abs(a.score) for a in (*self.atoms, atom))
         if worth <= tolerance * scale or atom.key in {a.key for a in self.atoms}:
             return False
+        shared = [float(atom.common(other)) for other in (*self.atoms, atom)]
         self.atoms.append(atom)
         self.weight = np.append(self.weight, 0.0)
+        grown = np.zeros((len(shared), len(shared)))
+        grown[:-1, :-1] = self.overlap
+        grown[-1] = grown[:, -1] = shared
+        self.overlap = grown
         self._settle(scale)
         return True
 
@@ -68,12 +76,12 @@ class ActiveSet:
         """The best weights of the structures: towards those that the equations say, and none below 0."""
         while True:
             score = np.array([a.score for a in self.atoms])
-            weight, consistent = solved(self.parts, score, scale)
+            weight, consistent = solved(self.overlap, score, scale)
             if consistent:
                 step = weight - self.weight
             else:  # some can be exchanged for others with the same mean and a better score: as much as there is
-                fixed = np.vstack((self.parts.T, np.ones(len(score))))
-                step = score - np.linalg.pinv(fixed) @ (fixed @ score)
+                fixed = self.overlap + 1.0
+                step = score - np.linalg.pinv(fixed, hermitian=True) @ (fixed @ score)
             down = step < -TINY
             room = np.where(down, self.weight / np.where(down, -step, 1.0), np.inf)
             most = float(room.min())
@@ -87,20 +95,17 @@ class ActiveSet:
     def _keep(self, kept: Bools) -> None:
         self.atoms = [atom for atom, k in zip(self.atoms, kept, strict=True) if k]
         self.weight = self.weight[kept] / self.weight[kept].sum()
+        self.overlap = self.overlap[np.ix_(kept, kept)]
 
 
-def system(parts: Floats) -> Floats:
+def system(overlap: Floats) -> Floats:
     """(K + 1, K + 1) the equations of best weights: all worth the same, together 1."""
-    size = len(parts)
-    found = np.ones((size + 1, size + 1))
-    found[:size, :size] = parts @ parts.T
-    found[size, size] = 0.0
-    return found
+    return np.block([[overlap, np.ones((len(overlap), 1))], [np.ones(len(overlap)), np.zeros(1)]])
 
 
-def solved(parts: Floats, score: Floats, scale: float) -> tuple[Floats, bool]:
+def solved(overlap: Floats, score: Floats, scale: float) -> tuple[Floats, bool]:
     """Weights that solve the equations, and whether some do; they may be below 0."""
-    matrix, right = system(parts), np.append(score, 1.0)
+    matrix, right = system(overlap), np.append(score, 1.0)
     found = np.linalg.pinv(matrix, hermitian=True) @ right
     return found[:-1], bool(np.abs(matrix @ found - right).max() <= 1e-9 * scale)
 
@@ -108,7 +113,7 @@ def solved(parts: Floats, score: Floats, scale: float) -> tuple[Floats, bool]:
 def active_sets(oracle: Oracle, items: int, size: int, max_iterations: int, tolerance: float) -> list[ActiveSet]:
     """The active sets of all items over a view of so many parts."""
     opened = np.arange(items)
-    sets = [ActiveSet(atom) for atom, _ in oracle(opened, np.zeros((items, size)))]
+    sets = [ActiveSet(atom, size) for atom, _ in oracle(opened, np.zeros((items, size)))]
     for _ in range(max_iterations):
         if not len(opened):
             break

@@ -155,26 +155,28 @@ class Structure(Scored):
             found = self.taken(items, moved).batch.decode()
             answers = []
             for k, b in enumerate(items.tolist()):
-                own = self._cells(found.structure[k], b)
-                key = np.sort(own).tobytes()
+                own = np.sort(self._cells(found.structure[k], b))
+                key = own.tobytes()
                 cells[b][key] = own
-                uses = np.bincount(own, minlength=self.parts.size).astype(np.float64)
-                parts = to_numpy(self._views(torch.from_numpy(uses))[chosen]).reshape(-1)
-                answers.append((Atom(key, float(theta[b, own].sum()), parts), float(found.certificate.bound[k])))
+                atom = Atom(key, float(theta[b, own].sum()), self._in_view(chosen, own))
+                answers.append((atom, float(found.certificate.bound[k])))
             return answers
 
-        size = int(np.prod(self.batch.views[chosen]))
+        size = prod(self.batch.views[chosen])
         sets = active_sets(oracle, len(self), size, as_positive_int("max_iterations", max_iterations), tolerance)
         listed = [[cells[b][atom.key] for atom in s.atoms] for b, s in enumerate(sets)]
         index = torch.from_numpy(_padded(listed, self.parts.size))
         probability = _weights(sets, self.scores_of(index))
-        mean = (probability[..., None] * self.uses_of(index)).sum(dim=1)
         gap = to_tensor(np.array([s.gap for s in sets]), self.first)
-        return SparseMAP(self._answers(mean), probability.to(self.first), gap)
+        return SparseMAP(self._answers(_mean(probability, index, self.parts.size)), probability.to(self.first), gap)
 
     def _onto_first(self, view: str, values: Tensor) -> Tensor:
         """Values of the parts of a view, flat, as values of the cells of the first array."""
         return values.reshape(-1, *self.first.shape[1:])
+
+    def _in_view(self, view: str, cells: Ints) -> Ints:
+        """The flat parts of a view that a structure uses, by the cells that it uses; both in order."""
+        return cells[cells < prod(self.first.shape[1:])]
 
 
 @eager
@@ -208,25 +210,25 @@ def sparsemap(
         for b, move in zip(items.tolist(), shift, strict=True):
             penalty = (added[b] + move).reshape(scores.shape[1:])
             structure, bound = _solved(problems[b], {view: penalty}, time_limit)
-            parts = problems[b].indicator(structure, view).reshape(-1)
+            parts = np.flatnonzero(problems[b].indicator(structure, view))
             score = problems[b].score(structure)
             key = (parts.tobytes(), score)
             own[b][key] = score
-            answers.append((Atom(key, score + float(added[b] @ parts), parts), bound))
+            answers.append((Atom(key, score + float(added[b, parts].sum()), parts), bound))
         return answers
 
     sets = active_sets(
         oracle, len(problems), added.shape[1], as_positive_int("max_iterations", max_iterations), tolerance
     )
-    most = max(len(s.atoms) for s in sets)
-    parts, fixed = np.zeros((len(sets), most, added.shape[1])), np.zeros((len(sets), most))
+    size = added.shape[1]
+    index = torch.from_numpy(_padded([[atom.parts for atom in s.atoms] for s in sets], size))
+    fixed = np.zeros(index.shape[:2])
     for b, s in enumerate(sets):
-        parts[b, : len(s.atoms)] = s.parts
         fixed[b, : len(s.atoms)] = [own[b][atom.key] for atom in s.atoms]
-    used = torch.from_numpy(parts)
-    worth = (used * to_double(scores).flatten(1)[:, None]).sum(dim=2) + torch.from_numpy(fixed)
+    flat = torch.nn.functional.pad(to_double(scores).flatten(1), (0, 1))
+    worth = flat.gather(1, index.flatten(1)).reshape(index.shape).sum(dim=2) + torch.from_numpy(fixed)
     probability = _weights(sets, worth)
-    mean = (probability[..., None] * used).sum(dim=1).reshape(scores.shape)
+    mean = _mean(probability, index, size).reshape(scores.shape)
     gap = to_tensor(np.array([s.gap for s in sets]), scores)
     return SparseMAP({view: mean.to(scores)}, probability.to(scores), gap)
 
@@ -241,13 +243,21 @@ def _solved(problem: Problem[Any], penalties: Penalties, time_limit: float | Non
     return found.structure, found.certificate.bound
 
 
+def _mean(probability: Tensor, index: Tensor, size: int) -> Tensor:
+    """(B, size) how often cells are used by structures (B, K) of some probability; ``index`` (B, K, any) has their
+    cells, ``size`` for none.
+    """
+    weight = probability[..., None].expand(index.shape).flatten(1)
+    return torch.zeros((len(index), size + 1), dtype=torch.float64).scatter_add(1, index.flatten(1), weight)[:, :-1]
+
+
 def _weights(sets: list[ActiveSet], score: Tensor) -> Tensor:
     """(B, K) weights of active structures as a function of their scores: linear, as long as these stay active."""
     most = score.shape[1]
     slope, rest = np.zeros((len(sets), most, most)), np.zeros((len(sets), most))
     for b, s in enumerate(sets):
         k = len(s.atoms)
-        inverse = np.linalg.pinv(system(s.parts), hermitian=True)
+        inverse = np.linalg.pinv(system(s.overlap), hermitian=True)
         slope[b, :k, :k] = inverse[:k, :k]
         rest[b, :k] = s.weight - inverse[:k, :k] @ [atom.score for atom in s.atoms]
     return (torch.from_numpy(slope) * score[:, None]).sum(dim=2) + torch.from_numpy(rest)

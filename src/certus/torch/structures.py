@@ -130,6 +130,10 @@ class Dependency(Structure):
             return values.reshape(-1, *self.first.shape[1:3], 1).expand(-1, *self.first.shape[1:])
         return super()._onto_first(view, values)
 
+    def _in_view(self, view: str, cells: Ints) -> Ints:
+        own = super()._in_view(view, cells)
+        return own // self.first.shape[-1] if self.kind is LABELLED and view == "arcs" else own
+
 
 TREE_AXES = {kind.name: "".join("." if letter == "d" else "n" for letter in kind.axes) for kind in TABLE}
 UNLABELLED = ArrayKind(DependencyBatch, TREE_AXES, more=1, quick=(DependencyBatch,))
