@@ -117,7 +117,7 @@ def as_wanted(k: object, size: int, items: int = 1) -> int:
     """How many structures are asked for, ``k`` of ``size`` numbers for each item; InvalidInput if they cannot fit."""
     wanted = as_positive_int("k", k)
     of_items = f" of each of {items} items" if items > 1 else ""
-    check_memory(f"k = {wanted}: so many structures{of_items}", (max(items, 1), wanted, size), hint="Ask for fewer.")
+    check_memory(f"a list of k = {wanted} structures{of_items}", (max(items, 1), wanted, size), hint="Ask for fewer.")
     return wanted
 
 

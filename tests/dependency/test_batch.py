@@ -286,3 +286,19 @@ def test_long_lists_of_longer_sentences_outgrow_their_first_room(projective):
     alone = Dependency(arc[0], projective=projective).kbest(100)
     assert ranks.score[0].tolist() == [r.score for r in alone]
     assert len({tuple(heads) for heads in ranks.structure[0].tolist()}) == 100
+
+
+@pytest.mark.parametrize("projective", ["yes", "", 1, 0, None])
+def test_what_is_merely_taken_for_a_truth_value_is_refused(projective):
+    arc, label = np.zeros((2, 3, 3)), np.zeros((2, 3, 3, 2))
+    for make in (
+        lambda: DependencyBatch(arc, projective=projective),
+        lambda: DependencyBatch(arc, grandparent=np.zeros((2, 3, 3, 3)), projective=projective),
+        lambda: certus.LabelledDependencyBatch(label, projective=projective).decode(),
+        lambda: Dependency(arc[0], projective=projective),
+        lambda: Dependency.from_parts(1, ([0], [1], [0.0]), projective=projective),
+        lambda: certus.LabelledDependency(label[0], projective=projective),
+    ):
+        with pytest.raises(InvalidInput, match=r"projective is .*; expected True or False\.$"):
+            make()
+    assert DependencyBatch(arc, projective=np.True_).projective is True

@@ -1,10 +1,14 @@
 """A batch gives what its items give one by one, in padded arrays, for every question and kind."""
 
+import copy
+import pickle
+from contextlib import nullcontext, suppress
+
 import numpy as np
 import pytest
 
 import certus
-from certus import Infeasible, InvalidInput
+from certus import Infeasible, InvalidInput, NotSupported
 
 RNG = np.random.default_rng(5)
 
@@ -77,7 +81,7 @@ def rows(structure):
 
 def check_parts(parts, item, b):
     """Expected uses of parts are those of the item, and 0 in the padding."""
-    for kind, uses in (parts or {}).items():
+    for kind, uses in parts.items():
         arcs = kind in ("arc", "label") and "arcs" in item.views
         own = item.marginals()["labels" if kind == "label" else "arcs"] if arcs else item.part_marginals(kind)
         corner = tuple(map(slice, own.shape))
@@ -101,7 +105,7 @@ def test_a_batch_gives_what_its_items_give(name):
     np.testing.assert_array_equal(batch.score(ranks.structure[:, 0]), ranks.score[:, 0])
     total, marginals = batch.log_partition_and_marginals()
     np.testing.assert_allclose(batch.log_partition(), total)
-    parts = None if name == "tagging" else batch.part_marginals()
+    parts = batch.part_marginals()
     asked = {"marginals": (marginals, 0.0), "max_marginals": (batch.max_marginals(), -np.inf)}
     for b, item in enumerate(items):
         assert best.score[b] == item.decode().score
@@ -327,3 +331,144 @@ GRADIENT, SHORT = RuntimeError("a Tensor that requires grad."), TypeError("unsup
 def test_what_no_batch_takes_says_what_to_do(make, said):
     with pytest.raises(InvalidInput, match=said):
         make()
+
+
+OTHERS = {
+    "siblings of crossing trees": lambda: certus.DependencyBatch(whole(2, 4, 4), whole(2, 4, 4, 4)),
+    "parts in lists": lambda: certus.DependencyBatch.from_parts([1], [([0], [1], [1.0])], projective=True),
+    "several kinds of pairs": lambda: certus.DependencyGraphBatch(whole(2, 3, 3), whole(2, 3, 3, 3), whole(2, 3, 3, 3)),
+    "matchings": lambda: certus.AssignmentBatch(whole(2, 3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", [*MADE, *OTHERS])
+def test_a_batch_that_is_copied_or_pickled_answers_alike(name):
+    batch = {**MADE, **OTHERS}[name]()
+    found = batch.decode()
+    for again in (copy.copy(batch), copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
+        assert type(again) is type(batch)
+        own = again.decode()
+        np.testing.assert_array_equal(own.structure, found.structure)
+        np.testing.assert_array_equal(own.score, found.score)
+
+
+@pytest.mark.parametrize("question", ["kbest", "sample"])
+@pytest.mark.parametrize("name", [*MADE, *OTHERS])
+def test_more_structures_than_memory_holds_are_refused_in_words(name, question):
+    batch = {**MADE, **OTHERS}[name]()
+    of_items = "" if len(batch) == 1 else f" of each of {len(batch)} items"
+    for k in (10**12, 2**63 - 1):
+        with pytest.raises(InvalidInput, match=rf"^a list of k = {k} structures{of_items} takes .* Ask for fewer\.$"):
+            getattr(batch, question)(k)
+    for k in (0, -1, 2.5, True, "2"):
+        with pytest.raises(InvalidInput, match=r"^k is .*; expected a whole number of at least 1\.$"):
+            getattr(batch, question)(k)
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name != "labels of arcs"])
+def test_more_samples_of_one_problem_than_memory_holds_are_refused_in_words(name):
+    with pytest.raises(InvalidInput, match=r"^a list of k = 1000000000000 structures takes .* Ask for fewer\.$"):
+        MADE[name]()[0].sample(10**12)
+
+
+EMPTY = {
+    "tagging": lambda: certus.TaggingBatch(np.zeros((0, 4, 3)), whole(4, 4)),
+    "crossing trees": lambda: certus.DependencyBatch(np.zeros((0, 4, 4))),
+    "siblings": lambda: certus.DependencyBatch(np.zeros((0, 4, 4)), np.zeros((0, 4, 4, 4)), projective=True),
+    "labels": lambda: certus.LabelledDependencyBatch(np.zeros((0, 4, 4, 2))),
+    "span trees": lambda: certus.SpanTreesBatch(np.zeros((0, 4, 4))),
+    "spanning tree": lambda: certus.SpanningTreeBatch(np.zeros((0, 4, 4))),
+    "segmentation": lambda: certus.SegmentationBatch(np.zeros((0, 4, 2, 2)), np.zeros((2, 2))),
+    "third order": lambda: certus.DependencyBatch(
+        np.zeros((0, 4, 4)), grandparent=np.zeros((0, 4, 4, 4)), stop=np.zeros((0, 4, 2, 4)), projective=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_batch_of_no_items_answers_every_question(name):
+    batch = EMPTY[name]()
+    assert batch.decode().structure.shape == (0, *batch.structure_shape)
+    assert batch.kbest(2).structure.shape == batch.sample(2).shape == (0, 2, *batch.structure_shape)
+    assert batch.log_partition().shape == batch.entropy().shape == (0,)
+    for found in (batch.marginals(), batch.max_marginals()):
+        assert {view: own.shape for view, own in found.items()} == {v: (0, *s) for v, s in batch.views.items()}
+    kinds = {"labels": {"label"}, "siblings": {"arc", "sibling"}, "third order": {"arc", "grandparent", "stop"}}
+    parts = batch.part_marginals()
+    assert kinds.get(name, parts.keys()) == parts.keys()
+    assert {len(own) for own in parts.values()} == {0}
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        certus.AlignmentBatch(np.full((1, 2, 2, 3), -np.inf)),
+        certus.SpanTreesBatch(np.full((1, 3, 3), -np.inf)),
+        certus.CTCBatch(np.zeros((1, 1, 3)), [[1, 2]]),
+        certus.SegmentationBatch(np.full((1, 2, 1, 1), -np.inf)),
+        certus.DependencyGraphBatch(np.zeros((1, 2, 2)), np.full((1, 2, 2, 2), -np.inf)),
+        certus.DependencyBatch(np.full((1, 3, 3), -np.inf)),
+        certus.SpanningTreeBatch(np.full((1, 3, 3), -np.inf)),
+    ],
+)
+def test_max_marginals_of_an_item_without_structures_are_those_of_the_problem(batch):
+    for view, values in batch[0].max_marginals().items():
+        np.testing.assert_array_equal(batch.max_marginals()[view][0], values)
+
+
+def test_what_graphs_with_several_kinds_of_pairs_refuse_is_named_as_it_was_asked():
+    batch = OTHERS["several kinds of pairs"]()
+    for question in ("entropy", "marginals", "part_marginals", "log_partition"):
+        with pytest.raises(NotSupported, match=rf"^{question}\(\) of graphs scored by arc, sibling, coparent"):
+            getattr(batch, question)()
+    with pytest.raises(NotSupported, match=r"^sample\(\) of graphs"):
+        batch.sample(2)
+    found, ranks = batch.max_marginals()["arcs"], batch.kbest(2)
+    for b in range(2):
+        np.testing.assert_array_equal(found[b], batch[b].max_marginals()["arcs"])
+        assert ranks.score[b].tolist() == [r.score for r in batch[b].kbest(2)]
+
+
+def sized(rng, scale, n):
+    """Batches of two items, the first of scores around 1, the second of scores around ``scale``."""
+
+    def drawn(*shape):
+        scores = rng.normal(size=(2, *shape))
+        scores[1] *= scale
+        return scores
+
+    edge = drawn(n + 1, n + 1)
+    return [
+        certus.TaggingBatch(drawn(n, 3)),
+        certus.DependencyBatch(drawn(n + 1, n + 1)),
+        certus.DependencyBatch(drawn(n + 1, n + 1), projective=True),
+        certus.LabelledDependencyBatch(drawn(n + 1, n + 1, 2)),
+        certus.SpanningTreeBatch(edge + edge.swapaxes(1, 2)),
+        certus.AssignmentBatch(drawn(n, n)),
+        certus.SpanTreesBatch(drawn(n + 1, n + 1)),
+    ]
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e278, 1e282, 1e300, 1e307])
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_what_a_batch_proves_of_scores_of_any_size_is_verified(scale, n):
+    for batch in sized(np.random.default_rng(n), scale, n):
+        with suppress(InvalidInput) if scale > 1.0 else nullcontext():
+            for item, result in zip(batch, batch.decode(), strict=True):
+                certus.verify(item, result)
+
+
+@pytest.mark.parametrize("size", [1e281, 1e300, 1.7e308])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_item_of_scores_whose_sums_may_overflow_is_refused_by_name(size, sign):
+    label = np.zeros((2, 3, 3, 2))
+    label[1] = sign * size
+    for batch in (
+        certus.TaggingBatch(label[:, 0]),
+        certus.DependencyBatch(label[..., 0]),
+        certus.DependencyBatch(label[..., 0], projective=True),
+        certus.LabelledDependencyBatch(label),
+        certus.SpanningTreeBatch(label[..., 0]),
+    ):
+        with pytest.raises(InvalidInput, match=r"^item 1 of the batch: sums of these scores may exceed"):
+            batch.decode()
