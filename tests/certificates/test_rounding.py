@@ -102,5 +102,5 @@ def test_scores_in_steps_are_rounded_up_and_by_less_than_a_step(score, exponent)
 def test_steps_are_powers_of_two_that_leave_so_many_bits(most, bits):
     step = rounding.step_for(most, bits)
     assert np.frexp(step)[0] == 0.5
-    assert 2 ** (bits - 1) <= Fraction(most) / Fraction(step) < 2**bits or step == 2.0**-1020
+    assert 2 ** (bits - 1) <= Fraction(most) / Fraction(step) < 2**bits or step == 2.0**-1074
     assert Fraction(most) <= Fraction(step) * 2**bits

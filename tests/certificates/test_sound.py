@@ -201,16 +201,17 @@ def test_sums_leave_masks_out_and_refuse_what_they_cannot_tell_apart():
         Dependency(np.where(arc == 3, 1e30, arc)).marginals()
 
 
-def test_kbest_lists_what_needs_no_mask_that_overflows():
+def test_kbest_lists_what_needs_no_mask_that_overflows_and_refuses_what_does():
     """Three of the four taggings use the least float64 once or twice: there is one to list, and it is proved."""
     least = np.finfo(np.float64).min
     problem = certus.Tagging([[1.0, least], [2.0, least]])
-    (best,) = problem.kbest(3)
+    (best,) = problem.kbest(1)
     assert best.score == 3.0
     assert best.certificate.exact
     verify(problem, best)
-    with pytest.raises(InvalidInput, match="overflow"):
-        certus.Tagging([[least, least]]).kbest(2)
+    for k, low in ((2, problem), (1, certus.Tagging([[least, least]]))):
+        with pytest.raises(InvalidInput, match="overflow"):
+            low.kbest(k)
 
 
 @pytest.mark.parametrize("mask", [-1e15, -1e30])
@@ -332,3 +333,27 @@ def test_scores_rounded_up_are_multiples_and_no_lower(kind):
                 assert after == -np.inf or after % step == 0.0
             tried += 1
     assert tried or kind in ("forest translation", "accepted forest translation")
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1e-300, 1e-307, 1e-312, 5e-324])
+def test_tiny_scores_that_decode_proves_are_verified(scale):
+    """They were rounded up to multiples of 2^-1020 and more, beside which they have no digits."""
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        tree, pairs = rng.normal(size=(4, 4)) * scale, rng.normal(size=(4, 4, 4)) * scale
+        for problem in (
+            certus.Assignment(rng.normal(size=(3, 3)) * scale),
+            certus.Tagging(rng.normal(size=(3, 3)) * scale, rng.normal(size=(3, 3)) * scale),
+            Dependency(tree),
+            Dependency(tree, pairs),
+            certus.LabelledDependency(pairs),
+            certus.SpanningTree(tree + tree.T),
+            certus.DependencyGraph(tree, pairs, pairs),
+        ):
+            result = problem.decode()
+            verify(problem, result)
+            if scale > 1e-310:
+                assert result.certificate.exact or problem.relaxation() is not None
+            above = replace(result.certificate, score=result.score - scale, bound=result.score - scale)
+            with pytest.raises(VerificationError):
+                verify(problem, replace(result, score=result.score - scale, certificate=above))

@@ -99,13 +99,13 @@ class TaggingBatch(Batch):
         """The best sequences: ``structure`` (B, N) padded with -1, ``score`` (B,), ``certificate.exact`` (B,)."""
         structure = np.full(self.unary.shape[:2], -1, dtype=np.int64)
         value = self._run(kernels.tagging.viterbi, structure)
-        score, absolute = self._scores(structure)
         highest = self._highest()
         terms = self.lengths + (self.lengths + 1) * sum(table is not None for table in self._tables)
-        bound = np.maximum(value, score)
-        with np.errstate(over="ignore"):  # then nothing is proved
+        with np.errstate(over="ignore", invalid="ignore"):  # then nothing is proved
+            score, absolute = self._scores(structure)
+            bound = np.maximum(value, score)
             tolerance = WIDTH * EPSILON * terms * (2.0 * terms * max(highest, 0.0) + np.maximum(-score, 0.0))
-        proved = (tolerance <= EXACT * absolute) & (2.0 * (bound - score) <= tolerance)
+            proved = (tolerance <= EXACT * absolute) & (2.0 * (bound - score) <= tolerance)
         proved &= in_range(terms, highest, score)
         certificate = BatchCertificate("dynamic program", score, bound, tolerance)
         found = BatchResult(structure, score, certificate, self.lengths)
