@@ -139,3 +139,27 @@ def test_wrong_input_is_named():
 
 def test_repr_counts_the_exact_ones():
     assert repr(random_batch(0).decode()) == "BatchResult(7 items, 7 exact)"
+
+
+@pytest.mark.parametrize("boundary", [False, True])
+@pytest.mark.parametrize("per_position", [False, True])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_expected_uses_of_tables_are_those_of_the_items(order, per_position, boundary):
+    rng, lengths, side = np.random.default_rng(order), [3, 0, 1], 3 + boundary
+    shape = (3, 3 + boundary) if per_position else ()
+    tables = [rng.normal(size=(*shape, *(side,) * k)) for k in range(2, order + 1)]
+    batch = TaggingBatch(rng.normal(size=(3, 3, 3)), *tables, lengths=lengths)
+    found = batch.part_marginals()
+    assert list(found) == ["unary", "bigram", "trigram"][:order]
+    for kind, scores in zip(found, [batch.unary, *tables], strict=True):
+        own_axis = kind == "unary" or per_position
+        assert found[kind].shape == (3, *scores.shape[own_axis:])
+        for b in range(3):
+            own = batch[b].part_marginals(kind)
+            corner = tuple(map(slice, own.shape))
+            np.testing.assert_allclose(found[kind][b][corner], own, atol=1e-12)
+            assert found[kind][b].sum() == pytest.approx(own.sum())
+    with pytest.raises(Infeasible, match="item 0 of the batch"):
+        TaggingBatch(
+            np.full((1, 2, 3), -np.inf), *[np.zeros((side,) * k) for k in range(2, order + 1)]
+        ).part_marginals()

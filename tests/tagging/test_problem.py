@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certus import Infeasible, InvalidInput, Tagging
+from certus import Infeasible, InvalidInput, Tagging, TaggingBatch
 from tests.tagging.cases import random_tagging, taggings
 
 
@@ -294,7 +294,7 @@ def test_damaged_json_is_refused():
 def test_indicator_and_extent():
     problem = Tagging([[0, -3], [-np.inf, 1]], bigram=[[0, -9], [0, 0]])
     assert problem.indicator(np.array([1, 0]), "tags").tolist() == [[0, 1], [1, 0]]
-    assert problem.extent() == (3, -9.0, 1.0)
+    assert problem.extent()[:3] == (3, -9.0, 1.0)
     assert problem.score([0, 0]) == -np.inf
     assert repr(problem) == "Tagging(2 positions, 2 tags, bigram)"
 
@@ -309,3 +309,37 @@ def test_read_only_arrays_compile_nothing_anew():
         array.flags.writeable = False
     Tagging(unary, bigram).decode()
     assert len(getattr(viterbi, "signatures", ())) == compiled
+
+
+@given(taggings())
+@settings(max_examples=60, deadline=None)
+def test_expected_uses_of_tables_equal_enumeration(problem):
+    """Each cell has a number, which a sequence tells that uses it."""
+    tables = {"unary": problem.unary, "bigram": problem.bigram, "trigram": problem.trigram}
+    given_ = {name: scores for name, scores in tables.items() if scores is not None}
+    sequences = [y for y in problem.all_structures() if problem.score(y) > -np.inf]
+    for kind, scores in given_.items():
+        if not sequences:
+            with pytest.raises(Infeasible):
+                problem.part_marginals(kind)
+            continue
+        total, expected = problem.log_partition(), np.zeros(scores.size + 1)
+        numbers = np.arange(1.0, scores.size + 1).reshape(scores.shape)
+        numbered = Tagging(**{name: numbers if name == kind else np.zeros(a.shape) for name, a in given_.items()})
+        for y in sequences:
+            np.add.at(expected, np.array(numbered.terms(y), dtype=int), math.exp(problem.score(y) - total))
+        found = problem.part_marginals(kind)
+        np.testing.assert_allclose(found, expected[1:].reshape(scores.shape), atol=1e-12)
+    with pytest.raises(InvalidInput, match="kind is 'pairs'"):
+        problem.part_marginals("pairs")
+
+
+@pytest.mark.parametrize("lowest", [-1e281, -1e300, -1.7e308])
+def test_ranks_that_need_scores_beyond_all_sums_are_refused_not_left_out(lowest):
+    for problem in (Tagging([[0.0, lowest]]), TaggingBatch([[[0.0, lowest]]])):
+        with pytest.raises(InvalidInput, match="sums of these scores may exceed"):
+            problem.kbest(2)
+    problem = Tagging([[0.0, lowest]])
+    assert problem.kbest(1)[0].score == problem.decode().score == 0.0
+    assert len(Tagging([[0.0, -1e279]]).kbest(2)) == 2
+    assert len(Tagging([[0.0, 0.0, lowest]]).kbest(2)) == 2
