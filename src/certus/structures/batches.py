@@ -195,14 +195,49 @@ class CTCBatch(ProgramBatch):
     def __init__(self, frame: ArrayLike, target: ArrayLike, blank: int = 0, **options: Any) -> None:
         super().__init__(frame, target, blank, **options)
         self.target = as_targets(target, len(self))
+        self.sizes: Ints = (self.target >= 0).sum(axis=1)
+        labels, place = self.first.shape[2], np.arange(self.target.shape[1])
+        wrong = (self.target >= labels) | (self.target == blank)
+        wrong |= (self.target >= 0) != (place < self.sizes[:, None])
+        known = isinstance(blank, int | np.integer) and 0 <= blank < labels
+        for b in np.flatnonzero(wrong.any(axis=1) | (not known))[:1].tolist():
+            self._named(b, self.__getitem__)  # which says what is wrong
 
     def options_of(self, item: int) -> dict[str, Any]:
         target = self.target[item]
-        return {**self.options, "target": target[: int((target >= 0).sum())].tolist()}
+        end = int(np.flatnonzero(target >= 0).max(initial=-1)) + 1
+        return {**self.options, "target": target[:end].tolist()}
 
     @property
     def structure_shape(self) -> Index:
         return (self.first.shape[1],)
+
+    def log_totals(self) -> Floats:
+        total_, _, alone = self._frame_sums(np.empty((0, 1, 1)))
+        return self._with_alone(total_, {}, alone)[0]
+
+    def _expected(self, rounded: bool = True) -> tuple[Floats, dict[str, Floats]]:
+        uses = np.zeros(self.first.shape, dtype=self.dtype if rounded else np.float64)
+        total_, uses, alone = self._frame_sums(uses)
+        return self._with_alone(total_, {"frame": uses}, alone)
+
+    def part_sums(self, *, rounded: bool = True) -> tuple[Floats, dict[str, Floats]]:
+        return self._expected(rounded)
+
+    def _frame_sums(self, uses: Floats) -> tuple[Floats, Floats, list[int]]:
+        """Log-partitions, the probability of each label at each frame into ``uses``, unless it has no items; and the
+        items that are asked by themselves.
+        """
+        frame, total_ = np.ascontiguousarray(self.first, dtype=self.dtype), np.empty(len(self))
+        blank, wanted = int(self.options["blank"]), len(uses) > 0
+
+        def serve(part: slice) -> None:
+            answer = (total_[part], uses[part] if wanted else uses)
+            kernels.ctc.ctc_sums(frame[part], self.lengths[part], self.target[part], self.sizes[part], blank, *answer)
+
+        steps = float(len(self) * self.first.shape[1] * (8 * self.target.shape[1] + 40))
+        in_parts(serve, len(self), steps, self.workers)
+        return total_, uses, np.flatnonzero(np.isnan(total_)).tolist()
 
 
 class AnchoredGrammarBatch(ArrayBatch):

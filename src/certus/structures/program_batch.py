@@ -181,6 +181,8 @@ class ProgramBatch(ArrayBatch):
         """Log-partitions and expected uses, with those of items that are asked by themselves."""
         for b in alone:
             total_[b] = self._named(b, lambda b: self[b].log_partition())
+            if out and total_[b] == -np.inf:
+                self._check_feasible(b)
             program = self.program_of(b)
             for name in out:
                 own = self._named(b, partial(_expected_uses, program, name))

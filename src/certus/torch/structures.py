@@ -282,7 +282,7 @@ class CTC(Structure):
         (B,) frames of each item, or (B, T), true where a frame is not padding.
     """
 
-    kind = ArrayKind(CTCBatch, {"frame": "n."}, own=("target",))
+    kind = ArrayKind(CTCBatch, {"frame": "n."}, own=("target",), quick=(CTCBatch,))
 
     def __init__(self, frame: Tensor, target: Any, blank: int = 0, *, lengths: Any = None, mask: Any = None) -> None:
         labels = target.detach().cpu().numpy() if isinstance(target, Tensor) else np.asarray(target)
