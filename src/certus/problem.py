@@ -246,8 +246,7 @@ class Problem(ABC, Generic[Y]):
         """The k best structures, best first; fewer when there are fewer.
 
         By default what is left without those found is partitioned and decoded by relaxation (certus.relax.ranked).
-        Raises InvalidInput if there are fewer without scores so low that float64 cannot add them up (below about
-        -1e280), and there are such scores.
+        Scores below about -1e280 cannot be added up in float64: where the list might need one, InvalidInput says so.
         """
         found: list[Result[Y]] = relaxed_answer("kbest")(self, as_positive_int("k", k))
         return found

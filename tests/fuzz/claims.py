@@ -13,7 +13,7 @@ from tests.fuzz.scores import PLAIN
 from tests.oracles.exact import Exact, shown, units
 
 CLOSE, SCORE = Fraction(1, 10**9), Fraction(1, 10**12)  # relative to the sizes of the structures
-SUMMED = 1e270  # a structure whose scores are no larger can be added up; others may be refused, or not listed
+SUMMED = 1e270  # a structure whose scores are no larger can be added up; others may be refused
 
 
 class Claim(NamedTuple):

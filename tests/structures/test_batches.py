@@ -371,6 +371,12 @@ def test_more_samples_of_one_problem_than_memory_holds_are_refused_in_words(name
         MADE[name]()[0].sample(10**12)
 
 
+@pytest.mark.parametrize("name", ["tagging", "projective trees", "siblings", "grammar", "siblings of crossing trees"])
+def test_more_ranks_of_one_problem_than_memory_holds_are_refused_in_words(name):
+    with pytest.raises(InvalidInput, match=r"^a list of k = 1000000000000 structures takes .* Ask for fewer\.$"):
+        {**MADE, **OTHERS}[name]()[0].kbest(10**12)
+
+
 EMPTY = {
     "tagging": lambda: certus.TaggingBatch(np.zeros((0, 4, 3)), whole(4, 4)),
     "crossing trees": lambda: certus.DependencyBatch(np.zeros((0, 4, 4))),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from certus import kernels
 from certus.certificates.normal import NormalForm
 from certus.certificates.rounding import of_sum
-from certus.checks import Floats, Ints, as_positive_int, of_kind
+from certus.checks import Floats, Ints, as_positive_int, as_wanted, of_kind
 from certus.dependency import arborescence
 from certus.dependency.head_automata import HeadAutomata, part_tables
 from certus.dependency.lineages import Lineages
@@ -184,7 +184,7 @@ def decode(
 
 def kbest(problem: "Dependency | AutomataDependency", k: int) -> list[Result[Ints]]:
     """The k best trees, crossing arcs allowed, for scores above arcs; see ``certus.relax.ranked``."""
-    k = as_positive_int("k", k)
+    k = as_wanted(k, problem.n + 2)
     if isinstance(problem, Dependency) and problem.model.ancestors > 1:
         return ranked.kbest(problem, k)
     best = problem.decode()
