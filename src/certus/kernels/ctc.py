@@ -16,26 +16,21 @@ left to others. Rows have two zeros before the first place and zeros to whole la
 import numpy as np
 
 from certus.kernels.compiling import njit
-from certus.kernels.lanes import LANES, aligned, exponential, lane, larger, load, spread, store, where_larger
+from certus.kernels.lanes import (
+    LANES,
+    added,
+    aligned,
+    exponential,
+    highest,
+    larger,
+    load,
+    spread,
+    store,
+    where_larger,
+)  # fmt: skip
 
 TINY, LEAST = 1e-150, 1e-120
 BEFORE = 2
-
-
-@njit(cache=True, nogil=True)
-def _largest(x):
-    top = lane(x, 0)
-    for k in range(1, LANES):
-        top = max(top, lane(x, k))
-    return top
-
-
-@njit(cache=True, nogil=True)
-def _added(x):
-    total = lane(x, 0)
-    for k in range(1, LANES):
-        total += lane(x, k)
-    return total
 
 
 @njit(cache=True, nogil=True)
@@ -64,7 +59,7 @@ def _scale(row, at, places):
     high, none, tiny = spread(0.0), spread(0.0), spread(TINY)
     for p in range(0, places, LANES):
         high = larger(load(row, at + p), high)
-    top = _largest(high)
+    top = highest(high)
     if not top >= TINY:
         return 0.0
     inverse = spread(1.0 / top)
@@ -128,7 +123,7 @@ def _uses(weight, skip, forth, item, slot, out, found, back):
         both = spread(0.0)
         for p in range(0, places, LANES):
             both = both + load(forth, at + p) * load(back, now + BEFORE + p)
-        total = _added(both)
+        total = added(both)
         if not total > LEAST:
             return False
         found[:, 1] = 0.0

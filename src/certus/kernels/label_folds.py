@@ -19,9 +19,10 @@ from certus.kernels.lanes import (
     BAD,
     LANES,
     UNSIGNED,
+    added,
     aligned,
     exponential,
-    lane,
+    highest,
     larger,
     load,
     magnitude,
@@ -61,10 +62,7 @@ def _best_of(label, cell, labels, mask, largest):
         x = load(label, cell + uint64(min(c, labels - LANES)))
         largest = watch(largest, x, mask)
         high = larger(x, high)
-    top = lane(high, 0)
-    for k in range(1, LANES):
-        top = max(top, lane(high, k))
-    return top, largest
+    return highest(high), largest
 
 
 @njit(cache=True, nogil=True)
@@ -77,11 +75,7 @@ def _sums_of(label, cell, labels, skip, top):
         e = exponential(where_larger(load(skip, c), none, lowest, x))
         sums = sums + e
         products = products + e * larger(x, least)  # below it e is 0, and x may be -inf
-    total, weighted = 0.0, 0.0
-    for k in range(LANES):
-        total += lane(sums, k)
-        weighted += lane(products, k)
-    return total, weighted
+    return added(sums), added(products)
 
 
 @njit(cache=True, nogil=True)

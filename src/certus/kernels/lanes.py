@@ -361,3 +361,24 @@ def _fetch(context, builder, signature, arguments):
     for address in _addresses(builder, w, starts, arguments[2]):  # to read, into the second cache, data
         builder.call(prefetch, [builder.bitcast(address, pointer), flag(0), flag(2), flag(1)])
     return context.get_dummy_value()
+
+
+# -- numbers of a value put together ----------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True, inline="always")
+def highest(x):
+    """The largest number of a value of LANES."""
+    most = lane(x, 0)
+    for k in range(1, LANES):
+        most = max(most, lane(x, k))
+    return most
+
+
+@njit(cache=True, nogil=True, inline="always")
+def added(x):
+    """The sum of the numbers of a value of LANES."""
+    total = lane(x, 0)
+    for k in range(1, LANES):
+        total += lane(x, k)
+    return total

@@ -12,8 +12,19 @@ import numpy as np
 
 from certus.kernels.algebra import LOG, plus
 from certus.kernels.compiling import njit
-from certus.kernels.lanes import LANES, aligned, exponential, lane, load, maximum, spread, store, where_larger
-from certus.kernels.span_trees import best_labels, highest, skipped
+from certus.kernels.lanes import (
+    LANES,
+    added,
+    aligned,
+    exponential,
+    highest,
+    load,
+    maximum,
+    spread,
+    store,
+    where_larger,
+)  # fmt: skip
+from certus.kernels.span_trees import best_labels, skipped
 
 
 class Charts(NamedTuple):
@@ -30,15 +41,6 @@ class Charts(NamedTuple):
     row_share: np.ndarray
     item_share: np.ndarray
     chance: np.ndarray  # of a constituent
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _added(x):
-    """The sum of the numbers of a value of several lanes."""
-    total = lane(x, 0)
-    for k in range(1, LANES):
-        total += lane(x, k)
-    return total
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +60,7 @@ def _fold(span, n, labels, skip, charts):
             for c in range(0, labels, LANES):
                 x = where_larger(load(skip, c), none, lowest, load(span, cell + min(c, labels - LANES)))
                 total = total + exponential(x + down)
-            label[here] = top + log(_added(total))
+            label[here] = top + log(added(total))
 
 
 @njit(cache=True, nogil=True)
@@ -81,7 +83,7 @@ def _inside(n, binary, charts):
                 down, total = spread(-both), spread(0.0)
                 for k in range(i + 1, j, LANES):
                     total = total + exponential((load(row, left + k) + load(item, right + k)) + down)
-                both += log(_added(total))
+                both += log(added(total))
             one = label[left + j] + both
             several[left + j], item[right + i] = both, one
             row[left + j] = one if binary else plus(LOG, one, both)
@@ -118,7 +120,7 @@ def _outside(n, binary, charts, room):
                 x = exponential((load(row, left + k) + load(item, right + k)) + down)
                 store(room, k, x)
                 total = total + x
-            each = spread(mass / _added(total))
+            each = spread(mass / added(total))
             for k in range(i + 1, j, LANES):
                 x = each * load(room, k)
                 store(row_share, left + k, load(row_share, left + k) + x)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certus.kernels.compiling import njit
-from certus.kernels.lanes import LANES, aligned, lane, larger, load, spread, where_larger
+from certus.kernels.lanes import LANES, aligned, highest, lane, larger, load, spread, where_larger
 
 
 class Charts(NamedTuple):
@@ -37,15 +37,6 @@ class Best(NamedTuple):
     rows: np.ndarray  # (B, M, 3) first word, word after the last, label of the spans: parents first, then left to right
     used: np.ndarray  # (B, M) their scores
     sizes: np.ndarray  # (B,) how many there are
-
-
-@njit(cache=True, nogil=True, inline="always")
-def highest(x):
-    """The largest number of a value of several lanes."""
-    most = lane(x, 0)
-    for k in range(1, LANES):
-        most = max(most, lane(x, k))
-    return most
 
 
 @njit(cache=True, nogil=True)

@@ -55,14 +55,13 @@ class ActiveSet:
 
     def offer(self, atom: Atom, bound: float, tolerance: float) -> bool:
         """Take a structure that decoding found; False if it would not raise the value."""
-        u = self.mean
-        level = float(self.weight @ [a.score for a in self.atoms] - u @ u)
+        shared = np.array([float(atom.common(other)) for other in (*self.atoms, atom)])
+        level = float(self.weight @ [a.score for a in self.atoms] - self.weight @ self.overlap @ self.weight)
         self.gap = max(bound - level, 0.0)
-        worth = atom.score - float(u[atom.parts].sum()) - level
+        worth = atom.score - float(self.weight @ shared[:-1]) - level
         scale = 1.0 + max(abs(a.score) for a in (*self.atoms, atom))
         if worth <= tolerance * scale or atom.key in {a.key for a in self.atoms}:
             return False
-        shared = [float(atom.common(other)) for other in (*self.atoms, atom)]
         self.atoms.append(atom)
         self.weight = np.append(self.weight, 0.0)
         grown = np.zeros((len(shared), len(shared)))
