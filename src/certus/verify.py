@@ -120,7 +120,7 @@ class _Sums(NamedTuple):
         unit = max((bottom for _, bottom in ratios), default=1)  # all are powers of two
         parts = [top * (unit // bottom) for top, bottom in ratios]
         counted = sum(x if x > 0 else min(-x, int(MASK) * unit) for x in parts)
-        slack = Fraction(EPSILON) * len(parts) * Fraction(sum(map(abs, parts)), unit)
+        slack = Fraction(EPSILON) * max(len(parts) - 1, 0) * Fraction(sum(map(abs, parts)), unit)
         return _Sums(Fraction(sum(parts), unit), slack, Fraction(counted, unit))
 
 

@@ -181,9 +181,8 @@ class Evaluation:
         worth = 1.01 * excess + 1e-9 * size if excess else 0.0
         step = step_for(size + 2.0 * worth * len(cell.ones), BITS)
         self.rounding = max(self.rounding, MANY * step)
-        steps = np.trunc(u / step)
-        with np.errstate(over="ignore"):  # of scores that are far too low to matter
-            own = scores / step
+        with np.errstate(over="ignore"):  # of scores that are far too low to matter; others are found below
+            steps, own = np.trunc(u / step), scores / step
         units = in_steps(scores, step)
         constant = 0.0
         if len(u):

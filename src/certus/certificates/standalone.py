@@ -937,7 +937,7 @@ def sums(problem, structure):
     parts = [problem.scores[p] for p in problem.uses(structure)]
     refuse_unless(not any(map(never, parts)), "a structure uses a forbidden part")
     counted = sum(x if x > 0 else min(-x, exact(MASK)) for x in parts)
-    return sum(parts), sum(1 for x in parts if x) * sum(map(abs, parts)), counted
+    return sum(parts), max(sum(1 for x in parts if x) - 1, 0) * sum(map(abs, parts)), counted
 
 
 def main(paths):

@@ -285,7 +285,7 @@ class SpanningTreeBatch(ArrayBatch):
         wrong = kernels.edges.survey(given, self.lengths)
         if wrong >= 0:
             self._named(wrong, self.__getitem__)  # which says what is wrong
-        arcs = given if n else np.zeros((items, 1, 1))
+        arcs = given if n else np.zeros((items, 1, 1), dtype=self.dtype)
         self._directed = DependencyBatch(
             arcs, lengths=np.maximum(self.lengths - 1, 0), root="multi", workers=self.workers
         )
