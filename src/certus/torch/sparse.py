@@ -50,7 +50,7 @@ class ActiveSet:
         """u, (D,)."""
         parts = np.concatenate([atom.parts for atom in self.atoms])
         weight = np.repeat(self.weight, [len(atom.parts) for atom in self.atoms])
-        found: Floats = np.bincount(parts, weight, self.size)
+        found: Floats = np.bincount(parts, weights=weight, minlength=self.size).astype(np.float64, copy=False)
         return found
 
     def offer(self, atom: Atom, bound: float, tolerance: float) -> bool:
