@@ -160,3 +160,54 @@ def test_no_pairs_at_all():
     assert result.score == 4.0
     certus.verify(problem, result)
     assert certus.DependencyGraph(np.zeros((1, 1)), grandparent=np.zeros((1, 1, 1))).decode().score == 0.0
+
+
+def test_messages_never_raise_the_bound_and_keep_what_arcs_have():
+    for seed, kinds, heads in ((0, HIGHER, None), (1, ("grandparent",), 3), (2, ("sibling", "coparent"), None)):
+        problem = drawn(seed, 6, 0.5, kinds, heads)
+        relaxation = Relaxation.of(problem)
+        subproblems = Subproblems(relaxation)
+        fixings = subproblems.initial
+        u, bounds = np.zeros(relaxation.n_rows), list[float]()
+        for rounds in (0, 1, 2, 8, 40):
+            found = relaxation.lower(relaxation, u, fixings, -inf, rounds)
+            bounds.append(Lagrangian(subproblems, fixings).ask(found.multipliers).value)
+            assert problem.score(found.structure) <= bounds[-1] + 1e-9
+        assert all(b <= a + 1e-9 for a, b in zip(bounds, bounds[1:], strict=False))
+        assert bounds[-1] < Lagrangian(subproblems, fixings).ask(u).value - 0.5
+
+
+@pytest.mark.parametrize("kinds", [("grandparent",), ("coparent", "grandparent"), HIGHER])
+def test_what_is_decided_is_decided_in_messages(kinds):
+    problem = drawn(4, 3, 1.0, kinds)
+    relaxation = Relaxation.of(problem)
+    subproblems = Subproblems(relaxation)
+    rng = np.random.default_rng(0)
+    graphs = [y for y, _ in oracle.dependency_graphs(np.zeros((4, 4)))]
+    for graph in rng.permutation(len(graphs))[:20]:
+        fixings = subproblems.initial
+        for cell in np.flatnonzero(relaxation.subproblems[0].arrays["arc"] > -inf):
+            fixings = relaxation.fix(fixings, "arcs", int(cell), int(graphs[graph].reshape(-1)[cell]))
+        found = relaxation.lower(relaxation, rng.normal(size=relaxation.n_rows), fixings, -inf, 1)
+        assert (found.structure == graphs[graph]).all()
+        value = Lagrangian(subproblems, fixings).ask(found.multipliers).value
+        assert value == pytest.approx(problem.score(graphs[graph]))
+
+
+def test_branching_proves_what_the_relaxation_leaves_open():
+    problem = drawn(2, 10, 0.3, ("grandparent",))
+    result = problem.decode()
+    assert result.info["nodes"] > 1
+    assert result.certificate.exact
+    certus.verify(problem, result)
+
+
+def test_constraints_on_graphs_are_lowered_too():
+    problem = drawn(0, 7, 0.2)
+    best = problem.decode()
+    used = [tuple(map(int, cell)) for cell in np.argwhere(best.structure)]
+    held = problem.subject_to(certus.constraints.at_most(len(used) - 2, "arcs", used))
+    result = held.decode()
+    assert result.certificate.exact
+    assert result.score < best.score
+    certus.verify(held, result)

@@ -169,6 +169,7 @@ class Evaluation:
         again: what lacks such a part is then no better than it has to be.
         """
         rows, scores = self.form.rows, self.form.scores
+        u = np.where((np.diff(rows.ptr) > 0) | (rows.rhs != 0.0), u, 0.0)  # rows of nothing bound nothing
         raw = scores + self._onto_parts(u) if len(u) else scores.copy()
         raw[cell.zeros] = -inf
         ceiling = self._near_ceiling(raw) if len(u) else self.ceiling(raw)

@@ -18,7 +18,7 @@ from certus.relax.run import Run
 from certus.relax.search import Node, Part, Search, Space
 from certus.relax.smoothing import Smoothing
 from certus.relax.steps import StepRule, deflected, polyak
-from certus.relax.system import Fixings, Relaxation
+from certus.relax.system import Fixings, Lowered, Relaxation
 from certus.relax.tightening import Tightening
 from certus.result import Result
 
@@ -31,6 +31,8 @@ Y = TypeVar("Y")
 ROOT_WINDOW = 15  # iterations over which the root must close a share of the gap, or branching begins
 NODE_WINDOW = 6
 NODE_ITERATIONS = 100
+ROOT_ROUNDS = 400  # by which a relaxation lowers multipliers itself, where it can
+NODE_ROUNDS = 200
 LARGE = 1e9  # scores beyond which its tolerances say nothing
 PROGRAM = 2000  # edges of a subproblem, up to which HiGHS is asked for multipliers where steps stall
 
@@ -163,12 +165,27 @@ class Fixed(Space[Fixings]):
         log: bool,
         tighter: Tightening | None = None,
     ) -> None:
+        lowered = self._lowered(node, ROOT_ROUNDS if log else NODE_ROUNDS)
+        if lowered is not None and lowered.rows == self.rows:
+            max_iterations = 1
         oracle = Lagrangian(self.subproblems, node.decided, proposals=log or self.run.structure is None)
         at = (self.run, oracle, node.multipliers, self.rule)
         hook = self._priced if tighter is None else partial(self._tightened, tighter)
         descent = descend(*at, max_iterations=max_iterations, window=window, log=log, tighten=hook)
         node.multipliers, node.bound, node.decided = descent.best_u, descent.best, descent.oracle.fixings
-        node.evidence = (descent.oracle.average, descent.oracle.last)
+        average = descent.oracle.average if lowered is None else lowered.average
+        node.evidence = (average, descent.oracle.last)
+
+    def _lowered(self, node: Node[Fixings], rounds: int) -> Lowered | None:
+        """What a relaxation finds by itself that can lower multipliers: the node's become these."""
+        r = self.relaxation
+        if r.lower is None:
+            return None
+        found = r.lower(r, node.multipliers, node.decided, self.run.score, rounds)
+        for leaves, score in self.subproblems.met(found.structure):
+            self.run.offer(leaves, score)
+        node.multipliers = found.multipliers
+        return found
 
     @cached_property
     def _forests(self) -> "list[Forest] | None":

@@ -11,6 +11,7 @@ from certus.checks import Floats
 from certus.errors import Infeasible, NotSupported
 from certus.relax.lagrangian import Subproblems
 from certus.relax.proof import Removed
+from certus.relax.quasi_newton import dot
 from certus.relax.system import Fixings, Relaxation
 
 
@@ -22,7 +23,7 @@ def part_bounds(subproblems: Subproblems, multipliers: Floats, fixings: Fixings)
     r = subproblems.relaxation
     penalty = r.penalties(multipliers, fixings)
     values = [subproblems.solve(i, penalty, fixings.ones).value for i in range(len(r.subproblems))]
-    total = sum(values) - float(multipliers @ r.rhs) + float(np.abs(multipliers) @ r.slack)
+    total = sum(values) - dot(multipliers, r.rhs) + dot(np.abs(multipliers), r.slack)
     asked = (i not in r.measuring for i in range(len(r.subproblems)))
     best = [max_marginals(r, i, penalty, fixings) if known else None for i, known in enumerate(asked)]
     out = {}

@@ -76,13 +76,20 @@ class Subproblems:
         r = self.relaxation
         together = r.led or len(leaves) > 1
         proposed = r.assemble(leaves) if together else r.subproblems[0].propose(leaves[0])
-        if proposed is None:
-            return
-        agreed = r.leaves(proposed) if together else (proposed,)
+        if proposed is not None:
+            yield from self._satisfied(r.leaves(proposed) if together else (proposed,), cells)
+
+    def _satisfied(self, agreed: Sequence[Any], cells: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
+        """Leaves of one structure, if they satisfy the rows; fills ``cells``."""
+        r = self.relaxation
         for i, leaf in enumerate(agreed):
             r.cells_used(i, leaf, cells)
         if r.satisfied(r.matrix @ cells - r.rhs, hard=True):
             yield from self._scored(agreed, cells)
+
+    def met(self, structure: Any) -> Iterator[tuple[tuple[Any, ...], float]]:
+        """A structure of the whole that was met with: its leaves and score, if it satisfies the rows."""
+        yield from self._satisfied(self.relaxation.leaves(structure), np.zeros(self.relaxation.n_cells))
 
     def _led(self, leader: int, leaves: Sequence[Any], used: Floats) -> Iterator[tuple[tuple[Any, ...], float]]:
         """The best structures of the other subproblems that use the parts the leader uses, where they are tied."""

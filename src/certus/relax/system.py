@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from certus.problem import Index, Penalties, Problem
 if TYPE_CHECKING:
     from scipy import sparse
 
-CHECKED = 0.25  # share of the parts of structures that is in use at once, as a rule, where each is used once at most
+CHECKED = 1 / 16  # share of the parts of structures that is in use at once, as a rule, where each is used once at most
 
 Block = tuple[int, str]  # subproblem and one of its views
 Pieces = tuple[tuple[int, ...], ...]  # of which numbered parts of a problem each further subproblem is made
@@ -95,6 +95,18 @@ class Wider:
         return replace(self, relaxation=lambda pieces: change(self.relaxation(pieces)))
 
 
+class Lowered(NamedTuple):
+    """Multipliers that were lowered by other means than steps, a structure met with, and how likely each cell seems.
+
+    ``rows`` is how many of the first rows have multipliers that were moved.
+    """
+
+    multipliers: Floats
+    structure: Any
+    average: Floats  # (cells,) between 0 and 1
+    rows: int
+
+
 @dataclass(frozen=True)
 class Relaxation:
     """Subproblems, weights, rows and the views under which users know the cells.
@@ -105,6 +117,8 @@ class Relaxation:
     leaves are assembled to a structure, whose own leaves then agree. ``excesses`` are views of subproblems that say by
     how much soft constraints are broken, which the rest of a structure decides. ``told_by`` are subproblems whose
     leaves tell the structure, so that None may stand for others where it is assembled; by default see ``telling``.
+    ``lower``, if there is one, finds multipliers from given ones on, under fixings, that are as good as a descent's: it
+    stops below a target, or after so many rounds of its own. What it says is believed no more than any multipliers.
     """
 
     subproblems: tuple[Problem[Any], ...]
@@ -120,6 +134,7 @@ class Relaxation:
     excesses: tuple[str, ...] = ()
     told_by: tuple[int, ...] = ()
     wider: Wider | None = None
+    lower: "Callable[[Relaxation, Floats, Fixings, float, int], Lowered] | None" = None
 
     # -- building --------------------------------------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ class ArcChains(LabelProgram):
         return graph
 
 
-def _pair_cell(kind: str, size: int, anchor: Any, inner: Any, outer: Any) -> Any:
+def pair_cell(kind: str, size: int, anchor: Any, inner: Any, outer: Any) -> Any:
     """The flat cell of a pair: sibling[h, s, m], coparent[h, g, m]; the inner one is the anchor where there is none."""
     first, last = (anchor, outer) if kind == SIBLING else (outer, anchor)
     return (first * size + inner) * size + last
@@ -105,7 +105,7 @@ def _pair_cells(graph: Ints, n: int, kind: str) -> Iterator[Ints]:
     lines = graph if kind == SIBLING else graph.T
     for a, others in chains(n, kind):
         used = np.array([a, *(b for b in others if lines[a, b])])
-        yield _pair_cell(kind, n + 1, a, used[:-1], used[1:])
+        yield pair_cell(kind, n + 1, a, used[:-1], used[1:])
 
 
 def _both_there(there: Bools, kind: str) -> Bools:
@@ -134,7 +134,7 @@ def _chain_layout(n: int, kind: str) -> Layout:
         nodes = np.array([a, *others])
         outer, inner = np.tril_indices(len(nodes), -1)
         arc: Ints = a * size + nodes[outer] if kind == SIBLING else nodes[outer] * size + a
-        part = cells + _pair_cell(kind, size, a, nodes[inner], nodes[outer])
+        part = cells + pair_cell(kind, size, a, nodes[inner], nodes[outer])
         start = end + 1
         blocks.append(edges(np.array([start]), (np.array([end]),)))
         blocks.append(edges(start + outer, (start + inner,), (arc, part)))

@@ -1,6 +1,7 @@
 """Semantic dependency graphs: every word has any number of heads, or none."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import product
 from typing import Any, Self
 
@@ -15,10 +16,11 @@ from certus.hypergraph import Forest
 from certus.lazy import once
 from certus.problem import Index, Limits, PartBounds, Penalties, Problem
 from certus.relax import branch
-from certus.relax.system import Entries, Relaxation, Rows
+from certus.relax.system import Entries, Fixings, Lowered, Relaxation, Rows
 from certus.result import Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
+from certus.structures.arc_messages import ArcMessages
 from certus.structures.arc_programs import COPARENT, SIBLING, ArcChains, ArcPairs, as_graph, paths
 from certus.structures.program import as_array
 
@@ -182,11 +184,8 @@ class DependencyGraph(Problem[Ints]):
                 views.append((k, "arcs"))
             row, ones = np.arange(len(own)), np.ones(len(own))
             tie = (Entries((0, "arcs"), row, arc, ones), Entries((k, program.view), row, own, -ones))
-            rows.append(
-                Rows(
-                    program.names[-1] if isinstance(program, ArcPairs) else COPARENT, tie, 0.0 * ones, True, (len(own),)
-                )
-            )
+            name = GRANDPARENT if isinstance(program, ArcPairs) else COPARENT
+            rows.append(Rows(name, tie, 0.0 * ones, True, (len(own),)))
         problems = (self._lead, *self._others)
         return Relaxation(
             problems,
@@ -196,7 +195,35 @@ class DependencyGraph(Problem[Ints]):
             lambda leaves: leaves[0],
             self._leaves,
             led=True,
+            lower=self._lower,
         )
+
+    @cached_property
+    def _messages(self) -> ArcMessages:
+        pair = self._others[-1].arrays["pair"] if GRANDPARENT in self.arrays else np.empty(0)
+        return ArcMessages(self.arrays, self._ends, pair)
+
+    def _lower(self, r: Relaxation, u: Floats, fixings: Fixings, target: float, rounds: int) -> Lowered:
+        """By messages between arcs, whose copies have what the rows that tie them take off, and other penalties."""
+        lead = r.cells_in((0, "arcs"))
+        cells = {p.view: r.cells_in((k, p.view)) for k, p in enumerate(self._others, 1)}
+        ends = np.cumsum([0, *(len(rows.rhs) for rows in r.rows[: len(cells)])]).tolist()
+        ties = dict(zip(cells, map(slice, ends, ends[1:]), strict=False))
+        others = u.copy()
+        others[: ends[-1]] = 0.0
+        given = r.penalties(others, fixings)
+        copies = {view: np.where(given[at] > -np.inf, given[at], 0.0) - u[ties[view]] for view, at in cells.items()}
+        arc = self.arrays["arc"].reshape(-1) + given[lead]
+        if "arcs" in cells:
+            arc += given[cells["arcs"]]
+        required = np.array([c - lead.start for c in fixings.ones if lead.start <= c < lead.stop], dtype=np.int64)
+        found = self._messages.lowered(arc, copies, required, target, rounds)
+        after, average = u.copy(), np.zeros(r.n_cells)
+        for view, tie in ties.items():
+            after[tie] += copies[view] - found.copies[view]
+        for block in r.views["arcs"]:
+            average[r.cells_in(block)] = found.average
+        return Lowered(after, found.graph.reshape(self.n + 1, self.n + 1), average, ends[-1])
 
     def _decode(self, limits: Limits) -> Result[Ints]:
         if not self._others:
