@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from itertools import pairwise
 from math import inf, prod
 
 import numpy as np
@@ -173,7 +174,7 @@ def test_messages_never_raise_the_bound_and_keep_what_arcs_have():
             found = relaxation.lower(relaxation, u, fixings, -inf, rounds)
             bounds.append(Lagrangian(subproblems, fixings).ask(found.multipliers).value)
             assert problem.score(found.structure) <= bounds[-1] + 1e-9
-        assert all(b <= a + 1e-9 for a, b in zip(bounds, bounds[1:], strict=False))
+        assert all(b <= a + 1e-9 for a, b in pairwise(bounds))
         assert bounds[-1] < Lagrangian(subproblems, fixings).ask(u).value - 0.5
 
 
