@@ -50,7 +50,8 @@ class Steps(NamedTuple):
 
     def limit(self, score: float) -> float:
         """A score in steps: whole numbers of steps are above this if and only if they score more."""
-        number = score / self.step
+        with np.errstate(over="ignore"):  # of a score that is far above all others
+            number = score / self.step
         return number if number * self.step <= score else float(np.nextafter(number, -np.inf))
 
     def table(self, scores: Floats) -> Floats:
