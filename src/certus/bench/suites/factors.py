@@ -1,4 +1,4 @@
-"""Loose problems: joint taggers, grids of labels, glasses, covers, tours, proved; HiGHS on the same programs."""
+"""Loose problems: joint taggers, grids of labels, graphs, glasses, covers, tours, proved; some by HiGHS too."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -33,11 +33,14 @@ def run(
     labels: int = 5,
     tours: int = 5,
     *,
+    graphs: int = 10,
     rungs: int = 5,
     seconds: float = 15.0,
     example: str = "examples/tsp.py",
 ) -> Iterator[Row | Skipped]:
     """``relaxed`` of the taggings are also decoded without merging; ``tours`` are of 20 to 50 cities each.
+
+    ``graphs`` of semantic dependencies have ordinary scores: normal ones, of arcs less likely than not.
 
     ``rungs`` of each of some loose kinds are decoded with and without smoothing, cuts and clusters, in turns.
     ``seconds`` is the limit for each problem, ``example`` the file that tours are made by; 0 leaves a part out.
@@ -46,6 +49,8 @@ def run(
         yield from _taggings(taggings, relaxed, seconds)
     if grids:
         yield from _grids(grids, side, labels, seconds)
+    if graphs:
+        yield from _graphs(graphs, seconds)
     if rungs:
         yield from _rungs(rungs, seconds)
     if tours and Path(example).exists():
@@ -138,6 +143,31 @@ def _grids(grids: int, side: int, labels: int, seconds: float) -> Iterator[Row]:
         title = f"grid {side} x {side}, {labels} labels, {name}"
         yield _proved(title, made, seconds)
         yield _by_highs(f"{title}: HiGHS", made, seconds)
+
+
+def _graphs(count: int, seconds: float) -> Iterator[Row]:
+    all_kinds = ("sibling", "coparent", "grandparent")
+    for n, scale, kinds, heads in (
+        (20, 0.1, all_kinds[2:], None),
+        (20, 0.2, all_kinds[2:], None),
+        (20, 0.1, all_kinds, None),
+        (20, 0.2, all_kinds, None),
+        (20, 0.3, all_kinds[:2], None),
+        (40, 0.2, all_kinds, 6),
+    ):
+        among = "" if heads is None else f", {heads} heads a word"
+        title = f"graphs of {n} words{among}, {'three kinds' if len(kinds) == 3 else ' + '.join(kinds)} {scale:g}"
+        yield _proved(title, [_graph(n, scale, kinds, heads, seed) for seed in range(count)], seconds)
+
+
+def _graph(n: int, scale: float, kinds: tuple[str, ...], heads: int | None, seed: int) -> certus.DependencyGraph:
+    """Scores of arcs have mean -2 and deviation 2, those of pairs deviation ``scale``; ``heads`` are left to a word."""
+    rng = np.random.default_rng(seed)
+    arc = 2.0 * rng.normal(size=(n + 1, n + 1)) - 2.0
+    for m in range(1, n + 1) if heads is not None else ():
+        left = rng.choice(np.delete(np.arange(n + 1), m), heads, replace=False)
+        arc[np.setdiff1d(np.arange(n + 1), left), m] = -np.inf
+    return certus.DependencyGraph(arc, **{kind: scale * rng.normal(size=(n + 1,) * 3) for kind in kinds})
 
 
 def _taggers(seed: int, *, merge: bool) -> certus.Joint:
