@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import certus
 from certus.checks import Floats
@@ -114,6 +115,50 @@ def _batch() -> None:
     batch.marginals()
 
 
+def _single(*shape: int) -> NDArray[np.float32]:
+    """Scores as networks have them."""
+    return _scores(*shape).astype(np.float32)
+
+
+def _trees_of_batches() -> None:
+    batches: tuple[certus.Batch, ...] = (
+        certus.DependencyBatch(_single(9, 10, 10)),
+        certus.DependencyBatch(_single(9, 10, 10), projective=True),
+        certus.DependencyBatch(_single(9, 10, 10), _single(9, 10, 10, 10), projective=True),
+        certus.LabelledDependencyBatch(_single(9, 10, 10, 9)),
+        certus.SpanningTreeBatch(np.zeros((2, 4, 4), dtype=np.float32)),
+    )
+    for batch in batches:
+        batch.decode()
+        batch.part_sums()
+
+
+def _sequences_of_batches() -> None:
+    batches: tuple[certus.Batch, ...] = (
+        certus.TaggingBatch(_single(9, 4, 3), _single(3, 3)),
+        certus.SegmentationBatch(_single(2, 4, 2, 2), _single(2, 2)),
+        certus.CTCBatch(_single(2, 4, 3), [[1], [2]]),
+    )
+    for batch in batches:
+        batch.decode()
+        batch.log_partition_and_marginals()
+
+
+def _spans_of_batches() -> None:
+    batches: tuple[certus.Batch, ...] = (
+        certus.SpanTreesBatch(_single(2, 4, 4, 9)),
+        certus.AnchoredGrammarBatch(_single(2), _single(2, 4, 4), _single(1, 3, 2)),
+    )
+    for batch in batches:
+        batch.decode()
+        batch.log_partition_and_marginals()
+
+
+def _graphs() -> None:
+    certus.AssignmentBatch(_single(2, 3, 3)).decode()
+    certus.DependencyGraph(*(_scores(*(4,) * k) for k in (2, 3, 3, 3))).decode()
+
+
 def _joint() -> None:
     phrases = certus.Constituency(demo_grammar(), WORDS)
     certus.Joint(phrases, demo_tagger().tagging(WORDS), on="tags").decode()
@@ -169,6 +214,10 @@ FEATURES = {
     "crossing-siblings": Feature("trees with crossing arcs, second order", (_crossing_siblings,)),
     "matrix-tree": Feature("marginals and samples of trees with crossing arcs", (_matrix_tree,)),
     "batches": Feature("batches of trees", (_batch,)),
+    "neural": Feature(
+        "batches of the structures of networks: best ones, sums and gradients",
+        (_trees_of_batches, _sequences_of_batches, _spans_of_batches, _graphs),
+    ),
     "joint": Feature("a grammar and a tagger that agree", (_joint,)),
     "forests": Feature("exact translation with a synchronous grammar", (_forests,)),
     "phrases": Feature("exact translation with phrases", (_phrases,)),
