@@ -14,7 +14,7 @@ import certus
 from certus import saved
 from certus.errors import InvalidInput
 from certus.relax.lagrangian import Lagrangian, Subproblems
-from certus.relax.system import Relaxation
+from certus.relax.system import Relaxation, Until
 from tests.oracles import structures as oracle
 
 HIGHER = ("sibling", "coparent", "grandparent")
@@ -171,7 +171,7 @@ def test_messages_never_raise_the_bound_and_keep_what_arcs_have():
         fixings = subproblems.initial
         u, bounds = np.zeros(relaxation.n_rows), list[float]()
         for rounds in (0, 1, 2, 8, 40):
-            found = relaxation.lower(relaxation, u, fixings, -inf, rounds)
+            found = relaxation.lower(relaxation, u, fixings, -inf, Until(rounds))
             bounds.append(Lagrangian(subproblems, fixings).ask(found.multipliers).value)
             assert problem.score(found.structure) <= bounds[-1] + 1e-9
         assert all(b <= a + 1e-9 for a, b in pairwise(bounds))
@@ -189,10 +189,18 @@ def test_what_is_decided_is_decided_in_messages(kinds):
         fixings = subproblems.initial
         for cell in np.flatnonzero(relaxation.subproblems[0].arrays["arc"] > -inf):
             fixings = relaxation.fix(fixings, "arcs", int(cell), int(graphs[graph].reshape(-1)[cell]))
-        found = relaxation.lower(relaxation, rng.normal(size=relaxation.n_rows), fixings, -inf, 1)
+        found = relaxation.lower(relaxation, rng.normal(size=relaxation.n_rows), fixings, -inf, Until(1))
         assert (found.structure == graphs[graph]).all()
         value = Lagrangian(subproblems, fixings).ask(found.multipliers).value
         assert value == pytest.approx(problem.score(graphs[graph]))
+
+
+def test_time_limits_end_messages():
+    """Of which a round takes as long as many steps elsewhere."""
+    problem = drawn(0, 24, 0.5, HIGHER)
+    problem.decode(time_limit=1e-3)  # compiles
+    result = problem.decode(time_limit=0.05)
+    assert result.info["seconds"] < 2.0 < result.certificate.gap
 
 
 def test_branching_proves_what_the_relaxation_leaves_open():

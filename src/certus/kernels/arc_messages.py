@@ -395,8 +395,8 @@ def _left(places, worths, state, messages, arcs, pairs, kept):
 
 
 @njit(cache=True, nogil=True)
-def _lowered(places, worths, state, messages, stop, best):
-    """Sweeps until the bound hardly moves; best (A,) <- the best graph met with. ``stop`` is of ``lower``."""
+def _lowered(places, worths, state, messages, stop, over, best):
+    """Sweeps until the bound hardly moves; best (A,) <- the best graph met with. ``stop`` and ``over``: see lower."""
     arcs = state.shape[0]
     target, rounds, constant = stop
     tables = _tables(places, worths, state)
@@ -408,7 +408,7 @@ def _lowered(places, worths, state, messages, stop, best):
             if places.place[r, a] >= 0:
                 _pass(places, worths, state[a] == IN, messages, tables, places.place[r, a], False)
     for k in range(rounds + 1):
-        last = k == rounds
+        last = k == rounds or over[0] != 0
         if k > 0 and (k % EVERY == 0 or last):
             found = constant + _value(places, worths, state, messages, tables)
             last = last or not bound - found > SLOW * (found - max(target, most))
@@ -426,8 +426,9 @@ def _lowered(places, worths, state, messages, stop, best):
 
 
 @njit(cache=True, nogil=True)
-def lower(places, worths, state, messages, target, rounds, best):
-    """Lower the bound by up to ``rounds`` sweeps forward and backward, until it meets ``target`` or hardly moves.
+def lower(places, worths, state, messages, target, rounds, over, best):
+    """Lower the bound by up to ``rounds`` sweeps forward and backward, until it meets ``target`` or hardly moves, or
+    until somebody sets over (1,) to 1, since time is over.
 
     state (A,): OUT, IN or FREE. best (A,) <- the best graph met with. What is worth anything is in the pool at the end,
     but for a little. Returns the bound before that.
@@ -438,7 +439,7 @@ def lower(places, worths, state, messages, target, rounds, best):
     constant = _settle(places, worths, state, messages)
     left, own, its, moved = _left(places, worths, state, messages, arcs, pairs, kept)
     graph = np.zeros(its.shape[0], dtype=np.int64)
-    bound = _lowered(left, own, its, moved, (target, rounds, constant), graph)
+    bound = _lowered(left, own, its, moved, (target, rounds, constant), over, graph)
     count = own.pair.shape[0]
     for a in range(arcs.shape[0]):
         best[a] = arcs[a] >= 0 and graph[arcs[a]] == 1

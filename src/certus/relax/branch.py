@@ -18,7 +18,7 @@ from certus.relax.run import Run
 from certus.relax.search import Node, Part, Search, Space
 from certus.relax.smoothing import Smoothing
 from certus.relax.steps import StepRule, deflected, polyak
-from certus.relax.system import Fixings, Lowered, Relaxation
+from certus.relax.system import Fixings, Lowered, Relaxation, Until
 from certus.relax.tightening import Tightening
 from certus.result import Result
 
@@ -181,7 +181,8 @@ class Fixed(Space[Fixings]):
         r = self.relaxation
         if r.lower is None:
             return None
-        found = r.lower(r, node.multipliers, node.decided, self.run.score, rounds)
+        until = Until(rounds, self.run.clock.left)
+        found = r.lower(r, node.multipliers, node.decided, self.run.score, until)
         for leaves, score in self.subproblems.met(found.structure):
             self.run.offer(leaves, score)
         node.multipliers = found.multipliers

@@ -95,6 +95,13 @@ class Wider:
         return replace(self, relaxation=lambda pieces: change(self.relaxation(pieces)))
 
 
+class Until(NamedTuple):
+    """How long multipliers may be lowered: so many rounds, and seconds, if these are limited."""
+
+    rounds: int
+    seconds: float | None = None
+
+
 class Lowered(NamedTuple):
     """Multipliers that were lowered by other means than steps, a structure met with, and how likely each cell seems.
 
@@ -118,7 +125,8 @@ class Relaxation:
     how much soft constraints are broken, which the rest of a structure decides. ``told_by`` are subproblems whose
     leaves tell the structure, so that None may stand for others where it is assembled; by default see ``telling``.
     ``lower``, if there is one, finds multipliers from given ones on, under fixings, that are as good as a descent's: it
-    stops below a target, or after so many rounds of its own. What it says is believed no more than any multipliers.
+    stops below a target, or after so many rounds of its own or seconds. What it says is believed no more than any
+    multipliers.
     """
 
     subproblems: tuple[Problem[Any], ...]
@@ -134,7 +142,7 @@ class Relaxation:
     excesses: tuple[str, ...] = ()
     told_by: tuple[int, ...] = ()
     wider: Wider | None = None
-    lower: "Callable[[Relaxation, Floats, Fixings, float, int], Lowered] | None" = None
+    lower: "Callable[[Relaxation, Floats, Fixings, float, Until], Lowered] | None" = None
 
     # -- building --------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from threading import Timer
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from certus import kernels
 from certus.checks import Floats, Ints
+from certus.relax.system import Until
 from certus.structures.arc_programs import COPARENT, SIBLING, chains, pair_cell
 from certus.threads import long_call
 
@@ -84,7 +86,7 @@ class ArcMessages:
         ]
         return table
 
-    def lowered(self, arc: Floats, copies: Mapping[str, Floats], required: Ints, target: float, rounds: int) -> Found:
+    def lowered(self, arc: Floats, copies: Mapping[str, Floats], required: Ints, target: float, until: Until) -> Found:
         """Lower the bound from what copies of arcs have, by view; ``arc`` (cells,) is what each has with all copies.
 
         Arcs of -inf are left out, and those in ``required``, flat cells, are taken. See ``lower`` of the kernels.
@@ -105,8 +107,15 @@ class ArcMessages:
         pool = worths.arc - np.bincount(places.arc, copy, arcs) - np.bincount(places.taken[used], seat[used], arcs)
         messages = k.Messages(pool, copy, seat, np.zeros(arcs))
         best = np.zeros(arcs, dtype=np.int64)
-        steps = float(rounds) * (len(messages.copy) + len(worths.table))
-        long_call(8.0 * steps, k.lower, places, worths, state, messages, target, rounds, best)
+        steps, over = float(until.rounds) * (len(messages.copy) + len(worths.table)), np.zeros(1, dtype=np.int64)
+        timer = None if until.seconds is None else Timer(until.seconds, over.fill, (1,))
+        if timer is not None:
+            timer.start()
+        try:
+            long_call(8.0 * steps, k.lower, places, worths, state, messages, target, until.rounds, over, best)
+        finally:
+            if timer is not None:
+                timer.cancel()
         found = {view: values.copy() for view, values in copies.items()}
         if tied:
             found["arcs"][cells] = messages.place[seats]

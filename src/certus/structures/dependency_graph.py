@@ -16,7 +16,7 @@ from certus.hypergraph import Forest
 from certus.lazy import once
 from certus.problem import Index, Limits, PartBounds, Penalties, Problem
 from certus.relax import branch
-from certus.relax.system import Entries, Fixings, Lowered, Relaxation, Rows
+from certus.relax.system import Entries, Fixings, Lowered, Relaxation, Rows, Until
 from certus.result import Result, Solution
 from certus.schema import Field
 from certus.serialize import floats_to_json
@@ -203,7 +203,7 @@ class DependencyGraph(Problem[Ints]):
         pair = self._others[-1].arrays["pair"] if GRANDPARENT in self.arrays else np.empty(0)
         return ArcMessages(self.arrays, self._ends, pair)
 
-    def _lower(self, r: Relaxation, u: Floats, fixings: Fixings, target: float, rounds: int) -> Lowered:
+    def _lower(self, r: Relaxation, u: Floats, fixings: Fixings, target: float, until: Until) -> Lowered:
         """By messages between arcs, whose copies have what the rows that tie them take off, and other penalties."""
         lead = r.cells_in((0, "arcs"))
         cells = {p.view: r.cells_in((k, p.view)) for k, p in enumerate(self._others, 1)}
@@ -217,7 +217,7 @@ class DependencyGraph(Problem[Ints]):
         if "arcs" in cells:
             arc += given[cells["arcs"]]
         required = np.array([c - lead.start for c in fixings.ones if lead.start <= c < lead.stop], dtype=np.int64)
-        found = self._messages.lowered(arc, copies, required, target, rounds)
+        found = self._messages.lowered(arc, copies, required, target, until)
         after, average = u.copy(), np.zeros(r.n_cells)
         for view, tie in ties.items():
             after[tie] += copies[view] - found.copies[view]
