@@ -195,12 +195,17 @@ def test_what_is_decided_is_decided_in_messages(kinds):
         assert value == pytest.approx(problem.score(graphs[graph]))
 
 
-def test_time_limits_end_messages():
-    """Of which a round takes as long as many steps elsewhere."""
-    problem = drawn(0, 24, 0.5, HIGHER)
-    problem.decode(time_limit=1e-3)  # compiles
-    result = problem.decode(time_limit=0.05)
-    assert result.info["seconds"] < 2.0 < result.certificate.gap
+def test_messages_end_when_time_is_over():
+    problem = drawn(0, 6, 0.5, HIGHER)
+    relaxation = Relaxation.of(problem)
+    u, fixings = np.zeros(relaxation.n_rows), Subproblems(relaxation).initial
+
+    def lowered(until):
+        return relaxation.lower(relaxation, u, fixings, -inf, until).multipliers
+
+    assert (lowered(Until(100, 0.0)) == lowered(Until(0))).all()
+    assert (lowered(Until(100, 1e6)) == lowered(Until(100))).all()
+    assert not (lowered(Until(100)) == lowered(Until(0))).all()
 
 
 def test_branching_proves_what_the_relaxation_leaves_open():

@@ -107,8 +107,9 @@ class ArcMessages:
         pool = worths.arc - np.bincount(places.arc, copy, arcs) - np.bincount(places.taken[used], seat[used], arcs)
         messages = k.Messages(pool, copy, seat, np.zeros(arcs))
         best = np.zeros(arcs, dtype=np.int64)
-        steps, over = float(until.rounds) * (len(messages.copy) + len(worths.table)), np.zeros(1, dtype=np.int64)
-        timer = None if until.seconds is None else Timer(until.seconds, over.fill, (1,))
+        steps = float(until.rounds) * (len(messages.copy) + len(worths.table))
+        over = np.array([until.seconds == 0.0], dtype=np.int64)
+        timer = Timer(until.seconds, over.fill, (1,)) if until.seconds else None
         if timer is not None:
             timer.start()
         try:
